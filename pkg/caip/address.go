@@ -1,0 +1,56 @@
+package caip
+
+import (
+	"encoding/hex"
+	"errors"
+
+	"golang.org/x/crypto/sha3"
+)
+
+const addressLength = len("0x") + 40
+
+var (
+	errAddress  = errors.New("must be an EVM address: 0x and 40 hexadecimal digits")
+	errChecksum = errors.New("the address has a wrong EIP-55 checksum; copy it again or write it all in lower case")
+)
+
+// ParseAddress reads a 20-byte EVM address and returns its EIP-55 spelling. An address all in lower case carries no
+// checksum and is taken as it is; any other spelling, all upper case included, must be the one EIP-55 gives.
+func ParseAddress(s string) (string, error) {
+	if len(s) != addressLength || s[0] != '0' || s[1] != 'x' {
+		return "", errAddress
+	}
+	var lower [addressLength]byte
+	mixed := false
+	for i := range lower {
+		c := s[i]
+		switch {
+		case i < 2, isDigit(c), 'a' <= c && c <= 'f':
+		case 'A' <= c && c <= 'F':
+			mixed = true
+			c += 'a' - 'A'
+		default:
+			return "", errAddress
+		}
+		lower[i] = c
+	}
+	sum := checksum(lower)
+	if mixed && sum != s {
+		return "", errChecksum
+	}
+	return sum, nil
+}
+
+// checksum raises the letters of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
+func checksum(address [addressLength]byte) string {
+	hash := sha3.NewLegacyKeccak256()
+	hash.Write(address[2:])
+	var digits [64]byte
+	hex.Encode(digits[:], hash.Sum(nil))
+	for i := 2; i < addressLength; i++ {
+		if isLower(address[i]) && digits[i-2] >= '8' {
+			address[i] -= 'a' - 'A'
+		}
+	}
+	return string(address[:])
+}

@@ -1,0 +1,167 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// oldestMajor is the oldest Postgres that will do: the first with xid8 and gen_random_uuid.
+const oldestMajor = 13
+
+// binaries are a Postgres server's programs.
+type binaries struct {
+	dir     string
+	version string // such as "15.14"
+	major   int
+	source  string
+	env     []string
+}
+
+// ErrNoPostgres says that no Postgres could be had; the text around it says what to do.
+var ErrNoPostgres = errors.New("no Postgres server found")
+
+// findBinaries walks down the ladder. major restricts the choice to what can read data made by that major version; empty:
+// any will do.
+func findBinaries(ctx context.Context, major string, log func(string)) (*binaries, error) {
+	if dir := os.Getenv("PG_BIN"); dir != "" {
+		found, err := inspect(ctx, dir, "$PG_BIN", nil)
+		if err != nil {
+			return nil, fmt.Errorf("use the Postgres in $PG_BIN: %w", err)
+		}
+		return found, found.check(major)
+	}
+	var mismatch error
+	for _, dir := range candidates() {
+		found, err := inspect(ctx, dir, dir, nil)
+		if err != nil {
+			continue
+		}
+		if err := found.check(major); err != nil {
+			mismatch = cmp.Or(mismatch, err)
+			continue
+		}
+		return found, nil
+	}
+	if found, err := fetchedBinaries(ctx); err == nil && found.check(major) == nil {
+		return found, nil
+	}
+	if mismatch != nil {
+		return nil, mismatch
+	}
+	found, err := fetchBinaries(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	return found, found.check(major)
+}
+
+// candidates are the directories where a server's programs may be: behind the commands on PATH first, then where the
+// packagers put them, newest version first.
+func candidates() []string {
+	var dirs []string
+	for _, command := range []string{"postgres", "pg_ctl", "initdb"} {
+		path, err := exec.LookPath(command)
+		if err != nil {
+			continue
+		}
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
+		"/usr/pgsql-*/bin",                   // the PostgreSQL project's packages for Red Hat
+		"/usr/libexec/postgresql*",           // Alpine
+		"/opt/homebrew/opt/postgresql@*/bin", // Homebrew on Apple silicon
+		"/usr/local/opt/postgresql@*/bin",    // Homebrew on Intel
+		"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",
+		"/usr/local/pgsql/bin", // built from source
+	} {
+		found, _ := filepath.Glob(pattern)
+		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(majorIn(b), majorIn(a)) })
+		dirs = append(dirs, found...)
+	}
+	return dirs
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+func majorIn(text string) int {
+	major, _ := strconv.Atoi(digits.FindString(text))
+	return major
+}
+
+// inspect looks whether dir holds a server that runs here. libraries are directories with shared libraries of its own.
+func inspect(ctx context.Context, dir, source string, libraries []string) (*binaries, error) {
+	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+		return nil, fmt.Errorf("look for initdb: %w", err)
+	}
+	found := &binaries{dir: dir, source: source, env: serverEnv(libraries)}
+	text, err := output(ctx, Command{Path: filepath.Join(dir, "postgres"), Args: []string{"-V"}, Env: found.env, Dir: "/"})
+	if err != nil {
+		return nil, err
+	}
+	_, version, _ := strings.Cut(text, "(PostgreSQL) ")
+	version, _, _ = strings.Cut(strings.TrimSpace(version), " ")
+	found.version, found.major = version, majorIn(version)
+	if found.major < oldestMajor {
+		return nil, fmt.Errorf("Postgres %s in %s is older than %d", version, dir, oldestMajor)
+	}
+	return found, nil
+}
+
+// serverEnv is this program's environment without what would steer a Postgres server or its messages.
+func serverEnv(libraries []string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return strings.HasPrefix(entry, "PG") || strings.HasPrefix(entry, "LC_") || strings.HasPrefix(entry, "LANG") ||
+			len(libraries) > 0 && strings.HasPrefix(entry, "LD_LIBRARY_PATH=")
+	})
+	env = append(env, "LC_ALL=C")
+	if len(libraries) > 0 {
+		env = append(env, "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
+	}
+	return env
+}
+
+func (b *binaries) check(major string) error {
+	if major == "" || major == strconv.Itoa(b.major) {
+		return nil
+	}
+	return fmt.Errorf("the data was made by Postgres %s and the one found is %s (%s): install Postgres %s, or start over with --reset",
+		major, b.version, b.source, major)
+}
+
+// noPostgres is the last step of the ladder: what to do, given here. reason, if any, is why apt could not help.
+func noPostgres(reason error) error {
+	advice := "install PostgreSQL from https://www.postgresql.org/download/"
+	for _, manager := range []struct{ tool, command string }{
+		{"brew", "brew install postgresql@17"},
+		{"apt-get", "sudo apt-get install postgresql"},
+		{"dnf", "sudo dnf install postgresql-server"},
+		{"apk", "sudo apk add postgresql"},
+		{"pacman", "sudo pacman -S postgresql"},
+		{"zypper", "sudo zypper install postgresql-server"},
+	} {
+		if _, err := exec.LookPath(manager.tool); err != nil {
+			continue
+		}
+		advice = "run: " + manager.command
+		if os.Geteuid() == 0 {
+			advice = "run: " + strings.TrimPrefix(manager.command, "sudo ")
+		}
+		break
+	}
+	if reason != nil {
+		return fmt.Errorf("%w, and apt could not fetch one (%w): %s — or set DATABASE_URL to one that runs", ErrNoPostgres, reason, advice)
+	}
+	return fmt.Errorf("%w: %s — or set DATABASE_URL to one that runs", ErrNoPostgres, advice)
+}

@@ -1,0 +1,13 @@
+// Package telemetry is how a service shows itself to its operators: the log, the operations listener with metrics,
+// liveness, readiness and profiles, and the type that keeps secrets out of all of them.
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+)
+
+// NewLogger writes one JSON object a line to w, each with the service's name. Debug lines are left out.
+func NewLogger(w io.Writer, service string) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, nil)).With("service", service)
+}

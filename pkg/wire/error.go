@@ -1,0 +1,59 @@
+// Package wire is what gateway and core say to each other and to clients in the same words: error bodies and codes,
+// identity headers, the internal API between the two, and the strict decoder of a transfer request.
+//
+// Both services read a request with this one decoder, because a difference between two parsers would be a way around
+// the checks of one of them.
+package wire
+
+// Code is the machine-readable name of an error. Clients branch on it, so a code never changes its meaning.
+type Code string
+
+// The codes either service answers with; those that only core gives are beside core's rules.
+const (
+	InvalidAPIKey         Code = "INVALID_API_KEY"
+	ChainNotAllowedForKey Code = "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT"
+	RateLimited           Code = "RATE_LIMITED"
+	InvalidRequest        Code = "INVALID_REQUEST"
+	PayloadTooLarge       Code = "PAYLOAD_TOO_LARGE"
+	UnsupportedMediaType  Code = "UNSUPPORTED_MEDIA_TYPE"
+	NotFound              Code = "NOT_FOUND"
+	MethodNotAllowed      Code = "METHOD_NOT_ALLOWED"
+	ServiceUnavailable    Code = "SERVICE_UNAVAILABLE"
+	UpstreamTimeout       Code = "UPSTREAM_TIMEOUT"
+	InternalError         Code = "INTERNAL_ERROR"
+	CursorExpired         Code = "CURSOR_EXPIRED"
+)
+
+// Error is the body of every error answer, the environment refusal excepted.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Details any    `json:"details,omitempty"`
+}
+
+// RateLimitDetails are the details of RATE_LIMITED.
+type RateLimitDetails struct {
+	// TryAgainIn is the time until a request will pass, in milliseconds.
+	TryAgainIn int64 `json:"tryAgainIn"`
+}
+
+// Issue is one thing wrong with a request. Path is a JSON Pointer (RFC 6901) into the body, empty for the body as a
+// whole, or the name of a query parameter or header.
+type Issue struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}
+
+// NewInvalidRequest is the body of a 400 that says what is wrong where.
+func NewInvalidRequest(issues []Issue) Error {
+	return Error{
+		Code:    InvalidRequest,
+		Message: "The request is not valid; see details.issues.",
+		Details: InvalidRequestDetails{Issues: issues},
+	}
+}
+
+// InvalidRequestDetails are the details of INVALID_REQUEST.
+type InvalidRequestDetails struct {
+	Issues []Issue `json:"issues"`
+}

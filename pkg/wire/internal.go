@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"time"
+
+	"intents.internal/pkg/network"
+)
+
+// Headers between gateway and core. The gateway builds every upstream request anew, so a client cannot set them.
+const (
+	HeaderRequestID     = "X-Request-Id"
+	HeaderAccountID     = "X-Account-Id"
+	HeaderKeyID         = "X-Key-Id"
+	HeaderKeyEnv        = "X-Key-Env"
+	HeaderGatewaySecret = "X-Gateway-Secret"
+)
+
+// Paths of core's internal API. Every call bears HeaderGatewaySecret.
+const (
+	PathVerifyKey  = "/internal/keys/verify"
+	PathKeyChanges = "/internal/key-changes"
+	PathChains     = "/internal/chains"
+)
+
+// VerifyKeyRequest asks whether the key with this hash may be used.
+type VerifyKeyRequest struct {
+	// Hash is the SHA-256 of the whole key in lower-case hexadecimal.
+	Hash string `json:"hash"`
+}
+
+// VerifiedKey is the answer for a key that may be used. Every other key is answered with 404 INVALID_API_KEY.
+type VerifiedKey struct {
+	KeyID       string              `json:"keyId"`
+	AccountID   string              `json:"accountId"`
+	Environment network.Environment `json:"environment"`
+	// ExpiresAt is the moment from which the key is refused, null for never.
+	ExpiresAt *time.Time `json:"expiresAt"`
+	Limit     KeyLimit   `json:"limit"`
+}
+
+// KeyLimit is a bucket of Requests that refills continuously at Requests per PeriodSeconds.
+type KeyLimit struct {
+	Requests      int `json:"requests"`
+	PeriodSeconds int `json:"periodSeconds"`
+}
+
+// KeyChanges lists the hashes (lower-case hexadecimal) of keys whose verdict may have changed since the cursor that
+// was asked with, and the cursor to ask with next.
+type KeyChanges struct {
+	Cursor string   `json:"cursor"`
+	Hashes []string `json:"hashes"`
+}
+
+// ChainEnvironment says which keys may use a chain.
+type ChainEnvironment struct {
+	// ChainID is in CAIP-2 form.
+	ChainID     string              `json:"chainId"`
+	Environment network.Environment `json:"environment"`
+}

@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"intents.internal/pkg/caip"
+)
+
+const (
+	// MaxTransferRequestBytes bounds the body of POST /v2/transfers; a longer one is PAYLOAD_TOO_LARGE.
+	MaxTransferRequestBytes = 16 << 10
+	// MaxReferenceLength is in characters.
+	MaxReferenceLength = 128
+)
+
+// TransferRequest is the body of POST /v2/transfers with its grammar checked: ids are well formed, amounts are digits.
+// Whether the request means something, the chain known, the amount in range, is for core to say.
+type TransferRequest struct {
+	Source      Leg
+	Destination Leg
+	// Deadline is the zero time where none was given.
+	Deadline time.Time
+	// Reference is the client's own name for the intent, empty where none was given.
+	Reference string
+}
+
+// Leg is one side of a transfer.
+type Leg struct {
+	Account caip.AccountID
+	// Token is the zero AccountID where the destination leaves it out.
+	Token caip.AccountID
+	// Amount is in the token's smallest unit, decimal digits without leading zeros, empty where the destination leaves
+	// it out.
+	Amount string
+}
+
+// Chains are the chains the request names, in the order of the body's fields, each once.
+func (r TransferRequest) Chains() []caip.ChainID {
+	chains := make([]caip.ChainID, 0, 4)
+	for _, id := range [...]caip.AccountID{r.Source.Account, r.Source.Token, r.Destination.Account, r.Destination.Token} {
+		if id != (caip.AccountID{}) && !slices.Contains(chains, id.Chain) {
+			chains = append(chains, id.Chain)
+		}
+	}
+	return chains
+}
+
+// DecodeTransferRequest reads the body of POST /v2/transfers strictly: one JSON object in valid UTF-8, no name twice,
+// no unknown name, no null, strings where strings belong, nothing after it. It returns every issue it finds, save that
+// it stops where the text is not JSON; the request is whole only when there is none.
+func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
+	d := newDecoder(body)
+	var r TransferRequest
+	d.object(map[string]func(){
+		"source":      func() { d.leg(&r.Source, "account", "token", "amount") },
+		"destination": func() { d.leg(&r.Destination, "account") },
+		"deadline":    func() { d.deadline(&r.Deadline) },
+		"reference":   func() { d.reference(&r.Reference) },
+	}, "source", "destination")
+	return r, d.finish()
+}
+
+func (d *decoder) leg(leg *Leg, required ...string) {
+	d.object(map[string]func(){
+		"account": func() { d.accountID(&leg.Account) },
+		"token":   func() { d.accountID(&leg.Token) },
+		"amount":  func() { d.amount(&leg.Amount) },
+	}, required...)
+}
+
+func (d *decoder) accountID(id *caip.AccountID) {
+	text, ok := d.text()
+	if !ok {
+		return
+	}
+	parsed, err := caip.ParseAccountID(text)
+	if err != nil {
+		d.issue(err.Error())
+		return
+	}
+	*id = parsed
+}
+
+func (d *decoder) amount(amount *string) {
+	text, ok := d.text()
+	if !ok {
+		return
+	}
+	if !isAmount(text) {
+		d.issue("must be a whole number of the token's smallest unit in decimal digits, without sign or leading zeros")
+		return
+	}
+	*amount = text
+}
+
+func isAmount(text string) bool {
+	if text == "" || (text[0] == '0' && text != "0") {
+		return false
+	}
+	return strings.Trim(text, "0123456789") == ""
+}
+
+func (d *decoder) deadline(deadline *time.Time) {
+	text, ok := d.text()
+	if !ok {
+		return
+	}
+	parsed, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		d.issue("must be an RFC 3339 time such as 2027-01-01T00:00:00Z")
+		return
+	}
+	*deadline = parsed.UTC()
+}
+
+func (d *decoder) reference(reference *string) {
+	text, ok := d.text()
+	if !ok {
+		return
+	}
+	if n := utf8.RuneCountInString(text); n < 1 || n > MaxReferenceLength {
+		d.issue("must have 1 to 128 characters")
+		return
+	}
+	*reference = text
+}

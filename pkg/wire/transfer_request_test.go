@@ -1,0 +1,161 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
+)
+
+const (
+	bob   = "eip155:84532:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	usdc  = "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
+	whole = `{
+	  "source": {"account": "eip155:11155111:0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+	             "token": "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "amount": "1000000"},
+	  "destination": {"account": "eip155:84532:0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+	                  "token": "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e", "amount": "995000"},
+	  "deadline": "2027-01-01T01:00:00+01:00", "reference": "inv-42"}`
+)
+
+func account(t *testing.T, text string) caip.AccountID {
+	t.Helper()
+	id, err := caip.ParseAccountID(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestDecodeTransferRequest(t *testing.T) {
+	t.Parallel()
+	got, issues := wire.DecodeTransferRequest([]byte(whole))
+	want := wire.TransferRequest{
+		Source: wire.Leg{
+			Account: account(t, "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"),
+			Token:   account(t, usdc), Amount: "1000000",
+		},
+		Destination: wire.Leg{
+			Account: account(t, bob), Token: account(t, "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e"), Amount: "995000",
+		},
+		Deadline: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), Reference: "inv-42",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || issues != nil {
+		t.Errorf("issues %v; request (-want +got):\n%s", issues, diff)
+	}
+	wantChains := []caip.ChainID{caip.EIP155Chain(11155111), caip.EIP155Chain(84532)}
+	if diff := cmp.Diff(wantChains, got.Chains()); diff != "" {
+		t.Errorf("chains (-want +got):\n%s", diff)
+	}
+}
+
+// Each body is wrong in the ways that its issues say, and in no other.
+func TestDecodeTransferRequestIssues(t *testing.T) {
+	t.Parallel()
+	type issues = []wire.Issue
+	with := func(old, replacement string) string { return strings.Replace(whole, old, replacement, 1) }
+	for name, c := range map[string]struct {
+		body string
+		want issues
+	}{
+		"empty":            {``, issues{{"", "is not one valid JSON object: it ends too early"}}},
+		"cut":              {`{"source":`, issues{{"/source", "is not one valid JSON object: it ends too early"}}},
+		"array":            {`[]`, issues{{"", "must be an object"}}},
+		"null":             {`null`, issues{{"", "must be an object"}}},
+		"nothing in it":    {`{}`, issues{{"/source", "is required"}, {"/destination", "is required"}}},
+		"second value":     {whole + `{}`, issues{{"", "is not one valid JSON object: a second JSON value follows the first"}}},
+		"trailing garbage": {`{} x`, issues{{"", "is not valid JSON at byte 3: invalid character 'x' at start of value"}}},
+		"name twice":       {with(`"amount": "1000000"`, `"amount": "1", "amount": "2"`), issues{{"/source/amount", "is given twice"}}},
+		"name twice, escaped": {
+			with(`"amount": "1000000"`, `"amount": "1", "\u0061mount": "2"`), issues{{"/source/amount", "is given twice"}},
+		},
+		"unknown top":  {with(`"reference"`, `"Reference"`), issues{{"/Reference", "is not a known field"}}},
+		"unknown deep": {with(`"amount": "1000000"`, `"amount": "1", "memo": {"a": [1, {}]}`), issues{{"/source/memo", "is not a known field"}}},
+		"name twice in an unknown field": {
+			with(`"reference": "inv-42"`, `"x": {"a": 1, "a": 2}`), issues{{"/x/a", "is given twice"}},
+		},
+		"number amount":  {with(`"1000000"`, `1000000`), issues{{"/source/amount", "must be a string"}}},
+		"null deadline":  {with(`"2027-01-01T01:00:00+01:00"`, `null`), issues{{"/deadline", "must be a string"}}},
+		"array leg":      {with(`"deadline"`, `"source": [], "deadline"`), issues{{"/source", "is given twice"}}},
+		"invalid UTF-8":  {with(`inv-42`, "\xff"), issues{{"/reference", "is not valid JSON at byte 451: invalid UTF-8"}}},
+		"NUL":            {with(`inv-42`, `a\u0000`), issues{{"/reference", "must not hold a NUL character"}}},
+		"empty text":     {with(`inv-42`, ``), issues{{"/reference", "must have 1 to 128 characters"}}},
+		"long text":      {with(`inv-42`, strings.Repeat("ü", 129)), issues{{"/reference", "must have 1 to 128 characters"}}},
+		"date only":      {with(`2027-01-01T01:00:00+01:00`, `2027-01-01`), issues{{"/deadline", "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"}}},
+		"wrong checksum": {with(`0x1c7D`, `0x1C7D`), issues{{"/source/token", "the address has a wrong EIP-55 checksum; copy it again or write it all in lower case"}}},
+		"several": {
+			`{"source":{"account":"x","amount":"-1"},"destination":{}}`,
+			issues{
+				{"/source/account", "must be a CAIP-10 account id such as eip155:1:0x0000000000000000000000000000000000000001"},
+				{"/source/amount", "must be a whole number of the token's smallest unit in decimal digits, without sign or leading zeros"},
+				{"/source/token", "is required"},
+				{"/destination/account", "is required"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, got := wire.DecodeTransferRequest([]byte(c.body))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("issues (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAmountGrammar(t *testing.T) {
+	t.Parallel()
+	for amount, ok := range map[string]bool{
+		"0": true, "1": true, "115792089237316195423570985008687907853269984665640564039457584007913129639935": true,
+		"": false, "00": false, "01": false, "-1": false, "+1": false, "1.0": false, "1e3": false, "0x1": false, " 1": false, "١": false,
+	} {
+		quoted, _ := json.Marshal(amount)
+		_, issues := wire.DecodeTransferRequest([]byte(strings.Replace(whole, `"1000000"`, string(quoted), 1)))
+		if (issues == nil) != ok {
+			t.Errorf("amount %q: issues %v, want ok = %t", amount, issues, ok)
+		}
+	}
+}
+
+// Whatever the decoder takes, a plain decoder reads alike, and it is valid UTF-8 in one JSON object.
+func FuzzDecodeTransferRequest(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte(`{"source":{"account":"a","account":"b"}}`))
+	f.Add([]byte(`{"a":[{"b":null}],"\u0061":1}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		request, issues := wire.DecodeTransferRequest(body)
+		if issues != nil {
+			return
+		}
+		type leg struct{ Account, Token, Amount string }
+		var plain struct {
+			Source, Destination leg
+			Deadline, Reference string
+		}
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&plain); err != nil || !utf8.Valid(body) {
+			t.Fatalf("took %q, which encoding/json refuses: %v", body, err)
+		}
+		for _, pair := range [][2]string{
+			{request.Source.Account.String(), plain.Source.Account},
+			{request.Source.Token.String(), plain.Source.Token},
+			{request.Destination.Account.String(), plain.Destination.Account},
+			{request.Destination.Token.String(), plain.Destination.Token},
+		} {
+			if !strings.EqualFold(pair[0], pair[1]) {
+				t.Fatalf("read %q as %q", pair[1], pair[0])
+			}
+		}
+		if request.Source.Amount != plain.Source.Amount || request.Reference != plain.Reference {
+			t.Fatalf("read %+v as %+v", plain, request)
+		}
+	})
+}
