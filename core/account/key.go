@@ -1,0 +1,105 @@
+package account
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+)
+
+// The limits of API keys.
+const (
+	MaxKeys     = 100
+	longestLife = 10 * 365 * 24 * time.Hour
+)
+
+// DefaultLimit is 50 requests a minute: a bucket of 50 that refills continuously.
+var DefaultLimit = Limit{Requests: 50, Period: time.Minute}
+
+// Key is an API key as its owner sees it; the key itself is shown once, when it is made.
+type Key struct {
+	ID          uuid.UUID
+	AccountID   uuid.UUID
+	Name        string
+	Hash        apikey.Hash
+	Start       string
+	Environment network.Environment
+	Enabled     bool
+	// ExpiresAt is the moment from which the key is refused, nil for never.
+	ExpiresAt *time.Time
+	// LastUsedAt is nil until the key is first used.
+	LastUsedAt *time.Time
+	Limit      Limit
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// Limit is a bucket of Requests that refills at Requests a Period.
+type Limit struct {
+	Requests int
+	Period   time.Duration
+}
+
+// KeyRequest is what an owner chooses of a new key.
+type KeyRequest struct {
+	Name string
+	// Environment is Test where none was chosen.
+	Environment network.Environment
+	// ExpiresIn is how long the key will work, as ParseExpiresIn gives it; zero for ever.
+	ExpiresIn time.Duration
+}
+
+// NewKey makes a key and its whole text, which is not kept. It returns an *InvalidError for a field that breaks a rule.
+func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key, error) {
+	name, err := parseName(r.Name, 64)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if r.Environment == "" {
+		r.Environment = network.Test
+	}
+	if _, err := network.Parse(string(r.Environment)); err != nil {
+		return nil, apikey.Key{}, &InvalidError{Field: "environment", Message: `must be "test" or "live"`}
+	}
+	var expiresAt *time.Time
+	if r.ExpiresIn != 0 {
+		at := now.Add(r.ExpiresIn)
+		expiresAt = &at
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	text := apikey.New(r.Environment)
+	return &Key{
+		ID: id, AccountID: accountID, Name: name, Hash: text.Hash(), Start: text.Start(),
+		Environment: r.Environment, Enabled: true, ExpiresAt: expiresAt, Limit: DefaultLimit,
+		CreatedAt: now, UpdatedAt: now,
+	}, text, nil
+}
+
+// ParseExpiresIn reads a key's lifetime in seconds, at least one and at most ten years.
+func ParseExpiresIn(seconds int64) (time.Duration, error) {
+	const most = int64(longestLife / time.Second)
+	if seconds < 1 || seconds > most {
+		return 0, &InvalidError{Field: "expiresIn", Message: fmt.Sprintf("must be null or 1 to %d seconds", most)}
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// Change renames, enables or disables the key; nil leaves a property as it is.
+func (k *Key) Change(name *string, enabled *bool, now time.Time) (err error) {
+	if name != nil {
+		if k.Name, err = parseName(*name, 64); err != nil {
+			return err
+		}
+	}
+	if enabled != nil {
+		k.Enabled = *enabled
+	}
+	k.UpdatedAt = now
+	return nil
+}

@@ -1,0 +1,77 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+)
+
+// Passwords hashes and checks passwords with Argon2id, a few at a time: each hash holds 19 MiB and a core for tens of
+// milliseconds, and a flood of sign-ins must leave room for the API.
+type Passwords struct {
+	slots  chan struct{}
+	params argon2id.Params
+	decoy  string
+}
+
+// NewPasswords uses the parameters that OWASP's password storage advice names first.
+func NewPasswords() (*Passwords, error) {
+	p := &Passwords{
+		slots:  make(chan struct{}, max(1, runtime.NumCPU()/2)),
+		params: argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32},
+	}
+	decoy, err := argon2id.CreateHash("no account has this password", &p.params)
+	if err != nil {
+		return nil, fmt.Errorf("hash a password: %w", err)
+	}
+	p.decoy = decoy
+	return p, nil
+}
+
+// Hash checks the rule for new passwords, 8 to 128 characters, and hashes one.
+func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
+	if n := utf8.RuneCountInString(password); n < 8 || n > 128 {
+		return "", &InvalidError{Field: "password", Message: "must have 8 to 128 characters"}
+	}
+	if err := p.acquire(ctx); err != nil {
+		return "", err
+	}
+	defer p.release()
+	hash, err := argon2id.CreateHash(password, &p.params)
+	if err != nil {
+		return "", fmt.Errorf("hash a password: %w", err)
+	}
+	return hash, nil
+}
+
+// Matches tells whether password made hash. An empty hash, of an account that does not exist, takes as long as any
+// other and never matches, so that the time of the answer does not tell who has an account.
+func (p *Passwords) Matches(ctx context.Context, password, hash string) (bool, error) {
+	if err := p.acquire(ctx); err != nil {
+		return false, err
+	}
+	defer p.release()
+	against := hash
+	if hash == "" {
+		against = p.decoy
+	}
+	same, err := argon2id.ComparePasswordAndHash(password, against)
+	if err != nil {
+		return false, fmt.Errorf("check a password: %w", err)
+	}
+	return same && hash != "", nil
+}
+
+func (p *Passwords) acquire(ctx context.Context) error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait to hash a password: %w", ctx.Err())
+	}
+}
+
+func (p *Passwords) release() { <-p.slots }

@@ -1,0 +1,56 @@
+package account
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// SessionLifetime is how long a browser stays signed in.
+const SessionLifetime = 7 * 24 * time.Hour
+
+// Session is a browser that has signed in. Its token is in the cookie alone; the service keeps the hash.
+type Session struct {
+	ID        uuid.UUID
+	AccountID uuid.UUID
+	TokenHash [32]byte
+	IPAddress string
+	UserAgent string
+	ExpiresAt time.Time
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// NewSession starts a session and returns the token for its cookie, which is not kept.
+func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time) (*Session, string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, "", err
+	}
+	token := rand.Text() + rand.Text()
+	return &Session{
+		ID: id, AccountID: accountID, TokenHash: HashToken(token),
+		IPAddress: ipAddress, UserAgent: clip(userAgent),
+		ExpiresAt: now.Add(SessionLifetime), CreatedAt: now, UpdatedAt: now,
+	}, token, nil
+}
+
+// HashToken digests a session token. It has 260 random bits, so a plain digest cannot be turned back.
+func HashToken(token string) [32]byte { return sha256.Sum256([]byte(token)) }
+
+// clip keeps what identifies a browser and drops what could fill a disk.
+func clip(userAgent string) string {
+	const longest = 256
+	printable := make([]rune, 0, min(len(userAgent), longest))
+	for _, r := range userAgent {
+		if len(printable) == longest {
+			break
+		}
+		if r >= ' ' && r != 0x7f {
+			printable = append(printable, r)
+		}
+	}
+	return string(printable)
+}

@@ -1,0 +1,150 @@
+// Package api is core's HTTP face: the routes that gateways pass on to it, the internal routes that gateways ask
+// themselves, and the one place where errors become statuses.
+//
+// It reads requests and writes replies; what they mean is decided by the domain packages.
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/account"
+	"intents.internal/core/api/docs"
+	"intents.internal/core/postgres"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
+)
+
+// Config is what the API needs to know.
+type Config struct {
+	Store     *postgres.Store
+	Registry  *postgres.LiveRegistry
+	Passwords *account.Passwords
+	Log       *slog.Logger
+	Metrics   *prometheus.Registry
+	// GatewaySecret is what every request must bear: only gateways may speak to core.
+	GatewaySecret telemetry.Secret
+	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
+	PublicURL string
+	// SignUpOpen lets anyone make an account.
+	SignUpOpen bool
+}
+
+// Server answers core's requests.
+type Server struct {
+	Config
+	catalog catalogs
+	metrics *metrics
+	cookie  cookie
+	assets  assets
+}
+
+// requestTimeout bounds the work on one request, streamed lists excepted. It is below the gateway's deadline, so that
+// a slow database is answered for by core, which knows why.
+const requestTimeout = 5 * time.Second
+
+// New returns the handler of all routes.
+func New(config Config) (http.Handler, error) {
+	s := &Server{Config: config, metrics: newMetrics(config.Metrics), cookie: newCookie(config.PublicURL)}
+	crossOrigin := http.NewCrossOriginProtection()
+	if err := crossOrigin.AddTrustedOrigin(config.PublicURL); err != nil {
+		return nil, err
+	}
+	crossOrigin.SetDenyHandler(s.route(func(http.ResponseWriter, *http.Request) error { return errCrossOrigin }, failure{}))
+
+	var err error
+	if s.assets, err = newAssets(); err != nil {
+		return nil, err
+	}
+	compress, err := gzhttp.NewWrapper()
+	if err != nil {
+		return nil, fmt.Errorf("prepare compression: %w", err)
+	}
+
+	mux := http.NewServeMux()
+	for pattern, handler := range s.publicRoutes(compress) {
+		mux.Handle(pattern, handler)
+	}
+	s.internalRoutes(mux)
+	sessions := http.NewServeMux()
+	s.handleSessions(sessions)
+	mux.Handle("/auth/", crossOrigin.Handler(sessions))
+	mux.Handle("/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, failure{}))
+	return s.onlyGateways(mux), nil
+}
+
+// publicRoutes compress their answers for clients that accept it. Session routes do not: they mix secrets with what a
+// request can choose.
+func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
+	tokens := failure{code: "TokenRegistryServiceError", message: "The token registry could not be read; try again later."}
+	transfers := failure{code: "TransferServiceError", message: "The transfer service failed; try again later."}
+	return map[string]http.Handler{
+		"GET /openapi.json":              compress(s.route(s.getOpenAPI, failure{})),
+		"GET /docs":                      compress(s.route(s.getDocs, failure{})),
+		"GET " + docs.StylePath:          compress(s.route(s.getDocsStyle, failure{})),
+		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokens)),
+		"GET /v2/chains":                 compress(s.route(s.listChains, tokens)),
+		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transfers)),
+		"POST /v2/transfers":             s.route(s.createTransfer, transfers),
+		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transfers)),
+		"POST /v2/transfers/{id}/cancel": s.route(s.cancelTransfer, transfers),
+	}
+}
+
+// sessionRoute is a path below /auth, which has one method.
+type sessionRoute struct {
+	method string
+	answer endpoint
+}
+
+func (s *Server) sessionRoutes() map[string]sessionRoute {
+	return map[string]sessionRoute{
+		"/auth/sign-up/email":  {http.MethodPost, s.signUp},
+		"/auth/sign-in/email":  {http.MethodPost, s.signIn},
+		"/auth/sign-out":       {http.MethodPost, s.signOut},
+		"/auth/get-session":    {http.MethodGet, s.getSession},
+		"/auth/api-key/create": {http.MethodPost, s.createKey},
+		"/auth/api-key/list":   {http.MethodGet, s.listKeys},
+		"/auth/api-key/update": {http.MethodPost, s.updateKey},
+		"/auth/api-key/delete": {http.MethodPost, s.deleteKey},
+	}
+}
+
+func (s *Server) handleSessions(mux *http.ServeMux) {
+	for path, route := range s.sessionRoutes() {
+		mux.Handle(route.method+" "+path, s.route(route.answer, failure{}))
+		mux.Handle(path, s.route(func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Allow", route.method)
+			return errMethod
+		}, failure{}))
+	}
+	mux.Handle("/auth/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, failure{}))
+}
+
+func (s *Server) internalRoutes(mux *http.ServeMux) {
+	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, failure{}))
+	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, failure{}))
+	mux.Handle("GET "+wire.PathChains, s.route(s.listChainEnvironments, failure{}))
+}
+
+// onlyGateways refuses whoever does not know the secret. Digests are compared, so that neither its content nor its
+// length shows in the time that takes.
+func (s *Server) onlyGateways(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(s.GatewaySecret.Reveal()))
+	denied := s.route(func(http.ResponseWriter, *http.Request) error { return errNotGateway }, failure{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get(wire.HeaderGatewaySecret)))
+		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+			denied.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"sync/atomic"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/registry"
+	"intents.internal/core/token"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
+)
+
+// catalog is the registry written out: what clients poll is encoded once a version, not once a request.
+type catalog struct {
+	version      int64
+	chains       page
+	environments page
+	tokens       page
+	tokensOn     map[caip.ChainID]page
+	noTokens     page
+}
+
+// catalogs keeps the newest catalog. Two requests that find it old may both write the new one, which does no harm.
+type catalogs struct{ current atomic.Pointer[catalog] }
+
+func (c *catalogs) of(snapshot *registry.Snapshot) (*catalog, error) {
+	if current := c.current.Load(); current != nil && current.version == snapshot.Version {
+		return current, nil
+	}
+	written, err := writeCatalog(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	c.current.Store(written)
+	return written, nil
+}
+
+func writeCatalog(snapshot *registry.Snapshot) (*catalog, error) {
+	c := &catalog{version: snapshot.Version, tokensOn: map[caip.ChainID]page{}}
+	for _, target := range []struct {
+		page  *page
+		value any
+	}{
+		{&c.chains, each(snapshot.Chains, newChainJSON)},
+		{&c.environments, each(snapshot.Chains, newChainEnvironment)},
+		{&c.tokens, each(snapshot.Tokens, newTokenJSON)},
+		{&c.noTokens, []tokenJSON{}},
+	} {
+		var err error
+		if *target.page, err = packPage(target.value); err != nil {
+			return nil, err
+		}
+	}
+	for _, known := range snapshot.Chains {
+		written, err := packPage(each(snapshot.TokensOn(known.ID), newTokenJSON))
+		if err != nil {
+			return nil, err
+		}
+		c.tokensOn[known.ID] = written
+	}
+	return c, nil
+}
+
+// each is never nil, so that it is written as [] and not as null.
+func each[From, To any](from []From, convert func(From) To) []To {
+	to := make([]To, len(from))
+	for i, f := range from {
+		to[i] = convert(f)
+	}
+	return to
+}
+
+type tokenJSON struct {
+	Symbol   string  `json:"symbol"`
+	ChainID  string  `json:"chainId"`
+	Address  string  `json:"address"`
+	Decimals uint8   `json:"decimals"`
+	Metadata *string `json:"metadata"`
+}
+
+func newTokenJSON(t token.Definition) tokenJSON {
+	return tokenJSON{
+		Symbol: t.Symbol, ChainID: t.ID.Chain.String(), Address: t.ID.String(), Decimals: t.Decimals,
+		Metadata: optional(t.Metadata),
+	}
+}
+
+// optional writes an empty text as null.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+type chainJSON struct {
+	ChainID        string       `json:"chainId"`
+	Name           string       `json:"name"`
+	Environment    string       `json:"environment"`
+	NativeCurrency currencyJSON `json:"nativeCurrency"`
+	Domain         uint32       `json:"domain"`
+	Settler        *settlerJSON `json:"settler"`
+}
+
+type currencyJSON struct {
+	Symbol   string `json:"symbol"`
+	Decimals uint8  `json:"decimals"`
+}
+
+type settlerJSON struct {
+	Address   string `json:"address"`
+	SameChain bool   `json:"sameChain"`
+}
+
+func newChainJSON(c chain.Chain) chainJSON {
+	out := chainJSON{
+		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment), Domain: c.Domain,
+		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
+	}
+	if c.Settler != nil {
+		out.Settler = &settlerJSON{Address: c.Settler.Address, SameChain: c.Settler.SameChain}
+	}
+	return out
+}
+
+func newChainEnvironment(c chain.Chain) wire.ChainEnvironment {
+	return wire.ChainEnvironment{ChainID: c.ID.String(), Environment: c.Environment}
+}

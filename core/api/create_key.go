@@ -1,0 +1,44 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/network"
+)
+
+// createKey answers POST /auth/api-key/create with the new key, the only time that it is shown whole. The owner is the
+// session's account; a body that names another has an unknown field.
+func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
+	_, owner, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		Name        string              `json:"name"`
+		Environment network.Environment `json:"environment"`
+		ExpiresIn   *int64              `json:"expiresIn"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	wanted := account.KeyRequest{Name: request.Name, Environment: request.Environment}
+	if request.ExpiresIn != nil {
+		if wanted.ExpiresIn, err = account.ParseExpiresIn(*request.ExpiresIn); err != nil {
+			return err
+		}
+	}
+	key, text, err := account.NewKey(owner.ID, wanted, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := s.Store.InsertKey(r.Context(), key); err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, struct {
+		keyJSON
+		Key string `json:"key"`
+	}{newKeyJSON(key), text.Reveal()})
+}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/wire"
+)
+
+// createTransfer answers POST /v2/transfers with the new intent. Faults are told in the order 413, 415, 400, 403, 422.
+func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
+	by, err := caller(r)
+	if err != nil {
+		return err
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	request, issues := wire.DecodeTransferRequest(body)
+	if len(issues) > 0 {
+		return invalid(issues...)
+	}
+	once, err := idempotency(r, body)
+	if err != nil {
+		return err
+	}
+	if wrong, ok := transfer.WrongEnvironment(request, s.Registry.Current(), by.Environment); ok {
+		return &refusal{status: http.StatusForbidden, body: wire.NewChainNotAllowed(wrong.ID, wrong.Environment, by.Environment)}
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	intent, err := s.recordTransfer(r.Context(), id, by, request, once)
+	if err != nil {
+		return err
+	}
+	record, err := newIntentJSON(intent)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v2/transfers/"+record.ID)
+	return writeJSON(w, http.StatusCreated, record)
+}
+
+// recordTransfer makes and stores the intent. A request that was answered with 201 before is answered so again, even if
+// it would be refused today: its deadline may have come too near, or a token have left the registry.
+func (s *Server) recordTransfer(
+	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, once postgres.Idempotency,
+) (*transfer.Intent, error) {
+	intent, rejection := transfer.New(id, by, request, s.Registry.Current())
+	if rejection == nil {
+		return s.Store.InsertTransfer(ctx, intent, once)
+	}
+	if once.Key == "" {
+		return nil, rejection
+	}
+	intent, err := s.Store.FirstTransfer(ctx, by.AccountID, once)
+	if errors.Is(err, postgres.ErrTransferNotFound) {
+		return nil, rejection
+	}
+	return intent, err
+}
+
+// idempotency reads the Idempotency-Key header and takes the request's fingerprint.
+func idempotency(r *http.Request, body []byte) (postgres.Idempotency, error) {
+	given := r.Header.Values("Idempotency-Key")
+	if len(given) == 0 {
+		return postgres.Idempotency{}, nil
+	}
+	key, ok := wire.ParseIdempotencyKey(given[0])
+	if !ok || len(given) > 1 {
+		return postgres.Idempotency{}, invalid(wire.Issue{Path: "Idempotency-Key", Message: wire.IdempotencyKeyRule})
+	}
+	return postgres.Idempotency{Key: key, Fingerprint: sha256.Sum256(body)}, nil
+}

@@ -1,0 +1,34 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/transfer"
+)
+
+func FuzzCursor(f *testing.F) {
+	f.Add("AaH8bJrndrWZJ7M5xdso_AAGYMIIPRZY")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		position, err := parseCursor(text)
+		if err != nil {
+			return
+		}
+		again := formatCursor(transfer.Summary{ID: position.ID, UpdatedAt: position.UpdatedAt})
+		if again != text {
+			t.Fatalf("cursor %q is written %q", text, again)
+		}
+	})
+}
+
+func TestCursorRoundTrip(t *testing.T) {
+	t.Parallel()
+	want := transfer.Summary{ID: uuid.Must(uuid.NewV7()), UpdatedAt: time.Date(2026, 11, 21, 1, 2, 3, 4000, time.UTC)}
+	got, err := parseCursor(formatCursor(want))
+	if err != nil || got.ID != want.ID || !got.UpdatedAt.Equal(want.UpdatedAt) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}

@@ -1,0 +1,71 @@
+package docs
+
+// view is the document in the order and the words of the page.
+type view struct {
+	*document
+	StylePath string
+}
+
+// endpoint is an operation with its place.
+type endpoint struct {
+	operation
+	Method, Path string
+}
+
+// Endpoints are the operations with a tag, in the document's order.
+func (v view) Endpoints(tag string) (endpoints []endpoint) {
+	for _, path := range v.Paths {
+		for _, of := range []struct {
+			method    string
+			operation *operation
+		}{{"GET", path.Value.Get}, {"POST", path.Value.Post}} {
+			if of.operation == nil || len(of.operation.Tags) == 0 || of.operation.Tags[0] != tag {
+				continue
+			}
+			one := endpoint{operation: *of.operation, Method: of.method, Path: path.Name}
+			one.Parameters = append(one.Parameters, path.Value.Parameters...)
+			endpoints = append(endpoints, one)
+		}
+	}
+	return endpoints
+}
+
+// Parameter follows a reference.
+func (v view) Parameter(p parameter) (parameter, error) {
+	if p.Ref == "" {
+		return p, nil
+	}
+	return v.Components.Parameters.find(p.Ref)
+}
+
+// Example follows a reference.
+func (v view) Example(e example) (example, error) {
+	if e.Ref == "" {
+		return e, nil
+	}
+	return v.Components.Examples.find(e.Ref)
+}
+
+// Response follows a reference.
+func (v view) Response(r response) (response, error) {
+	if r.Ref == "" {
+		return r, nil
+	}
+	found, err := v.Components.Responses.find(r.Ref)
+	found.Ref = r.Ref
+	return found, err
+}
+
+// Who tells who may ask.
+func (e endpoint) Who() string {
+	switch {
+	case len(e.Security) == 0:
+		return "Anyone"
+	case len(e.Security[0]) == 0:
+		return "Anyone; reads the browser session"
+	case e.Security[0]["apiKey"] != nil:
+		return "API key"
+	default:
+		return "Browser session"
+	}
+}

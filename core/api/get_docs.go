@@ -1,0 +1,44 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/api/docs"
+)
+
+// docsPolicy lets the page load its style sheet and nothing else.
+const docsPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// assets are what changes only with the program.
+type assets struct{ openAPI, docs, style page }
+
+func newAssets() (a assets, err error) {
+	html, err := docs.Render(openAPI)
+	if err != nil {
+		return a, err
+	}
+	if a.openAPI, err = newAsset("application/json", openAPI); err != nil {
+		return a, err
+	}
+	if a.docs, err = newAsset("text/html; charset=utf-8", html); err != nil {
+		return a, err
+	}
+	a.style, err = newAsset("text/css; charset=utf-8", docs.Style)
+	return a, err
+}
+
+// getDocs answers GET /docs with the OpenAPI description as a page for people.
+func (s *Server) getDocs(w http.ResponseWriter, r *http.Request) error {
+	header := w.Header()
+	header.Set("Content-Security-Policy", docsPolicy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	s.assets.docs.serve(w, r)
+	return nil
+}
+
+func (s *Server) getDocsStyle(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	s.assets.style.serve(w, r)
+	return nil
+}

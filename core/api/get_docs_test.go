@@ -1,0 +1,27 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for path, want := range map[string]struct{ mediaType, begins, policy string }{
+		"/docs": {
+			"text/html; charset=utf-8", "<!DOCTYPE html>",
+			"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		},
+		"/docs/style.css": {"text/css; charset=utf-8", ":root {", ""},
+	} {
+		response := s.send(t, "GET", path, "")
+		body, header := readAll(t, response), response.Header
+		if response.StatusCode != 200 || header.Get("Content-Type") != want.mediaType || !strings.HasPrefix(body, want.begins) {
+			t.Errorf("%s: %d %s %.40q", path, response.StatusCode, header.Get("Content-Type"), body)
+		}
+		if header.Get("Content-Security-Policy") != want.policy || header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: headers %v", path, header)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
+)
+
+// getTransfer answers GET /v2/transfers/{id} with the full record; id is the intent's UUID or its order id. Another
+// account's intent is answered like one that does not exist.
+func (s *Server) getTransfer(w http.ResponseWriter, r *http.Request) error {
+	by, err := caller(r)
+	if err != nil {
+		return err
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	intent, err := s.findTransfer(r.Context(), by.AccountID, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	record, err := newIntentJSON(intent)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, record)
+}
+
+func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {
+	if orderID, ok := parseOrderID(name); ok {
+		return s.Store.TransferByOrder(ctx, accountID, orderID)
+	}
+	id, err := uuid.Parse(name)
+	if err != nil || len(name) != 36 { // Parse takes other spellings too
+		return nil, postgres.ErrTransferNotFound
+	}
+	return s.Store.Transfer(ctx, accountID, id)
+}
+
+// parseOrderID reads 0x and 64 hexadecimal digits.
+func parseOrderID(s string) (id [32]byte, ok bool) {
+	digits, prefixed := strings.CutPrefix(s, "0x")
+	decoded, err := hex.DecodeString(digits)
+	if !prefixed || err != nil || len(decoded) != len(id) {
+		return id, false
+	}
+	return [32]byte(decoded), true
+}

@@ -1,0 +1,26 @@
+package api
+
+import "net/http"
+
+// listChains answers GET /v2/chains, so that a client sees beforehand which transfers, swaps and bridges can be had.
+func (s *Server) listChains(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	current, err := s.catalog.of(s.Registry.Current())
+	if err != nil {
+		return err
+	}
+	current.chains.serve(w, r)
+	return nil
+}
+
+// listChainEnvironments answers the gateways' GET /internal/chains.
+func (s *Server) listChainEnvironments(w http.ResponseWriter, r *http.Request) error {
+	current, err := s.catalog.of(s.Registry.Current())
+	if err != nil {
+		return err
+	}
+	current.environments.serve(w, r)
+	return nil
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// caller is who the gateway says makes a keyed request. Only a broken gateway leaves it out.
+func caller(r *http.Request) (transfer.Caller, error) {
+	accountID, accountErr := uuid.Parse(r.Header.Get(wire.HeaderAccountID))
+	keyID, keyErr := uuid.Parse(r.Header.Get(wire.HeaderKeyID))
+	environment, environmentErr := network.Parse(r.Header.Get(wire.HeaderKeyEnv))
+	if err := errors.Join(accountErr, keyErr, environmentErr); err != nil {
+		return transfer.Caller{}, fmt.Errorf("read the identity the gateway sent: %w", err)
+	}
+	return transfer.Caller{AccountID: accountID, KeyID: keyID, Environment: environment}, nil
+}
+
+// readBody reads a JSON body of at most wire.MaxTransferRequestBytes.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, wire.MaxTransferRequestBytes+1))
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
+	}
+	if len(body) > wire.MaxTransferRequestBytes {
+		return nil, errTooLarge
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, errMediaType
+	}
+	return body, nil
+}
+
+// decode reads a JSON body into a struct strictly: no name twice or unknown, no other types, nothing after it.
+func decode[T any](r *http.Request) (value T, err error) {
+	body, err := readBody(r)
+	if err != nil {
+		return value, err
+	}
+	if jsontext.Value(body).Kind() != '{' {
+		return value, invalid(wire.Issue{Message: "must be an object"})
+	}
+	err = json.Unmarshal(body, &value, json.RejectUnknownMembers(true))
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case err == nil:
+		return value, nil
+	case errors.As(err, &syntax):
+		return value, invalid(wire.Issue{Path: string(syntax.JSONPointer), Message: "is not valid JSON: " + syntax.Err.Error()})
+	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
+		return value, invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: "is not a known field"})
+	case errors.As(err, &semantic) && semantic.JSONKind != 0:
+		return value, invalid(wire.Issue{
+			Path: string(semantic.JSONPointer), Message: "must not be a JSON " + kindName(semantic.JSONKind),
+		})
+	default:
+		return value, invalid(wire.Issue{Message: "is not one JSON object"})
+	}
+}
+
+func kindName(kind jsontext.Kind) string {
+	switch kind {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	default:
+		return kind.String()
+	}
+}
+
+// query reads the query parameters; one that is unknown, repeated or malformed is an issue. NUL is refused for the
+// database's sake.
+func query(r *http.Request, allowed ...string) (map[string]string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid(wire.Issue{Path: "query", Message: "is not a well-formed query string"})
+	}
+	parameters := make(map[string]string, len(values))
+	var issues []wire.Issue
+	for name, given := range values {
+		switch {
+		case !slices.Contains(allowed, name):
+			issues = append(issues, wire.Issue{Path: name, Message: "is not a known parameter"})
+		case len(given) > 1:
+			issues = append(issues, wire.Issue{Path: name, Message: "is given twice"})
+		case strings.IndexByte(given[0], 0) >= 0:
+			issues = append(issues, wire.Issue{Path: name, Message: "must not hold a NUL character"})
+		default:
+			parameters[name] = given[0]
+		}
+	}
+	if len(issues) > 0 {
+		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
+		return nil, invalid(issues...)
+	}
+	return parameters, nil
+}

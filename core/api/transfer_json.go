@@ -1,0 +1,160 @@
+package api
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"intents.internal/core/transfer"
+)
+
+// timestamp is written as ISO 8601 in UTC with milliseconds.
+type timestamp time.Time
+
+func (t timestamp) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+}
+
+func optionalTimestamp(t *time.Time) *timestamp {
+	if t == nil {
+		return nil
+	}
+	stamp := timestamp(*t)
+	return &stamp
+}
+
+// hexBytes are written as 0x and lower-case hexadecimal digits.
+type hexBytes []byte
+
+func (b hexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode([]byte("0x"), b), nil }
+
+type summaryJSON struct {
+	ID        string          `json:"id"`
+	Type      transfer.Type   `json:"type"`
+	Status    transfer.Status `json:"status"`
+	OrderID   hexBytes        `json:"orderId"`
+	CreatedAt timestamp       `json:"createdAt"`
+	UpdatedAt timestamp       `json:"updatedAt"`
+	Metadata  metadataJSON    `json:"metadata"`
+}
+
+type metadataJSON struct {
+	ChainID string `json:"chainId"`
+	Hash    string `json:"hash,omitempty"`
+}
+
+func newSummaryJSON(t transfer.Summary) summaryJSON {
+	return summaryJSON{
+		ID: t.ID.String(), Type: t.Type, Status: t.Status, OrderID: t.OrderID[:],
+		CreatedAt: timestamp(t.CreatedAt), UpdatedAt: timestamp(t.UpdatedAt),
+		Metadata: metadataJSON{ChainID: t.Chain.String(), Hash: t.Hash},
+	}
+}
+
+// intentJSON is the full record: the summary's fields and all the rest.
+type intentJSON struct {
+	summaryJSON
+	Final       bool      `json:"final"`
+	Failure     *string   `json:"failure"`
+	Source      legJSON   `json:"source"`
+	Destination legJSON   `json:"destination"`
+	Deadline    timestamp `json:"deadline"`
+	Reference   *string   `json:"reference"`
+	Order       orderJSON `json:"order"`
+	Tx          txJSON    `json:"tx"`
+}
+
+type legJSON struct {
+	Account string `json:"account"`
+	Token   string `json:"token"`
+	Amount  string `json:"amount"`
+}
+
+// orderJSON bears every field of OrderData under its own name, so that a client can encode it again and find the same
+// order id.
+type orderJSON struct {
+	Scheme             string   `json:"scheme"`
+	OriginSettler      *string  `json:"originSettler"`
+	Sender             hexBytes `json:"sender"`
+	Recipient          hexBytes `json:"recipient"`
+	InputToken         hexBytes `json:"inputToken"`
+	OutputToken        hexBytes `json:"outputToken"`
+	AmountIn           string   `json:"amountIn"`
+	AmountOut          string   `json:"amountOut"`
+	SenderNonce        string   `json:"senderNonce"`
+	OriginDomain       uint32   `json:"originDomain"`
+	DestinationDomain  uint32   `json:"destinationDomain"`
+	DestinationSettler hexBytes `json:"destinationSettler"`
+	FillDeadline       uint32   `json:"fillDeadline"`
+	Data               hexBytes `json:"data"`
+	OrderData          hexBytes `json:"orderData"`
+}
+
+// txJSON is what a wallet signs. chainId is the EIP-155 number that transactions carry, not the CAIP-2 form.
+type txJSON struct {
+	ChainID    json.Number     `json:"chainId"`
+	From       string          `json:"from"`
+	To         string          `json:"to"`
+	Value      string          `json:"value"`
+	Data       hexBytes        `json:"data"`
+	Allowances []allowanceJSON `json:"allowances"`
+}
+
+type allowanceJSON struct {
+	Token   string   `json:"token"`
+	Owner   string   `json:"owner"`
+	Spender string   `json:"spender"`
+	Amount  string   `json:"amount"`
+	Approve callJSON `json:"approve"`
+}
+
+type callJSON struct {
+	To    string   `json:"to"`
+	Value string   `json:"value"`
+	Data  hexBytes `json:"data"`
+}
+
+func newIntentJSON(i *transfer.Intent) (intentJSON, error) {
+	order, err := i.Order()
+	if err != nil {
+		return intentJSON{}, fmt.Errorf("write a transfer: %w", err)
+	}
+	tx, err := i.Tx()
+	if err != nil {
+		return intentJSON{}, fmt.Errorf("write a transfer: %w", err)
+	}
+	return intentJSON{
+		summaryJSON: newSummaryJSON(i.Summary()),
+		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
+		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination),
+		Deadline: timestamp(i.Deadline), Reference: optional(i.Reference),
+		Order: newOrderJSON(order, i.Route.OriginSettler), Tx: newTxJSON(tx),
+	}, nil
+}
+
+func newLegJSON(l transfer.Leg) legJSON {
+	return legJSON{Account: l.Account.String(), Token: l.Token.String(), Amount: l.Amount.String()}
+}
+
+func newOrderJSON(o transfer.Order, originSettler string) orderJSON {
+	return orderJSON{
+		Scheme: transfer.OrderScheme, OriginSettler: optional(originSettler),
+		Sender: o.Sender[:], Recipient: o.Recipient[:], InputToken: o.InputToken[:], OutputToken: o.OutputToken[:],
+		AmountIn: o.AmountIn.String(), AmountOut: o.AmountOut.String(), SenderNonce: o.SenderNonce.String(),
+		OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,
+		DestinationSettler: o.DestinationSettler[:], FillDeadline: o.FillDeadline, Data: o.Data, OrderData: o.Encoded,
+	}
+}
+
+func newTxJSON(tx transfer.Tx) txJSON {
+	return txJSON{
+		ChainID: json.Number(tx.Chain.Reference), From: tx.From, To: tx.To, Value: tx.Value.String(), Data: tx.Data,
+		Allowances: each(tx.Allowances, func(a transfer.Allowance) allowanceJSON {
+			return allowanceJSON{
+				Token: a.Token.String(), Owner: a.Owner, Spender: a.Spender, Amount: a.Amount.String(),
+				Approve: callJSON{To: a.Approve.To, Value: a.Approve.Value.String(), Data: a.Approve.Data},
+			}
+		}),
+	}
+}

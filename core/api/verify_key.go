@@ -1,0 +1,38 @@
+package api
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"time"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/wire"
+)
+
+var errKeyRefused = refuse(http.StatusNotFound, wire.InvalidAPIKey, "No usable key has this hash.")
+
+// verifyKey answers the gateways' POST /internal/keys/verify. Why a key is refused is not told: gateways say the same to
+// all.
+func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[wire.VerifyKeyRequest](r)
+	if err != nil {
+		return err
+	}
+	hash, err := hex.DecodeString(request.Hash)
+	if err != nil || len(hash) != len(apikey.Hash{}) {
+		return invalid(wire.Issue{Path: "/hash", Message: "must be 64 hexadecimal digits"})
+	}
+	key, err := s.Store.UsableKey(r.Context(), apikey.Hash(hash), time.Now())
+	if errors.Is(err, account.ErrNotFound) {
+		return errKeyRefused
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, wire.VerifiedKey{
+		KeyID: key.ID.String(), AccountID: key.AccountID.String(), Environment: key.Environment, ExpiresAt: key.ExpiresAt,
+		Limit: wire.KeyLimit{Requests: key.Limit.Requests, PeriodSeconds: int(key.Limit.Period / time.Second)},
+	})
+}

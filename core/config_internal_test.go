@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+// valid is a Config without a fault.
+func valid() Config {
+	return Config{
+		Listen: "127.0.0.1:8081", OpsListen: "127.0.0.1:9081", DatabaseURL: "postgres://intents:hunter2@127.0.0.1/intents",
+		DatabaseConnections: 16, StatementTimeout: 4 * time.Second, GatewaySecret: "hunter2-hunter2-hunter2-hunter2-",
+		PublicURL: "https://intents.example", SignUp: "open", ShutdownGrace: 15 * time.Second,
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Config)
+		fault  string // the setting that is blamed, empty for none
+	}{
+		"as it is": {func(*Config) {}, ""},
+		"the lowest bounds": {func(c *Config) {
+			c.DatabaseConnections, c.StatementTimeout, c.ShutdownGrace = 1, 100*time.Millisecond, time.Second
+		}, ""},
+		"the highest bounds": {func(c *Config) {
+			c.DatabaseConnections, c.StatementTimeout, c.ShutdownGrace = 1000, time.Minute, 5*time.Minute
+		}, ""},
+		"sign-up closed":          {func(c *Config) { c.SignUp = "closed" }, ""},
+		"any port":                {func(c *Config) { c.Listen, c.OpsListen = ":0", "[::1]:9081" }, ""},
+		"no database":             {func(c *Config) { c.DatabaseURL = "" }, "CORE_DATABASE_URL"},
+		"no connections":          {func(c *Config) { c.DatabaseConnections = 0 }, "CORE_DATABASE_CONNECTIONS"},
+		"too many connections":    {func(c *Config) { c.DatabaseConnections = 1001 }, "CORE_DATABASE_CONNECTIONS"},
+		"too little time":         {func(c *Config) { c.StatementTimeout = 99 * time.Millisecond }, "CORE_STATEMENT_TIMEOUT"},
+		"too much time":           {func(c *Config) { c.StatementTimeout = time.Minute + 1 }, "CORE_STATEMENT_TIMEOUT"},
+		"a short secret":          {func(c *Config) { c.GatewaySecret = "hunter2-hunter2-hunter2-hunter2" }, "CORE_GATEWAY_SECRET"},
+		"no port":                 {func(c *Config) { c.Listen = "127.0.0.1" }, "CORE_LISTEN"},
+		"no operations port":      {func(c *Config) { c.OpsListen = "localhost" }, "CORE_OPS_LISTEN"},
+		"no scheme":               {func(c *Config) { c.PublicURL = "intents.example" }, "CORE_PUBLIC_URL"},
+		"another scheme":          {func(c *Config) { c.PublicURL = "ftp://intents.example" }, "CORE_PUBLIC_URL"},
+		"a path":                  {func(c *Config) { c.PublicURL = "https://intents.example/" }, "CORE_PUBLIC_URL"},
+		"a query":                 {func(c *Config) { c.PublicURL = "https://intents.example?a=b" }, "CORE_PUBLIC_URL"},
+		"another word":            {func(c *Config) { c.SignUp = "Open" }, "CORE_SIGN_UP"},
+		"no time to finish":       {func(c *Config) { c.ShutdownGrace = 0 }, "CORE_SHUTDOWN_GRACE"},
+		"too much time to finish": {func(c *Config) { c.ShutdownGrace = 6 * time.Minute }, "CORE_SHUTDOWN_GRACE"},
+	} {
+		config := valid()
+		c.change(&config)
+		err := config.Validate()
+		switch {
+		case c.fault == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.fault != "" && (err == nil || !strings.HasPrefix(err.Error(), c.fault+" ") || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s tells a secret: %v", name, err)
+		}
+	}
+}
+
+func TestConfigKeepsItsSecrets(t *testing.T) {
+	t.Parallel()
+	config := valid()
+	asJSON, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("config", "config", config, "secret", config.GatewaySecret)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("config", "config", config, "secret", config.GatewaySecret)
+	for _, printed := range []string{
+		fmt.Sprint(config), fmt.Sprintf("%v", &config), fmt.Sprintf("%+v", config), fmt.Sprintf("%#v", config), string(asJSON), log.String(),
+	} {
+		if strings.Contains(printed, "hunter2") || !strings.Contains(printed, "[redacted]") {
+			t.Errorf("printed: %s", printed)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+// Command core keeps accounts, API keys, chains, tokens and transfer intents in Postgres and serves them to gateways.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"intents.internal/core/postgres"
+)
+
+const usage = `core keeps accounts, API keys, chains, tokens and transfer intents.
+
+  core serve                             serve gateways until TERM
+  core migrate                           bring the database up to this version
+  core chains import FILE                add and update chains; - reads standard input
+  core tokens import FILE                add and update tokens from a token list; - reads standard input
+  core accounts disable|enable EMAIL     refuse an account's keys and sign-ins, or take that back
+  core accounts delete EMAIL             end an account for good; its intents stay
+
+Settings come from the environment; CORE_DATABASE_URL is the one that every command needs.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "core:", err)
+		if _, misuse := errors.AsType[usageError](err); misuse {
+			os.Exit(2) //nolint:gocritic // nothing is left to clean up
+		}
+		os.Exit(1)
+	}
+}
+
+// usageError is a command line that no command fits.
+type usageError string
+
+func (e usageError) Error() string { return string(e) + "\n\n" + usage }
+
+func run(ctx context.Context, args []string) error {
+	command, rest := "", args
+	if len(args) > 0 {
+		command, rest = args[0], args[1:]
+	}
+	switch command {
+	case "serve":
+		return serve(ctx, rest)
+	case "migrate":
+		return withStore(rest, 0, func(store *postgres.Store) error { return migrateDatabase(ctx, store) })
+	case "chains", "tokens":
+		return importList(ctx, command, rest)
+	case "accounts":
+		return changeAccount(ctx, rest)
+	case "help", "-h", "-help", "--help":
+		fmt.Print(usage)
+		return nil
+	case "":
+		return usageError("name a command")
+	default:
+		return usageError(fmt.Sprintf("there is no command %q", command))
+	}
+}
+
+// withStore runs a one-off command that takes the given number of further words.
+func withStore(args []string, words int, work func(*postgres.Store) error) (err error) {
+	if len(args) != words {
+		return usageError("the command takes other words")
+	}
+	config, err := readConfig()
+	if err != nil {
+		return err
+	}
+	if err := config.ValidateDatabase(); err != nil {
+		return err
+	}
+	store, err := openStore(config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return work(store)
+}
+
+func openStore(config Config) (*postgres.Store, error) {
+	return postgres.Open(config.DatabaseURL.Reveal(), postgres.Options{
+		MaxConnections: config.DatabaseConnections, StatementTimeout: config.StatementTimeout,
+	})
+}
+
+func migrateDatabase(ctx context.Context, store *postgres.Store) error {
+	applied, err := store.Migrate(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range applied {
+		fmt.Println("applied", name)
+	}
+	if len(applied) == 0 {
+		fmt.Println("the database is up to date")
+	}
+	return nil
+}

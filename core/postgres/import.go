@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/token"
+)
+
+// importBatch is how many rows one statement carries.
+const importBatch = 500
+
+// Imported counts what an import did. Rows that were already as the list has them are in none of the two.
+type Imported struct {
+	Added   int
+	Updated int
+}
+
+// ImportChains adds and updates chains in one transaction, so that an import that fails changes nothing. Chains that
+// the list does not name stay. progress is called with the number of rows handled so far.
+func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now time.Time, progress func(done int)) (Imported, error) {
+	var imported Imported
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		for i, entry := range entries {
+			row := chainRow{
+				ID: entry.ID.String(), Name: entry.Name, Environment: entry.Environment,
+				CurrencyName: entry.NativeCurrency.Name, CurrencySymbol: entry.NativeCurrency.Symbol,
+				CurrencyDecimals: entry.NativeCurrency.Decimals, Domain: entry.Domain,
+				CreatedAt: now, UpdatedAt: now,
+			}
+			columns := []string{
+				"name", "environment", "currency_name", "currency_symbol", "currency_decimals", "domain",
+			}
+			if !entry.KeepSettler {
+				columns = append(columns, "settler_address", "settler_same_chain")
+			}
+			if entry.Settler != nil {
+				row.SettlerAddress, row.SettlerSameChain = &entry.Settler.Address, entry.Settler.SameChain
+			}
+			if err := imported.upsert(ctx, tx.NewInsert().Model(&row), "chains", "(id)", columns); err != nil {
+				return fmt.Errorf("import chain %s: %w", entry.ID, err)
+			}
+			progress(i + 1)
+		}
+		return nil
+	})
+	if err != nil {
+		return Imported{}, err
+	}
+	return imported, nil
+}
+
+// ImportTokens adds and updates tokens in one transaction, so that an import that fails changes nothing. Tokens that
+// the list does not name stay. progress is called with the number of rows handled so far.
+func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now time.Time, progress func(done int)) (Imported, error) {
+	var imported Imported
+	columns := []string{"symbol", "decimals", "metadata"}
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		done := 0
+		for batch := range slices.Chunk(tokens, importBatch) {
+			rows := make([]tokenRow, len(batch))
+			for i, t := range batch {
+				rows[i] = tokenRow{
+					ChainID: t.ID.Chain.String(), Address: t.ID.Address, Symbol: t.Symbol, Decimals: t.Decimals,
+					Metadata: t.Metadata, CreatedAt: now, UpdatedAt: now,
+				}
+			}
+			if err := imported.upsert(ctx, tx.NewInsert().Model(&rows), "tokens", "(chain_id, address)", columns); err != nil {
+				return fmt.Errorf("import tokens: %w", err)
+			}
+			done += len(batch)
+			progress(done)
+		}
+		return nil
+	})
+	if err != nil {
+		return Imported{}, err
+	}
+	return imported, nil
+}
+
+// upsert leaves rows alone that would not change, so that their updated_at tells the truth.
+func (n *Imported) upsert(ctx context.Context, insert *bun.InsertQuery, table, key string, columns []string) error {
+	insert.On("CONFLICT " + key + " DO UPDATE").Set("updated_at = EXCLUDED.updated_at")
+	var current, proposed []any
+	for _, column := range columns {
+		insert.Set("? = EXCLUDED.?", bun.Ident(column), bun.Ident(column))
+		current = append(current, bun.Ident(table+"."+column))
+		proposed = append(proposed, bun.Ident("excluded."+column))
+	}
+	insert.Where("? IS DISTINCT FROM ?", bun.Tuple(current), bun.Tuple(proposed))
+	// A row version that this statement inserted has no xmax; one that it replaced has.
+	var added []bool
+	if err := insert.Returning("(xmax = 0)").Scan(ctx, &added); err != nil {
+		return err
+	}
+	for _, isNew := range added {
+		if isNew {
+			n.Added++
+		} else {
+			n.Updated++
+		}
+	}
+	return nil
+}

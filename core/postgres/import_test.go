@@ -1,0 +1,174 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/token"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+)
+
+func entry(number uint64, change func(*chain.Entry)) chain.Entry {
+	e := chain.Entry{Chain: chain.Chain{
+		ID: caip.EIP155Chain(number), Name: fmt.Sprintf("Chain %d", number), Environment: network.Test,
+		NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18}, Domain: uint32(number),
+	}}
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+func importChains(t *testing.T, store *postgres.Store, entries ...chain.Entry) postgres.Imported {
+	t.Helper()
+	imported, err := store.ImportChains(t.Context(), entries, now(), func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imported
+}
+
+func TestImportChains(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	settled := func(e *chain.Entry) { e.Settler = &chain.Settler{Address: alice, SameChain: true} }
+	steps := []struct {
+		name    string
+		entries []chain.Entry
+		want    postgres.Imported
+		settler *chain.Settler // of chain 1 afterwards
+	}{
+		{"two new", []chain.Entry{entry(1, settled), entry(2, nil)}, postgres.Imported{Added: 2}, &chain.Settler{Address: alice, SameChain: true}},
+		{"the same again", []chain.Entry{entry(1, settled), entry(2, nil)}, postgres.Imported{}, &chain.Settler{Address: alice, SameChain: true}},
+		{"one new, one changed, one the same", []chain.Entry{
+			entry(3, nil), entry(2, func(e *chain.Entry) { e.Name = "Renamed" }), entry(1, settled),
+		}, postgres.Imported{Added: 1, Updated: 1}, &chain.Settler{Address: alice, SameChain: true}},
+		{"a list that says nothing of settlers", []chain.Entry{
+			entry(1, func(e *chain.Entry) { e.KeepSettler, e.Name = true, "Renamed" }),
+		}, postgres.Imported{Updated: 1}, &chain.Settler{Address: alice, SameChain: true}},
+		{"another settler", []chain.Entry{entry(1, func(e *chain.Entry) {
+			e.Name, e.Settler = "Renamed", &chain.Settler{Address: bob}
+		})}, postgres.Imported{Updated: 1}, &chain.Settler{Address: bob}},
+		{"the settler taken away", []chain.Entry{entry(1, func(e *chain.Entry) { e.Name = "Renamed" })}, postgres.Imported{Updated: 1}, nil},
+		{"every other column", []chain.Entry{entry(1, func(e *chain.Entry) {
+			e.Name, e.Environment, e.Domain = "Renamed", network.Live, 4294967295
+			e.NativeCurrency = chain.Currency{Name: "", Symbol: "WEI", Decimals: 0}
+		})}, postgres.Imported{Updated: 1}, nil},
+	}
+	for _, step := range steps {
+		if diff := cmp.Diff(step.want, importChains(t, store, step.entries...)); diff != "" {
+			t.Errorf("%s: counts differ (-want +got):\n%s", step.name, diff)
+		}
+		snapshot, err := store.Registry(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range step.entries {
+			got, _ := snapshot.Chain(e.ID)
+			if e.KeepSettler {
+				e.Settler = step.settler
+			}
+			if diff := cmp.Diff(e.Chain, got); diff != "" {
+				t.Errorf("%s: chain %s differs (-want +got):\n%s", step.name, e.ID, diff)
+			}
+		}
+		first, _ := snapshot.Chain(caip.EIP155Chain(1))
+		if diff := cmp.Diff(step.settler, first.Settler); diff != "" {
+			t.Errorf("%s: settler differs (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+func definition(chainNumber uint64, n int) token.Definition {
+	return token.Definition{
+		ID:     caip.AccountID{Chain: caip.EIP155Chain(chainNumber), Address: fmt.Sprintf("0x%040d", n)},
+		Symbol: fmt.Sprintf("T%d", n), Decimals: 18,
+	}
+}
+
+func TestImportTokens(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	importChains(t, store, entry(1, nil))
+	var tokens []token.Definition
+	for n := range 1203 { // three statements' worth
+		tokens = append(tokens, definition(1, n))
+	}
+	load := func(step string, want postgres.Imported) {
+		t.Helper()
+		var told []int
+		imported, err := store.ImportTokens(t.Context(), tokens, now(), func(done int) { told = append(told, done) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, imported); diff != "" {
+			t.Errorf("%s: counts differ (-want +got):\n%s", step, diff)
+		}
+		if diff := cmp.Diff([]int{500, 1000, 1203}, told); diff != "" {
+			t.Errorf("%s: progress differs (-want +got):\n%s", step, diff)
+		}
+	}
+	load("all new", postgres.Imported{Added: 1203})
+	load("the same again", postgres.Imported{})
+	tokens[0].Symbol, tokens[700].Decimals, tokens[1202].Metadata = "NEW", 6, "https://example.com/t.svg"
+	load("three changed", postgres.Imported{Updated: 3})
+	load("those again", postgres.Imported{})
+	tokens[1202].Metadata = ""
+	tokens[1] = definition(1, 5000)
+	load("one changed, one new", postgres.Imported{Added: 1, Updated: 1})
+
+	snapshot, err := store.Registry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(snapshot.Tokens) != 1204 {
+		t.Errorf("%d tokens: one that a list leaves out must stay", len(snapshot.Tokens))
+	}
+	for _, want := range tokens {
+		if got, _ := snapshot.Token(want.ID); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestImportLeavesUnchangedRowsAlone(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	const stamps = `SELECT string_agg(concat_ws(' ', id, created_at, updated_at), ', ' ORDER BY id) FROM chains`
+	importChains(t, store, entry(1, nil), entry(2, nil))
+	before := pgtest.LookUp[string](t, store, stamps)
+	importChains(t, store, entry(1, nil), entry(2, nil))
+	if diff := cmp.Diff(before, pgtest.LookUp[string](t, store, stamps)); diff != "" {
+		t.Errorf("times differ (-want +got):\n%s", diff)
+	}
+	importChains(t, store, entry(1, nil), entry(2, func(e *chain.Entry) { e.Name = "Renamed" }))
+	if changed := pgtest.LookUp[string](t, store, `SELECT string_agg(id, ',') FROM chains WHERE updated_at > created_at`); changed != "eip155:2" {
+		t.Errorf("updated_at moved on %s", changed)
+	}
+}
+
+func TestImportThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	before := pgtest.LoadRegistry(t, store)
+	broken := entry(7, func(e *chain.Entry) { e.Environment = "main" })
+	if _, err := store.ImportChains(t.Context(), []chain.Entry{entry(6, nil), broken}, now(), func(int) {}); refusedBy(err) != check+"chains_environment_check" {
+		t.Errorf("chains: %v", err)
+	}
+	if _, err := store.ImportTokens(t.Context(), []token.Definition{definition(1, 1), definition(404, 1)}, now(), func(int) {}); refusedBy(err) != foreign+"tokens_chain_id_fkey" {
+		t.Errorf("tokens: %v", err)
+	}
+	after, err := store.Registry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, after, snapshots); diff != "" {
+		t.Errorf("the registry changed (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"intents.internal/core/registry"
+)
+
+// registryPoll is how often the registry's version is looked at; a change is seen everywhere within a second.
+const registryPoll = 500 * time.Millisecond
+
+// LiveRegistry holds the newest snapshot of the registry in memory.
+type LiveRegistry struct {
+	store   *Store
+	current atomic.Pointer[registry.Snapshot]
+}
+
+// NewLiveRegistry reads the registry for the first time.
+func NewLiveRegistry(ctx context.Context, store *Store) (*LiveRegistry, error) {
+	live := &LiveRegistry{store: store}
+	if err := live.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return live, nil
+}
+
+// Current is the newest snapshot.
+func (l *LiveRegistry) Current() *registry.Snapshot { return l.current.Load() }
+
+// Refresh reads the registry if its version has changed. Where that fails the snapshot stays as it was.
+func (l *LiveRegistry) Refresh(ctx context.Context) error {
+	version, err := l.store.RegistryVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if known := l.current.Load(); known != nil && known.Version == version {
+		return nil
+	}
+	snapshot, err := l.store.Registry(ctx)
+	if err != nil {
+		return err
+	}
+	l.current.Store(snapshot)
+	return nil
+}
+
+// Run refreshes until ctx ends. It logs when refreshing begins to fail and when it works again, not each failure.
+func (l *LiveRegistry) Run(ctx context.Context, log *slog.Logger) {
+	ticker := time.NewTicker(registryPoll)
+	defer ticker.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := l.Refresh(attempt)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case err != nil && !failing:
+			log.Warn("registry refresh failing, serving the last known one", "error", err)
+		case err == nil && failing:
+			log.Info("registry refresh works again")
+		}
+		failing = err != nil
+	}
+}

@@ -1,0 +1,129 @@
+package postgres_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// now has the precision of the database.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// insertAccount stores an account with this e-mail address.
+func insertAccount(t *testing.T, store *postgres.Store, email string) *account.Account {
+	t.Helper()
+	a, err := account.New("", email, "hash of a password", now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.InsertAccount(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func newKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.Key {
+	t.Helper()
+	if request.Name == "" {
+		request.Name = "key"
+	}
+	k, _, err := account.NewKey(owner, request, now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// insertKey stores a test key that never expires.
+func insertKey(t *testing.T, store *postgres.Store, owner uuid.UUID) *account.Key {
+	t.Helper()
+	k := newKey(t, owner, account.KeyRequest{})
+	if err := store.InsertKey(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// The parts of a request on the chains of pgtest.
+const (
+	alice = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	bob   = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+	sepoliaUSDC = "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
+	sepoliaWETH = "eip155:11155111:0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"
+	baseUSDC    = "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+
+	transferBody = `{"source":{"account":"eip155:11155111:` + alice + `","token":"` + sepoliaUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:11155111:` + bob + `"}}`
+	swapBody = `{"source":{"account":"eip155:11155111:` + alice + `","token":"` + sepoliaUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:11155111:` + bob + `","token":"` + sepoliaWETH + `","amount":"4"},"reference":"inv-42"}`
+	bridgeBody = `{"source":{"account":"eip155:11155111:` + alice + `","token":"` + sepoliaUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:84532:` + bob + `","token":"` + baseUSDC + `","amount":"4"}}`
+)
+
+// newIntent makes the intent of an account that a request body asks for.
+func newIntent(t *testing.T, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
+	t.Helper()
+	request, issues := wire.DecodeTransferRequest([]byte(body))
+	if len(issues) > 0 {
+		t.Fatalf("issues: %+v", issues)
+	}
+	by := transfer.Caller{AccountID: owner, KeyID: uuid.New(), Environment: network.Test}
+	intent, err := transfer.New(uuid.Must(uuid.NewV7()), by, request, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return intent
+}
+
+func insertIntent(t *testing.T, store *postgres.Store, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
+	t.Helper()
+	intent := newIntent(t, known, owner, body)
+	if _, err := store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err != nil {
+		t.Fatal(err)
+	}
+	return intent
+}
+
+// amounts compares big numbers by value.
+var amounts = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
+
+// refusedBy is the SQLSTATE and the constraint of a statement that Postgres refused.
+func refusedBy(err error) string {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return fmt.Sprint(err)
+	}
+	return pg.Code + " " + pg.ConstraintName
+}
+
+// eventually fails the test unless holds becomes true within ten seconds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 10 s still not so: %s", what)
+		}
+	}
+}
+
+func fingerprint(text string) [32]byte { return sha256.Sum256([]byte(text)) }

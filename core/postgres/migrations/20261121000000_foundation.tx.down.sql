@@ -1,0 +1,12 @@
+DROP TABLE events;
+DROP TABLE transfers;
+DROP TABLE registry_version CASCADE;
+DROP TABLE tokens;
+DROP TABLE chains;
+DROP FUNCTION bump_registry_version();
+DROP TABLE key_changes;
+DROP TABLE api_keys;
+DROP TABLE sessions;
+DROP TABLE accounts;
+DROP FUNCTION note_key_change();
+DROP FUNCTION note_account_keys_change();

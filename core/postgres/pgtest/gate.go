@@ -1,0 +1,139 @@
+package pgtest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Gate stands before a database and can be shut, for tests of an outage. Shutting it cuts every connection and ends each
+// new one at once, as a dying server does.
+type Gate struct {
+	// URL reaches the database through the gate.
+	URL string
+
+	listener        net.Listener
+	network, target string
+	work            sync.WaitGroup
+	mu              sync.Mutex
+	shut            bool
+	refused         int
+	conns           map[net.Conn]bool
+}
+
+// NewGate puts an open gate before the database at a URL. It goes with the test.
+func NewGate(tb testing.TB, databaseURL string) *Gate {
+	tb.Helper()
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g := &Gate{listener: listener, conns: map[net.Conn]bool{}}
+	g.network, g.target = pgconn.NetworkAddress(config.Host, config.Port)
+	through := url.URL{
+		Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: listener.Addr().String(),
+		Path: "/" + config.Database, RawQuery: "sslmode=disable",
+	}
+	g.URL = through.String()
+	g.work.Go(g.accept)
+	tb.Cleanup(func() {
+		_ = listener.Close()
+		g.Shut()
+		g.work.Wait()
+	})
+	return g
+}
+
+// Closed is the URL of a database on a port where nothing listens.
+func Closed(tb testing.TB) string {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer listener.Close()
+	return fmt.Sprintf("postgres://intents@%s/intents?sslmode=disable", listener.Addr())
+}
+
+// Shut cuts the database off.
+func (g *Gate) Shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
+	for conn := range g.conns {
+		_ = conn.Close()
+	}
+}
+
+// Open lets connections through again.
+func (g *Gate) Open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = false
+}
+
+// Refused counts the connections that came while the gate was shut.
+func (g *Gate) Refused() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused
+}
+
+func (g *Gate) accept() {
+	for {
+		client, err := g.listener.Accept()
+		if err != nil {
+			return
+		}
+		g.work.Go(func() { g.pass(client) })
+	}
+}
+
+func (g *Gate) pass(client net.Conn) {
+	defer client.Close()
+	database, err := net.Dial(g.network, g.target) //nolint:noctx // it is local and the gate closes what it opens
+	if err != nil {
+		return
+	}
+	defer database.Close()
+	if !g.admit(client, database) {
+		return
+	}
+	defer g.forget(client, database)
+	var one sync.WaitGroup
+	one.Go(func() { _, _ = io.Copy(database, client); _ = database.Close() })
+	_, _ = io.Copy(client, database)
+	_ = client.Close()
+	one.Wait()
+}
+
+func (g *Gate) admit(conns ...net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		g.refused++
+		return false
+	}
+	for _, conn := range conns {
+		g.conns[conn] = true
+	}
+	return true
+}
+
+func (g *Gate) forget(conns ...net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, conn := range conns {
+		delete(g.conns, conn)
+	}
+}

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/registry"
+	"intents.internal/core/token"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+)
+
+type chainRow struct {
+	bun.BaseModel `bun:"table:chains,alias:chains"`
+
+	ID               string              `bun:"id,pk"`
+	Name             string              `bun:"name"`
+	Environment      network.Environment `bun:"environment"`
+	CurrencyName     string              `bun:"currency_name"`
+	CurrencySymbol   string              `bun:"currency_symbol"`
+	CurrencyDecimals uint8               `bun:"currency_decimals"`
+	Domain           uint32              `bun:"domain"`
+	SettlerAddress   *string             `bun:"settler_address"`
+	SettlerSameChain bool                `bun:"settler_same_chain"`
+	CreatedAt        time.Time           `bun:"created_at"`
+	UpdatedAt        time.Time           `bun:"updated_at"`
+}
+
+type tokenRow struct {
+	bun.BaseModel `bun:"table:tokens,alias:tokens"`
+
+	ChainID   string    `bun:"chain_id,pk"`
+	Address   string    `bun:"address,pk"`
+	Symbol    string    `bun:"symbol"`
+	Decimals  uint8     `bun:"decimals"`
+	Metadata  string    `bun:"metadata,nullzero"`
+	CreatedAt time.Time `bun:"created_at"`
+	UpdatedAt time.Time `bun:"updated_at"`
+}
+
+// RegistryVersion is a number that grows with every change of a chain or a token.
+func (s *Store) RegistryVersion(ctx context.Context) (version int64, err error) {
+	if err := s.db.NewRaw("SELECT version FROM registry_version").Scan(ctx, &version); err != nil {
+		return 0, fmt.Errorf("read the registry's version: %w", err)
+	}
+	return version, nil
+}
+
+// Registry reads all chains and tokens as they stand at one moment.
+func (s *Store) Registry(ctx context.Context) (*registry.Snapshot, error) {
+	var version int64
+	var chainRows []chainRow
+	var tokenRows []tokenRow
+	oneMoment := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+	err := s.db.RunInTx(ctx, oneMoment, func(ctx context.Context, tx bun.Tx) error {
+		if err := tx.NewRaw("SELECT version FROM registry_version").Scan(ctx, &version); err != nil {
+			return err
+		}
+		if err := tx.NewSelect().Model(&chainRows).Scan(ctx); err != nil {
+			return err
+		}
+		return tx.NewSelect().Model(&tokenRows).Scan(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the registry: %w", err)
+	}
+	chains := make([]chain.Chain, len(chainRows))
+	for i, row := range chainRows {
+		if chains[i], err = row.chain(); err != nil {
+			return nil, err
+		}
+	}
+	tokens := make([]token.Definition, len(tokenRows))
+	for i, row := range tokenRows {
+		id, err := caip.ParseChainID(row.ChainID)
+		if err != nil {
+			return nil, fmt.Errorf("token %s:%s: %w", row.ChainID, row.Address, err)
+		}
+		tokens[i] = token.Definition{
+			ID:     caip.AccountID{Chain: id, Address: row.Address},
+			Symbol: row.Symbol, Decimals: row.Decimals, Metadata: row.Metadata,
+		}
+	}
+	return registry.New(version, chains, tokens), nil
+}
+
+func (r chainRow) chain() (chain.Chain, error) {
+	id, err := caip.ParseChainID(r.ID)
+	if err != nil {
+		return chain.Chain{}, fmt.Errorf("chain %s: %w", r.ID, err)
+	}
+	c := chain.Chain{
+		ID: id, Name: r.Name, Environment: r.Environment, Domain: r.Domain,
+		NativeCurrency: chain.Currency{Name: r.CurrencyName, Symbol: r.CurrencySymbol, Decimals: r.CurrencyDecimals},
+	}
+	if r.SettlerAddress != nil {
+		c.Settler = &chain.Settler{Address: *r.SettlerAddress, SameChain: r.SettlerSameChain}
+	}
+	return c, nil
+}

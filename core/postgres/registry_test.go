@@ -1,0 +1,206 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/token"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+)
+
+// snapshots compares what snapshots hold, their indexes aside.
+var snapshots = cmpopts.IgnoreUnexported(registry.Snapshot{})
+
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	empty, err := store.Registry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &registry.Snapshot{Version: 1, Chains: []chain.Chain{}, Tokens: []token.Definition{}}
+	if diff := cmp.Diff(want, empty, snapshots); diff != "" {
+		t.Errorf("empty registry differs (-want +got):\n%s", diff)
+	}
+
+	got := pgtest.LoadRegistry(t, store)
+	far := caip.EIP155Chain(99000000001)
+	wantFar := chain.Chain{
+		ID: far, Name: "Far Testnet, whose number fits no domain", Environment: network.Test, Domain: 4242,
+		NativeCurrency: chain.Currency{Symbol: "FAR", Decimals: 9, Name: "Far"},
+		Settler:        &chain.Settler{Address: "0x0000000000000000000000000000000000004242", SameChain: true},
+	}
+	gotFar, _ := got.Chain(far)
+	if diff := cmp.Diff(wantFar, gotFar); diff != "" {
+		t.Errorf("chain differs (-want +got):\n%s", diff)
+	}
+	usdc, err := caip.ParseAccountID(sepoliaUSDC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantUSDC := token.Definition{ID: usdc, Symbol: "USDC", Decimals: 6, Metadata: "https://example.com/usdc.svg"}
+	gotUSDC, _ := got.Token(usdc)
+	if diff := cmp.Diff(wantUSDC, gotUSDC); diff != "" {
+		t.Errorf("token differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestRegistryVersionGrowsWithEveryChange(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	version := pgtest.LoadRegistry(t, store).Version
+	for _, statement := range []string{
+		`UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`,
+		`INSERT INTO chains VALUES ('eip155:7', 'n', 'test', 'c', 'C', 18, 7)`,
+		`UPDATE tokens SET symbol = 'NEW' WHERE chain_id = 'eip155:1'`,
+		`INSERT INTO tokens VALUES ('eip155:7', '0x', 'S', 1)`,
+		`DELETE FROM tokens WHERE chain_id = 'eip155:7'`,
+		`DELETE FROM chains WHERE id = 'eip155:7'`,
+	} {
+		pgtest.Exec(t, store, statement)
+		next, err := store.RegistryVersion(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next <= version {
+			t.Errorf("%s: the version goes from %d to %d", statement, version, next)
+		}
+		version = next
+	}
+}
+
+// A transaction renames chains and tokens between the reading of the two.
+func TestRegistryIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	before := pgtest.LoadRegistry(t, store)
+	writer := begin(t, store)
+	if _, err := writer.ExecContext(t.Context(), `LOCK TABLE tokens`); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan *registry.Snapshot, 1)
+	go func() {
+		snapshot, err := store.Registry(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		read <- snapshot
+	}()
+	eventually(t, "the reader has the chains and waits for the tokens", func() bool {
+		return pgtest.LookUp[bool](t, store, `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM "tokens"%')`)
+	})
+	if _, err := writer.ExecContext(t.Context(), `UPDATE tokens SET symbol = 'NEW'; UPDATE chains SET name = 'New'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, <-read, snapshots); diff != "" {
+		t.Errorf("a snapshot of two moments (-want +got):\n%s", diff)
+	}
+}
+
+func TestLiveRegistrySeesChanges(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	pgtest.LoadRegistry(t, store)
+	live := runLive(t, store, slog.New(slog.DiscardHandler))
+	before := live.Current()
+	changed := time.Now()
+	pgtest.Exec(t, store, `UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`)
+	eventually(t, "the change is seen", func() bool {
+		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
+		return ethereum.Name == "Renamed"
+	})
+	if took := time.Since(changed); took > time.Second {
+		t.Errorf("it took %s to see a change", took)
+	}
+	if ethereum, _ := before.Chain(caip.EIP155Chain(1)); ethereum.Name != "Ethereum" {
+		t.Errorf("an earlier snapshot changed: %q", ethereum.Name)
+	}
+}
+
+// runLive runs a live registry until the test ends.
+func runLive(t *testing.T, store *postgres.Store, log *slog.Logger) *postgres.LiveRegistry {
+	t.Helper()
+	live, err := postgres.NewLiveRegistry(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	work.Go(func() { live.Run(ctx, log) })
+	t.Cleanup(func() { cancel(); work.Wait() })
+	return live
+}
+
+func TestLiveRegistrySurvivesAnOutage(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	direct := pgtest.Open(t, url)
+	pgtest.LoadRegistry(t, direct)
+	gate := pgtest.NewGate(t, url)
+	var log lines
+	live := runLive(t, pgtest.Open(t, gate.URL), slog.New(slog.NewTextHandler(&log, nil)))
+	before := live.Current()
+
+	gate.Shut()
+	pgtest.Exec(t, direct, `UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`)
+	eventually(t, "the outage is noticed", func() bool { return log.count("registry refresh failing") == 1 })
+	if err := live.Refresh(t.Context()); !postgres.Unavailable(err) {
+		t.Errorf("Refresh during the outage: %v", err)
+	}
+	refused := gate.Refused()
+	eventually(t, "it goes on trying", func() bool { return gate.Refused() >= refused+2 })
+	if live.Current() != before {
+		t.Error("the snapshot changed during the outage")
+	}
+	gate.Open()
+	eventually(t, "the change made meanwhile is seen", func() bool {
+		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
+		return ethereum.Name == "Renamed"
+	})
+	eventually(t, "the recovery is logged", func() bool { return log.count("registry refresh works again") == 1 })
+	if n := log.count("registry refresh failing"); n != 1 {
+		t.Errorf("one outage is logged %d times", n)
+	}
+}
+
+func TestLiveRegistryNeedsADatabaseToStart(t *testing.T) {
+	t.Parallel()
+	if _, err := postgres.NewLiveRegistry(t.Context(), pgtest.Open(t, pgtest.Closed(t))); !postgres.Unavailable(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// lines gathers a log.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) count(message string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), message)
+}

@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// TransfersChanged tells whether any of an account's intents was made or changed its status since the cursor, and gives
+// the cursor for now. It looks at the events since then and at no intent, so it costs little however long the lists are.
+// A cursor that is empty, too old or not one of ours says that they changed.
+func (s *Store) TransfersChanged(ctx context.Context, accountID uuid.UUID, cursor string, now time.Time) (changed bool, next string, err error) {
+	previous, err := parseCursor(cursor, now)
+	if err != nil {
+		previous = "" // nothing is known of what the client holds
+	}
+	var snapshot string
+	if previous == "" {
+		changed = true
+		err = s.db.NewRaw("SELECT pg_current_snapshot()::text").Scan(ctx, &snapshot)
+	} else {
+		err = s.db.NewRaw(`SELECT pg_current_snapshot()::text,
+			pg_snapshot_xmax(?0::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
+				SELECT FROM events WHERE account_id = ?1 AND xid >= pg_snapshot_xmin(?0::pg_snapshot)
+				AND NOT pg_visible_in_snapshot(xid, ?0::pg_snapshot))`, previous, accountID).Scan(ctx, &snapshot, &changed)
+	}
+	if sqlState(err) == invalidText {
+		return s.TransfersChanged(ctx, accountID, "", now)
+	}
+	if err != nil {
+		return false, "", fmt.Errorf("look for changes of account %s: %w", accountID, err)
+	}
+	return changed, formatCursor(snapshot, now), nil
+}

@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+const (
+	// flushers is how many commits may be on their way at once. One leaves the processor idle while the disk works; more
+	// than two only make the batches smaller.
+	flushers = 2
+	// maxBatch bounds the rows of one commit, and so the time that the first of them waits for the last.
+	maxBatch = 128
+	// maxWaiting bounds the memory of what waits for a commit. A queue this long would take seconds to write.
+	maxWaiting = 4096
+	// flushTimeout bounds one commit, above the statement timeout: the database says first what was too slow.
+	flushTimeout = 10 * time.Second
+)
+
+// errQueueFull is returned where more inserts wait than the database will take in any useful time.
+var errQueueFull = errors.New("too many inserts are waiting for the database")
+
+// transferWriter shares commits: each flusher takes all the inserts that wait and writes them in one statement, which is
+// one transaction with one flush to disk. Under load batches grow by themselves; a lone insert waits for nobody.
+type transferWriter struct {
+	db       *bun.DB
+	mu       sync.Mutex
+	arrived  sync.Cond
+	waiting  []*insertion
+	closed   bool
+	flushers sync.WaitGroup
+}
+
+// insertion is one row on its way. done gets its outcome once.
+type insertion struct {
+	row  *transferRow
+	done chan outcome
+}
+
+// outcome tells whether the row was stored; it was not where its idempotency key had been used.
+type outcome struct {
+	stored bool
+	err    error
+}
+
+func newTransferWriter(db *bun.DB) *transferWriter {
+	w := &transferWriter{db: db}
+	w.arrived.L = &w.mu
+	for range flushers {
+		w.flushers.Go(w.flush)
+	}
+	return w
+}
+
+// close writes what still waits and ends the flushers.
+func (w *transferWriter) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.arrived.Broadcast()
+	w.flushers.Wait()
+}
+
+// insert waits until the row is durable, refused or ctx ends; in the last case it may be stored all the same.
+func (w *transferWriter) insert(ctx context.Context, row *transferRow) (stored bool, err error) {
+	i := &insertion{row: row, done: make(chan outcome, 1)}
+	if err := w.enqueue(i); err != nil {
+		return false, err
+	}
+	select {
+	case o := <-i.done:
+		return o.stored, o.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+func (w *transferWriter) enqueue(i *insertion) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || len(w.waiting) >= maxWaiting {
+		return errQueueFull
+	}
+	w.waiting = append(w.waiting, i)
+	w.arrived.Signal()
+	return nil
+}
+
+func (w *transferWriter) flush() {
+	for batch := w.take(); len(batch) > 0; batch = w.take() {
+		w.write(batch)
+	}
+}
+
+// take waits for insertions and returns them, none once the writer is closed and empty.
+func (w *transferWriter) take() []*insertion {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.waiting) == 0 && !w.closed {
+		w.arrived.Wait()
+	}
+	n := min(len(w.waiting), maxBatch)
+	batch := slices.Clone(w.waiting[:n])
+	w.waiting = slices.Delete(w.waiting, 0, n)
+	return batch
+}
+
+// write stores a batch. Where one row breaks a constraint, each is tried alone, so that it fails without its neighbours.
+func (w *transferWriter) write(batch []*insertion) {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	stored, err := w.store(ctx, batch)
+	if err != nil && len(batch) > 1 && isRowsFault(err) {
+		for _, i := range batch {
+			w.write([]*insertion{i})
+		}
+		return
+	}
+	for _, i := range batch {
+		i.done <- outcome{stored: stored[i.row.ID], err: err}
+	}
+}
+
+// isRowsFault tells an error of the rows' own (a data exception or a broken constraint) from one of the database's.
+func isRowsFault(err error) bool {
+	state := sqlState(err)
+	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
+}
+
+// store writes the rows and their first events in one statement and returns the ids of the rows that are new.
+func (w *transferWriter) store(ctx context.Context, batch []*insertion) (map[uuid.UUID]bool, error) {
+	rows := make([]*transferRow, len(batch))
+	for n, i := range batch {
+		rows[n] = i.row
+	}
+	// Two batches with the same idempotency keys wait for each other's rows; in one order they cannot wait in a circle.
+	slices.SortFunc(rows, func(a, b *transferRow) int {
+		return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
+	})
+	insert := w.db.NewInsert().Model(&rows).
+		On("CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING").
+		Returning("id, account_id, status, created_at")
+	events := w.db.NewRaw(`INSERT INTO events (account_id, transfer_id, to_status, occurred_at)
+		SELECT account_id, id, status, created_at FROM born`)
+	var ids []uuid.UUID
+	err := w.db.NewSelect().With("born", insert).With("told", events).Table("born").Column("id").Scan(ctx, &ids)
+	if err != nil {
+		return nil, fmt.Errorf("write %d transfers: %w", len(rows), err)
+	}
+	stored := make(map[uuid.UUID]bool, len(ids))
+	for _, id := range ids {
+		stored[id] = true
+	}
+	return stored, nil
+}

@@ -1,0 +1,170 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
+)
+
+// held is the intents that holdFlushers adds.
+const held = 2
+
+// holdFlushers locks the table and gives each flusher an intent of its own to wait with, so that further inserts gather
+// until release.
+func holdFlushers(t *testing.T, store *postgres.Store, known *registry.Snapshot) (release func()) {
+	t.Helper()
+	blocker, err := store.Pool().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blocker.ExecContext(t.Context(), "LOCK TABLE transfers IN EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	var writes sync.WaitGroup
+	for n := range held {
+		writes.Go(func() { insertIntent(t, store, known, uuid.New(), transferBody) })
+		eventually(t, fmt.Sprintf("%d flushers wait for the table", n+1), func() bool {
+			return pgtest.LookUp[int](t, store, `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE NOT granted AND d.datname = current_database()`) == n+1
+		})
+	}
+	return func() {
+		if err := blocker.Rollback(); err != nil {
+			t.Error(err)
+		}
+		writes.Wait()
+	}
+}
+
+// Concurrent inserts share commits: far fewer transactions than rows.
+func TestInsertsShareCommits(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	const clients, each = 64, 10
+	release := holdFlushers(t, store, known)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			owner := uuid.New()
+			for range each {
+				insertIntent(t, store, known, owner, transferBody)
+			}
+		})
+	}
+	release()
+	all.Wait()
+	rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers")
+	commits := pgtest.LookUp[int](t, store, "SELECT count(DISTINCT xid) FROM events")
+	if rows != held+clients*each || commits > rows/4 {
+		t.Errorf("%d rows in %d commits", rows, commits)
+	}
+}
+
+// A row that breaks a constraint fails alone.
+func TestBrokenRowFailsAlone(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	owner := uuid.New()
+	first := insertIntent(t, store, known, owner, transferBody)
+	release := holdFlushers(t, store, known)
+	outcomes := make([]error, 40)
+	var all sync.WaitGroup
+	for n := range outcomes {
+		intent := newIntent(t, known, owner, transferBody)
+		if n%10 == 3 {
+			intent.OrderID = first.OrderID
+		}
+		all.Go(func() { _, outcomes[n] = store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}) })
+	}
+	release()
+	all.Wait()
+	for n, err := range outcomes {
+		if broken := n%10 == 3; broken != (err != nil) {
+			t.Errorf("row %d: %v", n, err)
+		}
+	}
+	if rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers"); rows != 1+held+36 {
+		t.Errorf("%d rows, want %d", rows, 1+held+36)
+	}
+}
+
+// Whatever order idempotency keys come in, in however many batches at once: each makes one intent, one event, and every
+// caller gets that intent.
+func TestTwinsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	owner := uuid.New()
+	const keys, twins = 20, 32
+	var mu sync.Mutex
+	made := map[string]map[uuid.UUID]bool{}
+	var all sync.WaitGroup
+	for twin := range twins {
+		all.Go(func() {
+			for n := range keys {
+				if twin%2 == 1 {
+					n = keys - 1 - n
+				}
+				key := fmt.Sprintf("key-%d", n)
+				got, err := store.InsertTransfer(t.Context(), newIntent(t, known, owner, transferBody),
+					postgres.Idempotency{Key: key, Fingerprint: fingerprint(key)})
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				mu.Lock()
+				if made[key] == nil {
+					made[key] = map[uuid.UUID]bool{}
+				}
+				made[key][got.ID] = true
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	for key, ids := range made {
+		if len(ids) != 1 {
+			t.Errorf("%s made %d intents", key, len(ids))
+		}
+	}
+	rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers")
+	events := pgtest.LookUp[int](t, store, "SELECT count(*) FROM events")
+	if rows != keys || events != keys {
+		t.Errorf("%d intents, %d events; want %d of each", rows, events, keys)
+	}
+}
+
+// Closing writes what waits; what comes later is told to try elsewhere.
+func TestCloseWritesWhatWaits(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store, other := pgtest.Open(t, url), pgtest.Open(t, url)
+	known := pgtest.LoadRegistry(t, other)
+	intent := newIntent(t, known, uuid.New(), transferBody)
+	if _, err := store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	late := newIntent(t, known, uuid.New(), transferBody)
+	if _, err := store.InsertTransfer(t.Context(), late, postgres.Idempotency{}); !postgres.Unavailable(err) {
+		t.Errorf("insert after closing: %v, want an error that is worth another try", err)
+	}
+	if _, err := other.Transfer(t.Context(), late.AccountID, late.ID); !errors.Is(err, postgres.ErrTransferNotFound) {
+		t.Errorf("the refused intent: %v", err)
+	}
+	if got, err := other.Transfer(t.Context(), intent.AccountID, intent.ID); err != nil || got.Status != transfer.Created {
+		t.Errorf("the stored intent: %+v, %v", got, err)
+	}
+}

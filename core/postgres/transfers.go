@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+)
+
+type transferRow struct {
+	bun.BaseModel `bun:"table:transfers,alias:transfers"`
+
+	AccountID          uuid.UUID       `bun:"account_id,pk"`
+	ID                 uuid.UUID       `bun:"id,pk"`
+	KeyID              uuid.UUID       `bun:"key_id"`
+	Type               transfer.Type   `bun:"type"`
+	Status             transfer.Status `bun:"status"`
+	OrderID            []byte          `bun:"order_id"`
+	SourceChain        string          `bun:"source_chain"`
+	SourceAccount      string          `bun:"source_account"`
+	SourceToken        string          `bun:"source_token"`
+	SourceAmount       string          `bun:"source_amount"`
+	DestinationChain   string          `bun:"destination_chain"`
+	DestinationAccount string          `bun:"destination_account"`
+	DestinationToken   string          `bun:"destination_token"`
+	DestinationAmount  string          `bun:"destination_amount"`
+	OriginDomain       uint32          `bun:"origin_domain"`
+	DestinationDomain  uint32          `bun:"destination_domain"`
+	OriginSettler      string          `bun:"origin_settler"`
+	DestinationSettler string          `bun:"destination_settler"`
+	Deadline           time.Time       `bun:"deadline"`
+	Reference          string          `bun:"reference,nullzero"`
+	IdempotencyKey     string          `bun:"idempotency_key,nullzero"`
+	Fingerprint        []byte          `bun:"fingerprint,nullzero"`
+	Hash               string          `bun:"hash,nullzero"`
+	Failure            string          `bun:"failure,nullzero"`
+	CreatedAt          time.Time       `bun:"created_at"`
+	UpdatedAt          time.Time       `bun:"updated_at"`
+}
+
+// Idempotency ties a request to the intent it made. The zero value ties nothing.
+type Idempotency struct {
+	Key string
+	// Fingerprint is the SHA-256 of the request.
+	Fingerprint [32]byte
+}
+
+// InsertTransfer stores an intent and its first event; when it returns, both are durable. Where the account has used the
+// idempotency key before, nothing is written and the intent of that time comes back; ErrKeyReused tells that it was made
+// by another request. An error that Unavailable knows may come after the intent was stored: only a client that sends an
+// idempotency key can try again safely.
+func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, once Idempotency) (*transfer.Intent, error) {
+	row := newTransferRow(intent)
+	if once.Key != "" {
+		row.IdempotencyKey, row.Fingerprint = once.Key, once.Fingerprint[:]
+	}
+	stored, err := s.writer.insert(ctx, &row)
+	if err != nil {
+		return nil, fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+	}
+	if !stored {
+		return s.FirstTransfer(ctx, intent.AccountID, once)
+	}
+	return intent, nil
+}
+
+// ErrKeyReused is returned for an idempotency key that came with another request before.
+var ErrKeyReused = errors.New("the idempotency key was used with another request")
+
+// FirstTransfer finds the intent that an idempotency key made, as it was then, so that a repeated request gets the answer
+// of the first. It returns ErrTransferNotFound if there is none and ErrKeyReused if it was made by another request.
+func (s *Store) FirstTransfer(ctx context.Context, accountID uuid.UUID, once Idempotency) (*transfer.Intent, error) {
+	var row transferRow
+	err := s.db.NewSelect().Model(&row).
+		Where("account_id = ? AND idempotency_key = ?", accountID, once.Key).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrTransferNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the transfer of an idempotency key: %w", err)
+	}
+	if [32]byte(row.Fingerprint) != once.Fingerprint {
+		return nil, ErrKeyReused
+	}
+	row.Status, row.Hash, row.Failure, row.UpdatedAt = transfer.Created, "", "", row.CreatedAt
+	return row.intent()
+}
+
+// ErrTransferNotFound is returned for an intent that does not exist or is another account's.
+var ErrTransferNotFound = errors.New("the account has no such transfer")
+
+// Transfer reads one of an account's intents by its id.
+func (s *Store) Transfer(ctx context.Context, accountID, id uuid.UUID) (*transfer.Intent, error) {
+	return s.transferWhere(ctx, accountID, "id = ?", id)
+}
+
+// TransferByOrder reads one of an account's intents by its order id.
+func (s *Store) TransferByOrder(ctx context.Context, accountID uuid.UUID, orderID [32]byte) (*transfer.Intent, error) {
+	return s.transferWhere(ctx, accountID, "order_id = ?", orderID[:])
+}
+
+func (s *Store) transferWhere(ctx context.Context, accountID uuid.UUID, where string, arg any) (*transfer.Intent, error) {
+	var row transferRow
+	err := s.db.NewSelect().Model(&row).Where("account_id = ?", accountID).Where(where, arg).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrTransferNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a transfer: %w", err)
+	}
+	return row.intent()
+}
+
+func newTransferRow(i *transfer.Intent) transferRow {
+	return transferRow{
+		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Type: i.Type, Status: i.Status, OrderID: i.OrderID[:],
+		SourceChain: i.Source.Account.Chain.String(), SourceAccount: i.Source.Account.Address,
+		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
+		DestinationChain: i.Destination.Account.Chain.String(), DestinationAccount: i.Destination.Account.Address,
+		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
+		OriginDomain: i.Route.OriginDomain, DestinationDomain: i.Route.DestinationDomain,
+		OriginSettler: i.Route.OriginSettler, DestinationSettler: i.Route.DestinationSettler,
+		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure,
+		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}
+
+func (r transferRow) intent() (*transfer.Intent, error) {
+	source, err := leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
+	if err != nil {
+		return nil, fmt.Errorf("read the source of transfer %s: %w", r.ID, err)
+	}
+	destination, err := leg(r.DestinationChain, r.DestinationAccount, r.DestinationToken, r.DestinationAmount)
+	if err != nil {
+		return nil, fmt.Errorf("read the destination of transfer %s: %w", r.ID, err)
+	}
+	return &transfer.Intent{
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Type: r.Type, Status: r.Status,
+		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
+		Route: transfer.Route{
+			OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,
+			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
+		},
+		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}, nil
+}
+
+func leg(chainID, accountAddress, tokenAddress, amount string) (transfer.Leg, error) {
+	id, err := caip.ParseChainID(chainID)
+	if err != nil {
+		return transfer.Leg{}, err
+	}
+	units, ok := new(big.Int).SetString(amount, 10)
+	if !ok {
+		return transfer.Leg{}, fmt.Errorf("amount %q is not a number", amount)
+	}
+	return transfer.Leg{
+		Account: caip.AccountID{Chain: id, Address: accountAddress},
+		Token:   caip.AccountID{Chain: id, Address: tokenAddress},
+		Amount:  units,
+	}, nil
+}

@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/transfer"
+)
+
+// Transition applies a cause to one of an account's intents and writes the change and its event in one transaction. It
+// returns the intent as it then is; ErrTransferNotFound, or an error that wraps transfer.ErrTransition and then the
+// intent as it was.
+func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause transfer.Cause) (*transfer.Intent, error) {
+	var intent *transfer.Intent
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		var row transferRow
+		err := tx.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).For("UPDATE").Scan(ctx)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrTransferNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("lock transfer %s: %w", id, err)
+		}
+		if intent, err = row.intent(); err != nil {
+			return err
+		}
+		now, err := clock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		event, err := intent.Apply(cause, now)
+		if err != nil {
+			return err
+		}
+		row = newTransferRow(intent)
+		if _, err := tx.NewUpdate().Model(&row).Column("status", "hash", "failure", "updated_at").WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("%s transfer %s: %w", cause.Trigger, id, err)
+		}
+		return insertEvents(ctx, tx, []transfer.Event{event})
+	})
+	if err != nil && !errors.Is(err, transfer.ErrTransition) {
+		return nil, err
+	}
+	return intent, err
+}
+
+// expireBatch is how many intents expire in one transaction.
+const expireBatch = 500
+
+// ExpireTransfers expires a batch of the created intents whose deadline has passed and returns how many there were; none
+// means that it is done for now. Any number of cores may call it at once: each skips what another has in hand.
+func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
+	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		now, err := clock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var rows []transferRow
+		err = tx.NewSelect().Model(&rows).Where("status = ? AND deadline <= ?", transfer.Created, now).
+			Order("deadline").Limit(expireBatch).For("UPDATE SKIP LOCKED").Scan(ctx)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		orders := make([][]byte, len(rows))
+		events := make([]transfer.Event, len(rows))
+		for n, row := range rows {
+			intent, err := row.intent()
+			if err != nil {
+				return err
+			}
+			if events[n], err = intent.Apply(transfer.Cause{Trigger: transfer.Expire}, now); err != nil {
+				return err
+			}
+			orders[n] = row.OrderID
+		}
+		_, err = tx.NewUpdate().Model((*transferRow)(nil)).Set("status = ?", transfer.Expired).Set("updated_at = ?", now).
+			Where("order_id IN (?)", bun.List(orders)).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		expired = len(rows)
+		return insertEvents(ctx, tx, events)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("expire transfers: %w", err)
+	}
+	return expired, nil
+}
+
+// clock is the database's: one clock for all cores. It stands still within a transaction.
+func clock(ctx context.Context, tx bun.Tx) (now time.Time, err error) {
+	if err := tx.NewRaw("SELECT now()").Scan(ctx, &now); err != nil {
+		return time.Time{}, fmt.Errorf("read the database's clock: %w", err)
+	}
+	return now.UTC(), nil
+}
+
+type eventRow struct {
+	bun.BaseModel `bun:"table:events,alias:events"`
+
+	AccountID  uuid.UUID        `bun:"account_id"`
+	TransferID uuid.UUID        `bun:"transfer_id"`
+	From       transfer.Status  `bun:"from_status,nullzero"`
+	To         transfer.Status  `bun:"to_status"`
+	Hash       string           `bun:"hash,nullzero"`
+	Failure    transfer.Failure `bun:"failure,nullzero"`
+	OccurredAt time.Time        `bun:"occurred_at"`
+}
+
+func insertEvents(ctx context.Context, tx bun.Tx, events []transfer.Event) error {
+	rows := make([]eventRow, len(events))
+	for n, e := range events {
+		rows[n] = eventRow{
+			AccountID: e.AccountID, TransferID: e.TransferID, From: e.From, To: e.To,
+			Hash: e.Hash, Failure: e.Failure, OccurredAt: e.At,
+		}
+	}
+	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+		return fmt.Errorf("write %d events: %w", len(events), err)
+	}
+	return nil
+}
+
+// Events reads the story of an intent, oldest first.
+func (s *Store) Events(ctx context.Context, transferID uuid.UUID) ([]transfer.Event, error) {
+	var rows []eventRow
+	if err := s.db.NewSelect().Model(&rows).Where("transfer_id = ?", transferID).Order("id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read the events of transfer %s: %w", transferID, err)
+	}
+	events := make([]transfer.Event, len(rows))
+	for n, r := range rows {
+		events[n] = transfer.Event{
+			AccountID: r.AccountID, TransferID: r.TransferID, From: r.From, To: r.To,
+			Hash: r.Hash, Failure: r.Failure, At: r.OccurredAt.UTC(),
+		}
+	}
+	return events, nil
+}

@@ -1,0 +1,34 @@
+package postgres
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Unavailable tells an error of the database's being away, full, overloaded or too slow from one of the query's own: the
+// same request may well succeed later.
+func Unavailable(err error) bool {
+	var connect *pgconn.ConnectError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &connect), errors.As(err, &network),
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, errQueueFull):
+		return true
+	}
+	state := sqlState(err)
+	// Connection exception, insufficient resources, operator intervention (a statement timeout among them), system
+	// error; and a lock that was not to be had in time.
+	for _, class := range []string{"08", "53", "57", "58"} {
+		if strings.HasPrefix(state, class) {
+			return true
+		}
+	}
+	return state == "55P03"
+}

@@ -1,0 +1,75 @@
+// Package registry holds the chains and tokens of the service in memory.
+//
+// A Snapshot never changes once made, so any number of requests may read it without a lock; what keeps it fresh is the
+// caller's business.
+package registry
+
+import (
+	"cmp"
+	"slices"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/token"
+	"intents.internal/pkg/caip"
+)
+
+// Snapshot is the registry at one version. The zero value knows nothing.
+type Snapshot struct {
+	// Version grows with every change of a chain or a token.
+	Version int64
+	// Chains are ordered by chain number, Tokens by chain number, then symbol, then address.
+	Chains []chain.Chain
+	Tokens []token.Definition
+
+	chains  map[caip.ChainID]chain.Chain
+	tokens  map[caip.AccountID]token.Definition
+	byChain map[caip.ChainID][]token.Definition
+}
+
+// New orders and indexes the registry. It takes ownership of both slices.
+func New(version int64, chains []chain.Chain, tokens []token.Definition) *Snapshot {
+	slices.SortFunc(chains, func(a, b chain.Chain) int { return compareChains(a.ID, b.ID) })
+	slices.SortFunc(tokens, func(a, b token.Definition) int {
+		return cmp.Or(
+			compareChains(a.ID.Chain, b.ID.Chain),
+			cmp.Compare(a.Symbol, b.Symbol),
+			cmp.Compare(a.ID.Address, b.ID.Address),
+		)
+	})
+	s := &Snapshot{
+		Version: version, Chains: chains, Tokens: tokens,
+		chains:  make(map[caip.ChainID]chain.Chain, len(chains)),
+		tokens:  make(map[caip.AccountID]token.Definition, len(tokens)),
+		byChain: make(map[caip.ChainID][]token.Definition, len(chains)),
+	}
+	for _, c := range chains {
+		s.chains[c.ID] = c
+	}
+	for i, t := range tokens {
+		s.tokens[t.ID] = t
+		group := len(s.byChain[t.ID.Chain])
+		s.byChain[t.ID.Chain] = tokens[i-group : i+1]
+	}
+	return s
+}
+
+func compareChains(a, b caip.ChainID) int {
+	an, _ := a.Number()
+	bn, _ := b.Number()
+	return cmp.Compare(an, bn)
+}
+
+// Chain looks a chain up by its id.
+func (s *Snapshot) Chain(id caip.ChainID) (chain.Chain, bool) {
+	c, ok := s.chains[id]
+	return c, ok
+}
+
+// Token looks a token up by its id.
+func (s *Snapshot) Token(id caip.AccountID) (token.Definition, bool) {
+	t, ok := s.tokens[id]
+	return t, ok
+}
+
+// TokensOn are the tokens of one chain in the order of Tokens; none for a chain the registry does not know.
+func (s *Snapshot) TokensOn(id caip.ChainID) []token.Definition { return s.byChain[id] }

@@ -1,0 +1,235 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/embedded"
+)
+
+const gatewaySecret = "a-secret-of-the-gateways-0123456789"
+
+// process is a core that serves.
+type process struct {
+	cmd         *exec.Cmd
+	listen, ops string
+	out         *safeBuffer
+	ended       chan struct{}
+	err         error // after ended
+}
+
+// safeBuffer may be read while the process writes.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// serve starts core and waits until it is ready.
+func serve(t *testing.T, databaseURL string, settings ...string) *process {
+	t.Helper()
+	address := func() string {
+		port, err := embedded.FreePort("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	p := &process{listen: address(), ops: address(), out: &safeBuffer{}, ended: make(chan struct{})}
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve")
+	p.cmd.Env = append(on(databaseURL), append(settings,
+		"CORE_LISTEN="+p.listen, "CORE_OPS_LISTEN="+p.ops, "CORE_GATEWAY_SECRET="+gatewaySecret)...)
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		p.err = p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	})
+	eventually(t, "core is ready", func() bool {
+		select {
+		case <-p.ended:
+			t.Fatalf("core ended: %v\n%s", p.err, p.out)
+		default:
+		}
+		response, err := http.Get("http://" + p.ops + "/readyz") //nolint:noctx // go test bounds it
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return p
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(15 * time.Second); !holds(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 15 s still not so: %s", what)
+		}
+	}
+}
+
+func TestServeRefusesAnUnmigratedDatabase(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Unmigrated(t)
+	got := core(t, "", append(on(url), "CORE_GATEWAY_SECRET="+gatewaySecret), "serve")
+	want := "core: the database is not migrated; run `core migrate`, or serve with CORE_MIGRATE_ON_START=true\n"
+	if got.Code != 1 || got.ErrOut != want {
+		t.Errorf("got %+v", got)
+	}
+	p := serve(t, url, "CORE_MIGRATE_ON_START=true")
+	if !strings.Contains(p.out.String(), `"msg":"migrated"`) {
+		t.Errorf("the migration is not logged:\n%s", p.out)
+	}
+}
+
+func TestServeReportsAllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
+	got := core(t, "", []string{
+		"CORE_LISTEN=8081", "CORE_OPS_LISTEN=", "CORE_DATABASE_CONNECTIONS=0", "CORE_STATEMENT_TIMEOUT=1ms", "CORE_GATEWAY_SECRET=hunter2",
+		"CORE_PUBLIC_URL=intents.example/path", "CORE_SIGN_UP=maybe", "CORE_SHUTDOWN_GRACE=1h",
+	}, "serve")
+	if got.Code != 1 || got.Out != "" {
+		t.Errorf("got %+v", got)
+	}
+	for _, name := range []string{
+		"CORE_DATABASE_URL", "CORE_LISTEN", "CORE_DATABASE_CONNECTIONS", "CORE_STATEMENT_TIMEOUT", "CORE_GATEWAY_SECRET",
+		"CORE_PUBLIC_URL", "CORE_SIGN_UP", "CORE_SHUTDOWN_GRACE",
+	} {
+		if !strings.Contains(got.ErrOut, name+" ") {
+			t.Errorf("nothing is said of %s:\n%s", name, got.ErrOut)
+		}
+	}
+	if strings.Contains(got.ErrOut, "hunter2") {
+		t.Errorf("the secret is told:\n%s", got.ErrOut)
+	}
+}
+
+func TestServeTellsOfAPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	got := core(t, "", append(on(pgtest.Database(t)), "CORE_GATEWAY_SECRET="+gatewaySecret,
+		"CORE_LISTEN="+taken.Addr().String(), "CORE_OPS_LISTEN=127.0.0.1:0"), "serve")
+	if got.Code != 1 || !strings.Contains(got.ErrOut, "listen on "+taken.Addr().String()+" (is the port taken?)") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	gate := pgtest.NewGate(t, pgtest.Database(t))
+	p := serve(t, gate.URL)
+	ask := func(path string) (int, string) {
+		response, err := http.Get("http://" + p.ops + path) //nolint:noctx // go test bounds it
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return response.StatusCode, string(text)
+	}
+	gate.Shut()
+	if status, text := ask("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(text, `"postgres":`) {
+		t.Errorf("without a database: %d %s", status, text)
+	}
+	if status, text := ask("/livez"); status != http.StatusOK {
+		t.Errorf("livez without a database: %d %s", status, text)
+	}
+	gate.Open()
+	eventually(t, "core is ready again", func() bool { status, _ := ask("/readyz"); return status == http.StatusOK })
+	if status, text := ask("/metrics"); status != http.StatusOK || !strings.Contains(text, "go_sql_open_connections") {
+		t.Errorf("metrics: %d %s", status, text)
+	}
+}
+
+func TestTermDrains(t *testing.T) {
+	t.Parallel()
+	p := serve(t, pgtest.Database(t))
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(15 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	body := `{"email":"ann@example.com","password":"correct horse battery"}`
+	fmt.Fprintf(conn, "POST /auth/sign-up/email HTTP/1.1\r\nHost: core\r\nX-Gateway-Secret: %s\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", gatewaySecret, len(body))
+	answers := bufio.NewReader(conn)
+	if line, err := answers.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if _, err := answers.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	// The request is in the hands of its handler, which waits for the body.
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no new connection is let in", func() bool {
+		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.listen)
+		if err == nil {
+			_ = other.Close()
+		}
+		return err != nil
+	})
+	if _, err := io.WriteString(conn, body); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("the request in flight got %d", response.StatusCode)
+	}
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			t.Errorf("core ended with %v", p.err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("core still runs")
+	}
+	if out := p.out.String(); !strings.Contains(out, `"msg":"stopped"`) || strings.Contains(out, gatewaySecret) {
+		t.Errorf("log:\n%s", out)
+	}
+}

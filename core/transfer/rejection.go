@@ -1,0 +1,33 @@
+package transfer
+
+import (
+	"fmt"
+
+	"intents.internal/pkg/wire"
+)
+
+// The reasons for which a well-formed request makes no intent.
+const (
+	UnsupportedChain            wire.Code = "UNSUPPORTED_CHAIN"
+	UnknownToken                wire.Code = "UNKNOWN_TOKEN"
+	ChainMismatch               wire.Code = "CHAIN_MISMATCH"
+	SelfTransfer                wire.Code = "SELF_TRANSFER"
+	InvalidAmount               wire.Code = "INVALID_AMOUNT"
+	InvalidRecipient            wire.Code = "INVALID_RECIPIENT"
+	DestinationAmountRequired   wire.Code = "DESTINATION_AMOUNT_REQUIRED"
+	DestinationAmountNotAllowed wire.Code = "DESTINATION_AMOUNT_NOT_ALLOWED"
+	InvalidDeadline             wire.Code = "INVALID_DEADLINE"
+	SettlerNotConfigured        wire.Code = "SETTLER_NOT_CONFIGURED"
+)
+
+// Rejection says why a request makes no intent, in words for the client.
+type Rejection struct {
+	Code    wire.Code
+	Message string
+}
+
+func (r *Rejection) Error() string { return string(r.Code) + ": " + r.Message }
+
+func reject(code wire.Code, form string, args ...any) *Rejection {
+	return &Rejection{Code: code, Message: fmt.Sprintf(form, args...)}
+}

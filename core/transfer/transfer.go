@@ -1,0 +1,137 @@
+// Package transfer is the domain of the service: what a transfer intent is, which kind of operation it asks for, how
+// its order is encoded and identified, and which transaction carries it out. It is pure; it reads no clock and does no
+// I/O.
+package transfer
+
+import (
+	"math/big"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/pkg/caip"
+)
+
+// Type is the operation an intent asks for. It is inferred, never given.
+type Type string
+
+// The three operations.
+const (
+	// Transfer moves one token to another account of the same chain.
+	Transfer Type = "transfer"
+	// Swap turns one token into another on the same chain.
+	Swap Type = "swap"
+	// Bridge crosses from one chain to another.
+	Bridge Type = "bridge"
+)
+
+// ParseType reads one of the three words exactly; ok is false for anything else.
+func ParseType(s string) (t Type, ok bool) {
+	switch t = Type(s); t {
+	case Transfer, Swap, Bridge:
+		return t, true
+	default:
+		return "", false
+	}
+}
+
+// Status is where an intent is in its life.
+type Status string
+
+// The eight statuses. Created is the first of every intent.
+const (
+	Created   Status = "created"
+	Submitted Status = "submitted"
+	Confirmed Status = "confirmed"
+	Filled    Status = "filled"
+	Refunded  Status = "refunded"
+	Failed    Status = "failed"
+	Expired   Status = "expired"
+	Cancelled Status = "cancelled"
+)
+
+// ParseStatus reads one of the eight words exactly; ok is false for anything else.
+func ParseStatus(s string) (status Status, ok bool) {
+	switch status = Status(s); status {
+	case Created, Submitted, Confirmed, Filled, Refunded, Failed, Expired, Cancelled:
+		return status, true
+	default:
+		return "", false
+	}
+}
+
+// Leg is one side of an intent.
+type Leg struct {
+	Account caip.AccountID
+	Token   caip.AccountID
+	// Amount is in the token's smallest unit, 1 to 2^256-1. On the destination of a swap or bridge it is the least
+	// that may arrive.
+	Amount *big.Int
+}
+
+// Intent is a recorded transfer intent. Everything a client needs to recompute its order and transaction is in it, so
+// neither is stored.
+type Intent struct {
+	// ID is a UUIDv7; its time is CreatedAt and its number the order's senderNonce.
+	ID        uuid.UUID
+	AccountID uuid.UUID
+	KeyID     uuid.UUID
+	Type      Type
+	Status    Status
+	// OrderID is the Keccak-256 of the encoded order: see Order.
+	OrderID     [32]byte
+	Source      Leg
+	Destination Leg
+	Route       Route
+	// Deadline has whole seconds, as the order's fillDeadline has.
+	Deadline time.Time
+	// Reference is the client's own name for the intent, empty for none.
+	Reference string
+	// Hash is the transaction that carries the intent out, empty before one is known.
+	Hash string
+	// Failure is why the intent failed, empty if it did not.
+	Failure   string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Route is the operator's data an order was built with, kept as it was on that day.
+type Route struct {
+	OriginDomain      uint32
+	DestinationDomain uint32
+	// OriginSettler and DestinationSettler are EVM addresses, both empty for a transfer.
+	OriginSettler      string
+	DestinationSettler string
+}
+
+// Summary is an intent as lists show it.
+type Summary struct {
+	ID        uuid.UUID
+	Type      Type
+	Status    Status
+	OrderID   [32]byte
+	Chain     caip.ChainID
+	Hash      string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Final tells whether an intent of this type in this status has come to its end.
+func Final(t Type, s Status) bool {
+	switch s {
+	case Filled, Refunded, Cancelled:
+		return true
+	case Confirmed:
+		return t == Transfer
+	default:
+		return false
+	}
+}
+
+// Summary is the intent as lists show it.
+func (i *Intent) Summary() Summary {
+	return Summary{
+		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain, Hash: i.Hash,
+		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}

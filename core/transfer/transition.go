@@ -1,0 +1,115 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Trigger is what makes an intent change its status.
+type Trigger string
+
+// The triggers. README.md beside this file draws where each leads.
+const (
+	// Submit reports a transaction's hash. A second one is a speed-up.
+	Submit Trigger = "submit"
+	// Cancel is the client's taking the intent back before anything was sent.
+	Cancel Trigger = "cancel"
+	// Expire is the deadline's passing with nothing sent.
+	Expire Trigger = "expire"
+	// Vanish is the deadline's passing with a transaction that the chain no longer knows.
+	Vanish Trigger = "vanish"
+	// Confirm is the effect's being on chain, deep enough to stay.
+	Confirm Trigger = "confirm"
+	// Fail is the transaction's doing something else than the intent asks, or nothing.
+	Fail Trigger = "fail"
+	// Fill is the settler's report that the recipient was paid.
+	Fill Trigger = "fill"
+	// Refund is the settler's report that the sender was paid back.
+	Refund Trigger = "refund"
+	// Reorganize is a reorganization of the chain that took a confirmed effect back.
+	Reorganize Trigger = "reorganize"
+)
+
+// move is one row of the state machine.
+type move struct {
+	from []Status
+	to   Status
+	// settled moves exist only for intents that a settler carries out: swaps and bridges.
+	settled bool
+}
+
+// machine is the whole state machine; an intent begins in Created.
+var machine = map[Trigger]move{
+	Submit:     {from: []Status{Created, Submitted, Failed, Expired}, to: Submitted},
+	Cancel:     {from: []Status{Created}, to: Cancelled},
+	Expire:     {from: []Status{Created}, to: Expired},
+	Vanish:     {from: []Status{Submitted}, to: Expired},
+	Confirm:    {from: []Status{Submitted}, to: Confirmed},
+	Fail:       {from: []Status{Submitted}, to: Failed},
+	Fill:       {from: []Status{Confirmed}, to: Filled, settled: true},
+	Refund:     {from: []Status{Confirmed}, to: Refunded, settled: true},
+	Reorganize: {from: []Status{Confirmed}, to: Submitted},
+}
+
+// ErrTransition is returned for a trigger that means nothing in the intent's status.
+var ErrTransition = errors.New("the intent's status does not allow this")
+
+// Failure is why an intent failed.
+type Failure string
+
+// The failures that a transaction can have.
+const (
+	TxReverted      Failure = "TX_REVERTED"
+	TxReplaced      Failure = "TX_REPLACED"
+	TxMismatch      Failure = "TX_MISMATCH"
+	OrderIDMismatch Failure = "ORDER_ID_MISMATCH"
+)
+
+// Cause is a trigger with what it reports.
+type Cause struct {
+	Trigger Trigger
+	// Hash is the transaction's, for Submit.
+	Hash string
+	// Failure is why, for Fail.
+	Failure Failure
+}
+
+// Event is a transition that has happened. The first of every intent leads from no status to Created and is written with
+// the intent itself.
+type Event struct {
+	TransferID uuid.UUID
+	AccountID  uuid.UUID
+	From       Status
+	To         Status
+	Hash       string
+	Failure    Failure
+	At         time.Time
+}
+
+// Apply is the one way in which an intent changes its status. It changes the intent and returns the event to write with
+// it, or changes nothing and returns an error that wraps ErrTransition.
+func (i *Intent) Apply(c Cause, at time.Time) (Event, error) {
+	m, known := machine[c.Trigger]
+	if !known || !slices.Contains(m.from, i.Status) || (m.settled && i.Type == Transfer) {
+		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
+	}
+	if (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
+		panic(fmt.Sprintf("transfer: %s with hash %q and failure %q", c.Trigger, c.Hash, c.Failure))
+	}
+	if c.Trigger == Expire && at.Before(i.Deadline) {
+		return Event{}, fmt.Errorf("expire a %s before its deadline: %w", i.Type, ErrTransition)
+	}
+	event := Event{
+		TransferID: i.ID, AccountID: i.AccountID, From: i.Status, To: m.to, Failure: c.Failure, At: at,
+	}
+	if c.Hash != "" {
+		i.Hash = c.Hash
+	}
+	event.Hash = i.Hash
+	i.Status, i.Failure, i.UpdatedAt = m.to, string(c.Failure), at
+	return event, nil
+}

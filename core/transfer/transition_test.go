@@ -1,0 +1,143 @@
+package transfer_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"intents.internal/core/transfer"
+)
+
+var (
+	allStatuses = []transfer.Status{
+		transfer.Created, transfer.Submitted, transfer.Confirmed, transfer.Filled,
+		transfer.Refunded, transfer.Failed, transfer.Expired, transfer.Cancelled,
+	}
+	allTriggers = []transfer.Trigger{
+		transfer.Submit, transfer.Cancel, transfer.Expire, transfer.Vanish, transfer.Confirm,
+		transfer.Fail, transfer.Fill, transfer.Refund, transfer.Reorganize,
+	}
+	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+)
+
+func cause(trigger transfer.Trigger) transfer.Cause {
+	c := transfer.Cause{Trigger: trigger}
+	switch trigger {
+	case transfer.Submit:
+		c.Hash = "0xabc"
+	case transfer.Fail:
+		c.Failure = transfer.TxReverted
+	default:
+	}
+	return c
+}
+
+// The whole machine, each of its 8 × 9 squares for both kinds of intent.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	type square struct {
+		from    transfer.Status
+		trigger transfer.Trigger
+	}
+	allowed := map[square]transfer.Status{
+		{transfer.Created, transfer.Submit}:       transfer.Submitted,
+		{transfer.Submitted, transfer.Submit}:     transfer.Submitted,
+		{transfer.Failed, transfer.Submit}:        transfer.Submitted,
+		{transfer.Expired, transfer.Submit}:       transfer.Submitted,
+		{transfer.Created, transfer.Cancel}:       transfer.Cancelled,
+		{transfer.Created, transfer.Expire}:       transfer.Expired,
+		{transfer.Submitted, transfer.Vanish}:     transfer.Expired,
+		{transfer.Submitted, transfer.Confirm}:    transfer.Confirmed,
+		{transfer.Submitted, transfer.Fail}:       transfer.Failed,
+		{transfer.Confirmed, transfer.Fill}:       transfer.Filled,
+		{transfer.Confirmed, transfer.Refund}:     transfer.Refunded,
+		{transfer.Confirmed, transfer.Reorganize}: transfer.Submitted,
+	}
+	for _, kind := range []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge} {
+		for _, from := range allStatuses {
+			for _, trigger := range allTriggers {
+				want, ok := allowed[square{from, trigger}]
+				if kind == transfer.Transfer && (trigger == transfer.Fill || trigger == transfer.Refund) {
+					ok = false
+				}
+				intent := transfer.Intent{Type: kind, Status: from, Deadline: noon}
+				before := intent
+				event, err := intent.Apply(cause(trigger), noon)
+				if !ok {
+					if !errors.Is(err, transfer.ErrTransition) || intent.Status != before.Status || !intent.UpdatedAt.IsZero() {
+						t.Errorf("%s on a %s %s: %v, status %s", trigger, from, kind, err, intent.Status)
+					}
+					continue
+				}
+				if err != nil || intent.Status != want || event.From != from || event.To != want || !intent.UpdatedAt.Equal(noon) {
+					t.Errorf("%s on a %s %s: %v, status %s, event %+v; want %s", trigger, from, kind, err, intent.Status, event, want)
+				}
+			}
+		}
+	}
+}
+
+func TestApplyKeepsTheStory(t *testing.T) {
+	t.Parallel()
+	intent := transfer.Intent{ID: uuid.New(), AccountID: uuid.New(), Type: transfer.Transfer, Status: transfer.Created, CreatedAt: noon}
+	var events []transfer.Event
+	for i, c := range []transfer.Cause{
+		{Trigger: transfer.Submit, Hash: "0x1"},
+		{Trigger: transfer.Fail, Failure: transfer.TxReplaced},
+		{Trigger: transfer.Submit, Hash: "0x2"},
+		{Trigger: transfer.Confirm},
+	} {
+		event, err := intent.Apply(c, noon.Add(time.Duration(i)*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, event)
+	}
+	e := func(from, to transfer.Status, hash string, failure transfer.Failure, seconds int) transfer.Event {
+		return transfer.Event{
+			TransferID: intent.ID, AccountID: intent.AccountID, From: from, To: to, Hash: hash, Failure: failure,
+			At: noon.Add(time.Duration(seconds) * time.Second),
+		}
+	}
+	want := []transfer.Event{
+		e(transfer.Created, transfer.Submitted, "0x1", "", 0),
+		e(transfer.Submitted, transfer.Failed, "0x1", transfer.TxReplaced, 1),
+		e(transfer.Failed, transfer.Submitted, "0x2", "", 2),
+		e(transfer.Submitted, transfer.Confirmed, "0x2", "", 3),
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if intent.Hash != "0x2" || intent.Failure != "" || !transfer.Final(intent.Type, intent.Status) {
+		t.Errorf("intent %+v", intent)
+	}
+}
+
+func TestNothingExpiresBeforeItsDeadline(t *testing.T) {
+	t.Parallel()
+	intent := transfer.Intent{Type: transfer.Transfer, Status: transfer.Created, Deadline: noon}
+	if _, err := intent.Apply(cause(transfer.Expire), noon.Add(-time.Second)); !errors.Is(err, transfer.ErrTransition) {
+		t.Errorf("expired early: %v", err)
+	}
+}
+
+// Whatever happens to an intent: what is filled, refunded or cancelled stays so.
+func TestTheEndIsTheEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type")
+		intent := transfer.Intent{Type: kind, Status: transfer.Created, Deadline: noon}
+		for _, trigger := range rapid.SliceOfN(rapid.SampledFrom(allTriggers), 1, 20).Draw(t, "triggers") {
+			before := intent.Status
+			_, err := intent.Apply(cause(trigger), noon)
+			ended := before == transfer.Filled || before == transfer.Refunded || before == transfer.Cancelled
+			if ended && err == nil {
+				t.Fatalf("%s moved a %s intent to %s", trigger, before, intent.Status)
+			}
+		}
+	})
+}
