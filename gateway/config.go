@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/gateway/keys"
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/telemetry"
+)
+
+// Config is everything an operator can set, by environment variables alone. Durations are written like 250ms or 1m.
+type Config struct {
+	// Listen is where clients are served, host:port. Default 127.0.0.1:8080.
+	Listen string `env:"GATEWAY_LISTEN" envDefault:"127.0.0.1:8080"`
+	// OpsListen is where operators find /metrics, /livez, /readyz and /debug/pprof, host:port. Default 127.0.0.1:9080;
+	// keep it from the public.
+	OpsListen string `env:"GATEWAY_OPS_LISTEN" envDefault:"127.0.0.1:9080"`
+
+	// CoreURL is core's base URL, http or https, without a path. Default http://127.0.0.1:8081.
+	CoreURL string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
+	// CoreSecret is the secret shared with core, its CORE_GATEWAY_SECRET. At least 32 characters; no default.
+	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET"`
+	// CoreTimeout bounds an exchange with core, and each wait for more of a long answer. Default 10s; 100ms to 5m.
+	CoreTimeout time.Duration `env:"GATEWAY_CORE_TIMEOUT" envDefault:"10s"`
+	// CoreMaxConns bounds the connections to core of each kind: short answers, long answers and verdicts. Default 512; at
+	// least 1.
+	CoreMaxConns int `env:"GATEWAY_CORE_MAX_CONNS" envDefault:"512"`
+	// CoreSilence is how long core may leave everything unanswered before /health says 503. Default 5s; at least 1s.
+	CoreSilence time.Duration `env:"GATEWAY_CORE_SILENCE" envDefault:"5s"`
+	// ChainsRefresh is how often the table of chain environments is asked for. Default 5s; at least 100ms.
+	ChainsRefresh time.Duration `env:"GATEWAY_CHAINS_REFRESH" envDefault:"5s"`
+
+	// RedisURL is where the rate limits are kept, shared by all replicas: redis://, rediss:// or unix://. Default
+	// redis://127.0.0.1:6379/0.
+	RedisURL telemetry.Secret `env:"GATEWAY_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
+	// RedisPool bounds the connections to Redis, and with them the decisions under way at once. Few are best: more only
+	// wait in Redis instead of here, where the wait is not taken for a fault. Default 4; at least 1. Raise it where the
+	// round trip is long: each connection carries 1 s / round trip decisions a second.
+	RedisPool int `env:"GATEWAY_REDIS_POOL" envDefault:"4"`
+	// LimitBudget is the longest a request waits for Redis. Default 50ms; 1ms to 5s.
+	LimitBudget time.Duration `env:"GATEWAY_LIMIT_BUDGET" envDefault:"50ms"`
+	// LimitFallback is what decides while Redis does not answer: local (a bucket per key and replica), open (everything
+	// passes) or closed (503). Default local.
+	LimitFallback limit.Fallback `env:"GATEWAY_LIMIT_FALLBACK" envDefault:"local"`
+	// LimitMemory bounds the keys whose buckets are copied here, about 300 bytes each: for refusals that ask nobody, and
+	// for going on where Redis does not answer. Default 100000; at least 1.
+	LimitMemory int `env:"GATEWAY_LIMIT_MEMORY" envDefault:"100000"`
+
+	// KeyCache bounds the key verdicts held, about 350 bytes each. Default 1000000; at least 1.
+	KeyCache int `env:"GATEWAY_KEY_CACHE" envDefault:"1000000"`
+	// KeyTTL is how long a verdict is held at most; changes are told by core within a second in any case. Default 5m; at
+	// least 1s.
+	KeyTTL time.Duration `env:"GATEWAY_KEY_TTL" envDefault:"5m"`
+	// UnknownKeyTTL is how long core's word that there is no such key is held. Default 10s; at least 100ms.
+	UnknownKeyTTL time.Duration `env:"GATEWAY_UNKNOWN_KEY_TTL" envDefault:"10s"`
+	// UnknownKeysPerMinute is how many unknown keys one client address may have looked up; further new keys from there get
+	// 429. Default 60; at least 1.
+	UnknownKeysPerMinute int `env:"GATEWAY_UNKNOWN_KEYS_PER_MINUTE" envDefault:"60"`
+	// KeyLookUpTimeout bounds a look-up at core. Default 1s; 10ms to 1s, since an older answer proves nothing.
+	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"1s"`
+	// KeyLookUps bounds the look-ups under way at once. Default 64; at least 1.
+	KeyLookUps int `env:"GATEWAY_KEY_LOOKUPS" envDefault:"64"`
+
+	// ReadTimeout is how long a request may take to arrive, headers and body together. Default 10s; at least 100ms.
+	ReadTimeout time.Duration `env:"GATEWAY_READ_TIMEOUT" envDefault:"10s"`
+	// WriteTimeout is how long a client may take to read an answer. Default 30s; at least 100ms.
+	WriteTimeout time.Duration `env:"GATEWAY_WRITE_TIMEOUT" envDefault:"30s"`
+	// StreamTimeout is the same for lists and pages, which may be long. Default 10m; at least 100ms.
+	StreamTimeout time.Duration `env:"GATEWAY_STREAM_TIMEOUT" envDefault:"10m"`
+	// IdleTimeout is how long a client's connection may wait for its next request. Default 60s; at least 1s.
+	IdleTimeout time.Duration `env:"GATEWAY_IDLE_TIMEOUT" envDefault:"60s"`
+	// MaxConns bounds the client connections served at once. Default 65536; at least 1.
+	MaxConns int `env:"GATEWAY_MAX_CONNS" envDefault:"65536"`
+	// MaxConnsPerIP bounds those of one address; behind a proxy all have the proxy's. Default 16384; 0 for no bound.
+	MaxConnsPerIP int `env:"GATEWAY_MAX_CONNS_PER_IP" envDefault:"16384"`
+	// MaxHeaderBytes bounds a request's line and headers. Default 8192; 1024 to 1048576. Each connection in use holds
+	// this much.
+	MaxHeaderBytes int `env:"GATEWAY_MAX_HEADER_BYTES" envDefault:"8192"`
+	// MaxBodyBytes bounds a request's body on every route; POST /v2/transfers has its own bound of 16384 besides. Default
+	// 65536; at least 16384.
+	MaxBodyBytes int `env:"GATEWAY_MAX_BODY_BYTES" envDefault:"65536"`
+	// TrustedProxies are the networks (CIDR, comma separated) whose X-Forwarded-For and X-Forwarded-Proto are believed.
+	// Default none.
+	TrustedProxies []netip.Prefix `env:"GATEWAY_TRUSTED_PROXIES"`
+
+	// AccessLog writes one line per request to standard output. Default true.
+	AccessLog bool `env:"GATEWAY_ACCESS_LOG" envDefault:"true"`
+	// DrainDelay is how long the gateway still takes connections after TERM, so that whoever balances load sees /readyz
+	// fail first. Default 1s; at least 0.
+	DrainDelay time.Duration `env:"GATEWAY_DRAIN_DELAY" envDefault:"1s"`
+	// DrainTimeout bounds the wait for requests under way after that. Default 30s; at least 1s.
+	DrainTimeout time.Duration `env:"GATEWAY_DRAIN_TIMEOUT" envDefault:"30s"`
+}
+
+// ParseConfig reads the variables over the defaults and reports at once all that cannot be read or is out of bounds.
+func ParseConfig(environment map[string]string) (Config, error) {
+	config, err := env.ParseAsWithOptions[Config](env.Options{Environment: environment})
+	unread := unreadable(err)
+	for _, f := range config.faults() {
+		if !slices.ContainsFunc(unread, func(u fault) bool { return u.variable == f.variable }) {
+			unread = append(unread, f)
+		}
+	}
+	return config, join(unread)
+}
+
+// fault is what is wrong with one variable.
+type fault struct{ variable, text string }
+
+func join(faults []fault) error {
+	errs := make([]error, len(faults))
+	for i, f := range faults {
+		errs[i] = fmt.Errorf("%s %s", f.variable, f.text)
+	}
+	return errors.Join(errs...)
+}
+
+// unreadable names the variables that the parser, which speaks of fields, could not read.
+func unreadable(err error) []fault {
+	var faults []fault
+	var all env.AggregateError
+	if !errors.As(err, &all) {
+		return nil
+	}
+	for _, err := range all.Errors {
+		var bad env.ParseError
+		if !errors.As(err, &bad) {
+			faults = append(faults, fault{"environment", err.Error()})
+			continue
+		}
+		field, _ := reflect.TypeFor[Config]().FieldByName(bad.Name)
+		faults = append(faults, fault{field.Tag.Get("env"), "cannot be read: " + bad.Err.Error()})
+	}
+	return faults
+}
+
+// Validate reports every fault at once.
+func (c Config) Validate() error { return join(c.faults()) }
+
+func (c Config) faults() []fault {
+	var faults []fault
+	add := func(name, format string, args ...any) {
+		faults = append(faults, fault{name, fmt.Sprintf(format, args...)})
+	}
+	address := func(name, value string) {
+		if _, _, err := net.SplitHostPort(value); err != nil {
+			add(name, "must be host:port, not %q", value)
+		}
+	}
+	duration := func(name string, value, least, most time.Duration) {
+		if value < least || most > 0 && value > most {
+			add(name, "must be %s, not %s", span(least, most), value)
+		}
+	}
+	number := func(name string, value, least int) {
+		if value < least {
+			add(name, "must be at least %d, not %d", least, value)
+		}
+	}
+
+	address("GATEWAY_LISTEN", c.Listen)
+	address("GATEWAY_OPS_LISTEN", c.OpsListen)
+	if _, err := c.core(); err != nil {
+		add("GATEWAY_CORE_URL", "%v", err)
+	}
+	if len(c.CoreSecret) < 32 {
+		add("GATEWAY_CORE_SECRET", "must have at least 32 characters")
+	}
+	if _, err := redis.ParseURL(c.RedisURL.Reveal()); err != nil {
+		add("GATEWAY_REDIS_URL", "must be a URL such as redis://127.0.0.1:6379/0")
+	}
+
+	duration("GATEWAY_CORE_TIMEOUT", c.CoreTimeout, 100*time.Millisecond, 5*time.Minute)
+	duration("GATEWAY_CORE_SILENCE", c.CoreSilence, time.Second, 0)
+	duration("GATEWAY_CHAINS_REFRESH", c.ChainsRefresh, 100*time.Millisecond, 0)
+	duration("GATEWAY_LIMIT_BUDGET", c.LimitBudget, time.Millisecond, 5*time.Second)
+	duration("GATEWAY_KEY_TTL", c.KeyTTL, time.Second, 0)
+	duration("GATEWAY_UNKNOWN_KEY_TTL", c.UnknownKeyTTL, 100*time.Millisecond, 0)
+	duration("GATEWAY_KEY_LOOKUP_TIMEOUT", c.KeyLookUpTimeout, 10*time.Millisecond, keys.Trust)
+	duration("GATEWAY_READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond, 0)
+	duration("GATEWAY_WRITE_TIMEOUT", c.WriteTimeout, 100*time.Millisecond, 0)
+	duration("GATEWAY_STREAM_TIMEOUT", c.StreamTimeout, 100*time.Millisecond, 0)
+	duration("GATEWAY_IDLE_TIMEOUT", c.IdleTimeout, time.Second, 0)
+	duration("GATEWAY_DRAIN_DELAY", c.DrainDelay, 0, 0)
+	duration("GATEWAY_DRAIN_TIMEOUT", c.DrainTimeout, time.Second, 0)
+
+	number("GATEWAY_CORE_MAX_CONNS", c.CoreMaxConns, 1)
+	number("GATEWAY_REDIS_POOL", c.RedisPool, 1)
+	number("GATEWAY_LIMIT_MEMORY", c.LimitMemory, 1)
+	number("GATEWAY_KEY_CACHE", c.KeyCache, 1)
+	number("GATEWAY_UNKNOWN_KEYS_PER_MINUTE", c.UnknownKeysPerMinute, 1)
+	number("GATEWAY_KEY_LOOKUPS", c.KeyLookUps, 1)
+	number("GATEWAY_MAX_CONNS", c.MaxConns, 1)
+	number("GATEWAY_MAX_CONNS_PER_IP", c.MaxConnsPerIP, 0)
+	number("GATEWAY_MAX_HEADER_BYTES", c.MaxHeaderBytes, 1<<10)
+	number("GATEWAY_MAX_BODY_BYTES", c.MaxBodyBytes, 16<<10)
+	return faults
+}
+
+func span(least, most time.Duration) string {
+	if most > 0 {
+		return fmt.Sprintf("%s to %s", least, most)
+	}
+	return fmt.Sprintf("at least %s", least)
+}
+
+func (c Config) core() (*url.URL, error) {
+	core, err := url.Parse(c.CoreURL)
+	if err != nil || core.Scheme != "http" && core.Scheme != "https" || core.Host == "" || core.User != nil ||
+		core.Path != "" && core.Path != "/" || core.RawQuery != "" {
+		return nil, errors.New("must be http://host:port or https://host:port")
+	}
+	return core, nil
+}

@@ -1,0 +1,56 @@
+package main_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	gateway "intents.internal/gateway"
+)
+
+func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := gateway.ParseConfig(map[string]string{
+		"GATEWAY_LISTEN":             "8080",
+		"GATEWAY_CORE_URL":           "http://core/path",
+		"GATEWAY_CORE_SECRET":        "short",
+		"GATEWAY_REDIS_URL":          "http://user:hunter2@redis",
+		"GATEWAY_LIMIT_FALLBACK":     "maybe",
+		"GATEWAY_READ_TIMEOUT":       "10",
+		"GATEWAY_KEY_LOOKUP_TIMEOUT": "2s",
+		"GATEWAY_REDIS_POOL":         "0",
+		"GATEWAY_TRUSTED_PROXIES":    "10.0.0.0/8,everyone",
+	})
+	want := []string{
+		`GATEWAY_LIMIT_FALLBACK cannot be read: must be local, open or closed, not "maybe"`,
+		`GATEWAY_READ_TIMEOUT cannot be read: unable to parse duration: time: missing unit in duration "10"`,
+		`GATEWAY_TRUSTED_PROXIES cannot be read: netip.ParsePrefix("everyone"): no '/'`,
+		`GATEWAY_LISTEN must be host:port, not "8080"`,
+		`GATEWAY_CORE_URL must be http://host:port or https://host:port`,
+		`GATEWAY_CORE_SECRET must have at least 32 characters`,
+		`GATEWAY_REDIS_URL must be a URL such as redis://127.0.0.1:6379/0`,
+		`GATEWAY_KEY_LOOKUP_TIMEOUT must be 10ms to 1s, not 2s`,
+		`GATEWAY_REDIS_POOL must be at least 1, not 0`,
+	}
+	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConfigHidesItsSecrets(t *testing.T) {
+	t.Parallel()
+	config, err := gateway.ParseConfig(map[string]string{
+		"GATEWAY_CORE_SECRET": strings.Repeat("hunter2", 5),
+		"GATEWAY_REDIS_URL":   "redis://:hunter2@127.0.0.1:6379/0",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if text := fmt.Sprintf(verb, config); strings.Contains(text, "hunter2") {
+			t.Errorf("%s shows a secret: %s", verb, text)
+		}
+	}
+}

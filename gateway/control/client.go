@@ -1,0 +1,205 @@
+// Package control asks core what only core can decide: whether a key may be used, which keys have changed, and which
+// environment each chain belongs to.
+//
+// It is the client of core's internal API. Requests of the service's users never pass through it; they are package
+// forward's.
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
+)
+
+// maxAnswerBytes bounds what is read of one answer. The longest is the key changes of an outage.
+const maxAnswerBytes = 16 << 20
+
+var (
+	// ErrUnknownKey says that no request may be made with the key: core knows none such, or it is disabled, expired or
+	// its account is gone.
+	ErrUnknownKey = errors.New("core knows no usable key with this hash")
+	// ErrCursorExpired says that changes may have been missed since the cursor.
+	ErrCursorExpired = errors.New("the key change cursor is older than what core keeps")
+	// ErrNotModified says that the caller's copy is still right.
+	ErrNotModified = errors.New("not modified")
+)
+
+// Client speaks core's internal API. It is safe for concurrent use.
+type Client struct {
+	base   string
+	secret telemetry.Secret
+	http   *http.Client
+	// answered is when core last answered anything, nil for never.
+	answered atomic.Pointer[time.Time]
+}
+
+// New makes a client of the core at base, whose path is empty. maxConns bounds the connections it opens.
+func New(base *url.URL, secret telemetry.Secret, maxConns int) *Client {
+	return &Client{
+		base:   strings.TrimSuffix(base.String(), "/"),
+		secret: secret,
+		http: &http.Client{
+			Transport: &http.Transport{
+				MaxConnsPerHost:     maxConns,
+				MaxIdleConnsPerHost: maxConns,
+				// Below core's own idle timeout, so that core never closes a connection as a request leaves on it.
+				IdleConnTimeout: 20 * time.Second,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// Close drops idle connections. Calls under way end by their contexts.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Silence is how long ago core last answered; it is endless before the first answer.
+func (c *Client) Silence() time.Duration {
+	answered := c.answered.Load()
+	if answered == nil {
+		return math.MaxInt64
+	}
+	return time.Since(*answered)
+}
+
+// Verification is what core says of a usable key.
+type Verification struct {
+	wire.VerifiedKey
+	// ExpiresIn is the time left to ExpiresAt, reckoned from core's own clock so that the gateway's may be wrong; at
+	// most a second short. It means nothing where ExpiresAt is nil.
+	ExpiresIn time.Duration
+}
+
+// VerifyKey asks whether the key with this hash may be used, and answers ErrUnknownKey if not. Any other error means
+// that core could not say.
+func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification, error) {
+	body, err := json.Marshal(wire.VerifyKeyRequest{Hash: hex.EncodeToString(hash[:])})
+	if err != nil {
+		return Verification{}, fmt.Errorf("verify key: %w", err)
+	}
+	var v Verification
+	answer, err := c.call(ctx, http.MethodPost, wire.PathVerifyKey, body, "", &v.VerifiedKey)
+	switch {
+	case err != nil:
+		return Verification{}, fmt.Errorf("verify key: %w", err)
+	case answer.status == http.StatusNotFound && answer.code == wire.InvalidAPIKey:
+		return Verification{}, ErrUnknownKey
+	case answer.status != http.StatusOK:
+		return Verification{}, fmt.Errorf("verify key: %w", answer)
+	}
+	if err := check(v.VerifiedKey); err != nil {
+		return Verification{}, fmt.Errorf("verify key: %w", err)
+	}
+	if v.ExpiresAt != nil {
+		now := time.Now()
+		if date, err := http.ParseTime(answer.date); err == nil {
+			now = date.Add(time.Second) // the header drops the fraction of the second
+		}
+		v.ExpiresIn = v.ExpiresAt.Sub(now)
+	}
+	return v, nil
+}
+
+func check(v wire.VerifiedKey) error {
+	if v.KeyID == "" || v.AccountID == "" || v.Environment == "" || v.Limit.Requests < 1 || v.Limit.PeriodSeconds < 1 {
+		return errors.New("core's answer lacks the key id, account id, environment or limit")
+	}
+	return nil
+}
+
+// KeyChanges waits up to wait for keys that changed since cursor. An empty cursor asks for the current one. It answers
+// ErrCursorExpired when changes may have been missed.
+func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
+	query := url.Values{"wait": {wait.String()}}
+	if cursor != "" {
+		query.Set("after", cursor)
+	}
+	var changes wire.KeyChanges
+	answer, err := c.call(ctx, http.MethodGet, wire.PathKeyChanges+"?"+query.Encode(), nil, "", &changes)
+	switch {
+	case err != nil:
+		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", err)
+	case answer.status == http.StatusGone:
+		return wire.KeyChanges{}, ErrCursorExpired
+	case answer.status != http.StatusOK:
+		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", answer)
+	case changes.Cursor == "":
+		return wire.KeyChanges{}, errors.New("get key changes: core's answer lacks the cursor")
+	}
+	return changes, nil
+}
+
+// ChainEnvironments lists the chains core knows. An unchanged list is ErrNotModified; etag is that of the list the
+// caller has, empty for none.
+func (c *Client) ChainEnvironments(ctx context.Context, etag string) (chains []wire.ChainEnvironment, newETag string, err error) {
+	answer, err := c.call(ctx, http.MethodGet, wire.PathChains, nil, etag, &chains)
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("get chains: %w", err)
+	case answer.status == http.StatusNotModified:
+		return nil, "", ErrNotModified
+	case answer.status != http.StatusOK:
+		return nil, "", fmt.Errorf("get chains: %w", answer)
+	}
+	return chains, answer.etag, nil
+}
+
+// answer is what core's reply says outside its body. As an error it is a status nobody asked for.
+type answer struct {
+	status     int
+	code       wire.Code
+	etag, date string
+}
+
+func (a answer) Error() string { return fmt.Sprintf("core answered %d %s", a.status, a.code) }
+
+// call sends one request and decodes the body of a 200 into out.
+func (c *Client) call(ctx context.Context, method, path string, body []byte, etag string, out any) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set(wire.HeaderGatewaySecret, c.secret.Reveal())
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	if err != nil {
+		return answer{}, err
+	}
+	got := answer{status: response.StatusCode, etag: response.Header.Get("ETag"), date: response.Header.Get("Date")}
+	if got.status < http.StatusInternalServerError {
+		now := time.Now()
+		c.answered.Store(&now)
+	}
+	if got.status == http.StatusOK {
+		return got, json.Unmarshal(text, out)
+	}
+	var refusal wire.Error
+	if json.Unmarshal(text, &refusal) == nil {
+		got.code = refusal.Code
+	}
+	return got, nil
+}

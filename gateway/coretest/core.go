@@ -1,0 +1,260 @@
+// Package coretest is a stand-in for core in the gateway's tests: it speaks core's internal API, records every other
+// request it receives, and fails on demand.
+package coretest
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
+)
+
+// Secret is the one the stand-in demands.
+const Secret telemetry.Secret = "a secret of at least thirty-two characters"
+
+// Core is a running stand-in. It knows the chains eip155:1 (live) and eip155:11155111 (test).
+type Core struct {
+	URL *url.URL
+	// Public answers what is not internal, after it was recorded. Set it before the first request.
+	Public http.HandlerFunc
+	// BeforeVerdict, if set, runs in the midst of a look-up: after the key was read, before the answer leaves.
+	BeforeVerdict func()
+	// LookUps counts look-ups.
+	LookUps atomic.Int64
+	// FeedDown, VerifyDown and ChainsDown make the parts of the internal API answer 503.
+	FeedDown, VerifyDown, ChainsDown atomic.Bool
+
+	server   *httptest.Server
+	mu       sync.Mutex
+	keys     map[string]wire.VerifiedKey
+	changes  []string
+	expired  int
+	news     chan struct{}
+	requests []Request
+}
+
+// Request is what the stand-in received.
+type Request struct {
+	Method, Target, Host string
+	Header               http.Header
+	Body                 string
+}
+
+// Start runs a stand-in until the test ends.
+func Start(tb testing.TB, public http.HandlerFunc) *Core {
+	tb.Helper()
+	c := &Core{Public: public, keys: map[string]wire.VerifiedKey{}, news: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+wire.PathVerifyKey, c.verifyKey)
+	mux.HandleFunc("GET "+wire.PathKeyChanges, c.keyChanges)
+	mux.HandleFunc("GET "+wire.PathChains, c.chains)
+	mux.HandleFunc("/", c.record)
+	c.server = httptest.NewServer(guard(mux))
+	tb.Cleanup(c.server.Close)
+	c.URL, _ = url.Parse(c.server.URL)
+	return c
+}
+
+func guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(wire.HeaderGatewaySecret) != Secret.Reveal() {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// AddKey makes a key that may be used, and tells the feed.
+func (c *Core) AddKey(env network.Environment) apikey.Key {
+	key := apikey.New(env)
+	c.Put(key, wire.VerifiedKey{})
+	return key
+}
+
+// Put makes the key usable as said; what is left empty is filled in. It tells the feed.
+func (c *Core) Put(key apikey.Key, as wire.VerifiedKey) wire.VerifiedKey {
+	if as.KeyID == "" {
+		as.KeyID = uuid.NewString()
+	}
+	if as.AccountID == "" {
+		as.AccountID = uuid.NewString()
+	}
+	if as.Environment == "" {
+		as.Environment = key.Environment()
+	}
+	if as.Limit == (wire.KeyLimit{}) {
+		as.Limit = wire.KeyLimit{Requests: 50, PeriodSeconds: 60}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys[text(key)] = as
+	c.tell(key)
+	return as
+}
+
+// Key is what the stand-in says of the key.
+func (c *Core) Key(key apikey.Key) wire.VerifiedKey {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.keys[text(key)]
+}
+
+// Revoke makes the key unusable, as deleting or disabling it does, and tells the feed.
+func (c *Core) Revoke(key apikey.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.keys, text(key))
+	c.tell(key)
+}
+
+// Forget makes the key unusable without a word on the feed.
+func (c *Core) Forget(key apikey.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.keys, text(key))
+}
+
+// ExpireCursors makes every cursor given out so far too old.
+func (c *Core) ExpireCursors() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expired = len(c.changes) + 1
+	c.changes = append(c.changes, "") // so that the next cursor is a new one
+}
+
+// Requests are those received so far that were not internal.
+func (c *Core) Requests() []Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Request(nil), c.requests...)
+}
+
+// CloseConnections breaks off every connection.
+func (c *Core) CloseConnections() { c.server.CloseClientConnections() }
+
+// Stop makes the stand-in unreachable.
+func (c *Core) Stop() {
+	c.server.CloseClientConnections()
+	_ = c.server.Listener.Close()
+}
+
+func text(key apikey.Key) string {
+	hash := key.Hash()
+	return hex.EncodeToString(hash[:])
+}
+
+func (c *Core) tell(key apikey.Key) {
+	c.changes = append(c.changes, text(key))
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+func (c *Core) verifyKey(w http.ResponseWriter, r *http.Request) {
+	c.LookUps.Add(1)
+	var request wire.VerifyKeyRequest
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		refuse(w, http.StatusBadRequest, wire.InvalidRequest)
+		return
+	}
+	c.mu.Lock()
+	key, usable := c.keys[request.Hash]
+	c.mu.Unlock()
+	if c.BeforeVerdict != nil {
+		c.BeforeVerdict()
+	}
+	switch {
+	case c.VerifyDown.Load():
+		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
+	case !usable || key.ExpiresAt != nil && !time.Now().Before(*key.ExpiresAt):
+		refuse(w, http.StatusNotFound, wire.InvalidAPIKey)
+	default:
+		_ = json.NewEncoder(w).Encode(key)
+	}
+}
+
+func (c *Core) keyChanges(w http.ResponseWriter, r *http.Request) {
+	wait, err := time.ParseDuration(r.FormValue("wait"))
+	if err != nil || wait > 500*time.Millisecond || c.FeedDown.Load() {
+		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
+		return
+	}
+	after := r.FormValue("after")
+	c.mu.Lock()
+	from, _ := strconv.Atoi(after)
+	if after == "" {
+		from = len(c.changes)
+	} else if from < c.expired {
+		c.mu.Unlock()
+		refuse(w, http.StatusGone, wire.CursorExpired)
+		return
+	}
+	news, known := c.news, len(c.changes)
+	c.mu.Unlock()
+	if after != "" && from == known {
+		select {
+		case <-news:
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	c.mu.Lock()
+	changes := wire.KeyChanges{Cursor: strconv.Itoa(len(c.changes)), Hashes: c.changes[from:]}
+	c.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(changes)
+}
+
+func (c *Core) chains(w http.ResponseWriter, r *http.Request) {
+	if c.ChainsDown.Load() {
+		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
+		return
+	}
+	w.Header().Set("ETag", `"1"`)
+	if r.Header.Get("If-None-Match") == `"1"` {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_ = json.NewEncoder(w).Encode([]wire.ChainEnvironment{
+		{ChainID: "eip155:1", Environment: network.Live},
+		{ChainID: "eip155:11155111", Environment: network.Test},
+	})
+}
+
+func (c *Core) record(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	header := r.Header.Clone()
+	header.Del(wire.HeaderGatewaySecret) // demanded already
+	c.mu.Lock()
+	c.requests = append(c.requests, Request{Method: r.Method, Target: r.RequestURI, Host: r.Host, Header: header, Body: string(body)})
+	c.mu.Unlock()
+	if c.Public != nil {
+		c.Public(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte("[]"))
+}
+
+func refuse(w http.ResponseWriter, status int, code wire.Code) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(wire.Error{Code: code, Message: "The stand-in says so."})
+}

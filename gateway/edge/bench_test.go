@@ -1,0 +1,95 @@
+package edge_test
+
+import (
+	"bufio"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/edge"
+	"intents.internal/gateway/forward"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// bench runs the handler on one request over and over, without the server's own reading and writing.
+func bench(b *testing.B, g *gateway, raw string, status int) {
+	b.Helper()
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
+	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(raw))); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.edge.Handle(ctx)
+		if got := ctx.Response.StatusCode(); got != status {
+			b.Fatalf("status %d: %s", got, ctx.Response.Body())
+		}
+		ctx.Response.Reset()
+	}
+}
+
+// startBench runs a gateway before a core that costs next to nothing.
+func startBench(b *testing.B) (*gateway, *coretest.Core) {
+	b.Helper()
+	core := coretest.Start(b, nil)
+	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	upstream := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+		ctx.SetContentType("application/json")
+		ctx.SetBodyString(`{"id":"1"}`)
+	}}
+	go upstream.Serve(listener) //nolint:errcheck // it ends with the benchmark
+	b.Cleanup(func() { _ = upstream.Shutdown() })
+	g := start(b, core, settings{edge: func(o *edge.Options) {
+		o.AccessLog = nil
+		o.Forward = forward.New(forward.Options{
+			Core: &url.URL{Scheme: "http", Host: listener.Addr().String()}, Secret: coretest.Secret,
+			Timeout: 10 * 1e9, MaxConns: 64, Metrics: prometheus.NewRegistry(),
+		})
+	}})
+	return g, core
+}
+
+func BenchmarkForwarded(b *testing.B) {
+	g, core := startBench(b)
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
+	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 200)
+}
+
+func BenchmarkForwardedTransfer(b *testing.B) {
+	g, core := startBench(b)
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
+	bench(b, g, request("POST", "/v2/transfers", apiKey(key)+jsonType, transfer("eip155:11155111", "eip155:11155111")), 200)
+}
+
+func BenchmarkRateLimited(b *testing.B) {
+	g, core := startBench(b)
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1, PeriodSeconds: 86400}})
+	g.send(b, request("GET", "/v2/tokens", apiKey(key), ""))
+	g.send(b, request("GET", "/v2/tokens", apiKey(key), ""))
+	bench(b, g, request("GET", "/v2/tokens", apiKey(key), ""), 429)
+}
+
+func BenchmarkNoKey(b *testing.B) {
+	g, _ := startBench(b)
+	bench(b, g, request("GET", "/v2/tokens", "", ""), 401)
+}
+
+func BenchmarkMalformedKey(b *testing.B) {
+	g, _ := startBench(b)
+	bench(b, g, request("GET", "/v2/tokens", "x-api-key: sk_test_short\r\n", ""), 403)
+}

@@ -1,0 +1,210 @@
+// Package edge is what clients speak to: it takes a request through every check, in one stated order, and forwards what
+// passes.
+//
+// It owns the public face of the gateway: which paths there are, every status and body the gateway itself answers with,
+// the access log and the request metrics. It refuses ambiguity: what could be read in two ways is not passed on.
+package edge
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/forward"
+	"intents.internal/gateway/keys"
+	"intents.internal/gateway/limit"
+)
+
+// Options are the edge's parts and settings; all must be set unless said otherwise.
+type Options struct {
+	Keys    *keys.Verifier
+	Limiter *limit.Limiter
+	Chains  *control.Chains
+	Core    *control.Client
+	Forward *forward.Client
+	// CoreSilence is how long core may leave everything unanswered before /health says 503.
+	CoreSilence time.Duration
+	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are believed; none may be given.
+	TrustedProxies []netip.Prefix
+	Server         ServerOptions
+	// AccessLog gets one line per request; nil for none.
+	AccessLog *slog.Logger
+	Log       *slog.Logger
+	Metrics   prometheus.Registerer
+}
+
+// Edge is safe for concurrent use.
+type Edge struct {
+	keys        *keys.Verifier
+	limiter     *limit.Limiter
+	chains      *control.Chains
+	core        *control.Client
+	forward     *forward.Client
+	coreSilence time.Duration
+	trusted     []netip.Prefix
+	maxBody     int
+
+	server    *fasthttp.Server
+	draining  atomic.Bool
+	exchanges sync.Pool
+
+	accessLog *slog.Logger
+	log       *slog.Logger
+	metrics   metrics
+}
+
+// New makes an edge that serves nothing yet.
+func New(o Options) *Edge {
+	e := &Edge{
+		keys:        o.Keys,
+		limiter:     o.Limiter,
+		chains:      o.Chains,
+		core:        o.Core,
+		forward:     o.Forward,
+		coreSilence: o.CoreSilence,
+		trusted:     o.TrustedProxies,
+		maxBody:     o.Server.MaxBodyBytes,
+		accessLog:   o.AccessLog,
+		log:         o.Log,
+		metrics:     newMetrics(o.Metrics),
+	}
+	e.exchanges.New = func() any { return &exchange{} }
+	e.server = e.newServer(o.Server)
+	return e
+}
+
+// handle is fasthttp's entry for a request that has arrived whole.
+func (e *Edge) handle(ctx *fasthttp.RequestCtx) {
+	x := e.begin(ctx)
+	defer e.end(x)
+	if refusal := e.process(x); refusal != nil {
+		x.answer(refusal)
+	}
+}
+
+// process is the whole path of a request. It returns the gateway's own reply, or nil where core's answer is in place.
+//
+// The order is from what costs nothing and trusts nothing to what costs most:
+//
+//  1. framing: what two parsers could read differently is refused before any of it is believed;
+//  2. route: it says whether a key is needed, and is matched on the very bytes that are forwarded;
+//  3. reserved headers: there is nothing to strip, because the upstream request is built anew from a list;
+//  4. key format, then key verdict: nobody spends a limit, or learns what paths exist, without a usable key;
+//  5. rate limit: everything a key does counts, also what is refused below, so that mistakes cannot be a way to flood;
+//  6. path and method, for the keyed paths: only the owner of a key is told what is not there;
+//  7. environment binding: it must read the body, so it comes last of the checks;
+//  8. forward.
+func (e *Edge) process(x *exchange) *reply {
+	if refusal := e.admit(x); refusal != nil {
+		return refusal
+	}
+	if x.verdict != nil {
+		if refusal := e.spend(x); refusal != nil {
+			return refusal
+		}
+	}
+	switch x.route.action(x.method()) {
+	case refuse:
+		return x.route.elsewise
+	case tellHealth:
+		return e.tellHealth()
+	case forwardOpenAPI:
+		return e.pass(x, openAPITarget)
+	case forwardTransfer:
+		if refusal := e.bind(x); refusal != nil {
+			return refusal
+		}
+	case forwardAsIs:
+	}
+	return e.pass(x, x.target())
+}
+
+// admit does what needs no body: framing, route, key format and key verdict.
+func (e *Edge) admit(x *exchange) *reply {
+	if refusal := e.checkFraming(&x.ctx.Request); refusal != nil {
+		return refusal
+	}
+	path := x.path()
+	x.route = match(path)
+	x.client, x.proto = e.clientOf(x.ctx)
+	if !x.route.wantsKey(path, x.method()) {
+		return nil
+	}
+	return e.identify(x)
+}
+
+// identify finds whose request it is. The x-api-key header is the only credential considered.
+func (e *Edge) identify(x *exchange) *reply {
+	presented := x.ctx.Request.Header.PeekAll(headerAPIKey)
+	if len(presented) == 0 {
+		return noKey
+	}
+	hash, wellFormed := hashOf(presented[0])
+	if !wellFormed {
+		return badKey
+	}
+	began := time.Now()
+	verdict, err := e.keys.Verify(hash, x.client)
+	e.metrics.keyStage.Observe(time.Since(began).Seconds())
+
+	var overBudget keys.BudgetError
+	switch {
+	case err == nil:
+		x.verdict = verdict
+		return nil
+	case errors.Is(err, keys.ErrRefused):
+		return badKey
+	case errors.As(err, &overBudget):
+		return tooManyRequests("Too many unknown API keys came from this address. Wait, then try again.", overBudget.Decision)
+	default:
+		return keysUnavailable
+	}
+}
+
+// spend takes one request from the key's bucket and tells the client how it stands.
+func (e *Edge) spend(x *exchange) *reply {
+	began := time.Now()
+	decision, err := e.limiter.Take(x.verdict.Bucket, x.verdict.Rule)
+	e.metrics.limitStage.Observe(time.Since(began).Seconds())
+	if err != nil {
+		return limiterUnavailable
+	}
+	x.tellLimit(decision)
+	if !decision.Allowed {
+		return tooManyRequests("Too many requests were made with this key. Wait as long as Retry-After says, then try again.", decision)
+	}
+	return nil
+}
+
+// pass forwards the request to core under the given target.
+func (e *Edge) pass(x *exchange, target []byte) *reply {
+	began := time.Now()
+	err := e.forward.Do(x.upstream(target))
+	x.upstreamTime = time.Since(began)
+	e.metrics.coreStage.Observe(x.upstreamTime.Seconds())
+	switch {
+	case err == nil:
+		x.outcome = outcomeOf(x.ctx.Response.StatusCode())
+		return nil
+	case errors.Is(err, forward.ErrUnreachable), errors.Is(err, forward.ErrBusy):
+		return coreUnreachable
+	case errors.Is(err, forward.ErrTimeout):
+		return coreTimeout
+	default:
+		return coreBroken
+	}
+}
+
+func (e *Edge) tellHealth() *reply {
+	if e.core.Silence() > e.coreSilence {
+		return unhealthy
+	}
+	return healthy
+}

@@ -1,0 +1,18 @@
+package edge
+
+import "github.com/valyala/fasthttp"
+
+// Handle is the handler without the server around it, for benchmarks.
+func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.handle(ctx) }
+
+// TargetPasses and RouteOf are the path check and the route table, for fuzzing.
+func TargetPasses(target []byte) bool { return checkTarget(target) == nil }
+
+// RouteOf is the pattern of the route that a path has.
+func RouteOf(path []byte) string { return match(path).pattern }
+
+// HeaderBlockPasses is the guard's reading of a raw header block.
+func HeaderBlockPasses(raw []byte) bool {
+	var f framing
+	return f.scan(raw) == nil
+}

@@ -1,0 +1,234 @@
+package edge_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+// hostileHeaders are what a client must not be able to tell core.
+const hostileHeaders = "X-Account-Id: 1\r\nX-Key-Id: 2\r\nX-Key-Env: live\r\nX-Gateway-Secret: guess\r\nX-Forwarded-For: 203.0.113.9\r\n" +
+	"X-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nForwarded: for=203.0.113.9\r\nX-Real-Ip: 203.0.113.9\r\n" +
+	"Cookie: session=1\r\nOrigin: https://evil.example\r\nAuthorization: Basic eA==\r\nProxy-Authorization: x\r\nTE: trailers\r\n" +
+	"Connection: keep-alive, X-Key-Id\r\nKeep-Alive: timeout=5\r\nX-Anything: else\r\n"
+
+func TestCoreHearsOnlyWhatTheGatewaySays(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{KeyID: "key-id", AccountID: "account-id"})
+	body := transfer("eip155:11155111", "eip155:11155111")
+	raw := request("POST", "/v2/transfers?a=%2e&b=c", apiKey(key)+hostileHeaders+
+		"Content-Type: application/json\r\nAccept: application/json\r\nAccept-Language: en\r\nIf-None-Match: \"x\"\r\nIdempotency-Key: once\r\n"+
+		"User-Agent: test/1\r\nX-Request-Id: my.request-1\r\nTraceparent: "+trace+"\r\nTracestate: a=b\r\n", body)
+	got := g.send(t, raw)
+	want := response{Status: 200, Body: "[]", Header: http.Header{
+		"Content-Type": {"application/json"}, "Content-Length": {"2"}, "X-Request-Id": {"my.request-1"},
+		"Ratelimit": {`"default";r=49;t=2`}, "Ratelimit-Policy": {`"default";q=50;w=60`},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	heard := []coretest.Request{{
+		Method: "POST", Target: "/v2/transfers?a=%2e&b=c", Host: core.URL.Host, Body: body,
+		Header: http.Header{
+			"Accept": {"application/json"}, "Accept-Language": {"en"}, "Content-Length": {fmt.Sprint(len(body))},
+			"Content-Type": {"application/json"}, "Idempotency-Key": {"once"}, "If-None-Match": {`"x"`},
+			"Traceparent": {trace}, "Tracestate": {"a=b"}, "User-Agent": {"test/1"},
+			"X-Account-Id": {"account-id"}, "X-Key-Id": {"key-id"}, "X-Key-Env": {"test"},
+			"X-Forwarded-For": {"127.0.0.1"}, "X-Forwarded-Proto": {"http"}, "X-Request-Id": {"my.request-1"},
+		},
+	}}
+	if diff := cmp.Diff(heard, core.Requests()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMalformedTraceAndRequestIDAreNotPassedOn(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	g.send(t, request("GET", "/v2/tokens", key+"Traceparent: 00-xyz\r\nTracestate: a=b\r\nX-Request-Id: "+strings.Repeat("a", 65)+"\r\n", ""))
+	heard := core.Requests()[0].Header
+	if !uuidForm.MatchString(heard.Get("X-Request-Id")) || heard.Get("Traceparent") != "" || heard.Get("Tracestate") != "" {
+		t.Errorf("core heard %v", heard)
+	}
+}
+
+func TestSessionRoutesCarryTheBrowsersSession(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		for _, name := range []string{"Content-Security-Policy", "X-Frame-Options", "Location", "Vary"} {
+			w.Header().Set(name, "said")
+		}
+		w.Header().Add("Set-Cookie", "a=1; Path=/; HttpOnly")
+		w.Header().Add("Set-Cookie", "b=2")
+		w.Header().Set("Server", "hidden")
+		w.Header().Set("X-Internal", "hidden")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusSeeOther)
+		fmt.Fprint(w, "<p>")
+	})
+	g := start(t, core, settings{})
+	got := g.send(t, request("POST", "/auth/sign-in/email", hostileHeaders+"Sec-Fetch-Site: same-origin\r\nReferer: https://api.example.com/\r\n"+jsonType, `{}`))
+	want := response{Status: 303, Body: "<p>", Header: http.Header{
+		"Content-Type": {"text/html; charset=utf-8"}, "Content-Length": {"3"}, "Set-Cookie": {"a=1; Path=/; HttpOnly", "b=2"},
+		"Content-Security-Policy": {"said"}, "X-Frame-Options": {"said"}, "Location": {"said"}, "Vary": {"said"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	heard := []coretest.Request{{
+		Method: "POST", Target: "/auth/sign-in/email", Host: "api.example.com", Body: `{}`,
+		Header: http.Header{
+			"Content-Length": {"2"}, "Content-Type": {"application/json"}, "Cookie": {"session=1"}, "Origin": {"https://evil.example"},
+			"Referer": {"https://api.example.com/"}, "Sec-Fetch-Site": {"same-origin"},
+			"X-Forwarded-For": {"127.0.0.1"}, "X-Forwarded-Proto": {"http"}, "X-Request-Id": core.Requests()[0].Header["X-Request-Id"],
+		},
+	}}
+	if diff := cmp.Diff(heard, core.Requests()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestKeyedRoutesSetNoCookies(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Set-Cookie", "a=1") })
+	g := start(t, core, settings{})
+	if got := g.send(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), "")); got.Header["Set-Cookie"] != nil {
+		t.Errorf("answer: %+v", got)
+	}
+}
+
+func TestConditionalRequestsAndOpenAPI(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		if r.Header.Get("If-None-Match") == `"v1"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, r.RequestURI)
+	})
+	g := start(t, core, settings{})
+	document := response{Status: 200, Body: "/openapi.json", Header: http.Header{
+		"Content-Type": {"application/json"}, "Content-Length": {"13"}, "Etag": {`"v1"`},
+	}}
+	for _, path := range []string{"/openapi.json", "/v2/openapi.json"} {
+		if diff := cmp.Diff(document, g.send(t, request("GET", path, "", ""))); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+		if diff := cmp.Diff(headOf(document), g.send(t, request("HEAD", path, "", ""))); diff != "" {
+			t.Errorf("HEAD %s: %s", path, diff)
+		}
+		unchanged := response{Status: 304, Header: http.Header{"Etag": {`"v1"`}}}
+		if diff := cmp.Diff(unchanged, g.send(t, request("GET", path, "If-None-Match: \"v1\"\r\n", ""))); diff != "" {
+			t.Errorf("conditional %s: %s", path, diff)
+		}
+	}
+}
+
+// hangUp closes the connection without an answer.
+func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	body := transfer("eip155:11155111", "eip155:11155111")
+	for name, test := range map[string]struct {
+		method, path, headers, body string
+		hits                        int
+	}{
+		"GET of a list is sent twice":             {"GET", "/v2/tokens", "", "", 2},
+		"GET of a record is sent twice":           {"GET", "/v2/transfers/1", "", "", 2},
+		"POST is sent once":                       {"POST", "/v2/transfers", jsonType, body, 1},
+		"POST with Idempotency-Key is sent twice": {"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, 2},
+		"POST without a body is sent once":        {"POST", "/v2/transfers/1/cancel", "", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core := coretest.Start(t, hangUp)
+			g := start(t, core, settings{})
+			want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service broke off while it answered; the request may have been carried out. Repeat a write with the same Idempotency-Key only."}`,
+				append(fresh, "Retry-After", "1")...)
+			if diff := cmp.Diff(want, g.send(t, request(test.method, test.path, apiKey(core.AddKey(network.Test))+test.headers, test.body))); diff != "" {
+				t.Error(diff)
+			}
+			if got := len(core.Requests()); got != test.hits {
+				t.Errorf("core was asked %d times, want %d", got, test.hits)
+			}
+		})
+	}
+}
+
+func TestIdleConnectionThatCoreClosed(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	for _, path := range []string{"/v2/tokens", "/v2/transfers/1"} {
+		g.send(t, request("GET", path, key, ""))
+		core.CloseConnections()
+		if got := g.send(t, request("GET", path, key, "")); got.Status != 200 {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+}
+
+func TestCoreThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := core.AddKey(network.Test)
+	body := transfer("eip155:11155111", "eip155:11155111")
+	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service does not answer now; the request was not carried out. Try again shortly."}`, "Retry-After", "1")
+	core.Stop()
+	if diff := cmp.Diff(want, g.send(t, request("GET", "/docs/", "", ""))); diff != "" {
+		t.Error(diff)
+	}
+	// A key without a trusted verdict cannot pass.
+	want = refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"API keys cannot be checked now. Try again shortly."}`, "Retry-After", "1")
+	if diff := cmp.Diff(want, g.send(t, request("POST", "/v2/transfers", apiKey(key)+jsonType, body))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCoreThatHangs(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { <-release })
+	t.Cleanup(func() { close(release) })
+	g := start(t, core, settings{coreTimeout: 300 * time.Millisecond})
+	want := refusal(504, `{"code":"UPSTREAM_TIMEOUT","message":"The service did not answer in time; the request may have been carried out. Repeat a write with the same Idempotency-Key only."}`, fresh...)
+	for _, test := range []struct{ method, path, headers, body string }{
+		{"GET", "/v2/tokens", "", ""},
+		{"GET", "/v2/transfers/1", "", ""},
+		{"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", transfer("eip155:11155111", "eip155:11155111")},
+	} {
+		before, began := len(core.Requests()), time.Now()
+		if diff := cmp.Diff(want, g.send(t, request(test.method, test.path, apiKey(core.AddKey(network.Test))+test.headers, test.body))); diff != "" {
+			t.Errorf("%s %s: %s", test.method, test.path, diff)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%s %s took %s", test.method, test.path, took)
+		}
+		if hits := len(core.Requests()) - before; hits != 1 {
+			t.Errorf("%s %s was sent %d times", test.method, test.path, hits)
+		}
+	}
+}
+
+// A list that stops short must not look whole: its connection ends without the end of the body.

@@ -1,0 +1,237 @@
+package edge
+
+import (
+	"bytes"
+	"errors"
+	"net"
+
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/pkg/wire"
+)
+
+// maxHeaderLines bounds the header lines of one request.
+const maxHeaderLines = 64
+
+// headerSet is a set of the header names that framing cares about.
+type headerSet uint16
+
+const (
+	hasContentLength headerSet = 1 << iota
+	hasTransferEncoding
+	hasHost
+	hasAPIKey
+	hasExpect
+	hasContentEncoding
+	hasContentType
+	hasIdempotencyKey
+)
+
+// framing is what the raw header block says of itself.
+type framing struct {
+	seen             headerSet
+	contentLength    []byte
+	transferEncoding []byte
+	contentEncoding  []byte
+	expect           []byte
+}
+
+var (
+	endsInLF        = badRequest("Header lines must end in CR LF.")
+	foldedHeader    = badRequest("Header lines must not be folded.")
+	malformedHeader = badRequest("A header line is malformed.")
+	repeatedHeader  = badRequest("A header that may stand only once is repeated.")
+	repeatedKey     = badRequest("The x-api-key header is repeated.")
+	emptyKey        = badRequest("The Idempotency-Key header is empty.")
+	twoLengths      = badRequest("Content-Length and Transfer-Encoding must not stand together.")
+	badLength       = badRequest("Content-Length must be one decimal number.")
+	badEncoding     = badRequest("Transfer-Encoding must be chunked.")
+	badHost         = badRequest("There must be one Host header with a host name.")
+	upgradeRefused  = badRequest("This service does not switch protocols.")
+	trailerRefused  = badRequest("This service does not take trailers.")
+	unexpectedBody  = badRequest("This method does not take a body.")
+	badTarget       = badRequest("The request target must be a path.")
+	badPath         = badRequest("The path holds characters that no path of this service has.")
+	badQuery        = badRequest("The query holds characters that must be percent-encoded.")
+	unreadable      = badRequest("The request is not valid HTTP/1.1.")
+	tooManyHeaders  = refuseFraming(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request has too many header lines.")
+	headersTooLong  = refuseFraming(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request's headers are too long.")
+	tooLong         = refuseFraming(fasthttp.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "The body is too long.")
+	tooSlow         = refuseFraming(fasthttp.StatusRequestTimeout, requestTimeout, "The request did not arrive in time.")
+	badVersion      = refuseFraming(fasthttp.StatusHTTPVersionNotSupported, versionNotSupported, "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+	badExpectation  = refuseFraming(fasthttp.StatusExpectationFailed, expectationFailed, "The only expectation met is 100-continue.")
+	compressedBody  = refuseFraming(fasthttp.StatusUnsupportedMediaType, wire.UnsupportedMediaType, "The body must not be compressed.")
+	unknownMethod   = earlyMethodRefusal()
+)
+
+func earlyMethodRefusal() *reply {
+	r := methodNotAllowed("GET, HEAD, POST")
+	r.closes = true
+	return r
+}
+
+// checkFraming refuses what two parsers could read in two ways, and what no client of this service has reason to send.
+// The header block is read again from its raw bytes, because fasthttp's own reading is more forgiving.
+func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
+	h := &request.Header
+	if protocol := h.Protocol(); string(protocol) != "HTTP/1.1" && string(protocol) != "HTTP/1.0" {
+		return badVersion
+	}
+	if !knownMethod(h.Method()) {
+		return unknownMethod
+	}
+	var f framing
+	if r := f.scan(h.RawHeaders()); r != nil {
+		return r
+	}
+	if r := f.checkBody(h, e.maxBody); r != nil {
+		return r
+	}
+	if f.seen&hasHost == 0 || !isHost(h.Host()) {
+		return badHost
+	}
+	return checkTarget(h.RequestURI())
+}
+
+// checkBody judges how the body is delimited and encoded.
+func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
+	hasLength, isChunked := f.seen&hasContentLength != 0, f.seen&hasTransferEncoding != 0
+	switch {
+	case hasLength && isChunked:
+		return twoLengths
+	case hasLength && !isNumber(f.contentLength):
+		return badLength
+	case isChunked && !bytes.EqualFold(f.transferEncoding, []byte("chunked")):
+		return badEncoding
+	case f.seen&hasExpect != 0 && !bytes.EqualFold(f.expect, []byte("100-continue")):
+		return badExpectation
+	}
+	hasBody := isChunked || h.ContentLength() > 0
+	switch {
+	case hasBody && (h.IsGet() || h.IsHead() || h.IsDelete()):
+		return unexpectedBody
+	case h.ContentLength() > longest:
+		return tooLong
+	case hasBody && f.seen&hasContentEncoding != 0 && !bytes.EqualFold(f.contentEncoding, []byte("identity")):
+		return compressedBody
+	}
+	return nil
+}
+
+// scan reads the raw header block line by line.
+func (f *framing) scan(raw []byte) *reply {
+	for lines := 0; len(raw) > 0; lines++ {
+		end := bytes.IndexByte(raw, '\n')
+		if end < 1 || raw[end-1] != '\r' {
+			return endsInLF
+		}
+		line := raw[:end-1]
+		raw = raw[end+1:]
+		if len(line) == 0 {
+			return nil
+		}
+		if lines == maxHeaderLines {
+			return tooManyHeaders
+		}
+		if r := f.line(line); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func (f *framing) line(line []byte) *reply {
+	if line[0] == ' ' || line[0] == '\t' {
+		return foldedHeader
+	}
+	name, value, found := bytes.Cut(line, []byte(":"))
+	if !found || !isToken(name) || !isFieldValue(value) {
+		return malformedHeader
+	}
+	return f.note(name, bytes.Trim(value, " \t"))
+}
+
+// note keeps what framing needs of one header and refuses names that have no place or stand twice.
+func (f *framing) note(name, value []byte) *reply {
+	var bit headerSet
+	switch {
+	case is(name, "content-length"):
+		bit, f.contentLength = hasContentLength, value
+	case is(name, "transfer-encoding"):
+		bit, f.transferEncoding = hasTransferEncoding, value
+	case is(name, "host"):
+		bit = hasHost
+	case is(name, "x-api-key"):
+		if f.seen&hasAPIKey != 0 {
+			return repeatedKey
+		}
+		bit = hasAPIKey
+	case is(name, "expect"):
+		bit, f.expect = hasExpect, value
+	case is(name, "content-encoding"):
+		bit, f.contentEncoding = hasContentEncoding, value
+	case is(name, "content-type"):
+		bit = hasContentType
+	case is(name, "idempotency-key"):
+		if len(value) == 0 {
+			return emptyKey
+		}
+		bit = hasIdempotencyKey
+	case is(name, "upgrade"):
+		return upgradeRefused
+	case is(name, "trailer"):
+		return trailerRefused // what comes after the body would be read as a header that this check has not seen
+	}
+	if f.seen&bit != 0 {
+		return repeatedHeader
+	}
+	f.seen |= bit
+	return nil
+}
+
+func is(name []byte, lower string) bool {
+	return len(name) == len(lower) && bytes.EqualFold(name, []byte(lower))
+}
+
+// checkTarget wants a path in plain characters, with no empty segment and none that points elsewhere. Nothing is
+// decoded: a path of this service never needs percent-encoding.
+func checkTarget(target []byte) *reply {
+	if len(target) == 0 || target[0] != '/' {
+		return badTarget
+	}
+	path, query, _ := bytes.Cut(target, []byte("?"))
+	for i, c := range path {
+		if !isPathByte(c) || c == '/' && i > 0 && path[i-1] == '/' {
+			return badPath
+		}
+	}
+	for segment := range bytes.SplitSeq(path, []byte("/")) {
+		if string(segment) == "." || string(segment) == ".." {
+			return badPath
+		}
+	}
+	for _, c := range query {
+		if c <= ' ' || c >= 0x7f || c == '#' {
+			return badQuery
+		}
+	}
+	return nil
+}
+
+// onUnreadable answers what fasthttp could not read as a request.
+func (e *Edge) onUnreadable(ctx *fasthttp.RequestCtx, err error) {
+	x := e.begin(ctx)
+	defer e.end(x)
+	var tooBig *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.As(err, &tooBig):
+		x.answer(headersTooLong)
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		x.answer(tooLong)
+	case errors.As(err, &network) && network.Timeout():
+		x.answer(tooSlow)
+	default:
+		x.answer(unreadable)
+	}
+}

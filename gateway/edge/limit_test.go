@@ -1,0 +1,225 @@
+package edge_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// refilled is the most tokens that 50 a minute can have given back since.
+func refilled(began time.Time) int { return int(time.Since(began)/(1200*time.Millisecond)) + 1 }
+
+func TestFiftyPassThenRetryAfterTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	c := g.dial(t)
+	defer c.Close()
+	ask := func() response {
+		c.write(t, request("GET", "/v2/tokens", key, ""))
+		return c.read(t, "GET")
+	}
+	began, passed := time.Now(), 0
+	got := ask()
+	for ; got.Status == 200; got = ask() {
+		passed++
+	}
+	if most := 50 + refilled(began); passed < 50 || passed > most {
+		t.Errorf("%d passed, want 50 to %d", passed, most)
+	}
+	wait := tryAgainIn(t, got)
+	full := regexp.MustCompile(`^"default";r=0;t=(59|60)$`)
+	if told := got.Header.Get("Ratelimit"); !full.MatchString(told) {
+		t.Errorf("RateLimit: %s", told)
+	}
+	want := refusal(429, got.Body, "Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)),
+		"Ratelimit", got.Header.Get("Ratelimit"), "Ratelimit-Policy", `"default";q=50;w=60`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// Refused requests spend nothing and do not move the time.
+	ready := time.Now().Add(wait)
+	for range 20 {
+		ask()
+	}
+	<-time.After(time.Until(ready))
+	if got := ask(); got.Status != 200 {
+		t.Errorf("after the wait: %+v", got)
+	}
+	if heard, most := len(core.Requests()), passed+1+refilled(ready); heard > most {
+		t.Errorf("core received %d requests, at most %d passed", heard, most)
+	}
+}
+
+var limitedBody = regexp.MustCompile(`^\{"code":"RATE_LIMITED","message":"Too many requests were made with this key. ` +
+	`Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":([0-9]+)\}\}$`)
+
+// tryAgainIn is what a 429 says, which for 50 a minute is at most one token's time.
+func tryAgainIn(t *testing.T, r response) time.Duration {
+	t.Helper()
+	match := limitedBody.FindStringSubmatch(r.Body)
+	if match == nil {
+		t.Fatalf("not the body of a 429: %s", r.Body)
+	}
+	milliseconds, err := strconv.Atoi(match[1])
+	if err != nil || milliseconds < 1 || milliseconds > 1200 {
+		t.Errorf("tryAgainIn %s", match[1])
+	}
+	return time.Duration(milliseconds) * time.Millisecond
+}
+
+func TestThreeGatewaysShareOneLimitExactly(t *testing.T) {
+	t.Parallel()
+	for name, inProcess := range map[string]bool{"redis": false, "miniredis": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{InProcess: inProcess})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = redis.Stop() })
+			core := coretest.Start(t, nil)
+			var gateways []*gateway
+			for range 3 {
+				gateways = append(gateways, start(t, core, settings{redisURL: redis.URL}))
+			}
+			raw := request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), "")
+			began := time.Now()
+			var passed, refused atomic.Int64
+			var requests sync.WaitGroup
+			for i := range 200 {
+				requests.Go(func() {
+					switch got := gateways[i%3].send(t, raw); got.Status {
+					case http.StatusOK:
+						passed.Add(1)
+					case http.StatusTooManyRequests:
+						refused.Add(1)
+					default:
+						t.Errorf("answer: %+v", got)
+					}
+				})
+			}
+			requests.Wait()
+			t.Logf("%d passed and %d were refused in %s", passed.Load(), refused.Load(), time.Since(began))
+			if got, most := int(passed.Load()), 50+refilled(began); got < 50 || got > most {
+				t.Errorf("%d passed, want 50 to %d", got, most)
+			}
+			if heard := len(core.Requests()); int64(heard) != passed.Load() {
+				t.Errorf("core received %d requests, %d passed", heard, passed.Load())
+			}
+		})
+	}
+}
+
+func TestLimitsDifferByKey(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 2, PeriodSeconds: 3600}})
+	var got []string
+	for range 3 {
+		r := g.send(t, request("GET", "/v2/tokens", apiKey(key), ""))
+		got = append(got, fmt.Sprint(r.Status, " ", r.Header.Get("Ratelimit-Policy"), " ", r.Header.Get("Retry-After")))
+	}
+	want := []string{`200 "default";q=2;w=3600 `, `200 "default";q=2;w=3600 `, `429 "default";q=2;w=3600 1800`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRedisThatStopsInMidRun(t *testing.T) {
+	t.Parallel()
+	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Stop() })
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{redisURL: redis.URL, budget: 50 * time.Millisecond, fallback: limit.Local})
+	key := core.AddKey(network.Test)
+	c := g.dial(t)
+	defer c.Close()
+	statuses := map[int]int{}
+	var slowest time.Duration
+	for i := range 120 {
+		if i == 20 {
+			if err := redis.Stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		c.write(t, request("GET", "/v2/tokens", apiKey(key), ""))
+		statuses[c.read(t, "GET").Status]++
+		slowest = max(slowest, time.Since(began))
+	}
+	t.Logf("statuses %v, slowest %s", statuses, slowest)
+	// The bucket goes on from where Redis left it.
+	if statuses[200] < 50 || statuses[200] > 52 || statuses[200]+statuses[429] != 120 {
+		t.Errorf("statuses %v", statuses)
+	}
+	if slowest > 300*time.Millisecond {
+		t.Errorf("a request took %s", slowest)
+	}
+}
+
+func TestLimiterThatIsClosed(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{redisURL: "redis://127.0.0.1:1/0", fallback: limit.Closed})
+	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"Rate limits cannot be checked now. Try again shortly."}`, "Retry-After", "1")
+	if diff := cmp.Diff(want, g.send(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRevokedKeysAreRefusedOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	gateways := []*gateway{start(t, core, settings{}), start(t, core, settings{}), start(t, core, settings{})}
+	key := core.AddKey(network.Test)
+	raw := request("GET", "/v2/tokens", apiKey(key), "")
+	for _, g := range gateways {
+		if got := g.send(t, raw); got.Status != 200 {
+			t.Fatalf("answer: %+v", got)
+		}
+	}
+	core.Revoke(key)
+	began := time.Now()
+	for _, g := range gateways {
+		eventually(t, "the key is refused", func() bool { return g.send(t, raw).Status == 403 })
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("refused after %s", took)
+	}
+}
+
+func TestUnknownKeysOverBudget(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{unknownPerMinute: 1, edge: trustLoopback})
+	from := "X-Forwarded-For: " + apikey.New(network.Test).Start() + ", 2001:db8:" + uniqueGroup() + "::1\r\n"
+	var last response
+	for range 3 {
+		last = g.send(t, request("GET", "/v2/tokens", from+apiKey(apikey.New(network.Test)), ""))
+	}
+	if last.Status != 429 || !strings.Contains(last.Body, "Too many unknown API keys came from this address.") || last.Header.Get("Retry-After") != "60" {
+		t.Errorf("answer: %+v", last)
+	}
+}

@@ -1,0 +1,44 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+)
+
+// logAccess writes the one line of a request. It names the route, never the path, query, key or body.
+func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
+	attributes := make([]slog.Attr, 0, 8)
+	attributes = append(attributes,
+		slog.String("request_id", x.id),
+		slog.String("route", x.route.pattern),
+		slog.String("method", methodName(x.method())),
+		slog.Int("status", x.ctx.Response.StatusCode()),
+		slog.String("outcome", x.outcome.String()),
+		slog.Float64("duration_ms", milliseconds(elapsed)))
+	if x.verdict != nil {
+		attributes = append(attributes, slog.String("key_id", x.verdict.KeyID))
+	}
+	if x.upstreamTime > 0 {
+		attributes = append(attributes, slog.Float64("upstream_ms", milliseconds(x.upstreamTime)))
+	}
+	e.accessLog.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
+}
+
+// methodName keeps what a client made up out of the log.
+func methodName(method []byte) string {
+	for _, known := range methods {
+		if string(method) == known {
+			return known
+		}
+	}
+	return "other"
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func (e *Edge) reportPanic(cause any) {
+	e.log.Error("request handler panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+}

@@ -1,0 +1,124 @@
+package edge
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// outcome is what became of a request; it is a label, so the set is closed.
+type outcome int
+
+const (
+	outcomeOK outcome = iota
+	outcomeClientError
+	outcomeCoreError
+	outcomeUnclear
+	outcomeNoKey
+	outcomeBadKey
+	outcomeKeysUnavailable
+	outcomeRateLimited
+	outcomeLimiterUnavailable
+	outcomeNotFound
+	outcomeMethodNotAllowed
+	outcomeTooLarge
+	outcomeMediaType
+	outcomeInvalid
+	outcomeChainRefused
+	outcomeUnhealthy
+	outcomeCoreUnreachable
+	outcomeCoreTimeout
+	outcomeCoreBroken
+	outcomePanic
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{
+	outcomeOK:                 "ok",
+	outcomeClientError:        "client_error",
+	outcomeCoreError:          "core_error",
+	outcomeUnclear:            "unclear_request",
+	outcomeNoKey:              "no_key",
+	outcomeBadKey:             "bad_key",
+	outcomeKeysUnavailable:    "keys_unavailable",
+	outcomeRateLimited:        "rate_limited",
+	outcomeLimiterUnavailable: "limiter_unavailable",
+	outcomeNotFound:           "not_found",
+	outcomeMethodNotAllowed:   "method_not_allowed",
+	outcomeTooLarge:           "too_large",
+	outcomeMediaType:          "media_type",
+	outcomeInvalid:            "invalid_request",
+	outcomeChainRefused:       "chain_refused",
+	outcomeUnhealthy:          "unhealthy",
+	outcomeCoreUnreachable:    "core_unreachable",
+	outcomeCoreTimeout:        "core_timeout",
+	outcomeCoreBroken:         "core_broken",
+	outcomePanic:              "panic",
+}
+
+func (o outcome) String() string { return outcomeNames[o] }
+
+// outcomeOf is the outcome of an answer that came from core.
+func outcomeOf(status int) outcome {
+	switch {
+	case status >= 500:
+		return outcomeCoreError
+	case status >= 400:
+		return outcomeClientError
+	default:
+		return outcomeOK
+	}
+}
+
+// metrics holds every counter by its place, so that counting a request looks nothing up.
+type metrics struct {
+	requests  [][outcomes]prometheus.Counter
+	durations []prometheus.Observer
+
+	keyStage, limitStage, coreStage prometheus.Observer
+}
+
+func newMetrics(registry prometheus.Registerer) metrics {
+	factory := promauto.With(registry)
+	requests := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_requests_total",
+		Help: "Requests answered. A rise of core_unreachable, core_timeout, core_broken, core_error or keys_unavailable means " +
+			"trouble in core; of panic, a defect of the gateway; the other outcomes are the clients' doing.",
+	}, []string{"route", "outcome"})
+	durations := factory.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gateway_request_duration_seconds",
+		Help: "Time from a request's arrival to its answer's first byte.",
+		// From what a refusal takes to core's deadline.
+		Buckets:                        []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		NativeHistogramBucketFactor:    1.1,
+		NativeHistogramMaxBucketNumber: 100,
+	}, []string{"route"})
+	stages := factory.NewHistogramVec(prometheus.HistogramOpts{
+		Name:                           "gateway_stage_duration_seconds",
+		Help:                           "Time a request waited for a verdict on its key, for the rate limit, and for core.",
+		Buckets:                        []float64{.00001, .0001, .00025, .0005, .001, .0025, .005, .01, .05, .1, .5, 1, 5, 10},
+		NativeHistogramBucketFactor:    1.1,
+		NativeHistogramMaxBucketNumber: 100,
+	}, []string{"stage"})
+
+	m := metrics{
+		requests:   make([][outcomes]prometheus.Counter, len(routes)),
+		durations:  make([]prometheus.Observer, len(routes)),
+		keyStage:   stages.WithLabelValues("key"),
+		limitStage: stages.WithLabelValues("limit"),
+		coreStage:  stages.WithLabelValues("core"),
+	}
+	for _, r := range routes {
+		m.durations[r.number] = durations.WithLabelValues(r.pattern)
+		for o := range outcomes {
+			m.requests[r.number][o] = requests.WithLabelValues(r.pattern, o.String())
+		}
+	}
+	return m
+}
+
+func (m *metrics) count(r *route, o outcome, elapsed time.Duration) {
+	m.requests[r.number][o].Inc()
+	m.durations[r.number].Observe(elapsed.Seconds())
+}

@@ -1,0 +1,173 @@
+package edge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/edge"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+func trustLoopback(o *edge.Options) {
+	o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+}
+
+// uniqueGroup is two groups of an IPv6 address that no other test has.
+func uniqueGroup() string { return fmt.Sprintf("%x:%x", 1+rand.N(1<<16-1), 1+rand.N(1<<16-1)) }
+
+func TestClientAddressBehindTrustedProxies(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{edge: trustLoopback})
+	key := apiKey(core.AddKey(network.Test))
+	for _, test := range []struct{ headers, address, proto string }{
+		{"", "127.0.0.1", "http"},
+		{"X-Forwarded-For: 198.51.100.7\r\nX-Forwarded-Proto: https\r\n", "198.51.100.7", "https"},
+		{"X-Forwarded-For: 203.0.113.9, 198.51.100.7, 10.1.2.3\r\n", "198.51.100.7", "http"},
+		{"X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 198.51.100.7\r\n", "198.51.100.7", "http"},
+		{"X-Forwarded-For: nonsense, 10.1.2.3\r\n", "10.1.2.3", "http"},
+		{"X-Forwarded-For: 2001:db8::1\r\n", "2001:db8::1", "http"},
+	} {
+		g.send(t, request("GET", "/v2/tokens", key+test.headers, ""))
+		requests := core.Requests()
+		heard := requests[len(requests)-1].Header
+		want, got := []string{test.address, test.proto}, []string{heard.Get("X-Forwarded-For"), heard.Get("X-Forwarded-Proto")}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", test.headers, diff)
+		}
+	}
+}
+
+func TestAccessLogTellsEnoughAndNoMore(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{KeyID: "the-key-id"})
+	g.send(t, request("GET", "/v2/transfers/secret-path?secret=query", apiKey(key)+"X-Request-Id: r1\r\nUser-Agent: secret-agent\r\n", ""))
+	var line map[string]any
+	eventually(t, "the line is written", func() bool {
+		for text := range strings.Lines(g.log.String()) {
+			if strings.Contains(text, `"request"`) {
+				return json.Unmarshal([]byte(text), &line) == nil
+			}
+		}
+		return false
+	})
+	for _, volatile := range []string{"time", "duration_ms", "upstream_ms"} {
+		if line[volatile] == nil {
+			t.Errorf("the line has no %s", volatile)
+		}
+		delete(line, volatile)
+	}
+	want := map[string]any{
+		"level": "INFO", "msg": "request", "request_id": "r1", "route": "/v2/transfers/{id}", "method": "GET", "status": 200.0,
+		"outcome": "ok", "key_id": "the-key-id",
+	}
+	if diff := cmp.Diff(want, line); diff != "" {
+		t.Error(diff)
+	}
+	hash := key.Hash()
+	for _, secret := range []string{key.Reveal(), key.Start(), fmt.Sprintf("%x", hash[:]), "secret"} {
+		if strings.Contains(g.log.String(), secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+}
+
+func TestMetricsCountRequests(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	g.send(t, request("GET", "/v2/tokens", key, ""))
+	g.send(t, request("GET", "/v2/tokens", key, ""))
+	g.send(t, request("GET", "/v2/tokens", "", ""))
+	g.send(t, "nonsense\r\n\r\n")
+	for _, want := range []string{
+		`gateway_requests_total{outcome="ok",route="/v2/tokens"} 2`,
+		`gateway_requests_total{outcome="no_key",route="/v2/tokens"} 1`,
+		`gateway_requests_total{outcome="unclear_request",route="unread"} 1`,
+	} {
+		name, _, _ := strings.Cut(want, "{")
+		text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, name)
+		if err != nil || !strings.Contains(string(text), want+"\n") {
+			t.Errorf("no %s, %v in:\n%s", want, err, text)
+		}
+	}
+	problems, err := testutil.GatherAndLint(g.registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v %v", problems, err)
+	}
+}
+
+func TestPanicIsAnAnswerAndTheProcessLives(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{edge: func(o *edge.Options) { o.Forward = nil }})
+	want := refusal(500, `{"code":"INTERNAL_ERROR","message":"Something went wrong in the gateway."}`)
+	for range 2 {
+		if diff := cmp.Diff(want, g.send(t, request("GET", "/docs/", "", ""))); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if !strings.Contains(g.log.String(), `"msg":"request handler panicked"`) {
+		t.Error("the log does not tell")
+	}
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}), make(chan struct{})
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, "[]")
+	})
+	g := start(t, core, settings{})
+	underway := g.dial(t)
+	defer underway.Close()
+	underway.write(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))
+	<-arrived
+
+	g.edge.AnnounceDrain()
+	if g.edge.Draining(t.Context()) == nil {
+		t.Error("readiness does not fail")
+	}
+	late := response{Status: 204, Header: http.Header{"Cache-Control": {"no-store"}, "Connection": {"close"}}}
+	if diff := cmp.Diff(late, g.send(t, request("GET", "/health", "", ""))); diff != "" {
+		t.Error(diff)
+	}
+	drained := make(chan error)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		drained <- g.edge.Drain(ctx)
+	}()
+	close(release)
+	want := response{Status: 200, Body: "[]", Header: http.Header{
+		"Content-Type": {"application/json"}, "Content-Length": {"2"}, "Connection": {"close"},
+		"Ratelimit": {fresh[1]}, "Ratelimit-Policy": {fresh[3]},
+	}}
+	if diff := cmp.Diff(want, underway.read(t, "GET")); diff != "" {
+		t.Error(diff)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,140 @@
+package edge
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/wire"
+)
+
+// Codes that only the edge gives.
+const (
+	requestTimeout      wire.Code = "REQUEST_TIMEOUT"
+	headersTooLarge     wire.Code = "HEADERS_TOO_LARGE"
+	expectationFailed   wire.Code = "EXPECTATION_FAILED"
+	versionNotSupported wire.Code = "HTTP_VERSION_NOT_SUPPORTED"
+)
+
+const contentTypeJSON = "application/json"
+
+// reply is an answer of the gateway's own. One that is made ahead is shared and never changed.
+type reply struct {
+	status  int
+	outcome outcome
+	body    []byte
+	// closes ends the connection, because what follows on it cannot be trusted.
+	closes bool
+	// headers are names and values in turn.
+	headers []string
+}
+
+func newReply(status int, o outcome, code wire.Code, message string, headers ...string) *reply {
+	return &reply{status: status, outcome: o, body: encode(wire.Error{Code: code, Message: message}), headers: headers}
+}
+
+func encode(body any) []byte {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // the bodies are this package's and wire's own types
+	}
+	return text
+}
+
+// refuseFraming makes the reply to a request that could be read in two ways.
+func refuseFraming(status int, code wire.Code, message string) *reply {
+	r := newReply(status, outcomeUnclear, code, message)
+	r.closes = true
+	return r
+}
+
+func badRequest(message string) *reply {
+	return refuseFraming(fasthttp.StatusBadRequest, wire.InvalidRequest, message)
+}
+
+const tryAgainSoon = "1"
+
+var (
+	noKey = newReply(fasthttp.StatusUnauthorized, outcomeNoKey, wire.InvalidAPIKey,
+		"Send your API key in the x-api-key header.", fasthttp.HeaderWWWAuthenticate, `ApiKey header="x-api-key"`)
+	// badKey does not tell a malformed key from an unknown, expired, disabled or ownerless one: who tries keys learns nothing.
+	badKey = newReply(fasthttp.StatusForbidden, outcomeBadKey, wire.InvalidAPIKey,
+		"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists.")
+	keysUnavailable = newReply(fasthttp.StatusServiceUnavailable, outcomeKeysUnavailable, wire.ServiceUnavailable,
+		"API keys cannot be checked now. Try again shortly.", fasthttp.HeaderRetryAfter, tryAgainSoon)
+	limiterUnavailable = newReply(fasthttp.StatusServiceUnavailable, outcomeLimiterUnavailable, wire.ServiceUnavailable,
+		"Rate limits cannot be checked now. Try again shortly.", fasthttp.HeaderRetryAfter, tryAgainSoon)
+	notFound  = newReply(fasthttp.StatusNotFound, outcomeNotFound, wire.NotFound, "There is nothing at this path.")
+	healthy   = &reply{status: fasthttp.StatusNoContent, outcome: outcomeOK}
+	unhealthy = newReply(fasthttp.StatusServiceUnavailable, outcomeUnhealthy, wire.ServiceUnavailable,
+		"The service does not answer now. Try again shortly.", fasthttp.HeaderRetryAfter, tryAgainSoon)
+
+	bodyTooLarge = newReply(fasthttp.StatusRequestEntityTooLarge, outcomeTooLarge, wire.PayloadTooLarge,
+		"The body must not be longer than "+strconv.Itoa(wire.MaxTransferRequestBytes)+" bytes.")
+	notJSON = newReply(fasthttp.StatusUnsupportedMediaType, outcomeMediaType, wire.UnsupportedMediaType,
+		"The body must be application/json in UTF-8.")
+
+	coreUnreachable = newReply(fasthttp.StatusServiceUnavailable, outcomeCoreUnreachable, wire.ServiceUnavailable,
+		"The service does not answer now; the request was not carried out. Try again shortly.", fasthttp.HeaderRetryAfter, tryAgainSoon)
+	coreBroken = newReply(fasthttp.StatusServiceUnavailable, outcomeCoreBroken, wire.ServiceUnavailable,
+		"The service broke off while it answered; the request may have been carried out. "+
+			"Repeat a write with the same Idempotency-Key only.", fasthttp.HeaderRetryAfter, tryAgainSoon)
+	coreTimeout = newReply(fasthttp.StatusGatewayTimeout, outcomeCoreTimeout, wire.UpstreamTimeout,
+		"The service did not answer in time; the request may have been carried out. "+
+			"Repeat a write with the same Idempotency-Key only.")
+	internalError = newReply(fasthttp.StatusInternalServerError, outcomePanic, wire.InternalError, "Something went wrong in the gateway.")
+)
+
+// methodNotAllowed makes the reply of a route with these methods.
+func methodNotAllowed(allow string) *reply {
+	return newReply(fasthttp.StatusMethodNotAllowed, outcomeMethodNotAllowed, wire.MethodNotAllowed,
+		"This path does not have this method.", fasthttp.HeaderAllow, allow)
+}
+
+// tooManyRequests refuses a request for d.RetryAfter. Retry-After is in whole seconds and tryAgainIn in milliseconds,
+// both rounded up, so that a client that waits as told gets through.
+func tooManyRequests(message string, d limit.Decision) *reply {
+	seconds := max(1, ceil(d.RetryAfter, time.Second))
+	milliseconds := max(1, ceil(d.RetryAfter, time.Millisecond))
+	return &reply{
+		status:  fasthttp.StatusTooManyRequests,
+		outcome: outcomeRateLimited,
+		body:    tooManyRequestsBody(message, milliseconds),
+		headers: []string{fasthttp.HeaderRetryAfter, strconv.FormatInt(seconds, 10)},
+	}
+}
+
+// tooManyRequestsBody is written by hand because refusals must stay cheap; message needs no escaping.
+func tooManyRequestsBody(message string, milliseconds int64) []byte {
+	body := make([]byte, 0, 192)
+	body = append(body, `{"code":"`...)
+	body = append(body, wire.RateLimited...)
+	body = append(body, `","message":"`...)
+	body = append(body, message...)
+	body = append(body, `","details":{"tryAgainIn":`...)
+	body = strconv.AppendInt(body, milliseconds, 10)
+	return append(body, "}}"...)
+}
+
+func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+
+// write makes the reply the client's answer.
+func (r *reply) write(ctx *fasthttp.RequestCtx) {
+	answer := &ctx.Response
+	answer.ResetBody()
+	answer.SetStatusCode(r.status)
+	if len(r.body) > 0 {
+		answer.Header.SetContentType(contentTypeJSON)
+		answer.SetBodyRaw(r.body)
+	}
+	answer.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	for i := 0; i < len(r.headers); i += 2 {
+		answer.Header.Set(r.headers[i], r.headers[i+1])
+	}
+	if r.closes {
+		answer.SetConnectionClose()
+	}
+}

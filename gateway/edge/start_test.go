@@ -1,0 +1,254 @@
+package edge_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/edge"
+	"intents.internal/gateway/forward"
+	"intents.internal/gateway/keys"
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/embedded"
+)
+
+var redisURL string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	r, err := embedded.StartRedis(context.Background(), embedded.RedisConfig{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer r.Stop() //nolint:errcheck // the tests are over
+	redisURL = r.URL
+	return m.Run()
+}
+
+// gateway is an edge with all that belongs to it, on a real listener.
+type gateway struct {
+	address  string
+	edge     *edge.Edge
+	registry *prometheus.Registry
+	log      *lockedBuffer
+}
+
+// settings are what tests vary; the zero value is for a busy machine.
+type settings struct {
+	redisURL    string
+	budget      time.Duration
+	fallback    limit.Fallback
+	coreTimeout time.Duration
+	coreSilence time.Duration
+	// unknownPerMinute is the budget of unknown keys.
+	unknownPerMinute int
+	edge             func(*edge.Options)
+}
+
+// start runs a gateway before the core until the test ends. It is ready when start returns.
+func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
+	tb.Helper()
+	orDefault(&s.redisURL, redisURL)
+	orDefault(&s.budget, 5*time.Second)
+	orDefault(&s.fallback, limit.Closed)
+	orDefault(&s.coreTimeout, 10*time.Second)
+	orDefault(&s.coreSilence, 5*time.Second)
+	orDefault(&s.unknownPerMinute, 10_000)
+
+	g := &gateway{registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
+	log := slog.New(slog.NewJSONHandler(g.log, nil))
+	redis, err := limit.NewRedis(s.redisURL, s.budget, 4)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	client := control.New(core.URL, coretest.Secret, 64)
+	chains := control.NewChains(client, 100*time.Millisecond, log)
+	limiter := limit.New(limit.Options{
+		Redis: redis, Budget: s.budget, Fallback: s.fallback, Capacity: 10_000, Log: log, Metrics: g.registry,
+	})
+	verifier := keys.New(keys.Options{
+		Core: client, Limiter: limiter, Capacity: 10_000, TTL: time.Minute, UnknownTTL: 10 * time.Second,
+		UnknownPerMinute: s.unknownPerMinute, LookUpTimeout: time.Second, LookUps: 64, Log: log, Metrics: g.registry,
+	})
+	forwarder := forward.New(forward.Options{
+		Core: core.URL, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: 64, Metrics: g.registry,
+	})
+	options := edge.Options{
+		Keys: verifier, Limiter: limiter, Chains: chains, Core: client, Forward: forwarder, CoreSilence: s.coreSilence,
+		Server: edge.ServerOptions{
+			ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, StreamTimeout: time.Minute, IdleTimeout: 10 * time.Second,
+			MaxConns: 10_000, MaxHeaderBytes: 8 << 10, MaxBodyBytes: 64 << 10,
+		},
+		AccessLog: log, Log: log, Metrics: g.registry,
+	}
+	if s.edge != nil {
+		s.edge(&options)
+	}
+	g.edge = edge.New(options)
+
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g.address = listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { chains.Run(ctx) })
+	running.Go(func() { verifier.Run(ctx) })
+	running.Go(func() {
+		if err := g.edge.Serve(listener); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		drain, stop := context.WithTimeout(context.Background(), 5*time.Second)
+		defer stop()
+		_ = g.edge.Drain(drain)
+		cancel()
+		running.Wait()
+		verifier.Close()
+		limiter.Close()
+		_ = redis.Close()
+	})
+	eventually(tb, "the gateway is ready", func() bool { return chains.Ready(ctx) == nil && verifier.Ready(ctx) == nil })
+	return g
+}
+
+func orDefault[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+// eventually waits up to 5 s.
+func eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within 5 s: %s", what)
+		}
+		<-ticker.C
+	}
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// response is a whole answer, but for the date and the request id, which must be there.
+type response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// request makes one in which nothing is given but what is said.
+func request(method, target, headers, body string) string {
+	if body != "" {
+		headers += fmt.Sprintf("Content-Length: %d\r\n", len(body))
+	}
+	return method + " " + target + " HTTP/1.1\r\nHost: api.example.com\r\n" + headers + "\r\n" + body
+}
+
+// send writes the raw text on a new connection and reads one answer.
+func (g *gateway) send(tb testing.TB, raw string) response {
+	tb.Helper()
+	conn := g.dial(tb)
+	defer conn.Close()
+	conn.write(tb, raw)
+	method, _, _ := bytes.Cut([]byte(raw), []byte(" "))
+	return conn.read(tb, string(method))
+}
+
+type conn struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+func (g *gateway) dial(tb testing.TB) *conn {
+	tb.Helper()
+	c, err := (&net.Dialer{}).DialContext(tb.Context(), "tcp", g.address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		tb.Fatal(err)
+	}
+	return &conn{Conn: c, reader: bufio.NewReader(c)}
+}
+
+func (c *conn) write(tb testing.TB, raw string) {
+	tb.Helper()
+	if _, err := io.WriteString(c, raw); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+
+func (c *conn) read(tb testing.TB, method string) response {
+	tb.Helper()
+	answer, err := http.ReadResponse(c.reader, &http.Request{Method: method})
+	if err != nil {
+		tb.Fatalf("read the answer: %v", err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		tb.Fatalf("read the answer's body: %v", err)
+	}
+	if answer.Header.Get("Date") == "" {
+		tb.Error("the answer has no date")
+	}
+	answer.Header.Del("Date")
+	if id := answer.Header.Get("X-Request-Id"); uuidForm.MatchString(id) {
+		answer.Header.Del("X-Request-Id") // any; one of the client's stays
+	} else if id == "" {
+		tb.Error("the answer has no request id")
+	}
+	if answer.Close {
+		answer.Header.Set("Connection", "close") // net/http takes it off
+	}
+	return response{Status: answer.StatusCode, Header: answer.Header, Body: string(body)}
+}
+
+// closed reports whether the other side has closed, by a reset where it had not read all.
+func (c *conn) closed() bool {
+	_, err := c.reader.ReadByte()
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+}

@@ -1,0 +1,127 @@
+package edge_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/network"
+)
+
+const streamed = 64 << 20
+
+func TestLongAnswersPassInBoundedMemory(t *testing.T) { //nolint:paralleltest // it measures this process's memory
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		chunk := make([]byte, 64<<10)
+		for range streamed / len(chunk) {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	})
+	g := start(t, core, settings{})
+	c := g.dial(t)
+	defer c.Close()
+	c.write(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), ""))
+	answer, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n, err := io.Copy(io.Discard, answer.Body)
+	runtime.ReadMemStats(&after)
+	if n != streamed || err != nil {
+		t.Fatalf("read %d bytes, %v", n, err)
+	}
+	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	t.Logf("heap grew by %d KiB while %d MiB passed", grown>>10, n>>20)
+	if grown > 8<<20 {
+		t.Errorf("heap grew by %d bytes", grown)
+	}
+}
+
+func TestBrokenStreamsLookBroken(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]http.HandlerFunc{
+		"between chunks": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `[{"id":"1"}`)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"within the length": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, `[{"id":"1"}`)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"cleanly between chunks": func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[\r\n")
+			_ = conn.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core := coretest.Start(t, broken)
+			g := start(t, core, settings{})
+			c := g.dial(t)
+			defer c.Close()
+			c.write(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), ""))
+			answer, err := http.ReadResponse(c.reader, nil)
+			if err != nil {
+				return // nothing at all is broken enough
+			}
+			defer answer.Body.Close()
+			if body, err := io.ReadAll(answer.Body); err == nil {
+				t.Errorf("%d %q looks whole", answer.StatusCode, body)
+			}
+		})
+	}
+}
+
+func TestAnswersWithoutALengthAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\n\r\n[]")
+			_ = conn.Close()
+		}
+	})
+	g := start(t, core, settings{})
+	if got := g.send(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), "")); got.Status != 503 {
+		t.Errorf("answer: %+v", got)
+	}
+}
+
+func TestClientThatLeavesEndsTheStream(t *testing.T) {
+	t.Parallel()
+	var ended atomic.Bool
+	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
+		chunk := make([]byte, 64<<10)
+		for r.Context().Err() == nil {
+			if _, err := w.Write(chunk); err != nil {
+				break
+			}
+		}
+		ended.Store(true)
+	})
+	g := start(t, core, settings{})
+	c := g.dial(t)
+	c.write(t, request("GET", "/v2/events", apiKey(core.AddKey(network.Test)), ""))
+	if _, err := c.reader.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	eventually(t, "core's work ended", ended.Load)
+}

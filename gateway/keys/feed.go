@@ -1,0 +1,114 @@
+package keys
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"intents.internal/gateway/control"
+	"intents.internal/pkg/apikey"
+)
+
+const (
+	// pollWait is how long core may hold a poll open. Proof counts from a poll's start and lasts Trust, so the time
+	// left over for the round trip is Trust - 2*pollWait.
+	pollWait = 250 * time.Millisecond
+	// pollTimeout ends a poll that could prove nothing any more.
+	pollTimeout = Trust - pollWait
+	// retryAfter is the pause after a failed poll.
+	retryAfter = 50 * time.Millisecond
+)
+
+// Run follows core's change feed until ctx ends.
+func (v *Verifier) Run(ctx context.Context) {
+	var cursor string
+	failing := false
+	for ctx.Err() == nil {
+		next, err := v.poll(ctx, cursor)
+		if err == nil {
+			cursor = next
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if (err != nil) != failing {
+			failing = err != nil
+			v.report(ctx, err)
+		}
+		if err != nil {
+			v.metrics.pollsFailed.Inc()
+			pause(ctx, retryAfter)
+		}
+	}
+}
+
+// poll asks for the changes since cursor, drops what they touch and gives the next cursor.
+func (v *Verifier) poll(ctx context.Context, cursor string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	began := time.Now()
+	changes, err := v.core.KeyChanges(ctx, cursor, pollWait)
+	if errors.Is(err, control.ErrCursorExpired) && cursor != "" {
+		v.dropAll()
+		v.metrics.purges.Inc()
+		return "", nil // the poll without a cursor that follows proves
+	}
+	if err != nil {
+		return "", err
+	}
+	hashes, err := decode(changes.Hashes)
+	if err != nil {
+		return "", err
+	}
+	if cursor == "" {
+		// A verdict from before this cursor could have changed before it, too, and nobody would tell.
+		v.dropAll()
+	} else {
+		v.drop(hashes)
+		v.metrics.changes.Add(float64(len(hashes)))
+	}
+	v.proven.Store(int64(began.Sub(v.start)))
+	return changes.Cursor, nil
+}
+
+func decode(texts []string) ([]apikey.Hash, error) {
+	hashes := make([]apikey.Hash, len(texts))
+	for i, text := range texts {
+		if len(text) != hex.EncodedLen(len(hashes[i])) {
+			return nil, fmt.Errorf("key change feed: a hash has %d characters", len(text))
+		}
+		if _, err := hex.Decode(hashes[i][:], []byte(text)); err != nil {
+			return nil, fmt.Errorf("key change feed: %w", err)
+		}
+	}
+	return hashes, nil
+}
+
+// report logs the first failure of a row and its end, not every poll between.
+func (v *Verifier) report(ctx context.Context, err error) {
+	if err != nil {
+		v.log.WarnContext(ctx, "key change feed interrupted, verdicts are asked for again", "error", err)
+		return
+	}
+	v.log.InfoContext(ctx, "key change feed resumed")
+}
+
+// Ready is nil once the change feed has been followed; it is a readiness check. A feed that breaks off later does not
+// fail it: verdicts are then asked for one by one.
+func (v *Verifier) Ready(context.Context) error {
+	if v.proven.Load() < 0 {
+		return errors.New("core's key change feed has not been followed yet")
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

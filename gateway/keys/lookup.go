@@ -1,0 +1,116 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"intents.internal/gateway/control"
+	"intents.internal/pkg/apikey"
+)
+
+// lookUp is one question to core that everyone who asks the same waits for.
+type lookUp struct {
+	done    chan struct{}
+	verdict *Verdict
+	err     error
+	// overtaken says that the key changed while core was being asked: the answer may be the old one and is not kept.
+	// Guarded by Verifier.mu.
+	overtaken bool
+}
+
+// ask looks the key up at core, together with whoever else is asking.
+func (v *Verifier) ask(hash apikey.Hash) (*Verdict, error) {
+	v.mu.Lock()
+	switch verdict, known := v.recall(hash); known { // a look-up may just have ended
+	case usable:
+		v.mu.Unlock()
+		return verdict, nil
+	case unusable:
+		v.mu.Unlock()
+		return nil, ErrRefused
+	case nothing, outdated:
+	}
+	l, underway := v.lookUps[hash]
+	if !underway {
+		l = &lookUp{done: make(chan struct{})}
+		v.lookUps[hash] = l
+	}
+	v.mu.Unlock()
+	if !underway {
+		v.perform(hash, l)
+	}
+	<-l.done // in bounded time: perform has a deadline
+	return l.verdict, l.err
+}
+
+func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
+	defer close(l.done)
+	asked := time.Now()
+	l.verdict, l.err = v.verdictFromCore(hash, asked)
+
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if l.overtaken {
+		return // a newer look-up may hold the place
+	}
+	delete(v.lookUps, hash)
+	switch {
+	case l.err == nil:
+		v.unknown.Invalidate(hash)
+		v.verdicts.Set(hash, l.verdict)
+	case errors.Is(l.err, ErrRefused):
+		v.verdicts.Invalidate(hash)
+		v.unknown.Set(hash, struct{}{})
+	}
+}
+
+func (v *Verifier) verdictFromCore(hash apikey.Hash, asked time.Time) (*Verdict, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), asked.Add(v.lookUpTimeout))
+	defer cancel()
+	select {
+	case v.slots <- struct{}{}:
+		defer func() { <-v.slots }()
+	case <-ctx.Done():
+		v.metrics.lookUpsFailed.Inc()
+		return nil, ErrUnavailable
+	}
+	verification, err := v.core.VerifyKey(ctx, hash)
+	switch {
+	case errors.Is(err, control.ErrUnknownKey):
+		v.metrics.lookUpsUnknown.Inc()
+		return nil, ErrRefused
+	case err != nil:
+		v.metrics.lookUpsFailed.Inc()
+		v.log.Debug("key look-up failed", "error", err)
+		return nil, ErrUnavailable
+	}
+	v.metrics.lookUpsUsable.Inc()
+	return newVerdict(verification, asked), nil
+}
+
+// drop forgets what is known of the keys and keeps look-ups under way from being remembered or joined.
+func (v *Verifier) drop(hashes []apikey.Hash) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, hash := range hashes {
+		if l, underway := v.lookUps[hash]; underway {
+			l.overtaken = true
+			delete(v.lookUps, hash)
+		}
+		v.verdicts.Invalidate(hash)
+		v.unknown.Invalidate(hash)
+	}
+}
+
+// dropAll does to every key what drop does to some.
+func (v *Verifier) dropAll() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, l := range v.lookUps {
+		l.overtaken = true
+	}
+	clear(v.lookUps)
+	v.verdicts.InvalidateAll()
+	v.unknown.InvalidateAll()
+}

@@ -1,0 +1,244 @@
+package keys_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/keys"
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+var (
+	redisURL string
+	someone  = netip.MustParseAddr("192.0.2.1")
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	r, err := embedded.StartRedis(context.Background(), embedded.RedisConfig{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer r.Stop() //nolint:errcheck // the tests are over
+	redisURL = r.URL
+	return m.Run()
+}
+
+type verifier struct {
+	*keys.Verifier
+	registry *prometheus.Registry
+}
+
+// start runs a verifier against the core until the test ends, and waits until it follows the change feed.
+func start(t *testing.T, core *coretest.Core, budget int) verifier {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	client, err := limit.NewRedis(redisURL, 5*time.Second, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	limiter := limit.New(limit.Options{
+		Redis: client, Budget: 5 * time.Second, Fallback: limit.Closed, Capacity: 1000, Log: log, Metrics: registry,
+	})
+	v := verifier{registry: registry, Verifier: keys.New(keys.Options{
+		Core:             control.New(core.URL, coretest.Secret, 64),
+		Limiter:          limiter,
+		Capacity:         1000,
+		TTL:              time.Minute,
+		UnknownTTL:       time.Minute,
+		UnknownPerMinute: budget,
+		LookUpTimeout:    time.Second,
+		LookUps:          64,
+		Log:              log,
+		Metrics:          registry,
+	})}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { v.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		v.Close()
+		limiter.Close()
+		_ = client.Close()
+	})
+	eventually(t, "the change feed is followed", func() bool { return v.Ready(ctx) == nil })
+	return v
+}
+
+// eventually waits up to 5 s, and tells how long it took.
+func eventually(t *testing.T, what string, holds func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		if time.Since(began) > 5*time.Second {
+			t.Fatalf("not within 5 s: %s", what)
+		}
+		<-ticker.C
+	}
+	return time.Since(began)
+}
+
+// counted reads one counter.
+func (v verifier) counted(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := v.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, metric := range family.GetMetric() {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// awaitChanges waits until the feed has told of n changes.
+func (v verifier) awaitChanges(t *testing.T, n float64) {
+	t.Helper()
+	eventually(t, "the feed told of the changes", func() bool { return v.counted(t, "gateway_key_changes_total") == n })
+}
+
+func (v verifier) refused(key apikey.Key) bool {
+	_, err := v.Verify(key.Hash(), someone)
+	return errors.Is(err, keys.ErrRefused)
+}
+
+func (v verifier) mustAccept(t *testing.T, key apikey.Key) *keys.Verdict {
+	t.Helper()
+	verdict, err := v.Verify(key.Hash(), someone)
+	if err != nil {
+		t.Fatalf("a usable key: %v", err)
+	}
+	return verdict
+}
+
+func TestVerdictSaysWhoseKeyItIs(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	v := start(t, core, 60)
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{KeyID: "the-key", AccountID: "the-account", Limit: wire.KeyLimit{Requests: 7, PeriodSeconds: 10}})
+	want := &keys.Verdict{
+		KeyID: "the-key", AccountID: "the-account", Environment: network.Test, Bucket: "key:the-key",
+		Rule: redis_rate.Limit{Rate: 7, Burst: 7, Period: 10 * time.Second},
+	}
+	if diff := cmp.Diff(want, v.mustAccept(t, key), cmpopts.IgnoreUnexported(keys.Verdict{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVerdictsAreLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	v := start(t, core, 60)
+	usable, unknown := core.AddKey(network.Live), apikey.New(network.Live)
+	v.awaitChanges(t, 1)
+	release := make(chan struct{})
+	core.BeforeVerdict = func() { <-release }
+
+	var asking sync.WaitGroup
+	for range 50 {
+		asking.Go(func() {
+			if _, err := v.Verify(usable.Hash(), someone); err != nil {
+				t.Error(err)
+			}
+		})
+		asking.Go(func() {
+			if !v.refused(unknown) {
+				t.Error("an unknown key was not refused")
+			}
+		})
+	}
+	eventually(t, "both look-ups are under way", func() bool { return core.LookUps.Load() >= 2 })
+	close(release)
+	asking.Wait()
+	v.mustAccept(t, usable)
+	if got := core.LookUps.Load(); got != 2 {
+		t.Errorf("%d look-ups for two keys", got)
+	}
+}
+
+func TestKeysEndWhenTheyExpire(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	v := start(t, core, 60)
+	key := apikey.New(network.Test)
+	ends := time.Now().Add(2500 * time.Millisecond)
+	core.Put(key, wire.VerifiedKey{ExpiresAt: &ends})
+	v.mustAccept(t, key)
+	eventually(t, "the key is refused", func() bool { return v.refused(key) })
+	if late := time.Since(ends); late < 0 || late > 500*time.Millisecond {
+		t.Errorf("refused %s after its end", late)
+	}
+}
+
+func TestUnknownKeysHaveABudgetPerAddress(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	v := start(t, core, 3)
+	known := core.AddKey(network.Test)
+	fresh := core.AddKey(network.Test)
+	v.awaitChanges(t, 2)
+	network64 := fmt.Sprintf("2001:db8:%x:%x:", rand.N(1<<16), rand.N(1<<16)) // a bucket nobody has used yet
+	prober := netip.MustParseAddr(network64 + ":1")
+	sameNetwork := netip.MustParseAddr(network64 + "ffff::9")
+	if _, err := v.Verify(known.Hash(), prober); err != nil {
+		t.Fatal(err)
+	}
+	var results []string
+	for range 6 {
+		_, err := v.Verify(apikey.New(network.Test).Hash(), prober)
+		var over keys.BudgetError
+		switch {
+		case errors.Is(err, keys.ErrRefused):
+			results = append(results, "refused")
+		case errors.As(err, &over) && over.RetryAfter > 0 && over.RetryAfter <= 20*time.Second:
+			results = append(results, "over budget")
+		default:
+			t.Fatal(err)
+		}
+	}
+	want := []string{"refused", "refused", "refused", "over budget", "over budget", "over budget"}
+	if diff := cmp.Diff(want, results); diff != "" {
+		t.Error(diff)
+	}
+	var over keys.BudgetError
+	if _, err := v.Verify(apikey.New(network.Test).Hash(), sameNetwork); !errors.As(err, &over) {
+		t.Errorf("a neighbour in the same /64 is not held to the budget: %v", err)
+	}
+	if _, err := v.Verify(known.Hash(), prober); err != nil {
+		t.Errorf("a key with a verdict is held to the budget: %v", err)
+	}
+	if _, err := v.Verify(fresh.Hash(), someone); err != nil {
+		t.Errorf("another address is held to the budget: %v", err)
+	}
+}

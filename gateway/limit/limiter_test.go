@@ -1,0 +1,195 @@
+package limit_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/embedded"
+)
+
+var fiftyAMinute = redis_rate.PerMinute(50)
+
+// generous is a budget that a busy machine keeps; what is tested is not the time.
+const generous = 5 * time.Second
+
+type limiter struct {
+	*limit.Limiter
+	redis    *redis.Client
+	registry *prometheus.Registry
+	log      *bytes.Buffer
+}
+
+func newLimiter(t *testing.T, url string, budget time.Duration, fallback limit.Fallback) limiter {
+	t.Helper()
+	client, err := limit.NewRedis(url, budget, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := limiter{redis: client, registry: prometheus.NewRegistry(), log: &bytes.Buffer{}}
+	l.Limiter = limit.New(limit.Options{
+		Redis:    client,
+		Budget:   budget,
+		Fallback: fallback,
+		Capacity: 1000,
+		Log:      slog.New(slog.NewJSONHandler(l.log, nil)),
+		Metrics:  l.registry,
+	})
+	t.Cleanup(func() {
+		l.Close()
+		_ = client.Close()
+	})
+	return l
+}
+
+// startRedis runs a private Redis, the real one or the one in this process.
+func startRedis(t *testing.T, inProcess bool) *embedded.Redis {
+	t.Helper()
+	r, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{InProcess: inProcess})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Stop() })
+	if !inProcess && r.PID() == 0 && os.Getenv("CI") == "true" {
+		t.Fatal("no redis-server or valkey-server on PATH: this test wants a real one")
+	}
+	return r
+}
+
+func onBoth(t *testing.T, test func(*testing.T, *embedded.Redis)) {
+	t.Helper()
+	for name, inProcess := range map[string]bool{"redis": false, "miniredis": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, startRedis(t, inProcess))
+		})
+	}
+}
+
+func (l limiter) take(t *testing.T, name string, rule redis_rate.Limit) limit.Decision {
+	t.Helper()
+	d, err := l.Take(name, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestFiftyPassAndTheNextWaitsForOneToken(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *embedded.Redis) {
+		t.Helper()
+		l, name := newLimiter(t, r.URL, generous, limit.Closed), uuid.NewString()
+		began := time.Now()
+		passed := 0
+		d := l.take(t, name, fiftyAMinute)
+		for ; d.Allowed; d = l.take(t, name, fiftyAMinute) {
+			passed++
+		}
+		if most := 50 + refilled(began); passed < 50 || passed > most {
+			t.Errorf("%d passed, want 50 to %d", passed, most)
+		}
+		if d.RetryAfter <= 0 || d.RetryAfter > 1200*time.Millisecond || d.Remaining != 0 || d.Rule != fiftyAMinute {
+			t.Errorf("refusal: %+v", d)
+		}
+		if d.ResetAfter < 58*time.Second || d.ResetAfter > time.Minute {
+			t.Errorf("refusal says the bucket is full in %s", d.ResetAfter)
+		}
+		// Refused requests spend nothing: the time told at first still holds after many of them.
+		ready := time.Now().Add(d.RetryAfter)
+		for range 50 {
+			if d := l.take(t, name, fiftyAMinute); d.Allowed && time.Now().Before(ready.Add(-10*time.Millisecond)) {
+				t.Fatal("passed too early")
+			}
+		}
+		<-time.After(time.Until(ready))
+		if d := l.take(t, name, fiftyAMinute); !d.Allowed {
+			t.Errorf("refused after the wait: %+v", d)
+		}
+	})
+}
+
+// refilled is how many tokens the bucket may have got back since.
+func refilled(began time.Time) int { return int(time.Since(began)/(1200*time.Millisecond)) + 1 }
+
+func TestReplicasShareOneBucket(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *embedded.Redis) {
+		t.Helper()
+		replicas := make([]limiter, 3)
+		for i := range replicas {
+			replicas[i] = newLimiter(t, r.URL, generous, limit.Closed)
+		}
+		name, began := uuid.NewString(), time.Now()
+		var passed atomic.Int64
+		var requests sync.WaitGroup
+		for i := range 200 {
+			requests.Go(func() {
+				if d, err := replicas[i%3].Take(name, fiftyAMinute); err != nil {
+					t.Error(err)
+				} else if d.Allowed {
+					passed.Add(1)
+				}
+			})
+		}
+		requests.Wait()
+		if got, most := int(passed.Load()), 50+refilled(began); got < 50 || got > most {
+			t.Errorf("%d passed, want 50 to %d", got, most)
+		}
+	})
+}
+
+func TestRememberedRefusalsCostNoCall(t *testing.T) {
+	t.Parallel()
+	l, name := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed), uuid.NewString()
+	for l.take(t, name, fiftyAMinute).Allowed {
+	}
+	var asked callCounter
+	l.redis.AddHook(&asked)
+	for range 100 {
+		l.take(t, name, fiftyAMinute)
+	}
+	// A token may come back meanwhile, and the next refusal must then be asked for.
+	if calls := asked.calls.Load(); calls > 4 {
+		t.Errorf("%d calls for 100 refusals", calls)
+	}
+	if d, held := l.Refused(name, fiftyAMinute); !held || d.Allowed {
+		t.Errorf("the refusal is not remembered: %+v", d)
+	}
+	// A raised limit counts at once: Redis is asked again, and names the shorter time of one of its tokens.
+	if d := l.take(t, name, redis_rate.PerMinute(500)); d.RetryAfter > 120*time.Millisecond {
+		t.Errorf("refused by memory under the raised limit: %+v", d)
+	}
+}
+
+// callCounter counts what is asked of Redis.
+type callCounter struct{ calls atomic.Int64 }
+
+func (c *callCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *callCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.calls.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *callCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.calls.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// A Redis that takes connections and never answers must cost neither time nor a flood of dials.

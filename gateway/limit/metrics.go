@@ -1,0 +1,59 @@
+package limit
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+type metrics struct {
+	allowed, refused, refusedFromMemory                   prometheus.Counter
+	fallbackAllowed, fallbackRefused, fallbackUnavailable prometheus.Counter
+
+	failures prometheus.Counter
+	degraded prometheus.Gauge
+}
+
+func newMetrics(registry prometheus.Registerer) metrics {
+	factory := promauto.With(registry)
+	decisions := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_limit_decisions_total",
+		Help: "Rate limit decisions. refused_from_memory are refusals that cost no call to Redis. A rise of any fallback_ " +
+			"decision means that Redis does not answer and the limit is kept per replica, or not at all.",
+	}, []string{"decision"})
+	return metrics{
+		allowed:             decisions.WithLabelValues("allowed"),
+		refused:             decisions.WithLabelValues("refused"),
+		refusedFromMemory:   decisions.WithLabelValues("refused_from_memory"),
+		fallbackAllowed:     decisions.WithLabelValues("fallback_allowed"),
+		fallbackRefused:     decisions.WithLabelValues("fallback_refused"),
+		fallbackUnavailable: decisions.WithLabelValues("fallback_unavailable"),
+		failures: factory.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_limit_redis_failures_total",
+			Help: "Calls to Redis that failed or took longer than the budget. A rise means that Redis is down, slow or cut off.",
+		}),
+		degraded: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "gateway_limit_degraded",
+			Help: "1 while the breaker keeps requests away from Redis and the fallback decides, else 0.",
+		}),
+	}
+}
+
+// sampler lets one log line through per interval and counts those it held back.
+type sampler struct {
+	every    time.Duration
+	next     atomic.Int64
+	heldBack atomic.Int64
+}
+
+// due reports whether a line may be written now, and how many were held back since the last one.
+func (s *sampler) due() (heldBack int64, due bool) {
+	now, next := time.Now(), s.next.Load()
+	if now.UnixNano() < next || !s.next.CompareAndSwap(next, now.Add(s.every).UnixNano()) {
+		s.heldBack.Add(1)
+		return 0, false
+	}
+	return s.heldBack.Swap(0), true
+}

@@ -1,0 +1,171 @@
+package limit_test
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/gateway/limit"
+)
+
+func TestWithoutRedis(t *testing.T) {
+	t.Parallel()
+	nobody := "redis://" + freeAddress(t) + "/0"
+	for name, test := range map[string]struct {
+		fallback limit.Fallback
+		passed   int
+		err      error
+	}{
+		"local":  {limit.Local, 50, nil},
+		"open":   {limit.Open, 60, nil},
+		"closed": {limit.Closed, 0, limit.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLimiter(t, nobody, 50*time.Millisecond, test.fallback)
+			passed := 0
+			for range 60 {
+				d, err := l.Take("a key", fiftyAMinute)
+				if !errors.Is(err, test.err) {
+					t.Fatalf("error %v, want %v", err, test.err)
+				}
+				if d.Allowed {
+					passed++
+				}
+			}
+			if passed < test.passed || passed > test.passed+1 {
+				t.Errorf("%d passed, want %d", passed, test.passed)
+			}
+			if got := degraded(t, l); got != 1 {
+				t.Errorf("gateway_limit_degraded is %v", got)
+			}
+			if lines := bytes.Count(l.log.Bytes(), []byte("\n")); lines != 1 {
+				t.Errorf("%d log lines, want one:\n%s", lines, l.log)
+			}
+		})
+	}
+}
+
+func degraded(t *testing.T, l limiter) float64 {
+	t.Helper()
+	families, err := l.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "gateway_limit_degraded" {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatal("there is no gateway_limit_degraded")
+	return 0
+}
+
+func TestRedisComesBack(t *testing.T) {
+	t.Parallel()
+	r := startRedis(t, false)
+	l := newLimiter(t, r.URL, 50*time.Millisecond, limit.Local)
+	l.take(t, "warm", fiftyAMinute)
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	var slowest time.Duration
+	for range 500 {
+		began := time.Now()
+		l.take(t, uuid.NewString(), fiftyAMinute)
+		slowest = max(slowest, time.Since(began))
+	}
+	t.Logf("slowest decision without Redis: %s", slowest)
+	if slowest > 200*time.Millisecond {
+		t.Errorf("a decision took %s without Redis", slowest)
+	}
+	if err := r.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := time.Now()
+	deadline := again.Add(3 * time.Second)
+	for degraded(t, l) != 0 {
+		l.take(t, uuid.NewString(), fiftyAMinute)
+		if time.Now().After(deadline) {
+			t.Fatal("Redis is not used again")
+		}
+	}
+	t.Logf("Redis used again %s after it answered", time.Since(again))
+}
+
+func TestBlackHole(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dials atomic.Int64
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			dials.Add(1)
+			defer conn.Close()
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		accepting.Wait()
+	})
+	l := newLimiter(t, "redis://"+listener.Addr().String()+"/0", 50*time.Millisecond, limit.Local)
+	began := time.Now()
+	slow := 0
+	requests := 0
+	for time.Since(began) < 2*time.Second {
+		at := time.Now()
+		l.take(t, uuid.NewString(), fiftyAMinute)
+		requests++
+		if time.Since(at) > 10*time.Millisecond {
+			slow++
+		}
+	}
+	t.Logf("%d requests in 2 s, %d of them slow, %d dials", requests, slow, dials.Load())
+	if n := dials.Load(); n > 20 {
+		t.Errorf("%d dials in two seconds, want at most 10 a second", n)
+	}
+}
+
+func TestFallbackReadsItsThreeWords(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	for _, word := range []string{"local", "open", "closed", "Local", ""} {
+		var f limit.Fallback
+		err := f.UnmarshalText([]byte(word))
+		got[word] = string(f)
+		if err != nil {
+			got[word] = err.Error()
+		}
+	}
+	want := map[string]string{
+		"local": "local", "open": "open", "closed": "closed",
+		"Local": `must be local, open or closed, not "Local"`, "": `must be local, open or closed, not ""`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}

@@ -1,0 +1,231 @@
+// The gateway stands before core: it checks API keys, holds each to its environment and its rate limit, and forwards
+// what passes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/edge"
+	"intents.internal/gateway/forward"
+	"intents.internal/gateway/keys"
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/telemetry"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := telemetry.NewLogger(os.Stdout, "gateway")
+	if err := run(ctx, log); err != nil {
+		log.Error("gateway failed", "error", err)
+		os.Exit(1) //nolint:gocritic // the process ends; there is no signal left to give back
+	}
+}
+
+func run(ctx context.Context, log *slog.Logger) error {
+	config, err := ParseConfig(env.ToMap(os.Environ()))
+	if err != nil {
+		return fmt.Errorf("read the configuration:\n%w", err)
+	}
+	gateway, err := New(ctx, config, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(gateway.Run(ctx), gateway.Close())
+}
+
+// Gateway is one replica: its listeners, its parts and the goroutines that keep them fresh.
+type Gateway struct {
+	config     Config
+	log        *slog.Logger
+	public     net.Listener
+	operations net.Listener
+
+	core     *control.Client
+	chains   *control.Chains
+	redis    *redis.Client
+	limiter  *limit.Limiter
+	verifier *keys.Verifier
+	forward  *forward.Client
+	edge     *edge.Edge
+	ops      *http.Server
+	access   *lineBuffer
+}
+
+// New checks the config, builds the parts and takes both ports; nothing is served before Run. Close must be called.
+func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("check the configuration:\n%w", err)
+	}
+	core, err := config.core()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{config: config, log: log, access: newLineBuffer(os.Stdout)}
+	g.redis, err = limit.NewRedis(config.RedisURL.Reveal(), config.LimitBudget, config.RedisPool)
+	if err != nil {
+		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
+	}
+	registry := telemetry.NewRegistry()
+	g.core = control.New(core, config.CoreSecret, config.CoreMaxConns)
+	g.chains = control.NewChains(g.core, config.ChainsRefresh, log)
+	g.limiter = limit.New(limit.Options{
+		Redis:    g.redis,
+		Budget:   config.LimitBudget,
+		Fallback: config.LimitFallback,
+		Capacity: config.LimitMemory,
+		Log:      log,
+		Metrics:  registry,
+	})
+	g.verifier = keys.New(keys.Options{
+		Core:             g.core,
+		Limiter:          g.limiter,
+		Capacity:         config.KeyCache,
+		TTL:              config.KeyTTL,
+		UnknownTTL:       config.UnknownKeyTTL,
+		UnknownPerMinute: config.UnknownKeysPerMinute,
+		LookUpTimeout:    config.KeyLookUpTimeout,
+		LookUps:          config.KeyLookUps,
+		Log:              log,
+		Metrics:          registry,
+	})
+	g.forward = forward.New(forward.Options{
+		Core:     core,
+		Secret:   config.CoreSecret,
+		Timeout:  config.CoreTimeout,
+		MaxConns: config.CoreMaxConns,
+		Metrics:  registry,
+	})
+	g.edge = edge.New(edge.Options{
+		Keys:           g.verifier,
+		Limiter:        g.limiter,
+		Chains:         g.chains,
+		Core:           g.core,
+		Forward:        g.forward,
+		CoreSilence:    config.CoreSilence,
+		TrustedProxies: config.TrustedProxies,
+		Server: edge.ServerOptions{
+			ReadTimeout:    config.ReadTimeout,
+			WriteTimeout:   config.WriteTimeout,
+			StreamTimeout:  config.StreamTimeout,
+			IdleTimeout:    config.IdleTimeout,
+			MaxConns:       config.MaxConns,
+			MaxConnsPerIP:  config.MaxConnsPerIP,
+			MaxHeaderBytes: config.MaxHeaderBytes,
+			MaxBodyBytes:   config.MaxBodyBytes,
+		},
+		AccessLog: g.accessLog(),
+		Log:       log,
+		Metrics:   registry,
+	})
+	g.ops = &http.Server{
+		ReadHeaderTimeout: 5 * time.Second,
+		Handler: telemetry.Operations(registry,
+			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
+			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
+			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready}),
+	}
+	if err := g.listen(ctx); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+func (g *Gateway) accessLog() *slog.Logger {
+	if !g.config.AccessLog {
+		return nil
+	}
+	return telemetry.NewLogger(g.access, "gateway")
+}
+
+func (g *Gateway) listen(ctx context.Context) (err error) {
+	var ports net.ListenConfig
+	if g.public, err = ports.Listen(ctx, "tcp", g.config.Listen); err != nil {
+		return fmt.Errorf("GATEWAY_LISTEN: %w", err)
+	}
+	if g.operations, err = ports.Listen(ctx, "tcp", g.config.OpsListen); err != nil {
+		return fmt.Errorf("GATEWAY_OPS_LISTEN: %w", err)
+	}
+	return nil
+}
+
+// Address is where clients are served.
+func (g *Gateway) Address() string { return g.public.Addr().String() }
+
+// OperationsAddress is where operators look.
+func (g *Gateway) OperationsAddress() string { return g.operations.Addr().String() }
+
+// Run serves until ctx ends, then drains and returns nil; it returns an error where a listener fails.
+func (g *Gateway) Run(ctx context.Context) error {
+	// What keeps the parts fresh must outlast ctx: requests are still served while the gateway drains.
+	fresh, stopFresh := context.WithCancel(context.WithoutCancel(ctx))
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer stopFresh()
+	tasks.Go(func() { g.chains.Run(fresh) })
+	tasks.Go(func() { g.verifier.Run(fresh) })
+	tasks.Go(func() { g.access.run(fresh) })
+
+	failed := make(chan error, 2)
+	tasks.Go(func() { failed <- g.edge.Serve(g.public) })
+	tasks.Go(func() { failed <- g.serveOperations() })
+	g.log.Info("gateway started", "listen", g.Address(), "ops_listen", g.OperationsAddress(), "core", g.config.CoreURL)
+	select {
+	case <-ctx.Done():
+		return g.drain()
+	case err := <-failed:
+		return errors.Join(err, g.drain())
+	}
+}
+
+func (g *Gateway) serveOperations() error {
+	if err := g.ops.Serve(g.operations); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve operators on %s: %w", g.OperationsAddress(), err)
+	}
+	return nil
+}
+
+// drain says that it is going, waits until the balancers have heard, and lets requests under way finish. The operators'
+// listener closes last, so that the end can be watched.
+func (g *Gateway) drain() error {
+	g.log.Info("gateway draining", "delay", g.config.DrainDelay.String())
+	g.edge.AnnounceDrain()
+	time.Sleep(g.config.DrainDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), g.config.DrainTimeout)
+	defer cancel()
+	err := g.edge.Drain(ctx)
+	g.log.Info("gateway stopped")
+	return errors.Join(err, g.ops.Close())
+}
+
+// Close frees what New took. Run must have returned.
+func (g *Gateway) Close() error {
+	var errs []error
+	for _, listener := range []net.Listener{g.public, g.operations} {
+		if listener == nil {
+			continue
+		}
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	g.verifier.Close()
+	g.limiter.Close()
+	g.forward.Close()
+	g.core.Close()
+	return errors.Join(append(errs, g.redis.Close(), g.access.flush())...)
+}

@@ -1,0 +1,208 @@
+package main_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	gateway "intents.internal/gateway"
+	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/network"
+)
+
+// environment is what a gateway before this core needs.
+func environment(t *testing.T, core *coretest.Core) map[string]string {
+	t.Helper()
+	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Stop() })
+	return map[string]string{
+		"GATEWAY_LISTEN":      "127.0.0.1:0",
+		"GATEWAY_OPS_LISTEN":  "127.0.0.1:0",
+		"GATEWAY_CORE_URL":    core.URL.String(),
+		"GATEWAY_CORE_SECRET": coretest.Secret.Reveal(),
+		"GATEWAY_REDIS_URL":   redis.URL,
+		"GATEWAY_DRAIN_DELAY": "100ms",
+		"GATEWAY_ACCESS_LOG":  "false",
+	}
+}
+
+func newGateway(t *testing.T, environment map[string]string) *gateway.Gateway {
+	t.Helper()
+	config, err := gateway.ParseConfig(environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(t.Context(), config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func get(t *testing.T, url, key string) (status int, body string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		request.Header.Set("x-api-key", key)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+		<-ticker.C
+	}
+}
+
+func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}), make(chan struct{})
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		fmt.Fprint(w, "late, but whole")
+	})
+	core.ChainsDown.Store(true)
+	g := newGateway(t, environment(t, core))
+	ctx, term := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	ops := "http://" + g.OperationsAddress()
+
+	eventually(t, "all but the chains is there", func() bool {
+		_, body := get(t, ops+"/readyz", "")
+		return strings.Contains(body, "core's chains have not been loaded yet") && !strings.Contains(body, "key_changes")
+	})
+	core.ChainsDown.Store(false)
+	eventually(t, "it is ready", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusOK })
+
+	answered := make(chan string, 1)
+	key := core.AddKey(network.Test).Reveal()
+	go func() {
+		status, body := get(t, "http://"+g.Address()+"/v2/tokens", key)
+		answered <- fmt.Sprint(status, " ", body)
+	}()
+	<-arrived
+	term()
+	eventually(t, "readiness fails", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusServiceUnavailable })
+	close(release)
+	if got := <-answered; got != "200 late, but whole" {
+		t.Errorf("the request under way: %s", got)
+	}
+	if err := errors.Join(<-ran, g.Close()); err != nil {
+		t.Error(err)
+	}
+	if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", g.Address()); err == nil {
+		_ = conn.Close()
+		t.Error("the port is still served")
+	}
+}
+
+func TestPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	variables := environment(t, coretest.Start(t, nil))
+	variables["GATEWAY_LISTEN"] = listener.Addr().String()
+	config, err := gateway.ParseConfig(variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gateway.New(t.Context(), config, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "GATEWAY_LISTEN") {
+		t.Errorf("error: %v", err)
+	}
+}
+
+// The program itself: TERM ends it with 0 after what is under way, and a bad setting with 1 before it listens.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "gateway")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	core := coretest.Start(t, nil)
+	variables := environment(t, core)
+	address := freeAddress(t)
+	variables["GATEWAY_LISTEN"] = address
+	variables["GATEWAY_ACCESS_LOG"] = "true"
+	run := exec.CommandContext(t.Context(), program)
+	for name, value := range variables {
+		run.Env = append(run.Env, name+"="+value)
+	}
+	var output strings.Builder
+	run.Stdout, run.Stderr = &output, &output
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	key := core.AddKey(network.Test).Reveal()
+	eventually(t, "it serves", func() bool { status, _ := get(t, "http://"+address+"/v2/tokens", key); return status == http.StatusOK })
+	if err := run.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Wait(); err != nil {
+		t.Errorf("after TERM: %v", err)
+	}
+	for _, want := range []string{`"msg":"gateway started"`, `"msg":"request"`, `"msg":"gateway stopped"`} {
+		if !strings.Contains(output.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, output.String())
+		}
+	}
+	if strings.Contains(output.String(), key) {
+		t.Error("the log holds the key")
+	}
+
+	misconfigured := exec.CommandContext(t.Context(), program)
+	misconfigured.Env = []string{"GATEWAY_CORE_SECRET=short"}
+	text, err := misconfigured.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(text), "GATEWAY_CORE_SECRET must have at least 32 characters") {
+		t.Errorf("with a bad setting: %v\n%s", err, text)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	port, err := embedded.FreePort("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
