@@ -1,0 +1,76 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"intents.internal/pkg/embedded"
+)
+
+// plan gives every service its addresses.
+func (s *Stack) plan(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(s.config.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen must be host:port, such as 127.0.0.1:8080: %w", err)
+	}
+	if port != "0" {
+		if err := available(ctx, s.config.Listen); err != nil {
+			return err
+		}
+	}
+	s.core = &service{name: Core, program: Core, log: s.log.writer(Core)}
+	if err := errors.Join(freeAddress("", &s.core.listen), freeAddress("", &s.core.ops)); err != nil {
+		return err
+	}
+	for n := range s.config.Gateways {
+		name := GatewayName(n + 1)
+		gateway := &service{name: name, program: "gateway", log: s.log.writer(name)}
+		err := errors.Join(freeAddress(host, &gateway.listen), freeAddress("", &gateway.ops))
+		if err != nil {
+			return err
+		}
+		if n == 0 && port != "0" {
+			gateway.listen = s.config.Listen
+		}
+		s.gateways = append(s.gateways, gateway)
+	}
+	return nil
+}
+
+// available refuses an address on which something listens, or that this user may not have.
+func available(ctx context.Context, address string) error {
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", address)
+	if err == nil {
+		return listener.Close()
+	}
+	port, portErr := embedded.FreePort("")
+	if portErr != nil {
+		return errors.Join(err, portErr)
+	}
+	return fmt.Errorf("cannot listen on %s (%w): stop what uses it, or choose another, such as --listen 127.0.0.1:%d", address, err, port)
+}
+
+func freeAddress(host string, address *string) error {
+	port, err := embedded.FreePort(host)
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	*address = net.JoinHostPort(host, strconv.Itoa(port))
+	return err
+}
+
+// reachable is the address to dial for one that a server listens on, which may stand for every interface.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}

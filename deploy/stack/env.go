@@ -1,0 +1,103 @@
+package stack
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Env is what a client, a test or an operator needs to use a running stack.
+type Env struct {
+	GatewayURL        string
+	GatewayURLs       []string
+	CoreURL           string
+	TestKey           string
+	LiveKey           string
+	AccountEmail      string
+	AccountPassword   string
+	DatabaseURL       string
+	RedisURL          string
+	GatewayMetricsURL string // of the first gateway
+	CoreMetricsURL    string
+	// PostgresSource and RedisSource say in words where these come from.
+	PostgresSource string
+	RedisSource    string
+	// Processes are the stack's own, by name and in the order of their start.
+	Processes []Process
+}
+
+// Process is one running process.
+type Process struct {
+	Name string
+	PID  int
+}
+
+// Env tells how to use the stack as it is now.
+func (s *Stack) Env() Env {
+	env := Env{
+		GatewayURL:        s.gateways[0].url(),
+		CoreURL:           s.core.url(),
+		TestKey:           s.account.TestKey,
+		LiveKey:           s.account.LiveKey,
+		AccountEmail:      s.account.Email,
+		AccountPassword:   s.account.Password,
+		DatabaseURL:       s.postgres.URL,
+		RedisURL:          s.redis.URL,
+		GatewayMetricsURL: s.gateways[0].opsURL() + "/metrics",
+		CoreMetricsURL:    s.core.opsURL() + "/metrics",
+		PostgresSource:    s.postgres.Source,
+		RedisSource:       s.redis.Source,
+	}
+	for _, gateway := range s.gateways {
+		env.GatewayURLs = append(env.GatewayURLs, gateway.url())
+	}
+	for _, m := range s.members {
+		pid, _ := m.state()
+		env.Processes = append(env.Processes, Process{m.name, pid})
+	}
+	return env
+}
+
+// PID is the id of the named process; 0 when the stack runs none of that name.
+func (e Env) PID(name string) int {
+	for _, process := range e.Processes {
+		if process.Name == name {
+			return process.PID
+		}
+	}
+	return 0
+}
+
+// String is one NAME=value line each, which a shell can source and any reader of environment files understands.
+func (e Env) String() string {
+	var text strings.Builder
+	line := func(name, value string) {
+		fmt.Fprintf(&text, "%s=%s\n", name, quote(value))
+	}
+	line("GATEWAY_URL", e.GatewayURL)
+	line("GATEWAY_URLS", strings.Join(e.GatewayURLs, ","))
+	line("CORE_URL", e.CoreURL)
+	line("TEST_KEY", e.TestKey)
+	line("LIVE_KEY", e.LiveKey)
+	line("ACCOUNT_EMAIL", e.AccountEmail)
+	line("ACCOUNT_PASSWORD", e.AccountPassword)
+	line("DATABASE_URL", e.DatabaseURL)
+	line("REDIS_URL", e.RedisURL)
+	line("GATEWAY_METRICS_URL", e.GatewayMetricsURL)
+	line("CORE_METRICS_URL", e.CoreMetricsURL)
+	for _, process := range e.Processes {
+		name := strings.ToUpper(strings.ReplaceAll(process.Name, "-", "_"))
+		line(name+"_PID", fmt.Sprint(process.PID))
+	}
+	return text.String()
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@,?=%+-]*$`)
+
+// quote leaves a value that no shell would change as it is, so that readers without quoting understand it too.
+func quote(value string) string {
+	if plain.MatchString(value) {
+		return value
+	}
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}

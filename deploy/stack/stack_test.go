@@ -1,0 +1,343 @@
+package stack_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/deploy/stack"
+)
+
+func TestStack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.config.Gateways = 2
+	s := f.start()
+	env := s.Env()
+	for _, gateway := range env.GatewayURLs {
+		for _, key := range []string{env.TestKey, env.LiveKey} {
+			if got := status(t, gateway+"/v2/tokens", key); got != http.StatusOK {
+				t.Errorf("%s answers %d", gateway, got)
+			}
+		}
+	}
+	if len(env.GatewayURLs) != 2 || env.GatewayURL != env.GatewayURLs[0] {
+		t.Errorf("gateways %v, the first %s", env.GatewayURLs, env.GatewayURL)
+	}
+	var names []string
+	for _, process := range env.Processes {
+		names = append(names, process.Name)
+	}
+	if diff := cmp.Diff([]string{"postgres", "core", "gateway-1", "gateway-2"}, names); diff != "" {
+		t.Errorf("processes (-want +got):\n%s", diff)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range env.Processes {
+		if syscall.Kill(process.PID, 0) == nil {
+			t.Errorf("%s is still there", process.Name)
+		}
+	}
+	// Core may only go when no gateway needs it any more.
+	log := f.log.String()
+	core := strings.Index(log, "core      | stopped")
+	for _, gateway := range []string{"gateway-1 | stopped", "gateway-2 | stopped"} {
+		if at := strings.Index(log, gateway); at < 0 || core < at {
+			t.Errorf("%q is not before the end of core in:\n%s", gateway, log)
+		}
+	}
+}
+
+func TestStackStartsAgainWhatDies(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.start()
+	for _, name := range []string{stack.Core, stack.GatewayName(1), stack.Postgres} {
+		before := s.Env()
+		if err := s.Kill(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.AwaitReady(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		<-s.Changed()
+		after := s.Env()
+		if after.PID(name) == before.PID(name) {
+			t.Errorf("%s has its old process id", name)
+		}
+		if after.GatewayURL != before.GatewayURL || after.DatabaseURL != before.DatabaseURL {
+			t.Errorf("the addresses changed after %s died", name)
+		}
+		if got := status(t, after.GatewayURL+"/v2/tokens", after.TestKey); got != http.StatusOK {
+			t.Errorf("after %s died the gateway answers %d", name, got)
+		}
+	}
+	if err := s.Restart(t.Context(), stack.Core); err != nil {
+		t.Error(err)
+	}
+	if err := s.Kill("nothing"); err == nil {
+		t.Error("a process that does not exist was killed")
+	}
+	if log := f.log.String(); !strings.Contains(log, "stack     | core has died: starting it again\n") {
+		t.Errorf("the log does not say that core died:\n%s", log)
+	}
+}
+
+func TestStackWaitsForWhatKeepsDying(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.start()
+	if err := os.WriteFile(f.broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waiting := f.log.await("stack     | core keeps dying: waiting 500ms")
+	if err := s.Kill(stack.Core); err != nil {
+		t.Fatal(err)
+	}
+	<-waiting
+	if err := os.Remove(f.broken); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AwaitReady(t.Context(), stack.Core); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStackRemembersItsAccount(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.config.Ephemeral = false
+	first := f.run()
+	second := f.run()
+	if diff := cmp.Diff(keysOf(first), keysOf(second)); diff != "" {
+		t.Errorf("account after a restart (-want +got):\n%s", diff)
+	}
+	info, err := os.Stat(filepath.Join(f.config.Data, "account.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the account's file: %v, %v", info, err)
+	}
+	f.config.Reset = true
+	third := f.run()
+	if third.TestKey == second.TestKey || third.AccountPassword == second.AccountPassword {
+		t.Error("the account outlived a reset")
+	}
+}
+
+func TestFailedStart(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.config.Ephemeral = false
+	if err := os.WriteFile(f.broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := stack.Start(t.Context(), f.config)
+	if err == nil || err.Error() != "core: exit status 1\n    the stand-in is broken" {
+		t.Errorf("got %v", err)
+	}
+	if left := processesNaming(t, f.config.Data); len(left) > 0 {
+		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+func TestStartSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	taken := f.config
+	taken.Listen = listener.Addr().String()
+	expectError(t, taken, "cannot listen on "+taken.Listen, "such as --listen 127.0.0.1:")
+
+	f.start()
+	expectError(t, f.config, "is in use by another stack", "--data DIR")
+
+	broken := newFixture(t).config
+	if err := os.WriteFile(filepath.Join(broken.Data, "account.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expectError(t, broken, "start over with --reset")
+
+	many := newFixture(t).config
+	many.Gateways = 65
+	expectError(t, many, "must be 1 to 64, not 65")
+}
+
+func TestEnvString(t *testing.T) {
+	t.Parallel()
+	env := stack.Env{
+		GatewayURL:  "http://127.0.0.1:8080",
+		GatewayURLs: []string{"http://127.0.0.1:8080", "http://127.0.0.1:20001"},
+		DatabaseURL: "postgres://a@b/c?x=1&y='2'",
+		Processes:   []stack.Process{{Name: "core", PID: 7}, {Name: "gateway-1", PID: 8}},
+	}
+	want := `GATEWAY_URL=http://127.0.0.1:8080
+GATEWAY_URLS=http://127.0.0.1:8080,http://127.0.0.1:20001
+CORE_URL=
+TEST_KEY=
+LIVE_KEY=
+ACCOUNT_EMAIL=
+ACCOUNT_PASSWORD=
+DATABASE_URL='postgres://a@b/c?x=1&y='\''2'\'''
+REDIS_URL=
+GATEWAY_METRICS_URL=
+CORE_METRICS_URL=
+CORE_PID=7
+GATEWAY_1_PID=8
+`
+	if diff := cmp.Diff(want, env.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}
+
+// fixture is a stack of stand-ins in a directory of its own.
+type fixture struct {
+	t      *testing.T
+	config stack.Config
+	log    *logBuffer
+	broken string
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"core", "gateway"} {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fixture{t: t, log: &logBuffer{waiting: map[string]chan struct{}{}}, broken: filepath.Join(dir, "broken")}
+	f.config = stack.Config{
+		Data: filepath.Join(dir, "data"), Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Binaries: dir, Log: f.log,
+		CoreEnv: []string{"STAND_IN_STATE=" + filepath.Join(dir, "state"), "STAND_IN_BROKEN=" + f.broken},
+	}
+	if err := os.Mkdir(f.config.Data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *fixture) start() *stack.Stack {
+	f.t.Helper()
+	s, err := stack.Start(f.t.Context(), f.config)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return s
+}
+
+// run starts and stops the stack.
+func (f *fixture) run() stack.Env {
+	f.t.Helper()
+	s := f.start()
+	env := s.Env()
+	if err := s.Stop(); err != nil {
+		f.t.Fatal(err)
+	}
+	return env
+}
+
+func keysOf(e stack.Env) [4]string {
+	return [4]string{e.AccountEmail, e.AccountPassword, e.TestKey, e.LiveKey}
+}
+
+func expectError(t *testing.T, config stack.Config, parts ...string) {
+	t.Helper()
+	s, err := stack.Start(t.Context(), config)
+	if err == nil {
+		_ = s.Stop()
+		t.Fatal("the stack started")
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in %q", part, err)
+		}
+	}
+}
+
+func status(t *testing.T, url, key string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Api-Key", key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// processesNaming lists the processes that have dir in their command lines, where there is a /proc.
+func processesNaming(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(dir)) {
+			found = append(found, fmt.Sprintf("%s %q", file, text))
+		}
+	}
+	return found
+}
+
+// logBuffer keeps what a stack logs.
+type logBuffer struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	waiting map[string]chan struct{}
+}
+
+func (b *logBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for part, seen := range b.waiting {
+		if bytes.Contains(line, []byte(part)) {
+			close(seen)
+			delete(b.waiting, part)
+		}
+	}
+	return b.text.Write(line)
+}
+
+// await returns a channel that is closed at the next line with part in it.
+func (b *logBuffer) await(part string) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	seen := make(chan struct{})
+	b.waiting[part] = seen
+	return seen
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
