@@ -1,0 +1,188 @@
+// Package e2e_test walks the service from outside: the built binaries, started as `go run ./deploy/local` starts them, on a
+// real Postgres and Redis.
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"intents.internal/deploy/stack"
+)
+
+// running is the one stack that the tests of this package share, with three gateways, and binaries is where its programs
+// were built.
+var (
+	running  *stack.Stack
+	binaries string
+)
+
+func TestMain(m *testing.M) {
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	data, err := os.MkdirTemp("", "intents-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(data) }()
+	var log lockedBuffer
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	binaries = filepath.Join(data, "bin")
+	if err := stack.Build(ctx, "", binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
+		return 1, fmt.Errorf("%w\n%s", err, log.String())
+	}
+	running, err = stack.Start(ctx, stack.Config{
+		Data: data, Binaries: binaries, Listen: "127.0.0.1:0", Gateways: 3, Ephemeral: true, Log: &log,
+		// What is tested is that the limit is exact; a busy machine must not look like a slow Redis.
+		GatewayEnv:  []string{"GATEWAY_LIMIT_BUDGET=2s"},
+		DatabaseURL: os.Getenv("DATABASE_URL"), RedisURL: os.Getenv("REDIS_URL"),
+	})
+	if err != nil {
+		return 1, fmt.Errorf("%w\n%s", err, log.String())
+	}
+	code = m.Run()
+	if err := running.Stop(); err != nil {
+		return 1, err
+	}
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "the stack's log:\n"+log.String())
+	}
+	return code, nil
+}
+
+// lockedBuffer takes what several processes say at once.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
+
+// client speaks to the service as a browser or an API client would, and holds each answer to openapi.json.
+type client struct {
+	t    *testing.T
+	base string
+	key  string
+	http *http.Client
+}
+
+// apiClient bears an API key, browserClient a cookie jar.
+func apiClient(t *testing.T, key string) *client {
+	t.Helper()
+	return &client{t: t, base: running.Env().GatewayURL, key: key, http: &http.Client{Timeout: 20 * time.Second, Transport: checked{t}}}
+}
+
+func browserClient(t *testing.T) *client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &client{t: t, base: running.Env().GatewayURL, http: &http.Client{Timeout: 20 * time.Second, Transport: checked{t}, Jar: jar}}
+}
+
+// answer is a response read to its end.
+type answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+func (c *client) do(method, path string, body any, headers ...string) answer {
+	c.t.Helper()
+	a, err := c.try(method, path, body, headers...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return a
+}
+
+// try is do for goroutines and for requests that may fail. headers are names and values in turn.
+func (c *client) try(method, path string, body any, headers ...string) (answer, error) {
+	var sent io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		sent = bytes.NewReader([]byte(b))
+	default:
+		encoded, err := json.Marshal(b)
+		if err != nil {
+			return answer{}, err
+		}
+		sent = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, sent)
+	if err != nil {
+		return answer{}, err
+	}
+	if c.key != "" {
+		request.Header.Set("X-Api-Key", c.key)
+	}
+	if sent != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	return answer{Status: response.StatusCode, Header: response.Header, Body: read}, err
+}
+
+// expect fails the test unless the answer has this status, and decodes its body.
+func expect[T any](t *testing.T, a answer, status int) (value T) {
+	t.Helper()
+	if a.Status != status {
+		t.Fatalf("status %d, want %d: %s", a.Status, status, a.Body)
+	}
+	if err := json.Unmarshal(a.Body, &value); err != nil {
+		t.Fatalf("%v: %s", err, a.Body)
+	}
+	return value
+}
+
+// core runs the built core binary's command on the stack's database.
+func core(t *testing.T, input string, args ...string) string {
+	t.Helper()
+	binary := filepath.Join(binaries, "core")
+	command := exec.CommandContext(t.Context(), binary, args...)
+	command.Env = append(os.Environ(), "CORE_DATABASE_URL="+running.Env().DatabaseURL)
+	command.Stdin = bytes.NewReader([]byte(input))
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("core %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}

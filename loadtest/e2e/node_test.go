@@ -1,0 +1,201 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/pkg/embedded"
+)
+
+// What other people's tools make of the service: a linter of its description, a compiler of the types generated from
+// it, and a library that computes orders on its own.
+//
+//nolint:paralleltest // Node takes every core it finds, and the parallel tests watch the clock
+func TestNode(t *testing.T) {
+	project := newNodeProject(t)
+	t.Run("redocly finds nothing", func(t *testing.T) {
+		project.run(t, nil, "redocly", "lint", "--extends=recommended", "--max-problems=20", "openapi.json")
+	})
+	t.Run("a generated TypeScript client works", func(t *testing.T) {
+		project.run(t, nil, "openapi-typescript", "openapi.json", "--output", "schema.ts")
+		project.run(t, nil, "tsc", "--outDir", "built")
+		project.env = append(project.env, "BASE_URL="+running.Env().GatewayURL, "API_KEY="+freshKey(t))
+		said := project.run(t, nil, "node", "built/client.js")
+		if !strings.Contains(said, `"statuses":8`) {
+			t.Errorf("the client said %s", said)
+		}
+	})
+	t.Run("viem computes the same orders and calls", func(t *testing.T) { recompute(t, project) })
+}
+
+// recompute gives viem an intent of every kind, and then one that says something else than its order.
+func recompute(t *testing.T, project *nodeProject) {
+	t.Helper()
+	const (
+		optimism, arbitrum = 11155420, 421614
+		usdcOnOptimism     = "0x5fd84259d66Cd46123540766Be93DFE6D43130D7"
+		wethOnOptimism     = "0x4200000000000000000000000000000000000006"
+		usdcOnArbitrum     = "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d"
+		native             = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+	)
+	core(t, fmt.Sprintf(`{"chains":[
+		{"chainId":"eip155:%d","name":"OP Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
+		 "settler":{"address":"%s","sameChain":true}},
+		{"chainId":"eip155:%d","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"name":"Arbitrum Sepolia Ether","symbol":"ETH","decimals":18},
+		 "settler":{"address":"%s"}}]}`, optimism, settler, arbitrum, otherSettler), "chains", "import", "-")
+	tester := apiClient(t, freshKey(t))
+	of := func(token string) string { return on(optimism, token) }
+	eventually201(t, tester, body(of(alice), of(native), "1", of(alice), of(wethOnOptimism), "1"))
+	var records []json.RawMessage
+	for _, request := range []map[string]any{
+		body(of(alice), of(native), "1", of(bob), "", ""),
+		body(of(alice), of(usdcOnOptimism), "1000000", of(bob), "", ""),
+		body(of(alice), of(native), "115792089237316195423570985008687907853269984665640564039457584007913129639935", of(bob), of(wethOnOptimism), "1"),
+		body(of(alice), of(usdcOnOptimism), "1000000", of(alice), of(native), "5"),
+		body(of(alice), of(native), "1000000000000000000", on(arbitrum, bob), on(arbitrum, native), "1"),
+		body(of(alice), of(usdcOnOptimism), "1000000", on(arbitrum, bob), on(arbitrum, usdcOnArbitrum), "995000"),
+	} {
+		records = append(records, expect[json.RawMessage](t, tester.do(http.MethodPost, "/v2/transfers", request), 201))
+	}
+	input, err := json.Marshal(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "transfer native\ntransfer ERC-20\nswap native\nswap ERC-20\nbridge native\nbridge ERC-20\n"
+	if diff := cmp.Diff(want, project.run(t, input, "node", "recompute.mjs")); diff != "" {
+		t.Errorf("viem agreed on (-want +got):\n%s", diff)
+	}
+	forged := bytes.ReplaceAll(input, []byte(`"amountOut":"995000"`), []byte(`"amountOut":"995001"`))
+	if said, err := project.command(t, forged, "node", "recompute.mjs"); err == nil || !strings.Contains(said, "orderData of") {
+		t.Errorf("viem agreed on a forged order: %v\n%s", err, said)
+	}
+}
+
+// nodeProject is a directory of the test's own with the scripts of js/, openapi.json and the packages of the lock file.
+type nodeProject struct {
+	dir string
+	env []string
+}
+
+func newNodeProject(t *testing.T) *nodeProject {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			without(t, program+" is not installed (Debian: apt-get install nodejs npm)")
+		}
+	}
+	modules, err := nodeModules()
+	if err != nil {
+		without(t, err.Error())
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("js")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile(openAPIFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "openapi.json"), document, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &nodeProject{dir: dir, env: append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")}
+}
+
+// without skips a test for want of something, except where everything is supposed to run.
+func without(t *testing.T, reason string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
+}
+
+func (p *nodeProject) run(t *testing.T, input []byte, program string, args ...string) string {
+	t.Helper()
+	said, err := p.command(t, input, program, args...)
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", program, args, err, said)
+	}
+	return said
+}
+
+func (p *nodeProject) command(t *testing.T, input []byte, program string, args ...string) (said string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	path := filepath.Join(p.dir, "node_modules", ".bin", program)
+	if program == "node" {
+		path = program
+	}
+	command := exec.CommandContext(ctx, path, args...)
+	command.Dir, command.Env, command.Stdin = p.dir, p.env, bytes.NewReader(input)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// nodeModules installs what js/package-lock.json names, once for all runs with the same lock, and returns where.
+var nodeModules = sync.OnceValues(func() (string, error) {
+	cache, err := embedded.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	lock, err := os.ReadFile("js/package-lock.json")
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(lock)
+	installed := filepath.Join(cache, "node", hex.EncodeToString(sum[:8]))
+	if !exists(installed) {
+		err = install(installed)
+	}
+	return filepath.Join(installed, "node_modules"), err
+})
+
+// install puts the packages in place whole or not at all. When another run was quicker, its packages are as good.
+func install(installed string) error {
+	if err := os.MkdirAll(filepath.Dir(installed), 0o755); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(installed), "installing-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(fresh) }()
+	if err := os.CopyFS(fresh, os.DirFS("js")); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = fresh
+	if out, err := npm.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm cannot install the packages: %w\n%s", err, out)
+	}
+	if err := os.Rename(fresh, installed); err != nil && !exists(installed) {
+		return err
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,217 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+)
+
+// Every operation answers as documented, the transport sees to that; here is that each status can be had.
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+	key := freshKey(t)
+	tester, anyone, browser := apiClient(t, key), apiClient(t, ""), browserClient(t)
+	valid := body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", "")
+	made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers", valid, "Idempotency-Key", "once"), 201)
+	signUp := map[string]any{"name": "", "email": "operations@example.com", "password": "correct horse battery"}
+	wrongPassword := map[string]any{"email": "operations@example.com", "password": "wrong horse battery"}
+	elsewhere := []string{"Origin", "https://elsewhere.example", "Sec-Fetch-Site", "cross-site"}
+	at := "/v2/transfers/" + made.ID
+	nowhere := "/v2/transfers/01a1fc5d-1017-7f12-bb7c-34456ca20bc2"
+	for _, c := range []struct {
+		who    *client
+		method string
+		path   string
+		body   any
+		status int
+		header []string
+	}{
+		{anyone, "GET", "/v2/health", nil, 204, nil},
+		{anyone, "HEAD", "/health", nil, 204, nil},
+		{anyone, "POST", "/health", nil, 405, nil},
+		{anyone, "GET", "/v2/openapi.json", nil, 200, []string{"Accept-Encoding", "gzip"}},
+		{anyone, "GET", "/docs", nil, 200, nil},
+		{anyone, "HEAD", "/docs", nil, 200, nil},
+		{tester, "GET", "/v2/tokens", nil, 200, []string{"Accept-Encoding", "zstd"}},
+		{tester, "GET", "/v2/tokens", nil, 304, []string{"If-None-Match", "*"}},
+		{tester, "GET", "/v2/tokens?chain-id=eip155:424242424", nil, 200, nil},
+		{tester, "GET", "/v2/chains", nil, 200, []string{"Accept-Encoding", "gzip"}},
+		{tester, "GET", "/v2/chains", nil, 304, []string{"If-None-Match", "*"}},
+		{tester, "GET", "/v2/chains?page=2", nil, 400, nil},
+		{tester, "GET", "/v2/transfers?limit=1&status=created,cancelled&chain-id=eip155:11155111", nil, 200, nil},
+		{tester, "GET", "/v2/transfers?order-id=" + made.OrderID + "&updated-since=2026-01-01T00:00:00Z", nil, 200, nil},
+		{tester, "GET", "/v2/transfers", nil, 304, []string{"If-None-Match", "*"}},
+		{tester, "GET", "/v2/transfers?limit=0&cursor=x&status=gone", nil, 400, nil},
+		{tester, "POST", "/v2/transfers", valid, 201, []string{"Idempotency-Key", `"once"`}},
+		{tester, "POST", "/v2/transfers", body(on(11155111, alice), on(11155111, usdc), "2", on(11155111, bob), "", ""), 422, []string{"Idempotency-Key", "once"}},
+		{tester, "POST", "/v2/transfers", valid, 400, []string{"Idempotency-Key", ""}},
+		{tester, "POST", "/v2/transfers", valid, 415, []string{"Content-Type", "text/plain"}},
+		{tester, "POST", "/v2/transfers", valid, 415, []string{"Content-Encoding", "gzip"}},
+		{tester, "GET", at + "?full=1", nil, 400, nil},
+		{tester, "POST", at + "/cancel", nil, 200, nil},
+		{tester, "POST", at + "/cancel", nil, 200, nil},
+		{tester, "POST", at + "/cancel?now=1", nil, 400, nil},
+		{tester, "POST", nowhere + "/cancel", nil, 404, nil},
+		{anyone, "POST", at + "/cancel", nil, 401, nil},
+		{tester, "GET", at + "/cancel", nil, 405, nil},
+		{browser, "POST", "/auth/sign-up/email", signUp, 200, nil},
+		{browser, "POST", "/auth/sign-up/email", signUp, 422, nil},
+		{browser, "POST", "/auth/sign-up/email", signUp, 403, elsewhere},
+		{browser, "POST", "/auth/sign-up/email", "x", 415, []string{"Content-Type", "text/plain"}},
+		{browser, "POST", "/auth/sign-up/email", `"` + strings.Repeat("x", 17<<10) + `"`, 413, nil},
+		{browser, "POST", "/auth/sign-in/email", wrongPassword, 401, nil},
+		{browser, "POST", "/auth/sign-in/email", signUp, 400, nil},
+		{browser, "GET", "/auth/get-session", nil, 200, nil},
+		{browser, "GET", "/auth/sign-out", nil, 405, nil},
+		{browser, "POST", "/auth/api-key/create", map[string]any{"name": "x", "userId": "y"}, 400, nil},
+		{browser, "POST", "/auth/api-key/update", map[string]any{"keyId": "x", "name": "y"}, 404, nil},
+		{browser, "POST", "/auth/api-key/delete", map[string]any{"keyId": "x"}, 404, nil},
+		{browser, "GET", "/auth/api-key/list", nil, 200, nil},
+		{browser, "POST", "/auth/sign-out", nil, 200, nil},
+	} {
+		if a := c.who.do(c.method, c.path, c.body, c.header...); a.Status != c.status {
+			t.Errorf("%s %s %v: %d %s, want %d", c.method, c.path, c.header, a.Status, a.Body, c.status)
+		}
+	}
+}
+
+// A conflict is what a client sees that cancels after the deadline.
+func TestCancelTooLate(t *testing.T) {
+	t.Parallel()
+	tester := apiClient(t, freshKey(t))
+	made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers",
+		body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", "")), 201)
+	execute(t, "UPDATE transfers SET status = 'expired' WHERE id = $1", made.ID)
+	if got := expect[failure](t, tester.do(http.MethodPost, "/v2/transfers/"+made.ID+"/cancel", nil), 409); got.Code != "STATUS_CONFLICT" {
+		t.Errorf("cancelled too late: %+v", got)
+	}
+}
+
+// execute changes the database behind core's back.
+func execute(t *testing.T, sql string, values ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), running.Env().DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), sql, values...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A list that is streamed is tagged too, and is 304 until something changes.
+func TestLongList(t *testing.T) {
+	t.Parallel()
+	tester := apiClient(t, freshKey(t))
+	request := body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", "")
+	made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers", request), 201)
+	execute(t, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
+		'id', (lpad(to_hex(1700000000000 - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, 1200) n WHERE i.id = $1`, made.ID)
+	for _, accepted := range []string{"identity", "gzip", "zstd"} {
+		long := tester.do(http.MethodGet, "/v2/transfers", nil, "Accept-Encoding", accepted)
+		tag := long.Header.Get("ETag")
+		if long.Status != 200 || long.Header.Get("Link") != "" || !strings.HasPrefix(tag, `W/"e.`) {
+			t.Errorf("%s: %d, headers %v", accepted, long.Status, long.Header)
+		}
+		if a := tester.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); a.Status != 304 {
+			t.Errorf("the same list again: %d", a.Status)
+		}
+		expect[record](t, tester.do(http.MethodPost, "/v2/transfers", request), 201)
+		if a := tester.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); a.Status != 200 {
+			t.Errorf("the list with one more: %d", a.Status)
+		}
+	}
+}
+
+// Pages follow each other by Link until the last.
+func TestPagesByLink(t *testing.T) {
+	t.Parallel()
+	tester := apiClient(t, freshKey(t))
+	var want, got []string
+	for range 3 {
+		made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers",
+			body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", "")), 201)
+		want = append([]string{made.ID}, want...)
+	}
+	for next := "/v2/transfers?limit=2"; next != ""; {
+		a := tester.do(http.MethodGet, next, nil)
+		for _, one := range expect[[]record](t, a, 200) {
+			got = append(got, one.ID)
+		}
+		link, more := strings.CutSuffix(a.Header.Get("Link"), `>; rel="next"`)
+		if next = strings.TrimPrefix(link, "<"); !more {
+			next = ""
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The service hands out the very document that its answers are held to.
+func TestServesTheContract(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile(openAPIFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := apiClient(t, "").do(http.MethodGet, "/openapi.json", nil); string(got.Body) != string(want) {
+		t.Errorf("/openapi.json has %d bytes, core/api/openapi.json %d", len(got.Body), len(want))
+	}
+}
+
+// The check itself finds what it is for.
+func TestContractFindsFaults(t *testing.T) {
+	t.Parallel()
+	held, err := agreed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := http.Header{
+		"Content-Type": {"application/json"}, "X-Request-Id": {"1"}, "Ratelimit": {`"default";r=49;t=2`},
+		"Ratelimit-Policy": {`"default";q=50;w=60`}, "Etag": {`W/"ac1fbc058847d0f5b29c0d33"`},
+		"Cache-Control": {"private, no-cache"}, "Vary": {"Accept-Encoding"},
+	}
+	with := func(name string, values ...string) http.Header {
+		changed := good.Clone()
+		changed[name] = values
+		return changed
+	}
+	for name, c := range map[string]struct {
+		path   string
+		status int
+		header http.Header
+		body   string
+		faulty bool
+	}{
+		"as documented":       {"/v2/tokens", 200, good, `[]`, false},
+		"another status":      {"/v2/tokens", 202, good, `[]`, true},
+		"a missing header":    {"/v2/tokens", 200, with("Etag"), `[]`, true},
+		"a malformed header":  {"/v2/tokens", 200, with("Ratelimit", "49"), `[]`, true},
+		"an unknown header":   {"/v2/tokens", 200, with("X-Powered-By", "x"), `[]`, true},
+		"a repeated header":   {"/v2/tokens", 200, with("Vary", "Accept-Encoding", "Accept-Encoding"), `[]`, true},
+		"another media type":  {"/v2/tokens", 200, with("Content-Type", "text/plain"), `[]`, true},
+		"a missing field":     {"/v2/tokens", 200, good, `[{"symbol":"ETH"}]`, true},
+		"another type":        {"/v2/tokens", 200, good, `{}`, true},
+		"no JSON":             {"/v2/tokens", 200, good, `[`, true},
+		"no such operation":   {"/v2/things", 200, good, `[]`, true},
+		"a body with a 304":   {"/v2/tokens", 304, good, `[]`, true},
+		"a code of elsewhere": {"/v2/tokens", 401, with("Www-Authenticate", "x"), `{"code":"NOT_FOUND","message":""}`, true},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://service"+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := held.faults(request, &http.Response{StatusCode: c.status, Header: c.header}, []byte(c.body))
+		if (len(faults) > 0) != c.faulty {
+			t.Errorf("%s: %q", name, faults)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+)
+
+// lists grows one account's intents tenfold, step by step, and measures the first page of each kind of list.
+func lists(ctx context.Context, args []string) (err error) {
+	flags := flag.NewFlagSet("lists", flag.ContinueOnError)
+	most := flags.Int("rows", 10_000_000, "how many intents to end with; steps are 1000, 10000, … up to it")
+	repeats := flags.Int("repeats", 21, "how often each list is read")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	d, err := openDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	conn, err := pgx.Connect(ctx, d.server.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+
+	account := uuid.New()
+	rows := map[string][]string{}
+	var sizes []string
+	loaded := 0
+	for size := 1000; size <= *most; size *= 10 {
+		if err := grow(ctx, conn, account, loaded, size); err != nil {
+			return err
+		}
+		loaded = size
+		sizes = append(sizes, fmt.Sprintf("%d", size))
+		for _, c := range listCases(size) {
+			latency, err := firstPage(ctx, d.store, account, c.filter, *repeats)
+			if err != nil {
+				return fmt.Errorf("%s at %d rows: %w", c.name, size, err)
+			}
+			rows[c.name] = append(rows[c.name], fmt.Sprintf("%.2f", latency.Seconds()*1000))
+		}
+		fmt.Printf("%d rows measured\n", size)
+	}
+	fmt.Printf("\nMedian milliseconds to read a page of 100, by intents of the account:\n\n| list | %s | plan |\n| --- | %s--- |\n",
+		strings.Join(sizes, " | "), strings.Repeat("--- | ", len(sizes)))
+	for _, c := range listCases(loaded) {
+		plan, err := explain(ctx, d.store, account, c.filter)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("| %s | %s | %s |\n", c.name, strings.Join(rows[c.name], " | "), plan)
+	}
+	return nil
+}
+
+// apart is the time between two intents.
+const apart = 100 * time.Millisecond
+
+type listCase struct {
+	name   string
+	filter postgres.TransferFilter
+}
+
+// listCases are the kinds of lists; cursors point to the middle of size intents.
+func listCases(size int) []listCase {
+	half := time.Now().Add(-time.Duration(size) / 2 * apart)
+	middle := &postgres.Position{ID: syntheticID(half, 0), UpdatedAt: half}
+	return []listCase{
+		{"all", postgres.TransferFilter{}},
+		{"all, from a cursor", postgres.TransferFilter{After: middle}},
+		{"type", postgres.TransferFilter{Type: transfer.Transfer}},
+		{"type of which there is none", postgres.TransferFilter{Type: transfer.Bridge}},
+		{"status", postgres.TransferFilter{Statuses: []transfer.Status{transfer.Cancelled}}},
+		{"three statuses", postgres.TransferFilter{Statuses: []transfer.Status{transfer.Created, transfer.Cancelled, transfer.Expired}}},
+		{"chain-id", postgres.TransferFilter{Chain: caip.EIP155Chain(11155111)}},
+		{"order-id", postgres.TransferFilter{OrderID: &[32]byte{1}}},
+		{"hash", postgres.TransferFilter{Hash: "0x" + strings.Repeat("0", 64)}},
+		{"reference", postgres.TransferFilter{Reference: "order-7"}},
+		{"updated-since", postgres.TransferFilter{UpdatedSince: time.Now().Add(-time.Hour)}},
+		{"updated-since, from a cursor", postgres.TransferFilter{UpdatedSince: time.Now().Add(-30 * 24 * time.Hour), After: middle}},
+	}
+}
+
+// firstPage is the median time to read 100 intents.
+func firstPage(ctx context.Context, store *postgres.Store, account uuid.UUID, filter postgres.TransferFilter, repeats int) (time.Duration, error) {
+	filter.Limit = 100
+	var times []float64
+	for range repeats {
+		began := time.Now()
+		for _, err := range store.Transfers(ctx, account, filter) {
+			if err != nil {
+				return 0, err
+			}
+		}
+		times = append(times, float64(time.Since(began)))
+	}
+	return time.Duration(median(times)), nil
+}
+
+func explain(ctx context.Context, store *postgres.Store, account uuid.UUID, filter postgres.TransferFilter) (string, error) {
+	filter.Limit = 100
+	plan, err := store.ExplainTransfers(ctx, account, filter)
+	if err != nil {
+		return "", err
+	}
+	var nodes []string
+	for line := range strings.SplitSeq(plan, "\n") {
+		node := strings.TrimLeft(line, " ->")
+		if name, _, ok := strings.Cut(node, "  (cost"); ok && !strings.HasPrefix(name, "Limit") && !strings.HasPrefix(name, "Subquery") {
+			nodes = append(nodes, name)
+		}
+		if strings.HasPrefix(node, "Seq Scan") || strings.HasPrefix(node, "Sort  (") {
+			return "", fmt.Errorf("the plan reads or sorts the whole table:\n%s", plan)
+		}
+	}
+	return strings.Join(nodes, "; "), nil
+}
+
+// grow loads intents by COPY, their creation spread over the days before now, one in ten cancelled.
+func grow(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, to int) error {
+	known := sepolia()
+	pattern, err := newIntent(account, 0, known)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	next := now.Add(2 * time.Second)
+	columns := []string{
+		"id", "account_id", "key_id", "type", "status", "order_id", "source_chain", "source_account", "source_token", "source_amount",
+		"destination_chain", "destination_account", "destination_token", "destination_amount", "origin_domain", "destination_domain",
+		"origin_settler", "destination_settler", "deadline", "reference", "created_at", "updated_at",
+	}
+	n := from
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"transfers"}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+		if n == to {
+			return nil, nil
+		}
+		created := now.Add(-time.Duration(n) * apart)
+		if time.Now().After(next) {
+			fmt.Printf("loading: %d of %d rows\n", n, to)
+			next = time.Now().Add(2 * time.Second)
+		}
+		id, order := syntheticID(created, n), syntheticOrder(n)
+		status := transfer.Created
+		if n%10 == 0 {
+			status = transfer.Cancelled
+		}
+		c := pattern.Source.Account.Chain.String()
+		n++
+		return []any{
+			id, account, account, "transfer", string(status), order, c, pattern.Source.Account.Address, pattern.Source.Token.Address, "1",
+			c, pattern.Destination.Account.Address, pattern.Source.Token.Address, "1", 11155111, 11155111,
+			"", "", now.Add(time.Hour), fmt.Sprintf("order-%d", n), created, created,
+		}, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("load intents: %w", err)
+	}
+	if _, err := conn.Exec(ctx, "VACUUM ANALYZE transfers"); err != nil {
+		return fmt.Errorf("analyze the intents: %w", err)
+	}
+	return nil
+}

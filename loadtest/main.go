@@ -1,0 +1,41 @@
+// Command loadtest measures what the service promises of its speed and size, against real peers on the same machine in
+// the same run. The machine is shared by all that runs, so only ratios and medians mean anything.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const usage = `loadtest measures the service against real peers.
+
+  go run ./loadtest writes   inserting intents beside pgbench's single-row inserts into the same table
+  go run ./loadtest lists    the first page of lists with 10^3 to 10^7 intents, and the plans behind them
+  go run ./loadtest stream   the memory that core and gateway take to send one list of 10^6 intents
+
+Each takes -h for its flags.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "loadtest:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to clean up
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	scenarios := map[string]func(context.Context, []string) error{"writes": writes, "lists": lists, "stream": stream}
+	if len(args) == 0 || scenarios[args[0]] == nil {
+		fmt.Print(usage)
+		if len(args) == 0 {
+			return nil
+		}
+		return fmt.Errorf("there is no scenario %q", args[0])
+	}
+	return scenarios[args[0]](ctx, args[1:])
+}
