@@ -15,6 +15,9 @@ import (
 // importBatch is how many rows one statement carries.
 const importBatch = 500
 
+// importLock is the advisory lock that one import holds. The number is arbitrary.
+const importLock = 7_403_118_225
+
 // Imported counts what an import did. Rows that were already as the list has them are in none of the two.
 type Imported struct {
 	Added   int
@@ -25,7 +28,7 @@ type Imported struct {
 // the list does not name stay. progress is called with the number of rows handled so far.
 func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err := s.importing(ctx, func(ctx context.Context, tx bun.Tx) error {
 		for i, entry := range entries {
 			row := chainRow{
 				ID: entry.ID.String(), Name: entry.Name, Environment: entry.Environment,
@@ -60,7 +63,7 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
 	columns := []string{"symbol", "decimals", "metadata"}
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err := s.importing(ctx, func(ctx context.Context, tx bun.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(tokens, importBatch) {
 			rows := make([]tokenRow, len(batch))
@@ -82,6 +85,16 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 		return Imported{}, err
 	}
 	return imported, nil
+}
+
+// importing runs one import at a time: two that met the same rows in another order would wait for each other in a circle.
+func (s *Store) importing(ctx context.Context, work func(context.Context, bun.Tx) error) error {
+	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", importLock).Exec(ctx); err != nil {
+			return fmt.Errorf("wait for another import: %w", err)
+		}
+		return work(ctx, tx)
+	})
 }
 
 // upsert leaves rows alone that would not change, so that their updated_at tells the truth.

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,6 +151,33 @@ func TestImportLeavesUnchangedRowsAlone(t *testing.T) {
 	importChains(t, store, entry(1, nil), entry(2, func(e *chain.Entry) { e.Name = "Renamed" }))
 	if changed := pgtest.LookUp[string](t, store, `SELECT string_agg(id, ',') FROM chains WHERE updated_at > created_at`); changed != "eip155:2" {
 		t.Errorf("updated_at moved on %s", changed)
+	}
+}
+
+// Imports at once wait their turn, whatever order their rows come in.
+func TestImportsAtOnce(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	const imports, chains = 8, 50
+	var all sync.WaitGroup
+	for n := range imports {
+		entries := make([]chain.Entry, chains)
+		for i := range entries {
+			number := uint64(i + 1)
+			if n%2 == 1 {
+				number = uint64(chains - i)
+			}
+			entries[i] = entry(number, func(e *chain.Entry) { e.Name = fmt.Sprintf("Chain of import %d", n) })
+		}
+		all.Go(func() {
+			if _, err := store.ImportChains(t.Context(), entries, now(), func(int) {}); err != nil {
+				t.Errorf("import %d: %v", n, err)
+			}
+		})
+	}
+	all.Wait()
+	if names := pgtest.LookUp[int](t, store, "SELECT count(DISTINCT name) FROM chains"); names != 1 {
+		t.Errorf("the chains come from %d imports, want the last one's alone", names)
 	}
 }
 
