@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -17,7 +19,11 @@ func TestAccounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.InsertAccount(t.Context(), a); err != nil {
+		entry, err := account.NewAuditEntry(a.ID, account.Actor{}, account.SignedUp, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.InsertAccount(t.Context(), a, entry); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,6 +48,83 @@ func TestAccounts(t *testing.T) {
 		}
 		if got := lookUp[string](t, store, states); got != c.states {
 			t.Errorf("after %s %s: %s, want %s", c.verb, c.email, got, c.states)
+		}
+	}
+}
+
+func TestAccountPasswords(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store := pgtest.Open(t, url)
+	passwords, err := account.NewPasswords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// run gives the password that a command prints.
+	run := func(says string, args ...string) string {
+		t.Helper()
+		got := core(t, "", on(url), append([]string{"accounts"}, args...)...)
+		form := regexp.MustCompile(`^` + regexp.QuoteMeta(says) + `\npassword, not shown again: ([A-Z2-7]{26,})\n$`)
+		found := form.FindStringSubmatch(got.Out)
+		if got.Code != 0 || got.ErrOut != "" || found == nil {
+			t.Fatalf("core accounts %s: %+v", args, got)
+		}
+		return found[1]
+	}
+	opens := func(password string, want bool) *account.Account {
+		t.Helper()
+		ann, err := store.AccountByEmail(t.Context(), "ann@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if matches, err := passwords.Matches(t.Context(), password, ann.PasswordHash); matches != want || err != nil {
+			t.Errorf("the password opens the account: %t, %v; want %t", matches, err, want)
+		}
+		return ann
+	}
+
+	first := run("created the account of ann@example.com", "create", "Ann@example.com", "Ann Lee")
+	ann := opens(first, true)
+	if ann.Name != "Ann Lee" {
+		t.Errorf("the account's name is %q", ann.Name)
+	}
+	session, _, err := account.NewSession(ann.ID, "", "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := account.NewAuditEntry(ann.ID, account.Actor{}, account.SignedIn, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.InsertSession(t.Context(), session, ann, entry); err != nil {
+		t.Fatal(err)
+	}
+	second := run("reset the password of ann@example.com and ended its sessions", "reset-password", "ann@example.com")
+	opens(first, false)
+	opens(second, true)
+	if n := lookUp[int](t, store, `SELECT count(*) FROM sessions`); n != 0 {
+		t.Errorf("%d sessions outlive the password", n)
+	}
+	run("created the account of bob@example.com", "create", "bob@example.com")
+	if name := lookUp[string](t, store, `SELECT name FROM accounts WHERE email LIKE 'bob%'`); name != "bob@example.com" {
+		t.Errorf("the name defaults to %q", name)
+	}
+	log := fmt.Sprintf(`SELECT string_agg(actor || ' ' || action, ', ' ORDER BY id) FROM audit_log WHERE account_id = '%s'`, ann.ID)
+	if got, want := lookUp[string](t, store, log), "operator signed_up, owner signed_in, operator password_reset"; got != want {
+		t.Errorf("audit log: %s, want %s", got, want)
+	}
+
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"create", "ann@example.com"}, "an account with this e-mail address exists"},
+		{[]string{"create", "ann"}, "email must be an e-mail address such as name@example.com"},
+		{[]string{"create", "ann@eip155.invalid"}, "email must not be under .invalid, where nobody has an address"},
+		{[]string{"reset-password", "nobody@example.com"}, `no account has the e-mail address "nobody@example.com"`},
+	} {
+		if got := core(t, "", on(url), append([]string{"accounts"}, c.args...)...); got != (result{1, "", "core: " + c.says + "\n"}) {
+			t.Errorf("core accounts %s: %+v", c.args, got)
 		}
 	}
 }

@@ -18,6 +18,8 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core migrate                           bring the database up to this version
   core chains import FILE                add and update chains; - reads standard input
   core tokens import FILE                add and update tokens from a token list; - reads standard input
+  core accounts create EMAIL [NAME]      make an account and print its password, once
+  core accounts reset-password EMAIL     give an account another password, print it once and end its sessions
   core accounts disable|enable EMAIL     refuse an account's keys and sign-ins, or take that back
   core accounts delete EMAIL             end an account for good; its intents stay
 

@@ -87,8 +87,10 @@ func TestUsage(t *testing.T) {
 		{"chains import", "use: core chains import FILE"},
 		{"chains export x", "use: core chains import FILE"},
 		{"tokens import a b", "use: core tokens import FILE"},
-		{"accounts", "use: core accounts disable|enable|delete EMAIL"},
-		{"accounts disable", "use: core accounts disable|enable|delete EMAIL"},
+		{"accounts", "use: core accounts create EMAIL [NAME], or core accounts reset-password|disable|enable|delete EMAIL"},
+		{"accounts disable", "use: core accounts create EMAIL [NAME]"},
+		{"accounts delete ann@example.com Ann", "use: core accounts create EMAIL [NAME]"},
+		{"accounts create ann@example.com Ann Lee", "use: core accounts create EMAIL [NAME]"},
 		{"accounts ban ann@example.com", `there is no command accounts "ban"`},
 	} {
 		got := core(t, "", url, strings.Fields(c.args)...)

@@ -12,8 +12,10 @@ import (
 
 // The limits of API keys.
 const (
-	MaxKeys     = 100
-	longestLife = 10 * 365 * 24 * time.Hour
+	MaxKeys        = 100
+	longestKeyName = 64
+	longestLife    = 10 * 365 * 24 * time.Hour
+	longestGrace   = 24 * time.Hour
 )
 
 // DefaultLimit is 50 requests a minute: a bucket of 50 that refills continuously.
@@ -33,8 +35,13 @@ type Key struct {
 	// LastUsedAt is nil until the key is first used.
 	LastUsedAt *time.Time
 	Limit      Limit
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	// LimitBucket is whose bucket of the rate limit the key spends: its own id, or that of the first key in a line of
+	// rotations, so that rotating gives no fresh bucket.
+	LimitBucket uuid.UUID
+	// RotatedAt is when another key took this one's place, nil for never. From its ExpiresAt on such a key is gone.
+	RotatedAt *time.Time
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // Limit is a bucket of Requests that refills at Requests a Period.
@@ -54,7 +61,7 @@ type KeyRequest struct {
 
 // NewKey makes a key and its whole text, which is not kept. It returns an *InvalidError for a field that breaks a rule.
 func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key, error) {
-	name, err := parseName(r.Name, 64)
+	name, err := parseName(r.Name, longestKeyName)
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
@@ -64,11 +71,6 @@ func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key,
 	if _, err := network.Parse(string(r.Environment)); err != nil {
 		return nil, apikey.Key{}, &InvalidError{Field: "environment", Message: `must be "test" or "live"`}
 	}
-	var expiresAt *time.Time
-	if r.ExpiresIn != 0 {
-		at := now.Add(r.ExpiresIn)
-		expiresAt = &at
-	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, apikey.Key{}, err
@@ -76,7 +78,7 @@ func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key,
 	text := apikey.New(r.Environment)
 	return &Key{
 		ID: id, AccountID: accountID, Name: name, Hash: text.Hash(), Start: text.Start(),
-		Environment: r.Environment, Enabled: true, ExpiresAt: expiresAt, Limit: DefaultLimit,
+		Environment: r.Environment, Enabled: true, ExpiresAt: expiry(r.ExpiresIn, now), Limit: DefaultLimit, LimitBucket: id,
 		CreatedAt: now, UpdatedAt: now,
 	}, text, nil
 }
@@ -88,18 +90,4 @@ func ParseExpiresIn(seconds int64) (time.Duration, error) {
 		return 0, &InvalidError{Field: "expiresIn", Message: fmt.Sprintf("must be null or 1 to %d seconds", most)}
 	}
 	return time.Duration(seconds) * time.Second, nil
-}
-
-// Change renames, enables or disables the key; nil leaves a property as it is.
-func (k *Key) Change(name *string, enabled *bool, now time.Time) (err error) {
-	if name != nil {
-		if k.Name, err = parseName(*name, 64); err != nil {
-			return err
-		}
-	}
-	if enabled != nil {
-		k.Enabled = *enabled
-	}
-	k.UpdatedAt = now
-	return nil
 }

@@ -32,7 +32,7 @@ func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time)
 	token := rand.Text() + rand.Text()
 	return &Session{
 		ID: id, AccountID: accountID, TokenHash: HashToken(token),
-		IPAddress: ipAddress, UserAgent: clip(userAgent),
+		IPAddress: clip(ipAddress), UserAgent: clip(userAgent),
 		ExpiresAt: now.Add(SessionLifetime), CreatedAt: now, UpdatedAt: now,
 	}, token, nil
 }
@@ -41,10 +41,12 @@ func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time)
 func HashToken(token string) [32]byte { return sha256.Sum256([]byte(token)) }
 
 // clip keeps what identifies a browser and drops what could fill a disk.
-func clip(userAgent string) string {
-	const longest = 256
-	printable := make([]rune, 0, min(len(userAgent), longest))
-	for _, r := range userAgent {
+func clip(s string) string { return clipTo(s, 256) }
+
+// clipTo drops control characters, mends what is not UTF-8 and keeps at most the longest number of characters.
+func clipTo(s string, longest int) string {
+	printable := make([]rune, 0, min(len(s), longest))
+	for _, r := range s {
 		if len(printable) == longest {
 			break
 		}

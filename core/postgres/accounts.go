@@ -34,12 +34,21 @@ func (r accountRow) account() *account.Account {
 }
 
 // InsertAccount stores a new account. It returns account.ErrEmailTaken if another holds the address.
-func (s *Store) InsertAccount(ctx context.Context, a *account.Account) error {
+func (s *Store) InsertAccount(ctx context.Context, a *account.Account, entry account.AuditEntry) error {
+	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := insertAccount(ctx, tx, a); err != nil {
+			return err
+		}
+		return audit(ctx, tx, entry)
+	})
+}
+
+func insertAccount(ctx context.Context, tx bun.Tx, a *account.Account) error {
 	row := accountRow{
 		ID: a.ID, Name: a.Name, Email: a.Email, PasswordHash: a.PasswordHash,
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
-	_, err := s.db.NewInsert().Model(&row).Exec(ctx)
+	_, err := tx.NewInsert().Model(&row).Exec(ctx)
 	if brokenConstraint(err) == "accounts_email" {
 		return account.ErrEmailTaken
 	}
@@ -63,96 +72,81 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Acco
 	return row.account(), nil
 }
 
-// DisableAccount refuses an account's keys and sign-ins until it is enabled again. It returns account.ErrNotFound for
-// an address no account has.
-func (s *Store) DisableAccount(ctx context.Context, email string, now time.Time) error {
-	return s.endAccount(ctx, "disable", email, "disabled_at = ?", now)
+// SetPassword gives the account of an address another password and ends its sessions. Like the methods below it returns
+// account.ErrNotFound for an address that no account has.
+func (s *Store) SetPassword(ctx context.Context, email, hash string, actor account.Actor, now time.Time) error {
+	return s.changeAccount(ctx, accountChange{
+		action: account.PasswordReset, set: "password_hash = ?", to: hash, endsSessions: true,
+	}, "email = ?", email, actor, now)
+}
+
+// DisableAccount refuses an account's keys and sign-ins until it is enabled again, and ends its sessions.
+func (s *Store) DisableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
+	return s.changeAccount(ctx, accountChange{
+		action: account.AccountDisabled, set: "disabled_at = ?", to: now, endsSessions: true,
+	}, "email = ?", email, actor, now)
 }
 
 // EnableAccount takes DisableAccount back.
-func (s *Store) EnableAccount(ctx context.Context, email string) error {
-	return s.changeAccount(ctx, s.db, "enable", email, "disabled_at = NULL")
+func (s *Store) EnableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
+	return s.changeAccount(ctx, accountChange{
+		action: account.AccountEnabled, set: "disabled_at = ?", to: nil,
+	}, "email = ?", email, actor, now)
 }
 
-// DeleteAccount ends an account for good: its sessions end, its keys are refused, its intents stay for audit.
-func (s *Store) DeleteAccount(ctx context.Context, email string, now time.Time) error {
-	return s.endAccount(ctx, "delete", email, "deleted_at = ?", now)
+// accountDeletion ends an account for good: its sessions end, its keys are refused, its identities are free again, its
+// intents stay for audit.
+func accountDeletion(now time.Time) accountChange {
+	return accountChange{
+		action: account.AccountDeleted, set: "deleted_at = ?", to: now, endsSessions: true, freesIdentities: true,
+	}
 }
 
-func (s *Store) endAccount(ctx context.Context, verb, email, set string, now time.Time) error {
+// DeleteAccount ends the account of an address for good.
+func (s *Store) DeleteAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
+	return s.changeAccount(ctx, accountDeletion(now), "email = ?", email, actor, now)
+}
+
+// DeleteAccountByID ends an account for good. It returns account.ErrNotFound for one that has ended already.
+func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, actor account.Actor, now time.Time) error {
+	return s.changeAccount(ctx, accountDeletion(now), "id = ?", accountID, actor, now)
+}
+
+// accountChange is one assignment to an account's row and what else goes with it.
+type accountChange struct {
+	action          account.Action
+	set             string
+	to              any
+	endsSessions    bool
+	freesIdentities bool
+}
+
+func (s *Store) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewRaw(`DELETE FROM sessions USING accounts
-			WHERE accounts.id = sessions.account_id AND accounts.email = ? AND accounts.deleted_at IS NULL`, email).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("end the sessions of an account: %w", err)
+		var id uuid.UUID
+		// The account's row is locked first, so that a session cannot begin between the two deletions and the commit.
+		err := tx.NewUpdate().Model((*accountRow)(nil)).Set(c.set, c.to).Set("updated_at = ?", now).
+			Where(where, is).Where("deleted_at IS NULL").Returning("id").Scan(ctx, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return account.ErrNotFound
 		}
-		return s.changeAccount(ctx, tx, verb, email, set, now)
+		if err != nil {
+			return fmt.Errorf("change an account (%s): %w", c.action, err)
+		}
+		if c.endsSessions {
+			if _, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
+				return fmt.Errorf("end the sessions of account %s: %w", id, err)
+			}
+		}
+		if c.freesIdentities {
+			if _, err := tx.NewDelete().Model((*identityRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
+				return fmt.Errorf("free the identities of account %s: %w", id, err)
+			}
+		}
+		entry, err := account.NewAuditEntry(id, actor, c.action, now)
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, entry)
 	})
-}
-
-func (s *Store) changeAccount(ctx context.Context, db bun.IDB, verb, email, set string, args ...any) error {
-	result, err := db.NewUpdate().Model((*accountRow)(nil)).Set(set, args...).Set("updated_at = now()").
-		Where("email = ? AND deleted_at IS NULL", email).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("%s an account: %w", verb, err)
-	}
-	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
-		return errors.Join(err, account.ErrNotFound)
-	}
-	return nil
-}
-
-type sessionRow struct {
-	bun.BaseModel `bun:"table:sessions,alias:sessions"`
-
-	ID        uuid.UUID `bun:"id,pk"`
-	TokenHash []byte    `bun:"token_hash"`
-	AccountID uuid.UUID `bun:"account_id"`
-	IPAddress string    `bun:"ip_address"`
-	UserAgent string    `bun:"user_agent"`
-	ExpiresAt time.Time `bun:"expires_at"`
-	CreatedAt time.Time `bun:"created_at"`
-	UpdatedAt time.Time `bun:"updated_at"`
-
-	Account *accountRow `bun:"rel:belongs-to,join:account_id=id"`
-}
-
-// InsertSession stores a new session.
-func (s *Store) InsertSession(ctx context.Context, session *account.Session) error {
-	row := sessionRow{
-		ID: session.ID, TokenHash: session.TokenHash[:], AccountID: session.AccountID,
-		IPAddress: session.IPAddress, UserAgent: session.UserAgent,
-		ExpiresAt: session.ExpiresAt, CreatedAt: session.CreatedAt, UpdatedAt: session.UpdatedAt,
-	}
-	if _, err := s.db.NewInsert().Model(&row).Exec(ctx); err != nil {
-		return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
-	}
-	return nil
-}
-
-// Session finds a live session and its account by the hash of its token, or returns account.ErrNotFound.
-func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) (*account.Session, *account.Account, error) {
-	var row sessionRow
-	err := s.db.NewSelect().Model(&row).Relation("Account").
-		Where("sessions.token_hash = ? AND sessions.expires_at > ?", tokenHash[:], now).
-		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil, account.ErrNotFound
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("find a session: %w", err)
-	}
-	return &account.Session{
-		ID: row.ID, AccountID: row.AccountID, TokenHash: tokenHash,
-		IPAddress: row.IPAddress, UserAgent: row.UserAgent,
-		ExpiresAt: row.ExpiresAt.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
-	}, row.Account.account(), nil
-}
-
-// DeleteSession ends a session; one that is gone already is fine.
-func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte) error {
-	if _, err := s.db.NewDelete().Model((*sessionRow)(nil)).Where("token_hash = ?", tokenHash[:]).Exec(ctx); err != nil {
-		return fmt.Errorf("delete a session: %w", err)
-	}
-	return nil
 }

@@ -53,19 +53,6 @@ func (s *Store) KeyChanges(ctx context.Context, cursor string, now time.Time) (h
 	return hashes, formatCursor(snapshot, now), nil
 }
 
-// Prune removes sessions that have expired and key changes that no valid cursor can ask for.
-func (s *Store) Prune(ctx context.Context, now time.Time) error {
-	if _, err := s.db.NewRaw("DELETE FROM sessions WHERE expires_at < ?", now).Exec(ctx); err != nil {
-		return fmt.Errorf("prune sessions: %w", err)
-	}
-	// Rows stay for twice as long as cursors are honoured, so that none is removed under a reader.
-	_, err := s.db.NewRaw("DELETE FROM key_changes WHERE changed_at < ?", now.Add(-2*keyChangesKept)).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("prune key changes: %w", err)
-	}
-	return nil
-}
-
 // formatCursor writes the snapshot and when it was taken in a form that passes through URLs.
 func formatCursor(snapshot string, taken time.Time) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(taken.Unix(), 10) + "/" + snapshot))

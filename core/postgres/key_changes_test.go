@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
@@ -46,7 +47,10 @@ func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
 	}
 	update := func(change func(*account.Key)) func() error {
 		return func() error {
-			_, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) error { change(k); return nil })
+			_, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
+				change(k)
+				return keyEntry(k, account.KeyUpdated), nil
+			})
 			return err
 		}
 	}
@@ -62,17 +66,18 @@ func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
 		want   []string
 	}{
 		{"nothing", func() error { return nil }, nil},
-		{"created", func() error { return store.InsertKey(t.Context(), created) }, []string{hashOf(created)}},
+		{"created", func() error { return store.InsertKey(t.Context(), created, keyEntry(created, account.KeyCreated)) }, []string{hashOf(created)}},
 		{"disabled", update(func(k *account.Key) { k.Enabled = false }), []string{hashOf(key)}},
 		{"enabled", update(func(k *account.Key) { k.Enabled = true }), []string{hashOf(key)}},
 		{"expiry moved", update(func(k *account.Key) { k.ExpiresAt = &soon }), []string{hashOf(key)}},
-		{"deleted", func() error { return store.DeleteKey(t.Context(), ann.ID, gone.ID, now()) }, []string{hashOf(gone)}},
-		{"account disabled", func() error { return store.DisableAccount(t.Context(), email, now()) }, []string{hashOf(key), hashOf(created)}},
-		{"account enabled", func() error { return store.EnableAccount(t.Context(), email) }, []string{hashOf(key), hashOf(created)}},
+		{"deleted", func() error { return store.DeleteKey(t.Context(), ann.ID, gone.ID, browser, now()) }, []string{hashOf(gone)}},
+		{"account disabled", func() error { return store.DisableAccount(t.Context(), email, browser, now()) }, []string{hashOf(key), hashOf(created)}},
+		{"account enabled", func() error { return store.EnableAccount(t.Context(), email, browser, now()) }, []string{hashOf(key), hashOf(created)}},
 
 		{"by hand: disabled", sql(`UPDATE api_keys SET enabled = false WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: limit", sql(`UPDATE api_keys SET limit_requests = 100 WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: period", sql(`UPDATE api_keys SET limit_period_seconds = 1 WHERE id = $1`), []string{hashOf(key)}},
+		{"by hand: bucket", sql(`UPDATE api_keys SET limit_bucket = gen_random_uuid() WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: environment", sql(`UPDATE api_keys SET environment = 'live', start = 'sk_live_abcd' WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: another account's", sql(`UPDATE api_keys SET account_id = (SELECT id FROM accounts WHERE email LIKE 'by%') WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: hash", sql(`UPDATE api_keys SET hash = sha256('other') WHERE id = $1`), []string{hashOf(key), other}},
@@ -81,7 +86,11 @@ func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
 			_, err := store.Pool().ExecContext(t.Context(), `UPDATE accounts SET disabled_at = now() WHERE email = $1`, email)
 			return err
 		}, []string{hashOf(created)}},
-		{"account deleted", func() error { return store.DeleteAccount(t.Context(), email, now()) }, []string{hashOf(created)}},
+		{"account deleted", func() error { return store.DeleteAccount(t.Context(), email, browser, now()) }, []string{hashOf(created)}},
+		{"used", func() error {
+			usage := account.Usage{KeyID: created.ID, Minute: now().Truncate(time.Minute), Accepted: 1, LastUsedAt: now()}
+			return store.RecordUsage(t.Context(), uuid.New(), []account.Usage{usage}, now())
+		}, nil},
 		{"by hand: last use noted", func() error {
 			_, err := store.Pool().ExecContext(t.Context(), `UPDATE api_keys SET last_used_at = now()`)
 			return err

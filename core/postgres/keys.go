@@ -29,6 +29,8 @@ type keyRow struct {
 	LastUsedAt         *time.Time          `bun:"last_used_at"`
 	LimitRequests      int                 `bun:"limit_requests"`
 	LimitPeriodSeconds int                 `bun:"limit_period_seconds"`
+	LimitBucket        uuid.UUID           `bun:"limit_bucket"`
+	RotatedAt          *time.Time          `bun:"rotated_at"`
 	CreatedAt          time.Time           `bun:"created_at"`
 	UpdatedAt          time.Time           `bun:"updated_at"`
 }
@@ -40,9 +42,22 @@ func (r keyRow) key() *account.Key {
 		Limit: account.Limit{
 			Requests: r.LimitRequests, Period: time.Duration(r.LimitPeriodSeconds) * time.Second,
 		},
+		LimitBucket: r.LimitBucket, RotatedAt: utc(r.RotatedAt),
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 }
+
+func newKeyRow(k *account.Key) keyRow {
+	return keyRow{
+		ID: k.ID, AccountID: k.AccountID, Name: k.Name, Hash: k.Hash[:], Start: k.Start, Environment: k.Environment,
+		Enabled: k.Enabled, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, LimitRequests: k.Limit.Requests,
+		LimitPeriodSeconds: int(k.Limit.Period / time.Second), LimitBucket: k.LimitBucket, RotatedAt: k.RotatedAt,
+		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	}
+}
+
+// held is true of the keys that an account has: not deleted, and not rotated out with the grace over.
+const held = "deleted_at IS NULL AND (rotated_at IS NULL OR expires_at > now())"
 
 func utc(t *time.Time) *time.Time {
 	if t == nil {
@@ -52,38 +67,47 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
-// InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them; the account's
-// row is locked while they are counted, so that two requests cannot both be the last.
-func (s *Store) InsertKey(ctx context.Context, k *account.Key) error {
-	row := keyRow{
-		ID: k.ID, AccountID: k.AccountID, Name: k.Name, Hash: k.Hash[:], Start: k.Start, Environment: k.Environment,
-		Enabled: k.Enabled, ExpiresAt: k.ExpiresAt, LimitRequests: k.Limit.Requests,
-		LimitPeriodSeconds: int(k.Limit.Period / time.Second), CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
-	}
+// InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them.
+func (s *Store) InsertKey(ctx context.Context, k *account.Key, entry account.AuditEntry) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", k.AccountID).Exec(ctx); err != nil {
-			return fmt.Errorf("lock account %s: %w", k.AccountID, err)
+		if err := lockKeys(ctx, tx, k.AccountID); err != nil {
+			return err
 		}
-		count, err := tx.NewSelect().Model((*keyRow)(nil)).
-			Where("account_id = ? AND deleted_at IS NULL", k.AccountID).Count(ctx)
-		if err != nil {
-			return fmt.Errorf("count the keys of account %s: %w", k.AccountID, err)
+		if err := insertKey(ctx, tx, k); err != nil {
+			return err
 		}
-		if count >= account.MaxKeys {
-			return account.ErrTooMany
-		}
-		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
-			return fmt.Errorf("insert key %s: %w", k.ID, err)
-		}
-		return nil
+		return audit(ctx, tx, entry)
 	})
+}
+
+// lockKeys locks the account's row, so that no key is added while they are counted.
+func lockKeys(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
+	if _, err := tx.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", accountID).Exec(ctx); err != nil {
+		return fmt.Errorf("lock account %s: %w", accountID, err)
+	}
+	return nil
+}
+
+// insertKey adds a key under lockKeys.
+func insertKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
+	count, err := tx.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", k.AccountID).Where(held).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count the keys of account %s: %w", k.AccountID, err)
+	}
+	if count >= account.MaxKeys {
+		return account.ErrTooMany
+	}
+	row := newKeyRow(k)
+	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return fmt.Errorf("insert key %s: %w", k.ID, err)
+	}
+	return nil
 }
 
 // Keys lists an account's keys, newest first.
 func (s *Store) Keys(ctx context.Context, accountID uuid.UUID) ([]*account.Key, error) {
 	var rows []keyRow
-	err := s.db.NewSelect().Model(&rows).Where("account_id = ? AND deleted_at IS NULL", accountID).
-		Order("id DESC").Scan(ctx)
+	err := s.db.NewSelect().Model(&rows).Where("account_id = ?", accountID).Where(held).Order("id DESC").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the keys of account %s: %w", accountID, err)
 	}
@@ -94,47 +118,81 @@ func (s *Store) Keys(ctx context.Context, accountID uuid.UUID) ([]*account.Key, 
 	return keys, nil
 }
 
+// Key finds one of an account's keys, or returns account.ErrNotFound.
+func (s *Store) Key(ctx context.Context, accountID, keyID uuid.UUID) (*account.Key, error) {
+	return findKey(ctx, s.db.NewSelect(), accountID, keyID)
+}
+
+func findKey(ctx context.Context, query *bun.SelectQuery, accountID, keyID uuid.UUID) (*account.Key, error) {
+	var row keyRow
+	err := query.Model(&row).Where("id = ? AND account_id = ?", keyID, accountID).Where(held).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, account.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find key %s: %w", keyID, err)
+	}
+	return row.key(), nil
+}
+
 // DeleteKey refuses a key for good. It returns account.ErrNotFound for a key the account does not have.
-func (s *Store) DeleteKey(ctx context.Context, accountID, keyID uuid.UUID, now time.Time) error {
-	result, err := s.db.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).
-		Where("id = ? AND account_id = ? AND deleted_at IS NULL", keyID, accountID).Exec(ctx)
+func (s *Store) DeleteKey(ctx context.Context, accountID, keyID uuid.UUID, actor account.Actor, now time.Time) error {
+	entry, err := account.NewAuditEntry(accountID, actor, account.KeyDeleted, now)
+	if err != nil {
+		return err
+	}
+	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		key, err := findKey(ctx, tx.NewSelect().For("UPDATE"), accountID, keyID)
+		if err != nil {
+			return err
+		}
+		if err := deleteKey(ctx, tx, keyID, now); err != nil {
+			return err
+		}
+		return audit(ctx, tx, entry.OfKey(key, ""))
+	})
+}
+
+func deleteKey(ctx context.Context, tx bun.Tx, keyID uuid.UUID, now time.Time) error {
+	_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).Where("id = ?", keyID).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("delete key %s: %w", keyID, err)
-	}
-	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
-		return errors.Join(err, account.ErrNotFound)
 	}
 	return nil
 }
 
-// UpdateKey changes an account's key by change, under a lock so that no other change is lost. It returns what change
-// returns, and account.ErrNotFound for a key the account does not have.
-func (s *Store) UpdateKey(ctx context.Context, accountID, keyID uuid.UUID, change func(*account.Key) error) (*account.Key, error) {
+// UpdateKey changes an account's key by change, under a lock so that no other change is lost, and writes the entry that
+// change returns. It returns an error of change's as it is, and account.ErrNotFound for a key the account does not have.
+func (s *Store) UpdateKey(
+	ctx context.Context, accountID, keyID uuid.UUID, change func(*account.Key) (account.AuditEntry, error),
+) (*account.Key, error) {
 	var key *account.Key
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		var row keyRow
-		err := tx.NewSelect().Model(&row).
-			Where("id = ? AND account_id = ? AND deleted_at IS NULL", keyID, accountID).For("UPDATE").Scan(ctx)
-		if errors.Is(err, sql.ErrNoRows) {
-			return account.ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("read key %s: %w", keyID, err)
-		}
-		key = row.key()
-		if err := change(key); err != nil {
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
+		if key, err = findKey(ctx, tx.NewSelect().For("UPDATE"), accountID, keyID); err != nil {
 			return err
 		}
-		row.Name, row.Enabled, row.ExpiresAt, row.UpdatedAt = key.Name, key.Enabled, key.ExpiresAt, key.UpdatedAt
-		if _, err := tx.NewUpdate().Model(&row).Column("name", "enabled", "expires_at", "updated_at").WherePK().Exec(ctx); err != nil {
-			return fmt.Errorf("update key %s: %w", keyID, err)
+		entry, err := change(key)
+		if err != nil {
+			return err
 		}
-		return nil
+		if err := updateKey(ctx, tx, key); err != nil {
+			return err
+		}
+		return audit(ctx, tx, entry)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return key, nil
+}
+
+func updateKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
+	row := newKeyRow(k)
+	_, err := tx.NewUpdate().Model(&row).Column("name", "enabled", "expires_at", "rotated_at", "updated_at").WherePK().Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("update key %s: %w", k.ID, err)
+	}
+	return nil
 }
 
 // UsableKey finds the key with this hash if it may be used now: enabled, not expired, not deleted, its account neither

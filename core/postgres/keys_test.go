@@ -22,7 +22,7 @@ func TestKeys(t *testing.T) {
 	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")
 	first := insertKey(t, store, ann.ID)
 	second := newKey(t, ann.ID, account.KeyRequest{Name: "live", Environment: network.Live, ExpiresIn: time.Hour})
-	if err := store.InsertKey(t.Context(), second); err != nil {
+	if err := store.InsertKey(t.Context(), second, keyEntry(second, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	insertKey(t, store, bob.ID)
@@ -47,18 +47,18 @@ func TestKeys(t *testing.T) {
 	}
 
 	for name, err := range map[string]error{
-		"another account's": store.DeleteKey(t.Context(), bob.ID, second.ID, now()),
-		"unknown":           store.DeleteKey(t.Context(), ann.ID, uuid.New(), now()),
+		"another account's": store.DeleteKey(t.Context(), bob.ID, second.ID, browser, now()),
+		"unknown":           store.DeleteKey(t.Context(), ann.ID, uuid.New(), browser, now()),
 	} {
 		if !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("delete, %s: %v", name, err)
 		}
 	}
-	if err := store.DeleteKey(t.Context(), ann.ID, second.ID, now()); err != nil {
+	if err := store.DeleteKey(t.Context(), ann.ID, second.ID, browser, now()); err != nil {
 		t.Fatal(err)
 	}
 	listed(first)
-	if err := store.DeleteKey(t.Context(), ann.ID, second.ID, now()); !errors.Is(err, account.ErrNotFound) {
+	if err := store.DeleteKey(t.Context(), ann.ID, second.ID, browser, now()); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("delete again: %v", err)
 	}
 	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM api_keys WHERE id = $1`, second.ID); n != 1 {
@@ -73,9 +73,9 @@ func TestUpdateKey(t *testing.T) {
 	key := insertKey(t, store, ann.ID)
 
 	later := now().Add(time.Hour)
-	got, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) error {
+	got, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
 		k.Name, k.Enabled, k.ExpiresAt, k.UpdatedAt = "renamed", false, &later, later
-		return nil
+		return keyEntry(k, account.KeyUpdated), nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -94,16 +94,17 @@ func TestUpdateKey(t *testing.T) {
 	}
 
 	refusal := errors.New("no")
-	if _, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(*account.Key) error { return refusal }); !errors.Is(err, refusal) {
+	refuse := func(*account.Key) (account.AuditEntry, error) { return account.AuditEntry{}, refusal }
+	if _, err := store.UpdateKey(t.Context(), ann.ID, key.ID, refuse); !errors.Is(err, refusal) {
 		t.Errorf("a change that is refused: %v", err)
 	}
-	unchanged := func(*account.Key) error { return nil }
+	unchanged := func(k *account.Key) (account.AuditEntry, error) { return keyEntry(k, account.KeyUpdated), nil }
 	for name, owner := range map[string]uuid.UUID{"another account's": bob.ID, "of no account": uuid.New()} {
 		if _, err := store.UpdateKey(t.Context(), owner, key.ID, unchanged); !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := store.DeleteKey(t.Context(), ann.ID, key.ID, now()); err != nil {
+	if err := store.DeleteKey(t.Context(), ann.ID, key.ID, browser, now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.UpdateKey(t.Context(), ann.ID, key.ID, unchanged); !errors.Is(err, account.ErrNotFound) {
@@ -120,7 +121,10 @@ func TestUpdateKeyLosesNoConcurrentChange(t *testing.T) {
 	var work sync.WaitGroup
 	for range writers {
 		work.Go(func() {
-			_, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) error { k.Name += "+"; return nil })
+			_, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
+				k.Name += "+"
+				return keyEntry(k, account.KeyUpdated), nil
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -148,7 +152,7 @@ func TestMaxKeys(t *testing.T) {
 	for range rivals {
 		key := newKey(t, ann.ID, account.KeyRequest{})
 		work.Go(func() {
-			switch err := store.InsertKey(t.Context(), key); {
+			switch err := store.InsertKey(t.Context(), key, keyEntry(key, account.KeyCreated)); {
 			case err == nil:
 				inserted.Add(1)
 			case errors.Is(err, account.ErrTooMany):
@@ -167,7 +171,7 @@ func TestMaxKeys(t *testing.T) {
 	if err != nil || len(keys) != account.MaxKeys {
 		t.Fatalf("%d keys, %v", len(keys), err)
 	}
-	if err := store.DeleteKey(t.Context(), ann.ID, keys[0].ID, now()); err != nil {
+	if err := store.DeleteKey(t.Context(), ann.ID, keys[0].ID, browser, now()); err != nil {
 		t.Fatal(err)
 	}
 	insertKey(t, store, ann.ID) // a deleted one makes room
@@ -210,7 +214,7 @@ func TestKeyIsRefusedFromTheMomentOfItsExpiry(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	key := newKey(t, insertAccount(t, store, "ann@example.com").ID, account.KeyRequest{ExpiresIn: time.Hour})
-	if err := store.InsertKey(t.Context(), key); err != nil {
+	if err := store.InsertKey(t.Context(), key, keyEntry(key, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.UsableKey(t.Context(), key.Hash, key.ExpiresAt.Add(-time.Microsecond)); err != nil {

@@ -33,7 +33,7 @@ func insertAccount(t *testing.T, store *postgres.Store, email string) *account.A
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.InsertAccount(t.Context(), a); err != nil {
+	if err := store.InsertAccount(t.Context(), a, auditEntry(a.ID, account.SignedUp)); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -55,10 +55,27 @@ func newKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.
 func insertKey(t *testing.T, store *postgres.Store, owner uuid.UUID) *account.Key {
 	t.Helper()
 	k := newKey(t, owner, account.KeyRequest{})
-	if err := store.InsertKey(t.Context(), k); err != nil {
+	if err := store.InsertKey(t.Context(), k, keyEntry(k, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// browser is whom the audit log of these tests names.
+var browser = account.Actor{IPAddress: "203.0.113.7", UserAgent: "Browser/1.0"}
+
+// auditEntry is an entry about an account.
+func auditEntry(accountID uuid.UUID, action account.Action) account.AuditEntry {
+	entry, err := account.NewAuditEntry(accountID, browser, action, now())
+	if err != nil {
+		panic(err) // no random numbers are to be had
+	}
+	return entry
+}
+
+// keyEntry is an entry about a key.
+func keyEntry(k *account.Key, action account.Action) account.AuditEntry {
+	return auditEntry(k.AccountID, action).OfKey(k, "in a test")
 }
 
 // The parts of a request on the chains of pgtest.

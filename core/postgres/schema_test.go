@@ -15,6 +15,10 @@ func fillTables(t *testing.T) *postgres.Store {
 	owner := insertAccount(t, store, "owner@example.com")
 	insertKey(t, store, owner.ID)
 	pgtest.Exec(t, store, `INSERT INTO sessions SELECT gen_random_uuid(), sha256('token'), id, '', '', now(), now(), now() FROM accounts`)
+	pgtest.Exec(t, store, `INSERT INTO identities SELECT 'https://id.example.com', '7', id, now() FROM accounts`)
+	pgtest.Exec(t, store, `INSERT INTO nonces VALUES (sha256('nonce'), now())`)
+	pgtest.Exec(t, store, `INSERT INTO key_usage SELECT account_id, '2026-11-21 12:00Z', id, 0, 0, 0 FROM api_keys`)
+	pgtest.Exec(t, store, `INSERT INTO usage_reports VALUES (gen_random_uuid(), now())`)
 	intent := newIntent(t, known, owner.ID, transferBody)
 	once := postgres.Idempotency{Key: "once", Fingerprint: fingerprint("request")}
 	if _, err := store.InsertTransfer(t.Context(), intent, once); err != nil {
@@ -28,6 +32,7 @@ const (
 	notNull = "23502 "
 	unique  = "23505 "
 	foreign = "23503 "
+	appends = "23001 audit_log_append_only"
 
 	// swap makes a swap of the one transfer, whose two amounts may differ.
 	swap = `UPDATE transfers SET type = 'swap', destination_token = 'other', origin_settler = 's', destination_settler = 's'`
@@ -65,6 +70,34 @@ func TestSchemaRefuses(t *testing.T) {
 		{check + "api_keys_limit_period_seconds_check", `UPDATE api_keys SET limit_period_seconds = 0`},
 		{foreign + "api_keys_account_id_fkey", `UPDATE api_keys SET account_id = gen_random_uuid()`},
 		{notNull, `UPDATE api_keys SET enabled = NULL`},
+		{notNull, `UPDATE api_keys SET limit_bucket = NULL`},
+		{check + "api_keys_rotated", `UPDATE api_keys SET rotated_at = now()`},
+
+		{unique + "identities_pkey", `INSERT INTO identities SELECT * FROM identities`},
+		{foreign + "identities_account_id_fkey", `UPDATE identities SET account_id = gen_random_uuid()`},
+		{check + "identities_issuer_check", `UPDATE identities SET issuer = ''`},
+		{check + "identities_subject_check", `UPDATE identities SET subject = ''`},
+		{check + "identities_subject_check", `UPDATE identities SET subject = repeat('s', 256)`},
+		{check + "identities_wallet", `UPDATE identities SET issuer = 'eip155', subject = '0x' || repeat('A', 40)`},
+		{check + "nonces_hash_check", `UPDATE nonces SET hash = 'short'`},
+		{unique + "nonces_pkey", `INSERT INTO nonces SELECT * FROM nonces`},
+
+		{check + "audit_log_actor_check", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'nobody', 'signed_in', NULL, '', '', '', '' FROM accounts`},
+		{check + "audit_log_action_check", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'owner', 'danced', NULL, '', '', '', '' FROM accounts`},
+		{check + "audit_log_key", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'owner', 'key_created', NULL, '', '', '', '' FROM accounts`},
+		{check + "audit_log_key", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'owner', 'signed_in', id, '', '', '', '' FROM accounts`},
+		{unique + "audit_log_pkey", `INSERT INTO audit_log SELECT * FROM audit_log`},
+		{appends, `UPDATE audit_log SET detail = 'nothing to see'`},
+		{appends, `DELETE FROM audit_log`},
+		{appends, `TRUNCATE audit_log`},
+
+		{check + "key_usage_accepted_check", `UPDATE key_usage SET accepted = -1`},
+		{check + "key_usage_limited_check", `UPDATE key_usage SET limited = -1`},
+		{check + "key_usage_refused_check", `UPDATE key_usage SET refused = -1`},
+		{check + "key_usage_minute_check", `UPDATE key_usage SET minute = minute + interval '1 s'`},
+		{check + "key_usage_minute_check", `UPDATE key_usage SET minute = minute + interval '1 us'`},
+		{unique + "key_usage_pkey", `INSERT INTO key_usage SELECT * FROM key_usage`},
+		{unique + "usage_reports_pkey", `INSERT INTO usage_reports SELECT * FROM usage_reports`},
 
 		{check + "chains_id_check", `INSERT INTO chains VALUES ('eip155', 'n', 'test', 'c', 'C', 18, 1)`},
 		{check + "chains_id_check", `INSERT INTO chains VALUES ('EIP155:1', 'n', 'test', 'c', 'C', 18, 1)`},
@@ -137,6 +170,8 @@ func TestSchemaTakesTheBounds(t *testing.T) {
 		`UPDATE accounts SET deleted_at = now()`,
 		`INSERT INTO accounts SELECT gen_random_uuid(), name, email, '', NULL, NULL, now(), now() FROM accounts`,
 		`UPDATE api_keys SET name = repeat('é', 64), start = 'sk_live_abcd', environment = 'live'`,
+		`UPDATE identities SET issuer = 'eip155', subject = '0x' || repeat('a', 40)`,
+		`UPDATE key_usage SET accepted = 9223372036854775807`,
 		`UPDATE chains SET domain = 4294967295, currency_decimals = 255`,
 		`UPDATE chains SET domain = 0, currency_decimals = 0`,
 		`UPDATE transfers SET source_amount = 2::numeric ^ 256 - 1, destination_amount = 2::numeric ^ 256 - 1`,

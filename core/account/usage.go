@@ -1,0 +1,20 @@
+package account
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Usage counts what was asked with a key in one minute.
+type Usage struct {
+	KeyID uuid.UUID
+	// Minute is the minute's beginning.
+	Minute time.Time
+	// Accepted requests went through, Limited ones were over the rate limit, Refused ones were turned away otherwise.
+	Accepted int64
+	Limited  int64
+	Refused  int64
+	// LastUsedAt is the moment of the last request, zero where it is not known.
+	LastUsedAt time.Time
+}

@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/account"
+)
+
+type identityRow struct {
+	bun.BaseModel `bun:"table:identities,alias:identities"`
+
+	Issuer    string    `bun:"issuer,pk"`
+	Subject   string    `bun:"subject,pk"`
+	AccountID uuid.UUID `bun:"account_id"`
+	CreatedAt time.Time `bun:"created_at"`
+}
+
+// InsertAccountWithIdentity stores a new account and the identity that it signs in with. It returns
+// account.ErrIdentityTaken if another account has the identity, and account.ErrEmailTaken if another holds the address.
+func (s *Store) InsertAccountWithIdentity(ctx context.Context, a *account.Account, identity account.Identity, entry account.AuditEntry) error {
+	row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: a.ID, CreatedAt: a.CreatedAt}
+	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := insertAccount(ctx, tx, a); err != nil {
+			return err
+		}
+		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		if brokenConstraint(err) == "identities_pkey" {
+			return account.ErrIdentityTaken
+		}
+		if err != nil {
+			return fmt.Errorf("insert an identity of account %s: %w", a.ID, err)
+		}
+		return audit(ctx, tx, entry)
+	})
+}
+
+// AccountByIdentity finds the account that may sign in with an identity, or returns account.ErrNotFound.
+func (s *Store) AccountByIdentity(ctx context.Context, identity account.Identity) (*account.Account, error) {
+	var row accountRow
+	err := s.db.NewSelect().Model(&row).Join("JOIN identities ON identities.account_id = accounts.id").
+		Where("identities.issuer = ? AND identities.subject = ?", identity.Issuer, identity.Subject).
+		Where("accounts.deleted_at IS NULL AND accounts.disabled_at IS NULL").Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, account.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find an account by identity: %w", err)
+	}
+	return row.account(), nil
+}

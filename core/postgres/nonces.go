@@ -1,0 +1,26 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// InsertNonce makes a nonce, known by its SHA-256, good for one use until it expires.
+func (s *Store) InsertNonce(ctx context.Context, hash [32]byte, expiresAt time.Time) error {
+	if _, err := s.db.NewRaw("INSERT INTO nonces (hash, expires_at) VALUES (?, ?)", hash[:], expiresAt).Exec(ctx); err != nil {
+		return fmt.Errorf("insert a nonce: %w", err)
+	}
+	return nil
+}
+
+// TakeNonce uses a nonce up and tells whether it was good: of any number of takers one is told so, and none once it has
+// expired.
+func (s *Store) TakeNonce(ctx context.Context, hash [32]byte, now time.Time) (bool, error) {
+	result, err := s.db.NewRaw("DELETE FROM nonces WHERE hash = ? AND expires_at > ?", hash[:], now).Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("take a nonce: %w", err)
+	}
+	taken, err := result.RowsAffected()
+	return taken == 1, err
+}

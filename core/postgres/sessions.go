@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/account"
+)
+
+type sessionRow struct {
+	bun.BaseModel `bun:"table:sessions,alias:sessions"`
+
+	ID        uuid.UUID `bun:"id,pk"`
+	TokenHash []byte    `bun:"token_hash"`
+	AccountID uuid.UUID `bun:"account_id"`
+	IPAddress string    `bun:"ip_address"`
+	UserAgent string    `bun:"user_agent"`
+	ExpiresAt time.Time `bun:"expires_at"`
+	CreatedAt time.Time `bun:"created_at"`
+	UpdatedAt time.Time `bun:"updated_at"`
+
+	Account *accountRow `bun:"rel:belongs-to,join:account_id=id"`
+}
+
+func (r sessionRow) session() *account.Session {
+	return &account.Session{
+		ID: r.ID, AccountID: r.AccountID, TokenHash: [32]byte(r.TokenHash), IPAddress: r.IPAddress, UserAgent: r.UserAgent,
+		ExpiresAt: r.ExpiresAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+}
+
+// InsertSession stores a new session of the owner, as read when its right to sign in was checked. It returns
+// account.ErrNotFound for an account that may not sign in any more or has got another password since; the account's row is
+// locked, so that the session either begins before such an end, which then ends it, or not at all.
+func (s *Store) InsertSession(
+	ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry,
+) error {
+	row := sessionRow{
+		ID: session.ID, TokenHash: session.TokenHash[:], AccountID: session.AccountID,
+		IPAddress: session.IPAddress, UserAgent: session.UserAgent,
+		ExpiresAt: session.ExpiresAt, CreatedAt: session.CreatedAt, UpdatedAt: session.UpdatedAt,
+	}
+	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		var id uuid.UUID
+		err := tx.NewRaw(`SELECT id FROM accounts
+			WHERE id = ? AND password_hash = ? AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE`,
+			owner.ID, owner.PasswordHash).Scan(ctx, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return account.ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("lock account %s: %w", session.AccountID, err)
+		}
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
+		}
+		return audit(ctx, tx, entry)
+	})
+}
+
+// Session finds a live session and its account by the hash of its token, or returns account.ErrNotFound.
+func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) (*account.Session, *account.Account, error) {
+	var row sessionRow
+	err := s.db.NewSelect().Model(&row).Relation("Account").
+		Where("sessions.token_hash = ? AND sessions.expires_at > ?", tokenHash[:], now).
+		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil, account.ErrNotFound
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("find a session: %w", err)
+	}
+	return row.session(), row.Account.account(), nil
+}
+
+// Sessions lists an account's live sessions, newest first.
+func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time) ([]*account.Session, error) {
+	var rows []sessionRow
+	err := s.db.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, now).Order("id DESC").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions of account %s: %w", accountID, err)
+	}
+	sessions := make([]*account.Session, len(rows))
+	for i, row := range rows {
+		sessions[i] = row.session()
+	}
+	return sessions, nil
+}
+
+// DeleteSession ends a session; one that is gone already is fine.
+func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte) error {
+	if _, err := s.db.NewDelete().Model((*sessionRow)(nil)).Where("token_hash = ?", tokenHash[:]).Exec(ctx); err != nil {
+		return fmt.Errorf("delete a session: %w", err)
+	}
+	return nil
+}
+
+// DeleteSessionByID ends one of an account's sessions. It returns account.ErrNotFound for one the account does not have.
+func (s *Store) DeleteSessionByID(ctx context.Context, accountID, sessionID uuid.UUID, entry account.AuditEntry) error {
+	ended, err := s.deleteSessions(ctx, entry, "account_id = ? AND id = ?", accountID, sessionID)
+	if err == nil && ended == 0 {
+		return account.ErrNotFound
+	}
+	return err
+}
+
+// DeleteSessionsExcept ends an account's live sessions but the one to keep, uuid.Nil for none, and returns how many
+// there were. Where there was none to end the entry is not written.
+func (s *Store) DeleteSessionsExcept(ctx context.Context, accountID, keep uuid.UUID, entry account.AuditEntry) (int, error) {
+	return s.deleteSessions(ctx, entry, "account_id = ? AND id <> ? AND expires_at > ?", accountID, keep, entry.OccurredAt)
+}
+
+func (s *Store) deleteSessions(ctx context.Context, entry account.AuditEntry, where string, args ...any) (int, error) {
+	var ended int64
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		result, err := tx.NewDelete().Model((*sessionRow)(nil)).Where(where, args...).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("end sessions of account %s: %w", entry.AccountID, err)
+		}
+		if ended, err = result.RowsAffected(); err != nil || ended == 0 {
+			return err
+		}
+		return audit(ctx, tx, entry)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return int(ended), nil
+}
