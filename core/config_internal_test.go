@@ -15,8 +15,15 @@ func valid() Config {
 	return Config{
 		Listen: "127.0.0.1:8081", OpsListen: "127.0.0.1:9081", DatabaseURL: "postgres://intents:hunter2@127.0.0.1/intents",
 		DatabaseConnections: 16, StatementTimeout: 4 * time.Second, GatewaySecret: "hunter2-hunter2-hunter2-hunter2-",
-		PublicURL: "https://intents.example", SignUp: "open", ShutdownGrace: 15 * time.Second,
+		RedisURL: "redis://:hunter2@127.0.0.1:6379/0", PublicURL: "https://intents.example", SignUp: "open",
+		SignInPerIP: 30, SignInPerAccount: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
+		ShutdownGrace: 15 * time.Second,
 	}
+}
+
+// provided is a Config with an OpenID Connect provider.
+func provided(c *Config) {
+	c.OIDCIssuer, c.OIDCClientID, c.OIDCClientSecret, c.OIDCName = "https://id.example/realm", "intents", "hunter2", "Example"
 }
 
 func TestConfigValidate(t *testing.T) {
@@ -32,21 +39,39 @@ func TestConfigValidate(t *testing.T) {
 		"the highest bounds": {func(c *Config) {
 			c.DatabaseConnections, c.StatementTimeout, c.ShutdownGrace = 1000, time.Minute, 5*time.Minute
 		}, ""},
-		"sign-up closed":          {func(c *Config) { c.SignUp = "closed" }, ""},
-		"any port":                {func(c *Config) { c.Listen, c.OpsListen = ":0", "[::1]:9081" }, ""},
-		"no database":             {func(c *Config) { c.DatabaseURL = "" }, "CORE_DATABASE_URL"},
-		"no connections":          {func(c *Config) { c.DatabaseConnections = 0 }, "CORE_DATABASE_CONNECTIONS"},
-		"too many connections":    {func(c *Config) { c.DatabaseConnections = 1001 }, "CORE_DATABASE_CONNECTIONS"},
-		"too little time":         {func(c *Config) { c.StatementTimeout = 99 * time.Millisecond }, "CORE_STATEMENT_TIMEOUT"},
-		"too much time":           {func(c *Config) { c.StatementTimeout = time.Minute + 1 }, "CORE_STATEMENT_TIMEOUT"},
-		"a short secret":          {func(c *Config) { c.GatewaySecret = "hunter2-hunter2-hunter2-hunter2" }, "CORE_GATEWAY_SECRET"},
-		"no port":                 {func(c *Config) { c.Listen = "127.0.0.1" }, "CORE_LISTEN"},
-		"no operations port":      {func(c *Config) { c.OpsListen = "localhost" }, "CORE_OPS_LISTEN"},
-		"no scheme":               {func(c *Config) { c.PublicURL = "intents.example" }, "CORE_PUBLIC_URL"},
-		"another scheme":          {func(c *Config) { c.PublicURL = "ftp://intents.example" }, "CORE_PUBLIC_URL"},
-		"a path":                  {func(c *Config) { c.PublicURL = "https://intents.example/" }, "CORE_PUBLIC_URL"},
-		"a query":                 {func(c *Config) { c.PublicURL = "https://intents.example?a=b" }, "CORE_PUBLIC_URL"},
-		"another word":            {func(c *Config) { c.SignUp = "Open" }, "CORE_SIGN_UP"},
+		"sign-up closed":       {func(c *Config) { c.SignUp = "closed" }, ""},
+		"any port":             {func(c *Config) { c.Listen, c.OpsListen = ":0", "[::1]:9081" }, ""},
+		"no database":          {func(c *Config) { c.DatabaseURL = "" }, "CORE_DATABASE_URL"},
+		"no connections":       {func(c *Config) { c.DatabaseConnections = 0 }, "CORE_DATABASE_CONNECTIONS"},
+		"too many connections": {func(c *Config) { c.DatabaseConnections = 1001 }, "CORE_DATABASE_CONNECTIONS"},
+		"too little time":      {func(c *Config) { c.StatementTimeout = 99 * time.Millisecond }, "CORE_STATEMENT_TIMEOUT"},
+		"too much time":        {func(c *Config) { c.StatementTimeout = time.Minute + 1 }, "CORE_STATEMENT_TIMEOUT"},
+		"a short secret":       {func(c *Config) { c.GatewaySecret = "hunter2-hunter2-hunter2-hunter2" }, "CORE_GATEWAY_SECRET"},
+		"no port":              {func(c *Config) { c.Listen = "127.0.0.1" }, "CORE_LISTEN"},
+		"no operations port":   {func(c *Config) { c.OpsListen = "localhost" }, "CORE_OPS_LISTEN"},
+		"no scheme":            {func(c *Config) { c.PublicURL = "intents.example" }, "CORE_PUBLIC_URL"},
+		"another scheme":       {func(c *Config) { c.PublicURL = "ftp://intents.example" }, "CORE_PUBLIC_URL"},
+		"a path":               {func(c *Config) { c.PublicURL = "https://intents.example/" }, "CORE_PUBLIC_URL"},
+		"a query":              {func(c *Config) { c.PublicURL = "https://intents.example?a=b" }, "CORE_PUBLIC_URL"},
+		"another word":         {func(c *Config) { c.SignUp = "Open" }, "CORE_SIGN_UP"},
+		"no Redis":             {func(c *Config) { c.RedisURL = "" }, "CORE_REDIS_URL"},
+		"another database":     {func(c *Config) { c.RedisURL = "http://:hunter2@127.0.0.1" }, "CORE_REDIS_URL"},
+		"the lowest limits": {func(c *Config) {
+			c.SignInPerIP, c.SignInPerAccount, c.SignUpPerIP, c.KeysPerAccount, c.KeysPerIP = 1, 1, 1, 1, 1
+		}, ""},
+		"no sign-in":              {func(c *Config) { c.SignInPerIP = 0 }, "CORE_SIGN_IN_PER_IP"},
+		"no sign-in at all":       {func(c *Config) { c.SignInPerAccount = -1 }, "CORE_SIGN_IN_PER_ACCOUNT"},
+		"no sign-up":              {func(c *Config) { c.SignUpPerIP = 0 }, "CORE_SIGN_UP_PER_IP"},
+		"too many keys":           {func(c *Config) { c.KeysPerAccount = 1_000_001 }, "CORE_KEYS_PER_ACCOUNT"},
+		"no keys":                 {func(c *Config) { c.KeysPerIP = 0 }, "CORE_KEYS_PER_IP"},
+		"a provider":              {provided, ""},
+		"a provider here":         {func(c *Config) { provided(c); c.OIDCIssuer = "http://127.0.0.1:9000" }, ""},
+		"a provider without TLS":  {func(c *Config) { provided(c); c.OIDCIssuer = "http://id.example" }, "CORE_OIDC_ISSUER"},
+		"a provider with a query": {func(c *Config) { provided(c); c.OIDCIssuer += "?a=b" }, "CORE_OIDC_ISSUER"},
+		"no issuer":               {func(c *Config) { c.OIDCClientID = "intents" }, "CORE_OIDC_ISSUER"},
+		"no client id":            {func(c *Config) { provided(c); c.OIDCClientID = "" }, "CORE_OIDC_CLIENT_ID"},
+		"no client secret":        {func(c *Config) { provided(c); c.OIDCClientSecret = "" }, "CORE_OIDC_CLIENT_SECRET"},
+		"no provider name":        {func(c *Config) { provided(c); c.OIDCName = "" }, "CORE_OIDC_NAME"},
 		"no time to finish":       {func(c *Config) { c.ShutdownGrace = 0 }, "CORE_SHUTDOWN_GRACE"},
 		"too much time to finish": {func(c *Config) { c.ShutdownGrace = 6 * time.Minute }, "CORE_SHUTDOWN_GRACE"},
 	} {
@@ -68,6 +93,7 @@ func TestConfigValidate(t *testing.T) {
 func TestConfigKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
 	config := valid()
+	provided(&config)
 	asJSON, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)

@@ -11,11 +11,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/api"
+	"intents.internal/core/console"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/telemetry"
 )
@@ -28,6 +32,8 @@ const (
 	expireEvery = time.Second
 	// pruneEvery is how often what has expired is removed.
 	pruneEvery = time.Hour
+	// redisBudget is how long somebody who signs in may wait for Redis.
+	redisBudget = 250 * time.Millisecond
 )
 
 // serve runs `core serve` until ctx ends, then finishes what is in flight.
@@ -55,16 +61,14 @@ func serve(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	passwords, err := account.NewPasswords()
+	shared, err := access.NewRedis(config.RedisURL.Reveal(), redisBudget)
 	if err != nil {
-		return err
+		return fmt.Errorf("CORE_REDIS_URL %w", err)
 	}
+	defer func() { err = errors.Join(err, shared.Close()) }()
 	metrics := telemetry.NewRegistry()
 	metrics.MustRegister(collectors.NewDBStatsCollector(store.Pool(), "core"))
-	handler, err := api.New(api.Config{
-		Store: store, Registry: live, Passwords: passwords, Log: log, Metrics: metrics,
-		GatewaySecret: config.GatewaySecret, PublicURL: config.PublicURL, SignUpOpen: config.SignUp == "open",
-	})
+	handler, err := newHandler(config, store, live, shared, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -105,6 +109,33 @@ func serve(ctx context.Context, args []string) (err error) {
 	err = group.Wait()
 	log.Info("stopped")
 	return err
+}
+
+// newHandler puts together what answers gateways.
+func newHandler(
+	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient, log *slog.Logger, metrics *prometheus.Registry,
+) (http.Handler, error) {
+	passwords, err := account.NewPasswords()
+	if err != nil {
+		return nil, err
+	}
+	service, err := access.New(access.Config{
+		Store: store, Passwords: passwords, Redis: shared, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: config.oidc(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	pages, err := console.New(console.Config{
+		Access: service, Store: store, Registry: live, Cookie: access.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.New(api.Config{
+		Store: store, Registry: live, Access: service, Log: log, Metrics: metrics,
+		GatewaySecret: config.GatewaySecret, PublicURL: config.PublicURL, Console: pages,
+	})
 }
 
 func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, log *slog.Logger) error {

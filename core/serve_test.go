@@ -120,13 +120,15 @@ func TestServeReportsAllFaultsAtOnce(t *testing.T) {
 	got := core(t, "", []string{
 		"CORE_LISTEN=8081", "CORE_OPS_LISTEN=", "CORE_DATABASE_CONNECTIONS=0", "CORE_STATEMENT_TIMEOUT=1ms", "CORE_GATEWAY_SECRET=hunter2",
 		"CORE_PUBLIC_URL=intents.example/path", "CORE_SIGN_UP=maybe", "CORE_SHUTDOWN_GRACE=1h",
+		"CORE_REDIS_URL=http://:hunter2@127.0.0.1", "CORE_SIGN_IN_PER_IP=0", "CORE_KEYS_PER_IP=1000001", "CORE_OIDC_ISSUER=http://id.example",
 	}, "serve")
 	if got.Code != 1 || got.Out != "" {
 		t.Errorf("got %+v", got)
 	}
 	for _, name := range []string{
 		"CORE_DATABASE_URL", "CORE_LISTEN", "CORE_DATABASE_CONNECTIONS", "CORE_STATEMENT_TIMEOUT", "CORE_GATEWAY_SECRET",
-		"CORE_PUBLIC_URL", "CORE_SIGN_UP", "CORE_SHUTDOWN_GRACE",
+		"CORE_PUBLIC_URL", "CORE_SIGN_UP", "CORE_SHUTDOWN_GRACE", "CORE_REDIS_URL", "CORE_SIGN_IN_PER_IP", "CORE_KEYS_PER_IP",
+		"CORE_OIDC_ISSUER", "CORE_OIDC_CLIENT_ID", "CORE_OIDC_CLIENT_SECRET",
 	} {
 		if !strings.Contains(got.ErrOut, name+" ") {
 			t.Errorf("nothing is said of %s:\n%s", name, got.ErrOut)

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/account"
+	"intents.internal/core/access"
 	"intents.internal/core/api/docs"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/telemetry"
@@ -24,17 +24,18 @@ import (
 
 // Config is what the API needs to know.
 type Config struct {
-	Store     *postgres.Store
-	Registry  *postgres.LiveRegistry
-	Passwords *account.Passwords
-	Log       *slog.Logger
-	Metrics   *prometheus.Registry
+	Store    *postgres.Store
+	Registry *postgres.LiveRegistry
+	Access   *access.Service
+	Log      *slog.Logger
+	Metrics  *prometheus.Registry
 	// GatewaySecret is what every request must bear: only gateways may speak to core.
 	GatewaySecret telemetry.Secret
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
-	// SignUpOpen lets anyone make an account.
-	SignUpOpen bool
+	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
+	// out.
+	Console http.Handler
 }
 
 // Server answers core's requests.
@@ -42,8 +43,10 @@ type Server struct {
 	Config
 	catalog catalogs
 	metrics *metrics
-	cookie  cookie
-	assets  assets
+	cookie  access.Cookie
+	// flowCookie is the one of an OpenID Connect sign-in that has begun.
+	flowCookie access.FlowCookie
+	assets     assets
 }
 
 // requestTimeout bounds the work on one request, streamed lists excepted. It is below the gateway's deadline, so that
@@ -52,7 +55,10 @@ const requestTimeout = 5 * time.Second
 
 // New returns the handler of all routes.
 func New(config Config) (http.Handler, error) {
-	s := &Server{Config: config, metrics: newMetrics(config.Metrics), cookie: newCookie(config.PublicURL)}
+	s := &Server{
+		Config: config, metrics: newMetrics(config.Metrics),
+		cookie: access.NewCookie(config.PublicURL), flowCookie: access.NewFlowCookie(config.PublicURL),
+	}
 	crossOrigin := http.NewCrossOriginProtection()
 	if err := crossOrigin.AddTrustedOrigin(config.PublicURL); err != nil {
 		return nil, err
@@ -76,6 +82,11 @@ func New(config Config) (http.Handler, error) {
 	sessions := http.NewServeMux()
 	s.handleSessions(sessions)
 	mux.Handle("/auth/", crossOrigin.Handler(sessions))
+	if s.Console != nil {
+		console := s.streamRoute(s.console, failure{})
+		mux.Handle("/console", console)
+		mux.Handle("/console/", console)
+	}
 	mux.Handle("/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, failure{}))
 	return s.onlyGateways(mux), nil
 }
@@ -106,14 +117,25 @@ type sessionRoute struct {
 
 func (s *Server) sessionRoutes() map[string]sessionRoute {
 	return map[string]sessionRoute{
-		"/auth/sign-up/email":  {http.MethodPost, s.signUp},
-		"/auth/sign-in/email":  {http.MethodPost, s.signIn},
-		"/auth/sign-out":       {http.MethodPost, s.signOut},
-		"/auth/get-session":    {http.MethodGet, s.getSession},
-		"/auth/api-key/create": {http.MethodPost, s.createKey},
-		"/auth/api-key/list":   {http.MethodGet, s.listKeys},
-		"/auth/api-key/update": {http.MethodPost, s.updateKey},
-		"/auth/api-key/delete": {http.MethodPost, s.deleteKey},
+		"/auth/sign-up/email":         {http.MethodPost, s.signUp},
+		"/auth/sign-in/email":         {http.MethodPost, s.signIn},
+		"/auth/sign-out":              {http.MethodPost, s.signOut},
+		"/auth/get-session":           {http.MethodGet, s.getSession},
+		"/auth/list-sessions":         {http.MethodGet, s.listSessions},
+		"/auth/revoke-session":        {http.MethodPost, s.revokeSession},
+		"/auth/revoke-other-sessions": {http.MethodPost, s.revokeOtherSessions},
+		"/auth/revoke-sessions":       {http.MethodPost, s.revokeSessions},
+		"/auth/delete-user":           {http.MethodPost, s.deleteUser},
+		"/auth/siwe/nonce":            {http.MethodPost, s.createNonce},
+		"/auth/siwe/verify":           {http.MethodPost, s.verifySIWE},
+		"/auth/sign-in/oauth2":        {http.MethodPost, s.startOIDC},
+		access.OIDCCallbackPath:       {http.MethodGet, s.finishOIDC},
+		"/auth/api-key/create":        {http.MethodPost, s.createKey},
+		"/auth/api-key/list":          {http.MethodGet, s.listKeys},
+		"/auth/api-key/get":           {http.MethodGet, s.getKey},
+		"/auth/api-key/update":        {http.MethodPost, s.updateKey},
+		"/auth/api-key/rotate":        {http.MethodPost, s.rotateKey},
+		"/auth/api-key/delete":        {http.MethodPost, s.deleteKey},
 	}
 }
 
@@ -128,9 +150,17 @@ func (s *Server) handleSessions(mux *http.ServeMux) {
 	mux.Handle("/auth/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, failure{}))
 }
 
+// console passes a request on as it is: the pages have their own deadline, and their own answer to other sites. The route
+// in the log and the metrics is the page's.
+func (s *Server) console(w http.ResponseWriter, r *http.Request) error {
+	s.Console.ServeHTTP(w, r)
+	return nil
+}
+
 func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, failure{}))
 	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, failure{}))
+	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, failure{}))
 	mux.Handle("GET "+wire.PathChains, s.route(s.listChainEnvironments, failure{}))
 }
 

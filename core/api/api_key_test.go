@@ -87,6 +87,12 @@ func createKey(t *testing.T, s *service, request string, owner []string) shownKe
 	return made
 }
 
+// listed is a whole list of keys.
+func listed(t *testing.T, keys ...string) answer {
+	t.Helper()
+	return want(t, 200, fmt.Sprintf(`{"apiKeys":[%s],"total":%d}`, strings.Join(keys, ","), len(keys)), "Cache-Control", "no-store")
+}
+
 func TestKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -104,7 +110,7 @@ func TestKeyIsShownOnce(t *testing.T) {
 	if found := pgtest.LookUp[bool](t, s.store, `SELECT position($1 IN api_keys::text) > 0 FROM api_keys`, made.Key[12:]); found {
 		t.Error("the key is in the database")
 	}
-	same(t, "list", want(t, 200, `[`+key("ci", "live", true, `"<time>"`, "")+`]`, "Cache-Control", "no-store"),
+	same(t, "list", listed(t, key("ci", "live", true, `"<time>"`, "")),
 		s.call(t, "GET", "/auth/api-key/list", "", ann...))
 	same(t, "update", want(t, 200, key("renamed", "live", true, `"<time>"`, "")),
 		s.call(t, "POST", "/auth/api-key/update", `{"keyId":"`+made.ID+`","name":"renamed"}`, ann...))
@@ -114,11 +120,11 @@ func TestListKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	same(t, "none", want(t, 200, `[]`, "Cache-Control", "no-store"), s.call(t, "GET", "/auth/api-key/list", "", ann...))
+	same(t, "none", listed(t), s.call(t, "GET", "/auth/api-key/list", "", ann...))
 	createKey(t, s, `{"name":"first"}`, ann)
 	createKey(t, s, `{"name":"second","environment":"live"}`, ann)
 	createKey(t, s, `{"name":"another's"}`, bob)
-	same(t, "newest first", want(t, 200, `[`+key("second", "live", true, "null", "")+`,`+key("first", "test", true, "null", "")+`]`, "Cache-Control", "no-store"),
+	same(t, "newest first", listed(t, key("second", "live", true, "null", ""), key("first", "test", true, "null", "")),
 		s.call(t, "GET", "/auth/api-key/list", "", ann...))
 	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, "GET", "/auth/api-key/list", "", signedOut...))
 }
@@ -136,11 +142,16 @@ func TestUpdateKey(t *testing.T) {
 		{`{"keyId":"` + id + `","enabled":false}`, want(t, 200, key("ci", "test", false, "null", ""))},
 		{`{"keyId":"` + id + `","name":"renamed"}`, want(t, 200, key("renamed", "test", false, "null", ""))},
 		{`{"keyId":"` + id + `","name":" both ","enabled":true}`, want(t, 200, key("both", "test", true, "null", ""))},
-		{`{"keyId":"` + id + `"}`, invalid(t, "", "names nothing to change; give name or enabled")},
-		{`{"keyId":"` + id + `","name":null,"enabled":null}`, invalid(t, "", "names nothing to change; give name or enabled")},
+		{`{"keyId":"` + id + `"}`, invalid(t, "", "names nothing to change; give name, enabled or expiresIn")},
+		{`{"keyId":"` + id + `","name":null,"enabled":null}`, invalid(t, "", "names nothing to change; give name, enabled or expiresIn")},
 		{`{"keyId":"` + id + `","name":""}`, invalid(t, "/name", "must have 1 to 64 characters")},
 		{`{"keyId":"` + id + `","enabled":"no"}`, invalid(t, "/enabled", "must not be a JSON string")},
-		{`{"keyId":"` + id + `","expiresIn":60}`, invalid(t, "/expiresIn", "is not a known field")},
+		{`{"keyId":"` + id + `","expiresIn":60}`, want(t, 200, key("both", "test", true, `"<time>"`, ""))},
+		{`{"keyId":"` + id + `","expiresIn":null}`, want(t, 200, key("both", "test", true, "null", ""))},
+		{`{"keyId":"` + id + `","expiresIn":0}`, invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds")},
+		{`{"keyId":"` + id + `","expiresIn":315360001}`, invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds")},
+		{`{"keyId":"` + id + `","expiresIn":"60"}`, invalid(t, "/expiresIn", "must not be a JSON string")},
+		{`{"keyId":"` + id + `","expiresIn":1.5}`, invalid(t, "/expiresIn", "must not be a JSON number")},
 		{`{"keyId":"` + id + `","userId":"` + id + `","enabled":true}`, invalid(t, "/userId", "is not a known field")},
 		{`{"keyId":"` + uuid.NewString() + `","enabled":true}`, notFound},
 		{`{"keyId":"mine","enabled":true}`, notFound},
@@ -151,7 +162,7 @@ func TestUpdateKey(t *testing.T) {
 	request := `{"keyId":"` + id + `","enabled":false}`
 	same(t, "another's", notFound, s.call(t, "POST", "/auth/api-key/update", request, bob...))
 	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, "POST", "/auth/api-key/update", request, signedOut...))
-	same(t, "in the end", want(t, 200, `[`+key("both", "test", true, "null", "")+`]`, "Cache-Control", "no-store"),
+	same(t, "in the end", listed(t, key("both", "test", true, "null", "")),
 		s.call(t, "GET", "/auth/api-key/list", "", ann...))
 }
 
@@ -170,7 +181,7 @@ func TestDeleteKey(t *testing.T) {
 	same(t, "mine", want(t, 200, `{"success":true}`), s.call(t, "POST", "/auth/api-key/delete", request, ann...))
 	same(t, "again", notFound, s.call(t, "POST", "/auth/api-key/delete", request, ann...))
 	same(t, "changed after that", notFound, s.call(t, "POST", "/auth/api-key/update", `{"keyId":"`+id+`","enabled":true}`, ann...))
-	same(t, "list", want(t, 200, `[]`, "Cache-Control", "no-store"), s.call(t, "GET", "/auth/api-key/list", "", ann...))
+	same(t, "list", listed(t), s.call(t, "GET", "/auth/api-key/list", "", ann...))
 }
 
 func TestTooManyKeys(t *testing.T) {

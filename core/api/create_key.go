@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"intents.internal/core/account"
 	"intents.internal/pkg/network"
@@ -29,16 +28,9 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	key, text, err := account.NewKey(owner.ID, wanted, time.Now())
+	key, text, err := s.Access.CreateKey(r.Context(), s.visitor(r), owner.ID, wanted)
 	if err != nil {
 		return err
 	}
-	if err := s.Store.InsertKey(r.Context(), key); err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	return writeJSON(w, http.StatusOK, struct {
-		keyJSON
-		Key string `json:"key"`
-	}{newKeyJSON(key), text.Reveal()})
+	return writeShownKey(w, key, text)
 }

@@ -1,9 +1,6 @@
 package api
 
-import (
-	"net/http"
-	"time"
-)
+import "net/http"
 
 // deleteKey answers POST /auth/api-key/delete: the key is refused from then on.
 func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
@@ -17,11 +14,11 @@ func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	keyID, err := parseKeyID(request.KeyID)
+	keyID, err := parseID(request.KeyID)
 	if err != nil {
 		return err
 	}
-	if err := s.Store.DeleteKey(r.Context(), owner.ID, keyID, time.Now()); err != nil {
+	if err := s.Access.DeleteKey(r.Context(), s.visitor(r), owner.ID, keyID); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]bool{"success": true})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/api"
 	"intents.internal/core/postgres/pgtest"
 )
 
@@ -43,7 +42,7 @@ func TestUnforeseenFailure(t *testing.T) {
 
 func TestPanicIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.Registry = nil })
+	s := start(t, func(c *settings) { c.api.Registry = nil })
 	registry := refused(t, 500, "TokenRegistryServiceError", "The token registry could not be read; try again later.")
 	for range 2 { // the process lives on
 		same(t, "tokens", registry, s.call(t, "GET", "/v2/tokens", ""))

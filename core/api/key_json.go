@@ -1,9 +1,13 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
 
@@ -34,4 +38,22 @@ func newKeyJSON(k *account.Key) keyJSON {
 		RateLimitEnabled: true, RateLimitMax: k.Limit.Requests,
 		RateLimitTimeWindow: int64(k.Limit.Period / time.Millisecond),
 	}
+}
+
+// writeShownKey answers with a new key and its whole text.
+func writeShownKey(w http.ResponseWriter, k *account.Key, text apikey.Key) error {
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, struct {
+		keyJSON
+		Key string `json:"key"`
+	}{newKeyJSON(k), text.Reveal()})
+}
+
+// parseID answers for an id that cannot be one as for a key or session that does not exist.
+func parseID(s string) (uuid.UUID, error) {
+	id, err := uuid.Parse(s)
+	if err != nil || len(s) != 36 { // Parse takes other spellings too
+		return uuid.Nil, account.ErrNotFound
+	}
+	return id, nil
 }

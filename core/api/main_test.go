@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/api"
 	"intents.internal/core/postgres"
@@ -37,13 +38,25 @@ type service struct {
 
 var passwords = sync.OnceValues(account.NewPasswords)
 
+// settings are what a test may change before it starts the service.
+type settings struct {
+	api    api.Config
+	access access.Config
+}
+
+// wide are limits that no test reaches that is not about them.
+var wide = access.Limits{
+	SignInPerIP: access.MaxLimit, SignInPerAccount: access.MaxLimit, SignUpPerIP: access.MaxLimit,
+	KeysPerAccount: access.MaxLimit, KeysPerIP: access.MaxLimit,
+}
+
 // start serves until the test ends.
-func start(t *testing.T, change ...func(*api.Config)) *service {
+func start(t *testing.T, change ...func(*settings)) *service {
 	t.Helper()
 	return startOn(t, pgtest.New(t), change...)
 }
 
-func startOn(t *testing.T, store *postgres.Store, change ...func(*api.Config)) *service {
+func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *service {
 	t.Helper()
 	pgtest.LoadRegistry(t, store)
 	live, err := postgres.NewLiveRegistry(t.Context(), store)
@@ -55,14 +68,22 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*api.Config)) *
 		t.Fatal(err)
 	}
 	s := &service{store: store, live: live, log: &lines{}}
-	config := api.Config{
-		Store: store, Registry: live, Passwords: hasher, Log: slog.New(slog.NewJSONHandler(s.log, nil)),
-		Metrics: telemetry.NewRegistry(), GatewaySecret: gatewaySecret, PublicURL: "http://intents.example", SignUpOpen: true,
+	log, metrics := slog.New(slog.NewJSONHandler(s.log, nil)), telemetry.NewRegistry()
+	config := settings{
+		api: api.Config{
+			Store: store, Registry: live, Log: log, Metrics: metrics, GatewaySecret: gatewaySecret, PublicURL: "http://intents.example",
+		},
+		access: access.Config{
+			Store: store, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
+		},
 	}
 	for _, c := range change {
 		c(&config)
 	}
-	if s.handler, err = api.New(config); err != nil {
+	if config.api.Access, err = access.New(config.access); err != nil {
+		t.Fatal(err)
+	}
+	if s.handler, err = api.New(config.api); err != nil {
 		t.Fatal(err)
 	}
 	s.url = serve(t, s.handler)

@@ -32,12 +32,17 @@ func caller(r *http.Request) (transfer.Caller, error) {
 
 // readBody reads a JSON body of at most wire.MaxTransferRequestBytes.
 func readBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, wire.MaxTransferRequestBytes+1))
+	return readBodyUpTo(r, wire.MaxTransferRequestBytes, errTooLarge)
+}
+
+// readBodyUpTo reads a JSON body of at most this many bytes; a longer one is refused as said.
+func readBodyUpTo(r *http.Request, most int, longer *refusal) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
 	}
-	if len(body) > wire.MaxTransferRequestBytes {
-		return nil, errTooLarge
+	if len(body) > most {
+		return nil, longer
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -52,6 +57,11 @@ func decode[T any](r *http.Request) (value T, err error) {
 	if err != nil {
 		return value, err
 	}
+	return decodeBody[T](body)
+}
+
+// decodeBody is decode for a body that has been read.
+func decodeBody[T any](body []byte) (value T, err error) {
 	if jsontext.Value(body).Kind() != '{' {
 		return value, invalid(wire.Issue{Message: "must be an object"})
 	}

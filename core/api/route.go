@@ -109,8 +109,8 @@ func writeRefusal(w http.ResponseWriter, r *refusal) {
 	// These speak of an answer that did not come about.
 	w.Header().Del("ETag")
 	w.Header().Del("Cache-Control")
-	if r.status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+	if r.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(r.retryAfter))
 	}
 	_ = writeJSON(w, r.status, r.body) // the client is gone if this fails
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ func TestOnlyGatewaysAreServed(t *testing.T) {
 		{"POST", "/internal/keys/verify"},
 		{"GET", "/internal/key-changes"},
 		{"GET", "/internal/chains"},
+		{"POST", "/internal/usage"},
 		{"GET", "/nowhere"},
 	} {
 		for _, secret := range []string{"", "wrong", gatewaySecret[:len(gatewaySecret)-1], gatewaySecret + "x", strings.ToUpper(gatewaySecret)} {
@@ -50,6 +52,8 @@ func TestUnknownPaths(t *testing.T) {
 		{"PUT", "/v2/transfers/" + uuid.NewString()},
 		{"GET", "/v2/transfers/a/b"},
 		{"GET", "/auth/"},
+		{"GET", "/console"},
+		{"GET", "/console/keys"},
 		{"GET", "/internal"},
 		{"GET", "/internal/keys/verify"},
 	} {
@@ -68,6 +72,26 @@ func TestOtherMethods(t *testing.T) {
 		wanted := refused(t, 405, "METHOD_NOT_ALLOWED", "The path takes another method; see Allow.")
 		wanted.Header["Allow"] = c.allow
 		same(t, c.method+" "+c.path, wanted, s.call(t, c.method, c.path, "", keyed(uuid.New(), "test")...))
+	}
+}
+
+// The console answers for itself, protection against other sites and compression included, and is logged by its own routes.
+func TestConsole(t *testing.T) {
+	t.Parallel()
+	pages := http.NewServeMux()
+	pages.HandleFunc("/console/keys/{id}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`"` + r.PathValue("id") + strings.Repeat(" ", 4096) + `"`))
+	})
+	pages.HandleFunc("/console", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	s := start(t, func(c *settings) { c.api.Console = pages })
+	page := want(t, 200, `"7`+strings.Repeat(" ", 4096)+`"`)
+	same(t, "a page", page, s.call(t, "POST", "/console/keys/7", "", "Origin", "http://evil.example", "Accept-Encoding", "gzip"))
+	same(t, "its root", want(t, 418, ""), s.call(t, "GET", "/console", ""))
+	same(t, "without a gateway", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's."),
+		s.call(t, "GET", "/console/keys/7", "", "X-Gateway-Secret", ""))
+	if log := s.log.String(); !strings.Contains(log, `"route":"/console/keys/{id}"`) || strings.Contains(log, "/console/keys/7") {
+		t.Errorf("the log:\n%s", log)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/api"
 	"intents.internal/core/postgres/pgtest"
 )
 
@@ -89,7 +88,7 @@ func firstMessage(a answer) string {
 
 func TestSignUpClosed(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.SignUpOpen = false })
+	s := start(t, func(c *settings) { c.access.SignUpOpen = false })
 	same(t, "answer", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
 		s.call(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"12345678","name":"Ann"}`))
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts`); n != 0 {
@@ -135,7 +134,7 @@ func TestSession(t *testing.T) {
 	readAll(t, response)
 	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
 	again := []string{"Cookie", cookie}
-	same(t, "session", want(t, 200, `{"session":{"id":"<id>","userId":"<id>","ipAddress":"203.0.113.7",
+	same(t, "session", want(t, 200, `{"session":{"id":"<id>","token":"<id>","userId":"<id>","ipAddress":"203.0.113.7",
 		"userAgent":"Browser/1.0 `+strings.Repeat("x", 244)+`","expiresAt":"<time>","createdAt":"<time>","updatedAt":"<time>"},
 		"user":`+user("Ann", "ann@example.com")+`}`, "Cache-Control", "no-store"), get(again...))
 	same(t, "the session before the sign-in", nobody, get(ann...))
@@ -160,7 +159,7 @@ func hashOf(text string) string {
 
 func TestCookieOverTLS(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.PublicURL = "https://intents.example" })
+	s := start(t, func(c *settings) { c.api.PublicURL = "https://intents.example" })
 	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`)
 	readAll(t, response)
 	set := response.Header.Get("Set-Cookie")
@@ -189,7 +188,11 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 		"another port":               {"Origin", "http://intents.example:8080"},
 		"an opaque origin":           {"Origin", "null"},
 	} {
-		for _, path := range []string{"/auth/sign-up/email", "/auth/sign-in/email", "/auth/sign-out", "/auth/api-key/create", "/auth/api-key/update", "/auth/api-key/delete"} {
+		for _, path := range []string{
+			"/auth/sign-up/email", "/auth/sign-in/email", "/auth/sign-out",
+			"/auth/revoke-session", "/auth/revoke-other-sessions", "/auth/revoke-sessions", "/auth/delete-user",
+			"/auth/api-key/create", "/auth/api-key/update", "/auth/api-key/rotate", "/auth/api-key/delete",
+		} {
 			same(t, name+" "+path, denied, s.call(t, "POST", path, `{"name":"key"}`, append(ann, header...)...))
 		}
 		if got := s.call(t, "GET", "/auth/get-session", "", append(ann, header...)...); got.Body == nil {

@@ -1,11 +1,6 @@
 package api
 
-import (
-	"errors"
-	"net/http"
-
-	"intents.internal/core/account"
-)
+import "net/http"
 
 // signIn answers POST /auth/sign-in/email. A wrong password and an address without an account get the same answer in
 // the same time.
@@ -19,25 +14,9 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	email, err := account.ParseEmail(request.Email)
+	in, err := s.Access.SignIn(r.Context(), s.visitor(r), request.Email, request.Password)
 	if err != nil {
 		return err
 	}
-	owner, err := s.Store.AccountByEmail(r.Context(), email)
-	if errors.Is(err, account.ErrNotFound) {
-		owner = &account.Account{}
-	} else if err != nil {
-		return err
-	}
-	matches, err := s.Passwords.Matches(r.Context(), request.Password, owner.PasswordHash)
-	if err != nil {
-		return err
-	}
-	if !matches {
-		return errCredentials
-	}
-	if err := s.startSession(w, r, owner); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(owner)})
+	return s.writeSignedIn(w, in)
 }

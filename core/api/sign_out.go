@@ -1,18 +1,12 @@
 package api
 
-import (
-	"net/http"
-
-	"intents.internal/core/account"
-)
+import "net/http"
 
 // signOut answers POST /auth/sign-out: the session ends, whether or not there was one.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
-	if held, err := r.Cookie(s.cookie.name); err == nil {
-		if err := s.Store.DeleteSession(r.Context(), account.HashToken(held.Value)); err != nil {
-			return err
-		}
+	if err := s.Access.SignOut(r.Context(), s.cookie.Token(r)); err != nil {
+		return err
 	}
-	s.cookie.clear(w)
+	s.cookie.Clear(w)
 	return writeJSON(w, http.StatusOK, map[string]bool{"success": true})
 }

@@ -1,17 +1,9 @@
 package api
 
-import (
-	"net/http"
-	"time"
-
-	"intents.internal/core/account"
-)
+import "net/http"
 
 // signUp answers POST /auth/sign-up/email: it makes an account and signs it in.
 func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
-	if !s.SignUpOpen {
-		return errSignUpShut
-	}
 	request, err := decode[struct {
 		Name        string  `json:"name"`
 		Email       string  `json:"email"`
@@ -23,22 +15,9 @@ func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := account.ParseEmail(request.Email); err != nil {
-		return err
-	}
-	hash, err := s.Passwords.Hash(r.Context(), request.Password)
+	in, err := s.Access.SignUp(r.Context(), s.visitor(r), request.Name, request.Email, request.Password)
 	if err != nil {
 		return err
 	}
-	created, err := account.New(request.Name, request.Email, hash, time.Now())
-	if err != nil {
-		return err
-	}
-	if err := s.Store.InsertAccount(r.Context(), created); err != nil {
-		return err
-	}
-	if err := s.startSession(w, r, created); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(created)})
+	return s.writeSignedIn(w, in)
 }

@@ -33,6 +33,7 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeJSON(w, http.StatusOK, wire.VerifiedKey{
 		KeyID: key.ID.String(), AccountID: key.AccountID.String(), Environment: key.Environment, ExpiresAt: key.ExpiresAt,
-		Limit: wire.KeyLimit{Requests: key.Limit.Requests, PeriodSeconds: int(key.Limit.Period / time.Second)},
+		Limit:       wire.KeyLimit{Requests: key.Limit.Requests, PeriodSeconds: int(key.Limit.Period / time.Second)},
+		LimitBucket: key.LimitBucket.String(),
 	})
 }

@@ -20,7 +20,7 @@ func TestVerifyKey(t *testing.T) {
 	ann := signUp(t, s, "ann@example.com")
 	forever := createKey(t, s, `{"name":"ci"}`, ann)
 	expiring := createKey(t, s, `{"name":"ci","environment":"live","expiresIn":3600}`, ann)
-	pgtest.Exec(t, s.store, `UPDATE api_keys SET limit_requests = 1000, limit_period_seconds = 1 WHERE id = $1`, expiring.ID)
+	pgtest.Exec(t, s.store, `UPDATE api_keys SET limit_requests = 1000, limit_period_seconds = 1, limit_bucket = $2 WHERE id = $1`, expiring.ID, forever.ID)
 	accountID := pgtest.LookUp[string](t, s.store, `SELECT id FROM accounts`)
 	verify := func(hash string) string { return `{"hash":"` + hash + `"}` }
 
@@ -30,9 +30,9 @@ func TestVerifyKey(t *testing.T) {
 	} {
 		response := s.send(t, "POST", "/internal/keys/verify", verify(hashOf(c.key)))
 		var got struct {
-			KeyID, AccountID, Environment string
-			ExpiresAt                     *time.Time
-			Limit                         json.RawMessage
+			KeyID, AccountID, Environment, LimitBucket string
+			ExpiresAt                                  *time.Time
+			Limit                                      json.RawMessage
 		}
 		if err := json.Unmarshal([]byte(readAll(t, response)), &got); err != nil {
 			t.Fatal(err)
@@ -41,8 +41,8 @@ func TestVerifyKey(t *testing.T) {
 		if c.key == expiring.Key {
 			keyID, expires = expiring.ID, got.ExpiresAt != nil && got.ExpiresAt.Truncate(time.Millisecond).Equal(*expiring.ExpiresAt)
 		}
-		want := []any{200, keyID, accountID, c.environment, true, c.limit}
-		if diff := cmp.Diff(want, []any{response.StatusCode, got.KeyID, got.AccountID, got.Environment, expires, string(got.Limit)}); diff != "" {
+		want := []any{200, keyID, accountID, c.environment, true, c.limit, forever.ID}
+		if diff := cmp.Diff(want, []any{response.StatusCode, got.KeyID, got.AccountID, got.Environment, expires, string(got.Limit), got.LimitBucket}); diff != "" {
 			t.Errorf("%s key (-want +got):\n%s", c.environment, diff)
 		}
 	}

@@ -1,0 +1,63 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"intents.internal/core/account"
+)
+
+// ErrAccountDisabled is told only to who has proved to own the account.
+var ErrAccountDisabled = errors.New("the account is disabled")
+
+// signInIdentity signs the account of a proven identity in. Without one it makes the account that create returns, under the
+// same conditions as SignUp; how is for the audit log.
+func (s *Service) signInIdentity(
+	ctx context.Context, v Visitor, identity account.Identity, how string, create func() (*account.Account, error),
+) (*SignedIn, error) {
+	owner, err := s.Store.AccountByIdentity(ctx, identity)
+	if errors.Is(err, account.ErrNotFound) {
+		owner, err = s.signUpIdentity(ctx, v, identity, create)
+	}
+	if err != nil {
+		return nil, err
+	}
+	signedIn, err := s.startSession(ctx, v, owner, how)
+	if errors.Is(err, ErrCredentials) {
+		return nil, ErrAccountDisabled
+	}
+	return signedIn, err
+}
+
+func (s *Service) signUpIdentity(
+	ctx context.Context, v Visitor, identity account.Identity, create func() (*account.Account, error),
+) (*account.Account, error) {
+	if !s.SignUpOpen {
+		return nil, ErrSignUpClosed
+	}
+	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
+		return nil, err
+	}
+	owner, err := create()
+	if err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.actor(), account.SignedUp, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	taken := s.Store.InsertAccountWithIdentity(ctx, owner, identity, entry)
+	if !errors.Is(taken, account.ErrIdentityTaken) && !errors.Is(taken, account.ErrEmailTaken) {
+		return owner, taken
+	}
+	// Another sign-in of the same identity may have been quicker; its account has the e-mail address too.
+	owner, err = s.Store.AccountByIdentity(ctx, identity)
+	if !errors.Is(err, account.ErrNotFound) {
+		return owner, err
+	}
+	if errors.Is(taken, account.ErrIdentityTaken) {
+		return nil, ErrAccountDisabled
+	}
+	return nil, taken
+}

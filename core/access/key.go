@@ -1,0 +1,95 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
+)
+
+// CreateKey makes a key and returns its whole text, which is not kept. It returns an *account.InvalidError,
+// account.ErrTooMany or a *LimitedError.
+func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r account.KeyRequest) (*account.Key, apikey.Key, error) {
+	now := time.Now()
+	key, text, err := account.NewKey(owner, r, now)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if err := s.spendKey(ctx, v, owner); err != nil {
+		return nil, apikey.Key{}, err
+	}
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyCreated, now)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if err := s.Store.InsertKey(ctx, key, entry.OfKey(key, key.Describe())); err != nil {
+		return nil, apikey.Key{}, err
+	}
+	return key, text, nil
+}
+
+// UpdateKey renames, enables or disables a key or sets its expiry. It returns what account.Key.Change returns, and
+// account.ErrNotFound for a key the account does not have.
+func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
+	now := time.Now()
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyUpdated, now)
+	if err != nil {
+		return nil, err
+	}
+	return s.Store.UpdateKey(ctx, owner, keyID, func(k *account.Key) (account.AuditEntry, error) {
+		detail, err := k.Change(c, now)
+		return entry.OfKey(k, detail), err
+	})
+}
+
+// RotateKey makes a key that takes another's place, and returns its whole text, which is not kept. The old key works on
+// for the grace, as account.ParseGracePeriod gives it. It returns account.ErrKeyExpired, account.ErrKeyRotated,
+// account.ErrTooMany, account.ErrNotFound or a *LimitedError.
+func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
+	if err := s.spendKey(ctx, v, owner); err != nil {
+		return nil, apikey.Key{}, err
+	}
+	now := time.Now()
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyRotated, now)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	var text apikey.Key
+	next, err := s.Store.RotateKey(ctx, owner, keyID, func(k *account.Key) (*account.Key, account.AuditEntry, error) {
+		next, shown, err := k.Rotate(grace, now)
+		if err != nil {
+			return nil, account.AuditEntry{}, err
+		}
+		text = shown
+		return next, entry.OfKey(k, rotation(k, next)), nil
+	})
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	return next, text, nil
+}
+
+// rotation tells of a rotation in words for the audit log.
+func rotation(k, next *account.Key) string {
+	if k.RotatedAt == nil {
+		return fmt.Sprintf("%s… takes its place at once", next.Start)
+	}
+	return fmt.Sprintf("%s… takes its place, it works until %s", next.Start, k.ExpiresAt.UTC().Format(time.RFC3339))
+}
+
+// DeleteKey refuses a key for good. It returns account.ErrNotFound for a key the account does not have.
+func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID) error {
+	return s.Store.DeleteKey(ctx, owner, keyID, v.actor(), time.Now())
+}
+
+// spendKey counts a key that is made, for the account and for the address.
+func (s *Service) spendKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
+	if err := s.limiter.spend(ctx, s.rules.keysPerAccount, owner.String()); err != nil {
+		return err
+	}
+	return s.limiter.spend(ctx, s.rules.keysPerIP, v.network())
+}

@@ -1,0 +1,167 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// avoidFor is how long Redis is left alone after it failed, so that not every visitor waits for it.
+	avoidFor = time.Second
+	// logEvery spaces the log lines of one outage.
+	logEvery = 10 * time.Second
+	// heldBuckets bounds the buckets in memory, about 300 bytes each. Whose bucket is pushed out has a full one.
+	heldBuckets = 1 << 16
+)
+
+// limiter counts tries in Redis, and in this core's memory while Redis does not answer. It is safe for concurrent use.
+type limiter struct {
+	shared  *redis_rate.Limiter // nil without Redis
+	own     *lru.Cache[string, *rate.Limiter]
+	avoid   atomic.Int64 // until when Redis is left alone, in Unix nanoseconds
+	logged  atomic.Int64 // when the last line of an outage was written, in Unix nanoseconds
+	log     *slog.Logger
+	metrics metrics
+}
+
+func newLimiter(config Config) (*limiter, error) {
+	own, err := lru.New[string, *rate.Limiter](heldBuckets)
+	if err != nil {
+		return nil, err
+	}
+	l := &limiter{own: own, log: config.Log, metrics: newMetrics(config.Metrics)}
+	if config.Redis != nil {
+		l.shared = redis_rate.NewLimiter(config.Redis)
+	}
+	return l, nil
+}
+
+// spend takes one try out of the subject's bucket, or returns a *LimitedError and takes none.
+func (l *limiter) spend(ctx context.Context, r rule, subject string) error {
+	bucket, place := r.name+":"+subject, ""
+	wait, err := l.spendShared(ctx, bucket, r.limit)
+	if errors.Is(err, errNoRedis) {
+		wait, err = l.spendOwn(bucket, r.limit), nil
+		if l.shared != nil {
+			place = "fallback_"
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		l.metrics.decisions.WithLabelValues(r.name, place+"refused").Inc()
+		return &LimitedError{RetryAfter: wait}
+	}
+	l.metrics.decisions.WithLabelValues(r.name, place+"allowed").Inc()
+	return nil
+}
+
+var errNoRedis = errors.New("no redis to count in")
+
+// spendShared returns how long to wait, 0 for a try that is let through, and errNoRedis where Redis did not decide.
+func (l *limiter) spendShared(ctx context.Context, bucket string, limit redis_rate.Limit) (time.Duration, error) {
+	if !l.reachable() {
+		return 0, errNoRedis
+	}
+	result, err := l.shared.Allow(ctx, bucket, limit)
+	if err != nil {
+		return 0, l.failed(ctx, err)
+	}
+	if result.Allowed > 0 {
+		return 0, nil
+	}
+	return max(result.RetryAfter, time.Millisecond), nil
+}
+
+// spendOwn returns how long to wait, 0 for a try that is let through.
+func (l *limiter) spendOwn(bucket string, limit redis_rate.Limit) time.Duration {
+	held, found := l.own.Get(bucket)
+	if !found {
+		held = rate.NewLimiter(rate.Limit(float64(limit.Rate)/limit.Period.Seconds()), limit.Burst)
+		if first, found, _ := l.own.PeekOrAdd(bucket, held); found {
+			held = first
+		}
+	}
+	now := time.Now()
+	reservation := held.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
+	}
+	return wait
+}
+
+// reset fills the subject's bucket. Where Redis fails the bucket stays as it is, which refills by itself.
+func (l *limiter) reset(ctx context.Context, r rule, subject string) {
+	bucket := r.name + ":" + subject
+	l.own.Remove(bucket)
+	if !l.reachable() {
+		return
+	}
+	if err := l.shared.Reset(ctx, bucket); err != nil {
+		_ = l.failed(ctx, err) // noted there
+	}
+}
+
+// peek tells how full a bucket is, or ErrLimitUnknown.
+func (l *limiter) peek(ctx context.Context, bucket string, limit redis_rate.Limit) (*redis_rate.Result, error) {
+	if !l.reachable() {
+		return nil, ErrLimitUnknown
+	}
+	result, err := l.shared.AllowN(ctx, bucket, limit, 0)
+	if err != nil {
+		if err = l.failed(ctx, err); errors.Is(err, errNoRedis) {
+			err = ErrLimitUnknown
+		}
+		return nil, err
+	}
+	return result, nil
+}
+
+func (l *limiter) reachable() bool { return l.shared != nil && time.Now().UnixNano() >= l.avoid.Load() }
+
+// failed notes a failure of Redis and returns errNoRedis; a visitor who has left is no failure.
+func (l *limiter) failed(ctx context.Context, cause error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("count a try: %w", err)
+	}
+	now := time.Now().UnixNano()
+	l.avoid.Store(now + int64(avoidFor))
+	l.metrics.failures.Inc()
+	last := l.logged.Load()
+	if now-last >= int64(logEvery) && l.logged.CompareAndSwap(last, now) {
+		l.log.LogAttrs(ctx, slog.LevelWarn, "limits without redis, counting in this core alone", slog.Any("error", cause))
+	}
+	return errNoRedis
+}
+
+type metrics struct {
+	decisions *prometheus.CounterVec
+	failures  prometheus.Counter
+}
+
+func newMetrics(registry prometheus.Registerer) metrics {
+	factory := promauto.With(registry)
+	return metrics{
+		decisions: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "core_access_decisions_total",
+			Help: "Tries to sign in, sign up or make a key, by limit. A rise of refused means that somebody guesses or floods; " +
+				"any fallback_ decision means that Redis does not answer and each core counts alone.",
+		}, []string{"limit", "decision"}),
+		failures: factory.NewCounter(prometheus.CounterOpts{
+			Name: "core_access_redis_failures_total",
+			Help: "Calls to Redis for these limits that failed. A rise means that Redis is down, slow or cut off.",
+		}),
+	}
+}

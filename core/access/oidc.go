@@ -1,0 +1,224 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/telemetry"
+)
+
+const (
+	// OIDCCallbackPath is where the provider sends browsers back to.
+	OIDCCallbackPath = "/auth/oauth2/callback/oidc"
+	// flowLifetime is how long a visitor may be away at the provider.
+	flowLifetime = 10 * time.Minute
+	// providerTimeout bounds one request to the provider.
+	providerTimeout = 4 * time.Second
+)
+
+// What OpenID Connect sign-in can fail for, besides account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
+// *LimitedError.
+var (
+	// ErrOIDCOff says that no provider is configured.
+	ErrOIDCOff = errors.New("openid connect is not configured")
+	// ErrOIDCUnavailable says that the provider does not answer, or not as one.
+	ErrOIDCUnavailable = errors.New("the openid connect provider is not available")
+	// ErrOIDC says that the provider did not confirm who the visitor is.
+	ErrOIDC = errors.New("the openid connect provider did not confirm the sign-in")
+	// ErrFlowExpired says that this browser has not begun the sign-in that it wants to finish, or too long ago.
+	ErrFlowExpired = errors.New("the sign-in was not begun here or took too long")
+)
+
+// OIDCConfig is one OpenID Connect provider and what it knows this service by.
+type OIDCConfig struct {
+	// Issuer is the provider's issuer URL, exactly as it names itself.
+	Issuer       string
+	ClientID     string
+	ClientSecret telemetry.Secret
+	// Name is what people know the provider by.
+	Name string
+}
+
+// OIDC is a provider. It is asked for its endpoints when they are first needed and then until it has told them, so that
+// core starts without it.
+type OIDC struct {
+	config   OIDCConfig
+	callback string
+	client   *http.Client
+	found    atomic.Pointer[provider]
+	finding  singleflight.Group
+}
+
+type provider struct {
+	*oidc.Provider
+	oauth2   oauth2.Config
+	verifier *oidc.IDTokenVerifier
+}
+
+// NewOIDC takes the URL at which browsers reach this service. It asks nobody yet.
+func NewOIDC(config OIDCConfig, publicURL string) *OIDC {
+	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: &http.Client{Timeout: providerTimeout}}
+}
+
+// OIDCName is what people know the provider by, empty where there is none.
+func (s *Service) OIDCName() string {
+	if s.OIDC == nil {
+		return ""
+	}
+	return s.OIDC.config.Name
+}
+
+// StartOIDC returns where to send the browser, and the flow that its cookie must bear until it comes back. It returns
+// ErrOIDCOff, ErrOIDCUnavailable or a *LimitedError.
+func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque string, err error) {
+	if s.OIDC == nil {
+		return "", "", ErrOIDCOff
+	}
+	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+		return "", "", err
+	}
+	p, err := s.OIDC.provider(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	f := flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: time.Now().Add(flowLifetime)}
+	to := p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
+	return to, f.String(), nil
+}
+
+// FinishOIDC signs in whom the provider vouches for, and makes an account of whoever comes the first time. An e-mail
+// address counts if the provider has verified it; one that another account has is account.ErrEmailTaken, because whoever
+// registered it here first may not be its owner. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
+// ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
+func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
+	if s.OIDC == nil {
+		return nil, ErrOIDCOff
+	}
+	f, ok := parseFlow(opaque)
+	if !ok || time.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
+		return nil, ErrFlowExpired
+	}
+	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+		return nil, err
+	}
+	p, err := s.OIDC.provider(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx = oidc.ClientContext(ctx, s.OIDC.client)
+	tokens, idToken, err := p.exchange(ctx, f, code)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
+	}
+	identity, err := account.NewOIDCIdentity(s.OIDC.config.Issuer, idToken.Subject)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
+	}
+	return s.signInIdentity(ctx, v, identity, "with "+s.OIDC.config.Name, func() (*account.Account, error) {
+		who, err := p.claims(ctx, tokens, idToken)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
+		}
+		return who.account(identity, time.Now())
+	})
+}
+
+// provider asks the provider for its endpoints until that succeeds; everybody who waits shares one answer.
+func (o *OIDC) provider(ctx context.Context) (*provider, error) {
+	if p := o.found.Load(); p != nil {
+		return p, nil
+	}
+	asked := o.finding.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), o.client), providerTimeout)
+		defer cancel()
+		return nil, o.discover(ctx)
+	})
+	select {
+	case answer := <-asked:
+		if answer.Err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, answer.Err)
+		}
+		return o.found.Load(), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, ctx.Err())
+	}
+}
+
+func (o *OIDC) discover(ctx context.Context) error {
+	found, err := oidc.NewProvider(ctx, o.config.Issuer)
+	if err != nil {
+		return err
+	}
+	var document struct {
+		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := found.Claims(&document); err != nil {
+		return err
+	}
+	endpoint := found.Endpoint()
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	// OpenID Connect Discovery, section 3: client_secret_basic where nothing is said.
+	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	o.found.Store(&provider{
+		Provider: found,
+		oauth2: oauth2.Config{
+			ClientID: o.config.ClientID, ClientSecret: o.config.ClientSecret.Reveal(), Endpoint: endpoint,
+			RedirectURL: o.callback, Scopes: []string{oidc.ScopeOpenID, oidc.ScopeEmail, oidc.ScopeProfile},
+		},
+		verifier: found.Verifier(&oidc.Config{ClientID: o.config.ClientID}),
+	})
+	return nil
+}
+
+// exchange turns the code into tokens and checks the ID token: its signature, issuer, audience, expiry and nonce.
+func (p *provider) exchange(ctx context.Context, f flow, code string) (*oauth2.Token, *oidc.IDToken, error) {
+	tokens, err := p.oauth2.Exchange(ctx, code, oauth2.VerifierOption(f.verifier))
+	if err != nil {
+		return nil, nil, fmt.Errorf("exchange the code: %w", err)
+	}
+	raw, _ := tokens.Extra("id_token").(string)
+	idToken, err := p.verifier.Verify(ctx, raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("check the ID token: %w", err)
+	}
+	if subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(f.nonce)) != 1 {
+		return nil, nil, errors.New("the ID token is for another sign-in: its nonce differs")
+	}
+	return tokens, idToken, nil
+}
+
+// flow is a sign-in that has begun. It is in the cookie of the browser that began it and nowhere else: whoever changes
+// it there changes their own sign-in.
+type flow struct {
+	state, nonce, verifier string
+	expiresAt              time.Time
+}
+
+func (f flow) String() string {
+	return strings.Join([]string{f.state, f.nonce, f.verifier, strconv.FormatInt(f.expiresAt.Unix(), 10)}, ".")
+}
+
+func parseFlow(opaque string) (f flow, ok bool) {
+	parts := strings.Split(opaque, ".")
+	if len(parts) != 4 || slices.Contains(parts, "") {
+		return flow{}, false
+	}
+	seconds, err := strconv.ParseInt(parts[3], 10, 64)
+	return flow{state: parts[0], nonce: parts[1], verifier: parts[2], expiresAt: time.Unix(seconds, 0)}, err == nil
+}

@@ -1,0 +1,295 @@
+package access_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/core/postgres/pgtest"
+)
+
+func TestStartOIDC(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	if s.OIDCName() != "Example" {
+		t.Errorf("name %q", s.OIDCName())
+	}
+	i.down.Store(true)
+	if _, _, err := s.StartOIDC(t.Context(), access.Visitor{}); !errors.Is(err, access.ErrOIDCUnavailable) {
+		t.Errorf("while the provider is down: %v", err)
+	}
+	i.down.Store(false)
+	to, _, err := s.StartOIDC(t.Context(), access.Visitor{})
+	if err != nil {
+		t.Fatalf("once the provider is up: %v", err)
+	}
+	at, query, _ := strings.Cut(to, "?")
+	got, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, random := range []string{"state", "nonce", "code_challenge"} {
+		if len(got.Get(random)) < 26 {
+			t.Errorf("%s is %q", random, got.Get(random))
+		}
+		got.Del(random)
+	}
+	want := url.Values{
+		"client_id": {"intents"}, "response_type": {"code"}, "scope": {"openid email profile"}, "code_challenge_method": {"S256"},
+		"redirect_uri": {"http://intents.example/auth/oauth2/callback/oidc"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || at != i.url+"/auth" {
+		t.Errorf("to %s (-want +got):\n%s", at, diff)
+	}
+	if a, b := begin(t, s), begin(t, s); a.state == b.state || a.nonce == b.nonce || a.challenge == b.challenge {
+		t.Errorf("two sign-ins share a secret: %+v, %+v", a, b)
+	}
+
+	i.down.Store(true)
+	if _, _, err := s.StartOIDC(t.Context(), access.Visitor{}); err != nil {
+		t.Errorf("the provider, down again, was asked again: %v", err)
+	}
+	off := newServiceOn(t, s.Store)
+	if _, _, err := off.StartOIDC(t.Context(), access.Visitor{}); !errors.Is(err, access.ErrOIDCOff) || off.OIDCName() != "" {
+		t.Errorf("without a provider: %v", err)
+	}
+	limited := newServiceOn(t, s.Store, func(c *access.Config) { c.Limits.SignInPerIP = 1 }, i.config)
+	_, _, _ = limited.StartOIDC(t.Context(), access.Visitor{})
+	_, _, err = limited.StartOIDC(t.Context(), access.Visitor{})
+	if _, is := errors.AsType[*access.LimitedError](err); !is {
+		t.Errorf("too often: %v", err)
+	}
+}
+
+// A provider that names itself otherwise is another one.
+func TestStartOIDCChecksTheIssuer(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, func(c *access.Config) {
+		c.OIDC = access.NewOIDC(access.OIDCConfig{Issuer: i.url + "/", ClientID: "intents", ClientSecret: clientSecret}, c.PublicURL)
+	})
+	if _, _, err := s.StartOIDC(t.Context(), access.Visitor{}); !errors.Is(err, access.ErrOIDCUnavailable) {
+		t.Error(err)
+	}
+}
+
+func TestFinishOIDC(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	var first *access.SignedIn
+	for range 2 {
+		b := begin(t, s)
+		in, err := s.FinishOIDC(t.Context(), access.Visitor{IP: "203.0.113.7"}, b.flow, b.state, i.grant(b, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, owner, err := s.Session(t.Context(), in.Token); err != nil || owner.ID != in.Account.ID {
+			t.Errorf("the session: %v, %v", owner, err)
+		}
+		if in.Account.Name != "Ann" || in.Account.Email != "ann@example.com" || in.Account.PasswordHash != "" {
+			t.Errorf("the account: %+v", in.Account)
+		}
+		if first != nil && in.Account.ID != first.Account.ID {
+			t.Error("the same person has two accounts")
+		}
+		first = in
+	}
+	want := "signed_up  203.0.113.7; signed_in with Example 203.0.113.7; signed_in with Example 203.0.113.7"
+	got := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(concat_ws(' ', action, detail, ip_address), '; ' ORDER BY id) FROM audit_log`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the audit log (-want +got):\n%s", diff)
+	}
+	// Whoever is known needs no further claims, and keeps the account whatever becomes of their address.
+	b := begin(t, s)
+	in, err := s.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"email": "other@example.com"}))
+	if err != nil || in.Account.ID != first.Account.ID || in.Account.Email != "ann@example.com" {
+		t.Errorf("with another address: %+v, %v", in, err)
+	}
+}
+
+func TestFinishOIDCRefuses(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	stranger := newSigner(t)
+	forged := func(sign func(claims string) string) func(begun) string {
+		return func(b begun) string {
+			claims, _ := json.Marshal(map[string]any{"iss": i.url, "aud": "intents", "sub": "ann", "nonce": b.nonce, "exp": time.Now().Add(time.Hour).Unix()})
+			return i.answer(b, sign(string(claims)))
+		}
+	}
+	with := func(claim string, value any) func(begun) string {
+		return func(b begun) string { return i.grant(b, map[string]any{claim: value}) }
+	}
+	for name, code := range map[string]func(begun) string{
+		"an unknown code":              func(begun) string { return "code" },
+		"no code":                      func(begun) string { return "" },
+		"a code of another sign-in":    func(begun) string { return i.grant(begin(t, s), nil) },
+		"nonce of another sign-in":     with("nonce", begin(t, s).nonce),
+		"no nonce":                     with("nonce", nil),
+		"another issuer":               with("iss", "https://evil.example"),
+		"another audience":             with("aud", "another client"),
+		"no audience":                  with("aud", nil),
+		"expired":                      with("exp", time.Now().Add(-time.Minute).Unix()),
+		"no expiry":                    with("exp", nil),
+		"no subject":                   with("sub", nil),
+		"a subject no database stores": with("sub", "a\x00b"),
+		"a long subject":               with("sub", strings.Repeat("s", 256)),
+		"no ID token":                  func(b begun) string { return i.answer(b, "") },
+		"signed by another key":        forged(func(c string) string { return oidctest.SignIDToken(stranger, "key", oidc.ES256, c) }),
+		"signed with the client's secret": forged(func(c string) string {
+			return oidctest.SignIDToken([]byte(clientSecret+strings.Repeat("x", 32)), "key", "HS256", c)
+		}),
+		"not signed": forged(func(c string) string {
+			return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(c)) + "."
+		}),
+	} {
+		b := begin(t, s)
+		if _, err := s.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, code(b)); !errors.Is(err, access.ErrOIDC) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	b, other := begin(t, s), begin(t, s)
+	parts := strings.Split(b.flow, ".")
+	for name, c := range map[string]struct{ flow, state string }{
+		"no cookie":                     {"", b.state},
+		"no cookie and no state":        {"", ""},
+		"no state":                      {b.flow, ""},
+		"the state of another sign-in":  {b.flow, other.state},
+		"the cookie of another sign-in": {other.flow, b.state},
+		"a cookie with empty parts":     {"...9999999999", ""},
+		"a cookie without a time":       {strings.Join(parts[:3], "."), b.state},
+		"a cookie with a bad time":      {strings.Join(parts[:3], ".") + ".x", b.state},
+		"a cookie that has expired":     {strings.Join(parts[:3], ".") + ".1700000000", b.state},
+	} {
+		if _, err := s.FinishOIDC(t.Context(), access.Visitor{}, c.flow, c.state, i.grant(b, nil)); !errors.Is(err, access.ErrFlowExpired) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if accounts := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`); accounts != 0 {
+		t.Errorf("%d accounts were made", accounts)
+	}
+	if _, err := s.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, i.grant(b, nil)); err != nil {
+		t.Errorf("after all that, the sign-in itself: %v", err)
+	}
+}
+
+func TestFinishOIDCToAccounts(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	taken, err := account.New("Bob", "bob@example.com", "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := account.NewAuditEntry(taken.ID, account.Actor{}, account.SignedUp, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Store.InsertAccount(t.Context(), taken, entry); err != nil {
+		t.Fatal(err)
+	}
+	const nobodys = "@oidc.invalid"
+	for name, c := range map[string]struct {
+		claims, userInfo map[string]any
+		email            string // of the account, or how it ends
+		err              error
+	}{
+		"verified":              {claims: map[string]any{"email": "Verified@Example.com"}, email: "verified@example.com"},
+		"verified, as a string": {claims: map[string]any{"email": "string@example.com", "email_verified": "true"}, email: "string@example.com"},
+		"not verified":          {claims: map[string]any{"email_verified": false}, email: nobodys},
+		"not said to be":        {claims: map[string]any{"email_verified": nil}, email: nobodys},
+		"taken":                 {claims: map[string]any{"email": "bob@example.com"}, err: account.ErrEmailTaken},
+		"taken, not verified":   {claims: map[string]any{"email": "bob@example.com", "email_verified": false}, email: nobodys},
+		"a wallet's":            {claims: map[string]any{"email": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266@eip155.invalid"}, email: nobodys},
+		"no address":            {claims: map[string]any{"email": "not an address"}, email: nobodys},
+		"none":                  {claims: map[string]any{"email": nil}, email: nobodys},
+		"from user info": {
+			claims: map[string]any{"email": nil, "email_verified": nil}, userInfo: map[string]any{"email": "info@example.com", "email_verified": true},
+			email: "info@example.com",
+		},
+		"from user info, not verified": {
+			claims: map[string]any{"email": nil}, userInfo: map[string]any{"email": "unsure@example.com"}, email: nobodys,
+		},
+		"user info of somebody else": {
+			claims: map[string]any{"email": nil}, userInfo: map[string]any{"sub": "bob", "email": "carol@example.com", "email_verified": true},
+			err: access.ErrOIDC,
+		},
+	} {
+		i.mu.Lock()
+		i.userInfo = map[string]any{"sub": name}
+		maps.Copy(i.userInfo, c.userInfo)
+		i.mu.Unlock()
+		b := begin(t, s)
+		c.claims["sub"] = name
+		in, err := s.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, i.grant(b, c.claims))
+		if !errors.Is(err, c.err) || err == nil && !strings.HasSuffix(in.Account.Email, c.email) {
+			t.Errorf("%s: %+v, %v", name, in, err)
+		}
+	}
+
+	shut := newServiceOn(t, s.Store, func(c *access.Config) { c.SignUpOpen = false }, i.config)
+	for subject, want := range map[string]error{"verified": nil, "somebody new": access.ErrSignUpClosed} {
+		b := begin(t, shut)
+		if _, err := shut.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"sub": subject})); !errors.Is(err, want) {
+			t.Errorf("%s where sign-up is closed: %v", subject, err)
+		}
+	}
+	if err := s.Store.DisableAccount(t.Context(), "verified@example.com", account.Actor{Operator: true}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	b := begin(t, s)
+	if _, err := s.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"sub": "verified", "email": "new@example.com"})); !errors.Is(err, access.ErrAccountDisabled) {
+		t.Errorf("a disabled account: %v", err)
+	}
+}
+
+// However many browsers of one new person come back at once, the person gets one account, and all are signed in.
+func TestFinishOIDCConcurrently(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	var done sync.WaitGroup
+	for range 8 {
+		b := begin(t, s)
+		code := i.grant(b, nil)
+		done.Go(func() {
+			if _, err := s.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, code); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if accounts := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`); accounts != 1 {
+		t.Errorf("%d accounts", accounts)
+	}
+}
+
+func TestLocalPath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{
+		"/": true, "/console": true, "/console/keys?a=b&c=//d#e": true,
+		"": false, "console": false, "//evil.example": false, "/\\evil.example": false, "\\\\evil.example": false, "https://evil.example": false,
+		"/\t/evil.example": false, "/\n/evil.example": false, "javascript:alert(1)": false, "/a b": false, "/ü": false, " /console": false,
+		"/" + strings.Repeat("a", 1024): false,
+	} {
+		if got := access.LocalPath(path); got != want {
+			t.Errorf("LocalPath(%q) = %t", path, got)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package access_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"intents.internal/core/access"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/telemetry"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// newService is at http://intents.example on a database of the test's own, with limits that nothing meets by chance.
+func newService(t *testing.T, change ...func(*access.Config)) *access.Service {
+	t.Helper()
+	return newServiceOn(t, pgtest.New(t), change...)
+}
+
+func newServiceOn(t *testing.T, store *postgres.Store, change ...func(*access.Config)) *access.Service {
+	t.Helper()
+	config := access.Config{
+		Store: store, SignUpOpen: true, PublicURL: "http://intents.example", Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
+		Limits: access.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000},
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	s, err := access.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+// freshFor is how old a session may be for what a password would otherwise confirm.
+const freshFor = 10 * time.Minute
+
+// SignOut ends the session of a token; an empty token and one of no session are fine.
+func (s *Service) SignOut(ctx context.Context, token string) error {
+	if token == "" {
+		return nil
+	}
+	return s.Store.DeleteSession(ctx, account.HashToken(token))
+}
+
+// Session finds the live session of a token and its account, or returns ErrSignedOut.
+func (s *Service) Session(ctx context.Context, token string) (*account.Session, *account.Account, error) {
+	if token == "" {
+		return nil, nil, ErrSignedOut
+	}
+	session, owner, err := s.Store.Session(ctx, account.HashToken(token), time.Now())
+	if errors.Is(err, account.ErrNotFound) {
+		return nil, nil, ErrSignedOut
+	}
+	return session, owner, err
+}
+
+// Sessions lists an account's live sessions, newest first.
+func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Session, error) {
+	return s.Store.Sessions(ctx, owner, time.Now())
+}
+
+// RevokeSession ends one session of an account. It returns account.ErrNotFound for a session the account does not have.
+func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID uuid.UUID) error {
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, time.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = "one session"
+	return s.Store.DeleteSessionByID(ctx, owner, sessionID, entry)
+}
+
+// RevokeOtherSessions ends all sessions of an account but this one and tells how many those were.
+func (s *Service) RevokeOtherSessions(ctx context.Context, v Visitor, session *account.Session) (int, error) {
+	return s.revokeExcept(ctx, v, session.AccountID, session.ID, "all other sessions")
+}
+
+// RevokeSessions ends all sessions of an account and tells how many those were.
+func (s *Service) RevokeSessions(ctx context.Context, v Visitor, owner uuid.UUID) (int, error) {
+	return s.revokeExcept(ctx, v, owner, uuid.Nil, "all sessions")
+}
+
+func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.UUID, detail string) (int, error) {
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	entry.Detail = detail
+	return s.Store.DeleteSessionsExcept(ctx, owner, keep, entry)
+}
+
+// DeleteAccount ends the account of a session for good: its sessions end, its keys are refused, its intents stay for
+// audit. The password confirms it, or else ErrPassword; an account without one needs a session of the last ten minutes,
+// or else ErrSessionNotFresh. It may return ErrBusy and a *LimitedError too, since it could serve to guess.
+func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+	if err := s.confirm(ctx, session, owner, password); err != nil {
+		return err
+	}
+	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.actor(), time.Now())
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return ErrSignedOut
+	}
+	return err
+}
+
+func (s *Service) confirm(ctx context.Context, session *account.Session, owner *account.Account, password string) error {
+	if owner.PasswordHash == "" {
+		if time.Since(session.CreatedAt) > freshFor {
+			return ErrSessionNotFresh
+		}
+		return nil
+	}
+	if err := s.limiter.spend(ctx, s.rules.signInPerAccount, digest(owner.Email)); err != nil {
+		return err
+	}
+	matches, err := s.matches(ctx, password, owner.PasswordHash)
+	if err != nil {
+		return err
+	}
+	if !matches {
+		return ErrPassword
+	}
+	return nil
+}

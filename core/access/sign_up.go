@@ -1,0 +1,36 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"intents.internal/core/account"
+)
+
+// SignUp makes an account and signs it in. It returns ErrSignUpClosed, an *account.InvalidError, account.ErrEmailTaken,
+// ErrBusy or a *LimitedError.
+func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password string) (*SignedIn, error) {
+	if !s.SignUpOpen {
+		return nil, ErrSignUpClosed
+	}
+	now := time.Now()
+	owner, err := account.New(name, email, "", now)
+	if err != nil {
+		return nil, err
+	}
+	// It tells whether the address is taken, so guesses are counted whatever their outcome.
+	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
+		return nil, err
+	}
+	if owner.PasswordHash, err = s.hash(ctx, password); err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.actor(), account.SignedUp, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Store.InsertAccount(ctx, owner, entry); err != nil {
+		return nil, err
+	}
+	return s.startSession(ctx, v, owner, "with a password")
+}

@@ -1,0 +1,110 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"intents.internal/core/access/siwe"
+	"intents.internal/core/account"
+)
+
+const (
+	// walletWindow is how old a wallet's message may be, and how long its nonce is good.
+	walletWindow = 10 * time.Minute
+	// walletSkew is how far a wallet's clock may be ahead of this one.
+	walletSkew = time.Minute
+)
+
+// What a wallet's message can be refused for, besides *siwe.SyntaxError and siwe.ErrSignature.
+var (
+	ErrWalletSite        = errors.New("the message is for another site")
+	ErrWalletExpired     = errors.New("the message is too old")
+	ErrWalletNotYetValid = errors.New("the message is not valid yet")
+	ErrWalletNonce       = errors.New("the message's nonce is not one to be used")
+)
+
+// WalletNonce returns a nonce for one message, which is good for ten minutes. It may return a *LimitedError.
+func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
+	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+		return "", err
+	}
+	nonce := rand.Text()
+	if err := s.Store.InsertNonce(ctx, sha256.Sum256([]byte(nonce)), time.Now().Add(walletWindow)); err != nil {
+		return "", err
+	}
+	return nonce, nil
+}
+
+// SignInWithEthereum signs in who signed an ERC-4361 message for this site, and makes an account of whoever comes the
+// first time. A message that is right but for its signature uses its nonce up. It returns a *siwe.SyntaxError, one of the
+// ErrWallet errors, siwe.ErrSignature, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
+func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, signature string) (*SignedIn, error) {
+	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+		return nil, err
+	}
+	m, err := siwe.Parse(message)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if err := s.expectMessage(m, now); err != nil {
+		return nil, err
+	}
+	fresh, err := s.Store.TakeNonce(ctx, sha256.Sum256([]byte(m.Nonce)), now)
+	if err != nil {
+		return nil, err
+	}
+	if !fresh {
+		return nil, ErrWalletNonce
+	}
+	if err := m.Verify(signature); err != nil {
+		return nil, err
+	}
+	owner, identity, err := account.NewWalletAccount(m.Address, now)
+	if err != nil {
+		return nil, err
+	}
+	signedIn, err := s.signInIdentity(ctx, v, identity, "with a wallet", func() (*account.Account, error) { return owner, nil })
+	if errors.Is(err, account.ErrEmailTaken) { // the address is made from the wallet's: only its own account can hold it
+		return nil, ErrAccountDisabled
+	}
+	return signedIn, err
+}
+
+// expectMessage tells whether a message is one that this site would have asked for at this time.
+func (s *Service) expectMessage(m *siwe.Message, now time.Time) error {
+	site, err := url.Parse(s.PublicURL)
+	if err != nil {
+		return fmt.Errorf("read the public URL: %w", err)
+	}
+	about, err := url.Parse(m.URI)
+	switch {
+	case err != nil || about.User != nil || originOf(about) != originOf(site):
+		return ErrWalletSite
+	case m.Scheme != "" && m.Scheme != site.Scheme || m.Domain != site.Host && site.Scheme+"://"+m.Domain != originOf(site):
+		return ErrWalletSite
+	case m.IssuedAt.After(now.Add(walletSkew)) || now.Before(m.NotBefore):
+		return ErrWalletNotYetValid
+	case now.Sub(m.IssuedAt) > walletWindow || !m.ExpirationTime.IsZero() && !now.Before(m.ExpirationTime):
+		return ErrWalletExpired
+	}
+	return nil
+}
+
+// originOf spells an origin as browsers do (RFC 6454): in lower case and without the scheme's own port.
+func originOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return u.Scheme + "://" + host
+}

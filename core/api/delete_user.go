@@ -1,0 +1,27 @@
+package api
+
+import "net/http"
+
+// deleteUser answers POST /auth/delete-user: the account ends for good. Its password confirms that; an account without
+// one must have signed in just now.
+func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
+	session, owner, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		Password    string  `json:"password"`
+		CallbackURL *string `json:"callbackURL"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.DeleteAccount(r.Context(), s.visitor(r), session, owner, request.Password); err != nil {
+		return err
+	}
+	s.cookie.Clear(w)
+	return writeJSON(w, http.StatusOK, struct {
+		Success bool   `json:"success"`
+		Message string `json:"message"`
+	}{true, "User deleted"})
+}

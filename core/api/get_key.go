@@ -1,0 +1,25 @@
+package api
+
+import "net/http"
+
+// getKey answers GET /auth/api-key/get?id= with one of the account's keys.
+func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
+	_, owner, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	parameters, err := query(r, "id")
+	if err != nil {
+		return err
+	}
+	keyID, err := parseID(parameters["id"])
+	if err != nil {
+		return err
+	}
+	key, err := s.Store.Key(r.Context(), owner.ID, keyID)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, newKeyJSON(key))
+}

@@ -1,0 +1,17 @@
+package api
+
+import "net/http"
+
+// listSessions answers GET /auth/list-sessions with the account's live sessions, newest first.
+func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
+	_, owner, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	sessions, err := s.Access.Sessions(r.Context(), owner.ID)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, each(sessions, newSessionJSON))
+}

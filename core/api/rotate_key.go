@@ -1,0 +1,39 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"intents.internal/core/account"
+)
+
+// rotateKey answers POST /auth/api-key/rotate with a new key in the place of another, which works on for the grace
+// period. The answer is the only time that the new key is shown whole.
+func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
+	_, owner, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		KeyID       string `json:"keyId"`
+		GracePeriod *int64 `json:"gracePeriod"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	var grace time.Duration
+	if request.GracePeriod != nil {
+		if grace, err = account.ParseGracePeriod(*request.GracePeriod); err != nil {
+			return err
+		}
+	}
+	keyID, err := parseID(request.KeyID)
+	if err != nil {
+		return err
+	}
+	key, text, err := s.Access.RotateKey(r.Context(), s.visitor(r), owner.ID, keyID, grace)
+	if err != nil {
+		return err
+	}
+	return writeShownKey(w, key, text)
+}
