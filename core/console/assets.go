@@ -1,0 +1,66 @@
+package console
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed assets
+var assetFiles embed.FS
+
+const assetsPath = "/console/assets/"
+
+// assets are the files that pages load, by file name. Their URLs bear a hash of the content and so may be kept for ever.
+type assets map[string]asset
+
+type asset struct {
+	url       string
+	mediaType string
+	body      []byte
+}
+
+func newAssets() assets {
+	all := assets{}
+	for name, mediaType := range map[string]string{
+		"console.css": "text/css; charset=utf-8",
+		"console.js":  "text/javascript; charset=utf-8",
+		"icon.svg":    "image/svg+xml",
+	} {
+		body, err := assetFiles.ReadFile("assets/" + name)
+		if err != nil {
+			panic(fmt.Sprintf("console: %v", err)) // it is compiled in
+		}
+		sum := sha256.Sum256(body)
+		kind := path.Ext(name)
+		url := assetsPath + strings.TrimSuffix(name, kind) + "." + hex.EncodeToString(sum[:8]) + kind
+		all[name] = asset{url: url, mediaType: mediaType, body: body}
+	}
+	return all
+}
+
+// serve answers with the file. While an update is rolled out a page may ask for another core's version: it gets this
+// one's, and may not keep it.
+func (a assets) serve(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	given := r.PathValue("name")
+	stem, _, _ := strings.Cut(given, ".")
+	found, ok := a[stem+path.Ext(given)]
+	if !ok {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintln(w, "There is no such file.")
+		return
+	}
+	if r.URL.Path == found.url {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	w.Header().Set("Content-Type", found.mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(found.body)))
+	_, _ = w.Write(found.body) // the client is gone if this fails
+}

@@ -1,0 +1,93 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+)
+
+// choice is an option of a select.
+type choice struct{ Value, Text string }
+
+// never is the expiry of a key that has none.
+const never = "never"
+
+// lifetimes are what the forms offer; the API takes any number of seconds.
+var lifetimes = []choice{
+	{never, "Never"},
+	{days(1), "After 1 day"},
+	{days(7), "After 7 days"},
+	{days(30), "After 30 days"},
+	{days(90), "After 90 days"},
+	{days(365), "After 1 year"},
+}
+
+func days(n int) string { return strconv.Itoa(n * int(24*time.Hour/time.Second)) }
+
+// lifetime reads a field with one of the lifetimes, or any other number of seconds that a key may have.
+func (f *form) lifetime(name string) (time.Duration, error) {
+	if f.is(name, never) {
+		return 0, nil
+	}
+	return account.ParseExpiresIn(f.number(name))
+}
+
+// createKey answers POST /console/keys with the key, which is shown this once. The answer is the page itself: a redirect
+// would have to carry the key or keep it.
+func (c *console) createKey(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readForm(r, "name", "environment", "expiresIn", "mark")
+	if err != nil {
+		return err
+	}
+	var key *account.Key
+	var text apikey.Key
+	if f.ok() {
+		key, text, err = c.makeKey(r, in, f)
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderKeys(w, r, in, f)
+	}
+	return c.renderNewKey(w, r, in, newKeyPage{Key: key, Text: text.Reveal()})
+}
+
+func (c *console) makeKey(r *http.Request, in who, f *form) (key *account.Key, text apikey.Key, err error) {
+	wanted := account.KeyRequest{Name: f.values["name"], Environment: network.Environment(f.values["environment"])}
+	if wanted.ExpiresIn, err = f.lifetime("expiresIn"); err != nil {
+		return nil, text, err
+	}
+	// A form with a fault can be sent again: it uses no mark up.
+	if _, _, err := account.NewKey(in.owner.ID, wanted, time.Now()); err != nil {
+		return nil, text, err
+	}
+	if err := c.useMark(r, in, f); err != nil {
+		return nil, text, err
+	}
+	return c.Access.CreateKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, wanted)
+}
+
+// newKeyPage shows a key's text.
+type newKeyPage struct {
+	Key  *account.Key
+	Text string
+	// Replaces is the key whose place it takes, nil for none, and Grace how long that one works on, empty for not at all.
+	Replaces *account.Key
+	Grace    string
+	Curl     string
+}
+
+func (c *console) renderNewKey(w http.ResponseWriter, r *http.Request, in who, p newKeyPage) error {
+	p.Curl = "curl -H 'x-api-key: " + p.Text + "' " + c.PublicURL + "/v2/chains"
+	title := "Your new key"
+	if p.Replaces != nil {
+		title = "Your key was rotated"
+	}
+	return c.render(w, r, in, "new-key", view{Title: title, Section: "keys", Body: p})
+}

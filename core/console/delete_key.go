@@ -1,0 +1,35 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"intents.internal/core/access"
+)
+
+// confirmDeleteKey answers GET /console/keys/{id}/delete with a page that names the key and asks.
+func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, in who) error {
+	key, err := c.keyOf(r, in)
+	if err != nil {
+		return err
+	}
+	return c.render(w, r, in, "delete-key", view{
+		Title: "Delete a key", Section: "keys", Body: map[string]any{"Key": newKeyView(key, time.Now())},
+	})
+}
+
+// deleteKey answers POST /console/keys/{id}/delete.
+func (c *console) deleteKey(w http.ResponseWriter, r *http.Request, in who) error {
+	if _, err := readForm(r); err != nil {
+		return err
+	}
+	id, err := idOf(r)
+	if err != nil {
+		return err
+	}
+	if err := c.Access.DeleteKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, id); err != nil {
+		return err
+	}
+	redirect(w, r, home+"?done=deleted")
+	return nil
+}

@@ -1,0 +1,81 @@
+package console
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+// pageSize is how many rows a page of a list has.
+const pageSize = 25
+
+// actions are the audit log's actions as people read them.
+var actions = map[account.Action]string{
+	account.SignedUp:        "Signed up",
+	account.SignedIn:        "Signed in",
+	account.SessionsRevoked: "Sessions ended",
+	account.PasswordReset:   "Password reset",
+	account.AccountDisabled: "Account disabled",
+	account.AccountEnabled:  "Account enabled",
+	account.AccountDeleted:  "Account deleted",
+	account.KeyCreated:      "Key created",
+	account.KeyUpdated:      "Key changed",
+	account.KeyRotated:      "Key rotated",
+	account.KeyDeleted:      "Key deleted",
+}
+
+// auditView is an entry as the page shows it.
+type auditView struct {
+	account.AuditEntry
+	What string
+}
+
+// listAudit answers GET /console/audit, newest first; before is the entry that the page before ended with.
+func (c *console) listAudit(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readQuery(r, "before")
+	if err != nil {
+		return err
+	}
+	before, err := f.cursor("before")
+	if err != nil {
+		return err
+	}
+	entries, err := c.Store.AuditLog(r.Context(), in.owner.ID, before, pageSize+1)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(entries) > pageSize {
+		entries = entries[:pageSize]
+		next = "/console/audit?before=" + entries[pageSize-1].ID.String()
+	}
+	views := make([]auditView, len(entries))
+	for i, e := range entries {
+		what, known := actions[e.Action]
+		if !known {
+			what = string(e.Action)
+		}
+		views[i] = auditView{e, what}
+	}
+	return c.render(w, r, in, "audit", view{Title: "Audit log", Section: "audit", Body: map[string]any{
+		"Entries": views, "Next": next, "First": before == uuid.Nil,
+	}})
+}
+
+// cursor reads where a list goes on: the id of the last row, empty for the beginning.
+func (f *form) cursor(name string) (uuid.UUID, error) {
+	if f.is(name, "") {
+		return uuid.Nil, nil
+	}
+	id, err := uuid.Parse(f.values[name])
+	if err != nil {
+		return uuid.Nil, errCursor
+	}
+	return id, nil
+}
+
+var errCursor = problem{
+	status: http.StatusBadRequest, Title: "No such page", Text: "The address names a place that this list does not have. Start again from its first page.",
+}

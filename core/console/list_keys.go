@@ -1,0 +1,90 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"intents.internal/core/account"
+)
+
+// keyView is a key with what its row does not say.
+type keyView struct {
+	*account.Key
+	State string
+	Now   time.Time
+	Limit limitView
+}
+
+// limitView is how a key's bucket stands.
+type limitView struct {
+	Known     bool
+	Remaining int
+	Requests  int
+	// FullIn says when the bucket will be full, empty when it is.
+	FullIn string
+	// Level is how full the bucket is, of 100.
+	Level int
+}
+
+// The states a key can be in, as people read them.
+const (
+	stateEnabled  = "Enabled"
+	stateDisabled = "Disabled"
+	stateExpired  = "Expired"
+	stateRotated  = "Rotated out"
+)
+
+func newKeyView(k *account.Key, now time.Time) keyView {
+	v := keyView{Key: k, State: stateEnabled, Now: now, Limit: limitView{Requests: k.Limit.Requests}}
+	switch {
+	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
+		v.State = stateExpired
+	case !k.Enabled:
+		v.State = stateDisabled
+	case k.RotatedAt != nil:
+		v.State = stateRotated
+	}
+	return v
+}
+
+// listKeys answers GET /console.
+func (c *console) listKeys(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderKeys(w, r, in, f)
+}
+
+func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, in who, f *form) error {
+	keys, err := c.Store.Keys(r.Context(), in.owner.ID)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	views := make([]keyView, len(keys))
+	for i, k := range keys {
+		views[i] = newKeyView(k, now)
+	}
+	c.fillLimits(r.Context(), views)
+	return c.render(w, r, in, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
+		"Keys": views, "Most": account.MaxKeys, "Mark": newMark(), "Lifetimes": lifetimes,
+	}})
+}
+
+// fillLimits asks how each key's bucket stands. Where that cannot be known for one, the others are not asked about: each
+// would take as long to fail.
+func (c *console) fillLimits(ctx context.Context, views []keyView) {
+	for i := range views {
+		remaining, resetAfter, err := c.Access.RateLimit(ctx, views[i].Key)
+		if err != nil {
+			return
+		}
+		l := &views[i].Limit
+		l.Known, l.Remaining, l.Level = true, remaining, 100*remaining/max(1, l.Requests)
+		if remaining < l.Requests {
+			l.FullIn = wait(resetAfter)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+)
+
+var (
+	types    = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
+	statuses = []transfer.Status{
+		transfer.Created, transfer.Submitted, transfer.Confirmed, transfer.Filled, transfer.Refunded, transfer.Failed,
+		transfer.Expired, transfer.Cancelled,
+	}
+)
+
+// transferRow is an intent as the list shows it.
+type transferRow struct {
+	transfer.Summary
+	ChainName string
+	Order     string
+}
+
+// listTransfers answers GET /console/transfers, newest first, with the filters that the query names; after is the intent
+// that the page before ended with.
+func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readQuery(r, "type", "status", "chain", "after")
+	if err != nil {
+		return err
+	}
+	filter, err := f.transferFilter()
+	if err != nil {
+		return err
+	}
+	var rows []transferRow
+	next := ""
+	if f.ok() {
+		if rows, next, err = c.transferPage(r, in, f, filter); err != nil {
+			return err
+		}
+	}
+	return c.render(w, r, in, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
+		"Rows": rows, "Next": next, "First": filter.After == nil,
+		"Filtered": !f.is("type", "") || !f.is("status", "") || !f.is("chain", ""),
+		"Types":    types, "Statuses": statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
+	}})
+}
+
+// transferFilter reads the query. A filter that does not exist is a problem of its field.
+func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
+	fault := func(field, text string) {
+		f.add(problem{status: http.StatusBadRequest, Field: field, Text: text})
+	}
+	if given := f.values["type"]; given != "" {
+		kind, ok := transfer.ParseType(given)
+		if !ok {
+			fault("type", "There is no such type of transfer.")
+		}
+		filter.Type = kind
+	}
+	if given := f.values["status"]; given != "" {
+		status, ok := transfer.ParseStatus(given)
+		if !ok {
+			fault("status", "There is no such status.")
+		}
+		filter.Statuses = []transfer.Status{status}
+	}
+	if given := f.values["chain"]; given != "" {
+		if filter.Chain, err = caip.ParseChainID(given); err != nil {
+			fault("chain", "This is not the id of a chain.")
+		}
+	}
+	after, err := f.cursor("after")
+	if after != uuid.Nil {
+		filter.After = &postgres.Position{ID: after}
+	}
+	return filter, err
+}
+
+func (c *console) transferPage(r *http.Request, in who, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
+	filter.Limit = pageSize + 1
+	for summary, err := range c.Store.Transfers(r.Context(), in.owner.ID, filter) {
+		if err != nil {
+			return nil, "", err
+		}
+		if len(rows) == pageSize {
+			return rows, f.pageAfter(rows[pageSize-1].ID), nil
+		}
+		rows = append(rows, transferRow{
+			Summary: summary, ChainName: c.chainName(summary.Chain), Order: fmt.Sprintf("0x%x", summary.OrderID),
+		})
+	}
+	return rows, "", nil
+}
+
+// pageAfter is the address of the next page with the same filters.
+func (f *form) pageAfter(last uuid.UUID) string {
+	query := url.Values{"after": {last.String()}}
+	for _, name := range []string{"type", "status", "chain"} {
+		if !f.is(name, "") {
+			query.Set(name, f.values[name])
+		}
+	}
+	return "/console/transfers?" + query.Encode()
+}
+
+// chainName is what people know a chain by.
+func (c *console) chainName(id caip.ChainID) string {
+	if known, ok := c.Registry.Current().Chain(id); ok {
+		return known.Name
+	}
+	return id.String()
+}

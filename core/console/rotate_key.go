@@ -1,0 +1,43 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
+)
+
+// rotateKey answers POST /console/keys/{id}/rotate with the key that takes the other's place, shown this once. A second
+// copy of the form finds a key that was rotated already and does nothing.
+func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readForm(r, "gracePeriod")
+	if err != nil {
+		return err
+	}
+	old, err := c.keyOf(r, in)
+	if err != nil {
+		return err
+	}
+	var key *account.Key
+	var text apikey.Key
+	var grace time.Duration
+	if f.ok() {
+		grace, err = account.ParseGracePeriod(f.number("gracePeriod"))
+		if err == nil {
+			key, text, err = c.Access.RotateKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, old.ID, grace)
+		}
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderKey(w, r, in, f)
+	}
+	p := newKeyPage{Key: key, Text: text.Reveal(), Replaces: old}
+	if grace > 0 {
+		p.Grace = wait(grace)
+	}
+	return c.renderNewKey(w, r, in, p)
+}

@@ -1,0 +1,84 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+)
+
+// showAccount answers GET /console/account.
+func (c *console) showAccount(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderAccount(w, r, in, f)
+}
+
+func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, in who, f *form) error {
+	sessions, err := c.Access.Sessions(r.Context(), in.owner.ID)
+	if err != nil {
+		return err
+	}
+	email := in.owner.Email
+	if strings.HasSuffix(email, ".invalid") {
+		email = "" // it stands for none
+	}
+	return c.render(w, r, in, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
+		"Email": email, "Sessions": sessions, "This": in.session.ID, "Now": time.Now(), "Password": in.owner.PasswordHash != "",
+	}})
+}
+
+// revokeSession answers POST /console/account/revoke-session.
+func (c *console) revokeSession(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readForm(r, "session")
+	if err != nil {
+		return err
+	}
+	id, err := uuid.Parse(f.values["session"])
+	if err != nil {
+		return account.ErrNotFound
+	}
+	if err := c.Access.RevokeSession(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, id); err != nil {
+		return err
+	}
+	redirect(w, r, "/console/account?done=revoked")
+	return nil
+}
+
+// revokeOtherSessions answers POST /console/account/revoke-others.
+func (c *console) revokeOtherSessions(w http.ResponseWriter, r *http.Request, in who) error {
+	if _, err := readForm(r); err != nil {
+		return err
+	}
+	if _, err := c.Access.RevokeOtherSessions(r.Context(), access.VisitorOf(r, c.Cookie), in.session); err != nil {
+		return err
+	}
+	redirect(w, r, "/console/account?done=revoked-all")
+	return nil
+}
+
+// deleteAccount answers POST /console/account/delete. The password confirms it; who has none must have signed in lately.
+func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readForm(r, "password")
+	if err != nil {
+		return err
+	}
+	if f.ok() {
+		err = c.Access.DeleteAccount(r.Context(), access.VisitorOf(r, c.Cookie), in.session, in.owner, f.values["password"])
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderAccount(w, r, in, f)
+	}
+	c.Cookie.Clear(w)
+	redirect(w, r, "/console/sign-in?done=account-ended")
+	return nil
+}

@@ -1,0 +1,72 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/core/console/chart"
+)
+
+// graces are for how long the form offers a rotated key to work on; the API takes any number of seconds up to a day.
+var graces = []choice{
+	{"0", "Not at all: refuse it at once"}, {"300", "5 minutes more"}, {"3600", "1 hour more"}, {"86400", "24 hours more"},
+}
+
+// showKey answers GET /console/keys/{id}.
+func (c *console) showKey(w http.ResponseWriter, r *http.Request, in who) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderKey(w, r, in, f)
+}
+
+func (c *console) renderKey(w http.ResponseWriter, r *http.Request, in who, f *form) error {
+	key, err := c.keyOf(r, in)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	usages, err := c.Store.Usage(r.Context(), in.owner.ID, chart.DaySince(now))
+	if err != nil {
+		return err
+	}
+	own := usages[:0]
+	for _, u := range usages {
+		if u.KeyID == key.ID {
+			own = append(own, u)
+		}
+	}
+	views := []keyView{newKeyView(key, now)}
+	c.fillLimits(r.Context(), views)
+	perMinute := int(time.Duration(key.Limit.Requests) * time.Minute / key.Limit.Period)
+	name := key.Name
+	if _, sent := f.values["name"]; sent {
+		name = f.Value("name")
+	}
+	return c.render(w, r, in, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
+		"Key": views[0], "Name": name, "Lifetimes": lifetimes, "Graces": graces,
+		"Charts": []chart.Chart{chart.Hour(own, perMinute, now), chart.Day(own, perMinute, now)},
+	}})
+}
+
+// keyOf is the key that the path names. It returns account.ErrNotFound for what is not a key of the account.
+func (c *console) keyOf(r *http.Request, in who) (*account.Key, error) {
+	id, err := idOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.Store.Key(r.Context(), in.owner.ID, id)
+}
+
+func idOf(r *http.Request) (uuid.UUID, error) {
+	text := r.PathValue("id")
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 { // Parse takes other spellings too
+		return uuid.Nil, account.ErrNotFound
+	}
+	return id, nil
+}

@@ -1,0 +1,86 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"intents.internal/core/access"
+)
+
+// showSignIn answers GET /console/sign-in.
+func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ who) error {
+	f, err := readQuery(r, "next", "error")
+	if err != nil {
+		return err
+	}
+	if _, err := c.recognize(r); err == nil {
+		redirect(w, r, safeNext(f.values["next"]))
+		return nil
+	}
+	if text := failures[f.values["error"]]; text != "" {
+		f.add(problem{status: http.StatusOK, Text: text})
+	}
+	return c.renderSignIn(w, r, f)
+}
+
+// failures are what an OpenID Connect sign-in can come back with, by the word in the query parameter error.
+var failures = map[string]string{
+	"oidc_denied":    "You did not finish signing in at the provider.",
+	"oidc_failed":    "The sign-in provider did not confirm who you are. Try again, or sign in another way.",
+	"flow_expired":   "Signing in took too long, or was begun in another browser. Try again.",
+	"email_taken":    "An account with your e-mail address exists already. Sign in to it with its password.",
+	"sign_up_closed": "You have no account here, and sign-up is closed. Ask the operator of this service for one.",
+}
+
+// signIn answers POST /console/sign-in. It says the same of a wrong password as of an address without an account.
+func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ who) error {
+	f, err := readForm(r, "email", "password", "next")
+	if err != nil {
+		return err
+	}
+	var come *access.SignedIn
+	if f.ok() {
+		come, err = c.Access.SignIn(r.Context(), access.VisitorOf(r, c.Cookie), f.values["email"], f.values["password"])
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderSignIn(w, r, f)
+	}
+	c.Cookie.Set(w, come.Token)
+	redirect(w, r, safeNext(f.values["next"]))
+	return nil
+}
+
+func (c *console) renderSignIn(w http.ResponseWriter, r *http.Request, f *form) error {
+	return c.render(w, r, who{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
+		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Access.OIDCName(), "SignUp": c.Access.SignUpOpen,
+	}})
+}
+
+// signOut answers POST /console/sign-out.
+func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ who) error {
+	if err := c.Access.SignOut(r.Context(), c.Cookie.Token(r)); err != nil {
+		return err
+	}
+	c.Cookie.Clear(w)
+	redirect(w, r, "/console/sign-in?done=signed-out")
+	return nil
+}
+
+// safeNext is the page to go on to after signing in: the one that was asked for if it is the console's, else its first.
+// Anything a browser could read as another site, or as a way out of the console, is not.
+func safeNext(next string) string {
+	u, err := url.Parse(next)
+	switch {
+	case err != nil, u.IsAbs(), u.Host != "", u.User != nil, u.Fragment != "",
+		strings.ContainsAny(next, "\\\t\r\n"), u.EscapedPath() != path.Clean(u.Path),
+		u.Path != home && !strings.HasPrefix(u.Path, home+"/"),
+		strings.HasPrefix(u.Path, "/console/sign-"):
+		return home
+	}
+	return u.RequestURI()
+}

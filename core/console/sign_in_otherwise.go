@@ -1,0 +1,61 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"intents.internal/core/access"
+	"intents.internal/pkg/caip"
+)
+
+// startOpenIDConnect answers GET /console/sign-in/openid-connect by sending the browser to the provider. It is a link and
+// no form: browsers hold a form to form-action on redirects too.
+func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ who) error {
+	f, err := readQuery(r, "next")
+	if err != nil {
+		return err
+	}
+	target, flow, err := c.Access.StartOIDC(r.Context(), access.VisitorOf(r, c.Cookie))
+	if err != nil {
+		return err
+	}
+	access.NewFlowCookie(c.PublicURL).Set(w, flow, safeNext(f.values["next"]))
+	redirect(w, r, target)
+	return nil
+}
+
+// messageLifetime is how long a wallet may take to sign.
+const messageLifetime = 5 * time.Minute
+
+var errWallet = problem{
+	status: http.StatusBadRequest, Title: "Not a wallet", Text: "The request does not name a wallet's address and chain.",
+}
+
+// writeWalletMessage answers POST /console/sign-in/wallet-message with the text (EIP-4361) that the wallet of this address
+// is to sign. It is written here because wallets name their address in any spelling and the message must have EIP-55's,
+// which a script cannot write without a hash function that browsers lack.
+func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ who) error {
+	f, err := readForm(r, "address", "chain")
+	if err != nil {
+		return err
+	}
+	address, addressErr := caip.ParseAddress(f.values["address"])
+	chain, chainErr := caip.ParseChainID(caip.EIP155 + ":" + f.values["chain"])
+	if addressErr != nil || chainErr != nil {
+		return errWallet
+	}
+	nonce, err := c.Access.WalletNonce(r.Context(), access.VisitorOf(r, c.Cookie))
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	_, domain, _ := strings.Cut(c.PublicURL, "://")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintf(w, "%s wants you to sign in with your Ethereum account:\n%s\n\nSign in to the console of the Transfer Intent Service.\n\n"+
+		"URI: %s\nVersion: 1\nChain ID: %s\nNonce: %s\nIssued At: %s\nExpiration Time: %s",
+		domain, address, c.PublicURL, chain.Reference, nonce,
+		now.Format(time.RFC3339), now.Add(messageLifetime).Format(time.RFC3339))
+	return nil
+}

@@ -1,0 +1,51 @@
+package console
+
+import (
+	"net/http"
+
+	"intents.internal/core/access"
+)
+
+// showSignUp answers GET /console/sign-up.
+func (c *console) showSignUp(w http.ResponseWriter, r *http.Request, _ who) error {
+	f, err := readQuery(r, "next")
+	if err != nil {
+		return err
+	}
+	if _, err := c.recognize(r); err == nil {
+		redirect(w, r, safeNext(f.values["next"]))
+		return nil
+	}
+	return c.renderSignUp(w, r, f)
+}
+
+// signUp answers POST /console/sign-up: an account, signed in.
+func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ who) error {
+	f, err := readForm(r, "name", "email", "password", "next")
+	if err != nil {
+		return err
+	}
+	var come *access.SignedIn
+	if f.ok() {
+		come, err = c.Access.SignUp(r.Context(), access.VisitorOf(r, c.Cookie), f.values["name"], f.values["email"], f.values["password"])
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderSignUp(w, r, f)
+	}
+	c.Cookie.Set(w, come.Token)
+	target := safeNext(f.values["next"])
+	if target == home {
+		target += "?done=signed-up"
+	}
+	redirect(w, r, target)
+	return nil
+}
+
+func (c *console) renderSignUp(w http.ResponseWriter, r *http.Request, f *form) error {
+	return c.render(w, r, who{}, "sign-up", view{Title: "Sign up", Section: "sign-up", Form: f, Body: map[string]any{
+		"Open": c.Access.SignUpOpen, "Next": safeNext(f.values["next"]),
+	}})
+}

@@ -1,0 +1,132 @@
+package console
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"intents.internal/core/account"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// pages are the templates, by the name of their file without .html. Each is the layout with its own main part.
+type pages map[string]*template.Template
+
+// shared are the files whose templates every page may use.
+var shared = []string{"templates/layout.html", "templates/parts.html", "templates/chart.html"}
+
+func newPages(a assets) (pages, error) {
+	base, err := template.New("layout.html").Funcs(template.FuncMap{
+		"asset": func(name string) string { return a[name].url },
+		"ago":   ago,
+		"clock": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") },
+		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"short": short,
+		"hex":   func(bytes any) string { return fmt.Sprintf("0x%x", bytes) },
+	}).ParseFS(templateFiles, shared...)
+	if err != nil {
+		return nil, fmt.Errorf("read the console's templates: %w", err)
+	}
+	files, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	all := pages{}
+	for _, file := range files {
+		own, err := template.Must(base.Clone()).ParseFS(templateFiles, file)
+		if err != nil {
+			return nil, fmt.Errorf("read the console's templates: %w", err)
+		}
+		all[strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")] = own
+	}
+	return all, nil
+}
+
+// view is what the layout shows.
+type view struct {
+	Title string
+	// Section is the part of the console the page belongs to, for the navigation.
+	Section string
+	// Owner is who is signed in, nil for nobody.
+	Owner *account.Account
+	// Notice tells what has just been done.
+	Notice string
+	// Form is the page's form, never nil.
+	Form *form
+	// Body is the page's own.
+	Body any
+}
+
+// render writes a page. It is written whole or not at all, so an error can still become an error page.
+func (c *console) render(w http.ResponseWriter, r *http.Request, in who, name string, v view) error {
+	if v.Form == nil {
+		v.Form = &form{}
+	}
+	v.Owner, v.Notice = in.owner, notices[r.URL.Query().Get("done")]
+	if len(v.Form.Problems) > 0 {
+		v.Notice = ""
+	}
+	var out bytes.Buffer
+	if err := c.pages[name].ExecuteTemplate(&out, "layout", v); err != nil {
+		return fmt.Errorf("write the page %s: %w", name, err)
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(out.Len()))
+	v.Form.announce(header)
+	w.WriteHeader(v.Form.status())
+	_, _ = w.Write(out.Bytes()) // the client is gone if this fails
+	return nil
+}
+
+// notices are what a page can say of what led to it, by the word in the query parameter done.
+var notices = map[string]string{
+	"signed-up":     "Welcome. Your account is ready; make your first key below.",
+	"signed-out":    "You are signed out.",
+	"ended":         "Your session has ended. Sign in to go on; what you sent last was not saved.",
+	"renamed":       "The key is renamed.",
+	"enabled":       "The key is enabled.",
+	"disabled":      "The key is disabled. Requests with it are refused from now on.",
+	"expiry":        "The expiry is changed.",
+	"deleted":       "The key is deleted. Requests with it are refused from now on.",
+	"revoked":       "The session is ended.",
+	"revoked-all":   "All other sessions are ended.",
+	"account-ended": "Your account is deleted, and its keys are refused from now on.",
+}
+
+// ago says how long before now a moment was, roughly.
+func ago(t, now time.Time) string {
+	d := now.Sub(t)
+	count := func(n int, unit string) string {
+		if n == 1 {
+			return "1 " + unit + " ago"
+		}
+		return strconv.Itoa(n) + " " + unit + "s ago"
+	}
+	switch {
+	case d < time.Minute:
+		return "less than a minute ago"
+	case d < time.Hour:
+		return count(int(d/time.Minute), "minute")
+	case d < 48*time.Hour:
+		return count(int(d/time.Hour), "hour")
+	default:
+		return count(int(d/(24*time.Hour)), "day")
+	}
+}
+
+// short keeps both ends of a long id.
+func short(s string) string {
+	if len(s) <= 14 {
+		return s
+	}
+	return s[:8] + "…" + s[len(s)-4:]
+}
