@@ -16,6 +16,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
 )
 
 // Config is everything an operator can set, by environment variables alone. Durations are written like 250ms or 1m.
@@ -70,6 +71,13 @@ type Config struct {
 	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"1s"`
 	// KeyLookUps bounds the look-ups under way at once. Default 64; at least 1.
 	KeyLookUps int `env:"GATEWAY_KEY_LOOKUPS" envDefault:"64"`
+
+	// UsageInterval is how often it is counted up, and told to core, what became of each key's requests. Default 5s; 1s
+	// to 1m. Core writes one row for each key in use, gateway and interval.
+	UsageInterval time.Duration `env:"GATEWAY_USAGE_INTERVAL" envDefault:"5s"`
+	// UsageBacklog bounds the counts that wait while core does not answer, one for each key and minute, about 200 bytes
+	// each. The oldest are dropped beyond it. Default 200000; at least 1000.
+	UsageBacklog int `env:"GATEWAY_USAGE_BACKLOG" envDefault:"200000"`
 
 	// ReadTimeout is how long a request may take to arrive, headers and body together. Default 10s; at least 100ms.
 	ReadTimeout time.Duration `env:"GATEWAY_READ_TIMEOUT" envDefault:"10s"`
@@ -187,6 +195,7 @@ func (c Config) faults() []fault {
 	duration("GATEWAY_KEY_TTL", c.KeyTTL, time.Second, 0)
 	duration("GATEWAY_UNKNOWN_KEY_TTL", c.UnknownKeyTTL, 100*time.Millisecond, 0)
 	duration("GATEWAY_KEY_LOOKUP_TIMEOUT", c.KeyLookUpTimeout, 10*time.Millisecond, keys.Trust)
+	duration("GATEWAY_USAGE_INTERVAL", c.UsageInterval, time.Second, time.Minute)
 	duration("GATEWAY_READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond, 0)
 	duration("GATEWAY_WRITE_TIMEOUT", c.WriteTimeout, 100*time.Millisecond, 0)
 	duration("GATEWAY_STREAM_TIMEOUT", c.StreamTimeout, 100*time.Millisecond, 0)
@@ -200,6 +209,7 @@ func (c Config) faults() []fault {
 	number("GATEWAY_KEY_CACHE", c.KeyCache, 1)
 	number("GATEWAY_UNKNOWN_KEYS_PER_MINUTE", c.UnknownKeysPerMinute, 1)
 	number("GATEWAY_KEY_LOOKUPS", c.KeyLookUps, 1)
+	number("GATEWAY_USAGE_BACKLOG", c.UsageBacklog, wire.MaxUsageRows)
 	number("GATEWAY_MAX_CONNS", c.MaxConns, 1)
 	number("GATEWAY_MAX_CONNS_PER_IP", c.MaxConnsPerIP, 0)
 	number("GATEWAY_MAX_HEADER_BYTES", c.MaxHeaderBytes, 1<<10)

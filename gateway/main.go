@@ -23,6 +23,7 @@ import (
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/usage"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -60,6 +61,7 @@ type Gateway struct {
 	redis    *redis.Client
 	limiter  *limit.Limiter
 	verifier *keys.Verifier
+	usage    *usage.Recorder
 	forward  *forward.Client
 	edge     *edge.Edge
 	ops      *http.Server
@@ -103,6 +105,13 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Log:              log,
 		Metrics:          registry,
 	})
+	g.usage = usage.New(usage.Options{
+		Report:   g.core.ReportUsage,
+		Interval: config.UsageInterval,
+		Backlog:  config.UsageBacklog,
+		Log:      log,
+		Metrics:  registry,
+	})
 	g.forward = forward.New(forward.Options{
 		Core:     core,
 		Secret:   config.CoreSecret,
@@ -116,21 +125,13 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Chains:         g.chains,
 		Core:           g.core,
 		Forward:        g.forward,
+		Usage:          g.usage,
 		CoreSilence:    config.CoreSilence,
 		TrustedProxies: config.TrustedProxies,
-		Server: edge.ServerOptions{
-			ReadTimeout:    config.ReadTimeout,
-			WriteTimeout:   config.WriteTimeout,
-			StreamTimeout:  config.StreamTimeout,
-			IdleTimeout:    config.IdleTimeout,
-			MaxConns:       config.MaxConns,
-			MaxConnsPerIP:  config.MaxConnsPerIP,
-			MaxHeaderBytes: config.MaxHeaderBytes,
-			MaxBodyBytes:   config.MaxBodyBytes,
-		},
-		AccessLog: g.accessLog(),
-		Log:       log,
-		Metrics:   registry,
+		Server:         config.server(),
+		AccessLog:      g.accessLog(),
+		Log:            log,
+		Metrics:        registry,
 	})
 	g.ops = &http.Server{
 		ReadHeaderTimeout: 5 * time.Second,
@@ -143,6 +144,19 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
+}
+
+func (c Config) server() edge.ServerOptions {
+	return edge.ServerOptions{
+		ReadTimeout:    c.ReadTimeout,
+		WriteTimeout:   c.WriteTimeout,
+		StreamTimeout:  c.StreamTimeout,
+		IdleTimeout:    c.IdleTimeout,
+		MaxConns:       c.MaxConns,
+		MaxConnsPerIP:  c.MaxConnsPerIP,
+		MaxHeaderBytes: c.MaxHeaderBytes,
+		MaxBodyBytes:   c.MaxBodyBytes,
+	}
 }
 
 func (g *Gateway) accessLog() *slog.Logger {
@@ -179,6 +193,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	tasks.Go(func() { g.chains.Run(fresh) })
 	tasks.Go(func() { g.verifier.Run(fresh) })
 	tasks.Go(func() { g.access.run(fresh) })
+	// Usage is counted until the last request has ended.
+	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
+	counted := make(chan struct{})
+	tasks.Go(func() { defer close(counted); g.usage.Run(counting) })
+	reportLast := func() { stopCounting(); <-counted }
 
 	failed := make(chan error, 2)
 	tasks.Go(func() { failed <- g.edge.Serve(g.public) })
@@ -186,9 +205,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.log.Info("gateway started", "listen", g.Address(), "ops_listen", g.OperationsAddress(), "core", g.config.CoreURL)
 	select {
 	case <-ctx.Done():
-		return g.drain()
+		return g.drain(reportLast)
 	case err := <-failed:
-		return errors.Join(err, g.drain())
+		return errors.Join(err, g.drain(reportLast))
 	}
 }
 
@@ -199,15 +218,16 @@ func (g *Gateway) serveOperations() error {
 	return nil
 }
 
-// drain says that it is going, waits until the balancers have heard, and lets requests under way finish. The operators'
-// listener closes last, so that the end can be watched.
-func (g *Gateway) drain() error {
+// drain says that it is going, waits until the balancers have heard, lets requests under way finish and has their usage
+// reported. The operators' listener closes last, so that the end can be watched.
+func (g *Gateway) drain(reportLast func()) error {
 	g.log.Info("gateway draining", "delay", g.config.DrainDelay.String())
 	g.edge.AnnounceDrain()
 	time.Sleep(g.config.DrainDelay)
 	ctx, cancel := context.WithTimeout(context.Background(), g.config.DrainTimeout)
 	defer cancel()
 	err := g.edge.Drain(ctx)
+	reportLast()
 	g.log.Info("gateway stopped")
 	return errors.Join(err, g.ops.Close())
 }

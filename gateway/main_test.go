@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	gateway "intents.internal/gateway"
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/embedded"
@@ -130,6 +132,47 @@ func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 	if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", g.Address()); err == nil {
 		_ = conn.Close()
 		t.Error("the port is still served")
+	}
+}
+
+// The interval is so long that only the end can report, and core's first reply is lost.
+func TestUsageIsReportedBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { <-release })
+	core.LostReplies.Store(1)
+	variables := environment(t, core)
+	variables["GATEWAY_USAGE_INTERVAL"] = "1m"
+	g := newGateway(t, variables)
+	ctx, term := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+
+	key := core.AddKey(network.Test)
+	answered := make(chan int, 1)
+	go func() {
+		status, _ := get(t, "http://"+g.Address()+"/v2/tokens", key.Reveal())
+		answered <- status
+	}()
+	eventually(t, "the request has arrived", func() bool { return len(core.Requests()) == 1 })
+	term()
+	eventually(t, "it drains", func() bool {
+		status, _ := get(t, "http://"+g.OperationsAddress()+"/readyz", "")
+		return status == http.StatusServiceUnavailable
+	})
+	close(release)
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("the request under way: %d", status)
+	}
+	if err := errors.Join(<-ran, g.Close()); err != nil {
+		t.Error(err)
+	}
+	want := map[string]coretest.Counts{core.Key(key).KeyID: {Accepted: 1}}
+	if diff := cmp.Diff(want, core.Usage()); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+	if reports := core.Reports(); len(reports) < 2 {
+		t.Errorf("no report came again after its reply was lost: %+v", reports)
 	}
 }
 

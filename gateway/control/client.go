@@ -36,6 +36,10 @@ var (
 	ErrCursorExpired = errors.New("the key change cursor is older than what core keeps")
 	// ErrNotModified says that the caller's copy is still right.
 	ErrNotModified = errors.New("not modified")
+	// ErrReportRefused says that core will never store the report.
+	ErrReportRefused = errors.New("core refuses the usage report")
+	// errTooLong says that an answer is longer than maxAnswerBytes.
+	errTooLong = errors.New("core's answer is too long")
 )
 
 // Client speaks core's internal API. It is safe for concurrent use.
@@ -115,14 +119,14 @@ func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification,
 }
 
 func check(v wire.VerifiedKey) error {
-	if v.KeyID == "" || v.AccountID == "" || v.Environment == "" || v.Limit.Requests < 1 || v.Limit.PeriodSeconds < 1 {
-		return errors.New("core's answer lacks the key id, account id, environment or limit")
+	if v.KeyID == "" || v.AccountID == "" || v.LimitBucket == "" || v.Environment == "" || v.Limit.Requests < 1 || v.Limit.PeriodSeconds < 1 {
+		return errors.New("core's answer lacks the key id, account id, bucket, environment or limit")
 	}
 	return nil
 }
 
 // KeyChanges waits up to wait for keys that changed since cursor. An empty cursor asks for the current one. It answers
-// ErrCursorExpired when changes may have been missed.
+// ErrCursorExpired when changes may have been missed, or are too many to be told.
 func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
 	query := url.Values{"wait": {wait.String()}}
 	if cursor != "" {
@@ -131,6 +135,8 @@ func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Durati
 	var changes wire.KeyChanges
 	answer, err := c.call(ctx, http.MethodGet, wire.PathKeyChanges+"?"+query.Encode(), nil, "", &changes)
 	switch {
+	case errors.Is(err, errTooLong):
+		return wire.KeyChanges{}, ErrCursorExpired
 	case err != nil:
 		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", err)
 	case answer.status == http.StatusGone:
@@ -156,6 +162,25 @@ func (c *Client) ChainEnvironments(ctx context.Context, etag string) (chains []w
 		return nil, "", fmt.Errorf("get chains: %w", answer)
 	}
 	return chains, answer.etag, nil
+}
+
+// ReportUsage tells core what became of the keys' requests. It answers ErrReportRefused when the report must not be sent
+// again; after any other error core may have stored it or not, and stores it once if it comes again.
+func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error {
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("report usage: %w", err)
+	}
+	answer, err := c.call(ctx, http.MethodPost, wire.PathUsage, body, "", nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("report usage: %w", err)
+	case answer.status == http.StatusBadRequest, answer.status == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, answer)
+	case answer.status != http.StatusNoContent:
+		return fmt.Errorf("report usage: %w", answer)
+	}
+	return nil
 }
 
 // answer is what core's reply says outside its body. As an error it is a status nobody asked for.
@@ -185,9 +210,12 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, eta
 		return answer{}, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	if err != nil {
 		return answer{}, err
+	}
+	if len(text) > maxAnswerBytes {
+		return answer{}, errTooLong
 	}
 	got := answer{status: response.StatusCode, etag: response.Header.Get("ETag"), date: response.Header.Get("Date")}
 	if got.status < http.StatusInternalServerError {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,8 +36,10 @@ type Core struct {
 	BeforeVerdict func()
 	// LookUps counts look-ups.
 	LookUps atomic.Int64
-	// FeedDown, VerifyDown and ChainsDown make the parts of the internal API answer 503.
-	FeedDown, VerifyDown, ChainsDown atomic.Bool
+	// FeedDown, VerifyDown, ChainsDown and UsageDown make the parts of the internal API answer 503.
+	FeedDown, VerifyDown, ChainsDown, UsageDown atomic.Bool
+	// LostReplies is how many usage reports are still to be stored without an answer.
+	LostReplies atomic.Int64
 
 	server   *httptest.Server
 	mu       sync.Mutex
@@ -45,6 +48,7 @@ type Core struct {
 	expired  int
 	news     chan struct{}
 	requests []Request
+	reports  []wire.UsageReport
 }
 
 // Request is what the stand-in received.
@@ -62,6 +66,7 @@ func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	mux.HandleFunc("POST "+wire.PathVerifyKey, c.verifyKey)
 	mux.HandleFunc("GET "+wire.PathKeyChanges, c.keyChanges)
 	mux.HandleFunc("GET "+wire.PathChains, c.chains)
+	mux.HandleFunc("POST "+wire.PathUsage, c.recordUsage)
 	mux.HandleFunc("/", c.record)
 	c.server = httptest.NewServer(guard(mux))
 	tb.Cleanup(c.server.Close)
@@ -90,6 +95,9 @@ func (c *Core) AddKey(env network.Environment) apikey.Key {
 func (c *Core) Put(key apikey.Key, as wire.VerifiedKey) wire.VerifiedKey {
 	if as.KeyID == "" {
 		as.KeyID = uuid.NewString()
+	}
+	if as.LimitBucket == "" {
+		as.LimitBucket = as.KeyID
 	}
 	if as.AccountID == "" {
 		as.AccountID = uuid.NewString()
@@ -127,6 +135,15 @@ func (c *Core) Forget(key apikey.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.keys, text(key))
+}
+
+// ChangeOthers tells the feed of n changes of keys that nobody has.
+func (c *Core) ChangeOthers(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range n {
+		c.changes = append(c.changes, strings.Repeat("0", 64))
+	}
 }
 
 // ExpireCursors makes every cursor given out so far too old.

@@ -36,11 +36,11 @@ func (e *Edge) bind(x *exchange) *reply {
 	}
 	for _, chain := range request.Chains() {
 		env, known := e.chains.Environment(chain)
-		if known && env != x.verdict.Environment {
+		if known && env != x.verdict.Environment() {
 			return &reply{
 				status:  fasthttp.StatusForbidden,
 				outcome: outcomeChainRefused,
-				body:    encode(wire.NewChainNotAllowed(chain, env, x.verdict.Environment)),
+				body:    encode(wire.NewChainNotAllowed(chain, env, x.verdict.Environment())),
 			}
 		}
 	}

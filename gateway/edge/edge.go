@@ -20,6 +20,7 @@ import (
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/usage"
 )
 
 // Options are the edge's parts and settings; all must be set unless said otherwise.
@@ -29,6 +30,7 @@ type Options struct {
 	Chains  *control.Chains
 	Core    *control.Client
 	Forward *forward.Client
+	Usage   *usage.Recorder
 	// CoreSilence is how long core may leave everything unanswered before /health says 503.
 	CoreSilence time.Duration
 	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are believed; none may be given.
@@ -47,6 +49,7 @@ type Edge struct {
 	chains      *control.Chains
 	core        *control.Client
 	forward     *forward.Client
+	usage       *usage.Recorder
 	coreSilence time.Duration
 	trusted     []netip.Prefix
 	maxBody     int
@@ -68,6 +71,7 @@ func New(o Options) *Edge {
 		chains:      o.Chains,
 		core:        o.Core,
 		forward:     o.Forward,
+		usage:       o.Usage,
 		coreSilence: o.CoreSilence,
 		trusted:     o.TrustedProxies,
 		maxBody:     o.Server.MaxBodyBytes,
@@ -171,13 +175,14 @@ func (e *Edge) identify(x *exchange) *reply {
 // spend takes one request from the key's bucket and tells the client how it stands.
 func (e *Edge) spend(x *exchange) *reply {
 	began := time.Now()
-	decision, err := e.limiter.Take(x.verdict.Bucket, x.verdict.Rule)
+	decision, err := e.limiter.Take(x.verdict.Bucket, x.verdict.Rule())
 	e.metrics.limitStage.Observe(time.Since(began).Seconds())
 	if err != nil {
 		return limiterUnavailable
 	}
 	x.tellLimit(decision)
 	if !decision.Allowed {
+		x.fate = usage.Limited
 		return tooManyRequests("Too many requests were made with this key. Wait as long as Retry-After says, then try again.", decision)
 	}
 	return nil
@@ -185,6 +190,7 @@ func (e *Edge) spend(x *exchange) *reply {
 
 // pass forwards the request to core under the given target.
 func (e *Edge) pass(x *exchange, target []byte) *reply {
+	x.fate = usage.Accepted
 	began := time.Now()
 	err := e.forward.Do(x.upstream(target))
 	x.upstreamTime = time.Since(began)

@@ -13,6 +13,7 @@ import (
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/wire"
 )
@@ -34,6 +35,8 @@ type exchange struct {
 	route   *route
 	verdict *keys.Verdict
 	outcome outcome
+	// fate is what the key's usage counts the request as.
+	fate usage.Kind
 	// continues says that the body is yet to come, and with it the request proper.
 	continues bool
 
@@ -64,6 +67,9 @@ func (e *Edge) end(x *exchange) {
 	answer.Header.Set(wire.HeaderRequestID, x.id)
 	if e.draining.Load() {
 		answer.SetConnectionClose()
+	}
+	if x.verdict != nil {
+		e.usage.Count(&x.verdict.Usage, x.fate, x.began)
 	}
 	elapsed := time.Since(x.began)
 	e.metrics.count(x.route, x.outcome, elapsed)

@@ -19,7 +19,7 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 		slog.String("outcome", x.outcome.String()),
 		slog.Float64("duration_ms", milliseconds(elapsed)))
 	if x.verdict != nil {
-		attributes = append(attributes, slog.String("key_id", x.verdict.KeyID))
+		attributes = append(attributes, slog.String("key_id", x.verdict.KeyID()))
 	}
 	if x.upstreamTime > 0 {
 		attributes = append(attributes, slog.Float64("upstream_ms", milliseconds(x.upstreamTime)))

@@ -25,6 +25,7 @@ import (
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/usage"
 	"intents.internal/pkg/embedded"
 )
 
@@ -88,11 +89,14 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 		Core: client, Limiter: limiter, Capacity: 10_000, TTL: time.Minute, UnknownTTL: 10 * time.Second,
 		UnknownPerMinute: s.unknownPerMinute, LookUpTimeout: time.Second, LookUps: 64, Log: log, Metrics: g.registry,
 	})
+	recorder := usage.New(usage.Options{
+		Report: client.ReportUsage, Interval: 50 * time.Millisecond, Backlog: 1000, Log: log, Metrics: g.registry,
+	})
 	forwarder := forward.New(forward.Options{
 		Core: core.URL, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: 64, Metrics: g.registry,
 	})
 	options := edge.Options{
-		Keys: verifier, Limiter: limiter, Chains: chains, Core: client, Forward: forwarder, CoreSilence: s.coreSilence,
+		Keys: verifier, Limiter: limiter, Chains: chains, Core: client, Forward: forwarder, Usage: recorder, CoreSilence: s.coreSilence,
 		Server: edge.ServerOptions{
 			ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, StreamTimeout: time.Minute, IdleTimeout: 10 * time.Second,
 			MaxConns: 10_000, MaxHeaderBytes: 8 << 10, MaxBodyBytes: 64 << 10,
@@ -113,6 +117,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	var running sync.WaitGroup
 	running.Go(func() { chains.Run(ctx) })
 	running.Go(func() { verifier.Run(ctx) })
+	running.Go(func() { recorder.Run(ctx) })
 	running.Go(func() {
 		if err := g.edge.Serve(listener); err != nil {
 			tb.Error(err)
@@ -139,15 +144,15 @@ func orDefault[T comparable](value *T, otherwise T) {
 	}
 }
 
-// eventually waits up to 5 s.
+// eventually waits up to 20 s.
 func eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(20 * time.Second)
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
 	for !holds() {
 		if time.Now().After(deadline) {
-			tb.Fatalf("not within 5 s: %s", what)
+			tb.Fatalf("not within 20 s: %s", what)
 		}
 		<-ticker.C
 	}

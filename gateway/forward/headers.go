@@ -87,8 +87,8 @@ func (c *Client) fill(up *fasthttp.Request, r *Request) {
 	to.Set(headerForwardedProto, r.Proto)
 	if r.Verdict != nil {
 		to.Set(wire.HeaderAccountID, r.Verdict.AccountID)
-		to.Set(wire.HeaderKeyID, r.Verdict.KeyID)
-		to.Set(wire.HeaderKeyEnv, string(r.Verdict.Environment))
+		to.Set(wire.HeaderKeyID, r.Verdict.KeyID())
+		to.Set(wire.HeaderKeyEnv, string(r.Verdict.Environment()))
 	}
 	copyTrace(to, from)
 	if body := r.Ctx.Request.Body(); len(body) > 0 {

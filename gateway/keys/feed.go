@@ -15,8 +15,10 @@ const (
 	// pollWait is how long core may hold a poll open. Proof counts from a poll's start and lasts Trust, so the time
 	// left over for the round trip is Trust - 2*pollWait.
 	pollWait = 250 * time.Millisecond
-	// pollTimeout ends a poll that could prove nothing any more.
+	// pollTimeout ends a poll that could prove nothing any more. After failures it is doubled up to longestPoll: the
+	// changes of an outage may take longer to tell, and until they are told nothing can be proved.
 	pollTimeout = Trust - pollWait
+	longestPoll = 10 * time.Second
 	// retryAfter is the pause after a failed poll.
 	retryAfter = 50 * time.Millisecond
 )
@@ -24,11 +26,12 @@ const (
 // Run follows core's change feed until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
 	var cursor string
-	failing := false
+	failing, patience := false, pollTimeout
 	for ctx.Err() == nil {
-		next, err := v.poll(ctx, cursor)
+		next, err := v.poll(ctx, cursor, patience)
+		patience = min(2*patience, longestPoll)
 		if err == nil {
-			cursor = next
+			cursor, patience = next, pollTimeout
 		}
 		if ctx.Err() != nil {
 			return
@@ -45,10 +48,10 @@ func (v *Verifier) Run(ctx context.Context) {
 }
 
 // poll asks for the changes since cursor, drops what they touch and gives the next cursor.
-func (v *Verifier) poll(ctx context.Context, cursor string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+func (v *Verifier) poll(ctx context.Context, cursor string, patience time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	began := time.Now()
+	began := v.now()
 	changes, err := v.core.KeyChanges(ctx, cursor, pollWait)
 	if errors.Is(err, control.ErrCursorExpired) && cursor != "" {
 		v.dropAll()
@@ -69,7 +72,7 @@ func (v *Verifier) poll(ctx context.Context, cursor string) (string, error) {
 		v.drop(hashes)
 		v.metrics.changes.Add(float64(len(hashes)))
 	}
-	v.proven.Store(int64(began.Sub(v.start)))
+	v.proven.Store(int64(began))
 	return changes.Cursor, nil
 }
 

@@ -3,7 +3,6 @@ package keys
 import (
 	"context"
 	"errors"
-	"time"
 
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
@@ -11,6 +10,8 @@ import (
 
 // lookUp is one question to core that everyone who asks the same waits for.
 type lookUp struct {
+	// bucket is the budget it is on, empty for none.
+	bucket  string
 	done    chan struct{}
 	verdict *Verdict
 	err     error
@@ -19,35 +20,39 @@ type lookUp struct {
 	overtaken bool
 }
 
-// ask looks the key up at core, together with whoever else is asking.
-func (v *Verifier) ask(hash apikey.Hash) (*Verdict, error) {
-	v.mu.Lock()
-	switch verdict, known := v.recall(hash); known { // a look-up may just have ended
-	case usable:
+// ask looks the key up at core on the budget of this bucket, if any, together with whoever else is asking.
+func (v *Verifier) ask(hash apikey.Hash, bucket string) (*Verdict, error) {
+	for {
+		v.mu.Lock()
+		switch verdict, known := v.recall(hash); known { // a look-up may just have ended
+		case usable:
+			v.mu.Unlock()
+			return verdict, nil
+		case unusable:
+			v.mu.Unlock()
+			return nil, ErrRefused
+		case nothing, outdated:
+		}
+		l, underway := v.lookUps[hash]
+		if !underway {
+			l = &lookUp{bucket: bucket, done: make(chan struct{})}
+			v.lookUps[hash] = l
+		}
 		v.mu.Unlock()
-		return verdict, nil
-	case unusable:
-		v.mu.Unlock()
-		return nil, ErrRefused
-	case nothing, outdated:
+		if !underway {
+			v.perform(hash, l)
+		}
+		<-l.done // in bounded time: perform has a deadline
+		if errors.As(l.err, new(BudgetError)) && l.bucket != bucket {
+			continue // somebody else's budget is used up
+		}
+		return l.verdict, l.err
 	}
-	l, underway := v.lookUps[hash]
-	if !underway {
-		l = &lookUp{done: make(chan struct{})}
-		v.lookUps[hash] = l
-	}
-	v.mu.Unlock()
-	if !underway {
-		v.perform(hash, l)
-	}
-	<-l.done // in bounded time: perform has a deadline
-	return l.verdict, l.err
 }
 
 func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
 	defer close(l.done)
-	asked := time.Now()
-	l.verdict, l.err = v.verdictFromCore(hash, asked)
+	l.verdict, l.err = v.verdictFromCore(hash, l.bucket)
 
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -65,9 +70,30 @@ func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
 	}
 }
 
-func (v *Verifier) verdictFromCore(hash apikey.Hash, asked time.Time) (*Verdict, error) {
-	ctx, cancel := context.WithDeadline(context.Background(), asked.Add(v.lookUpTimeout))
+func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (*Verdict, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), v.lookUpTimeout)
 	defer cancel()
+	if bucket == "" {
+		return v.verify(ctx, hash)
+	}
+	leave, err := v.lanes.enter(ctx, bucket)
+	if err != nil {
+		v.metrics.lookUpsFailed.Inc()
+		return nil, ErrUnavailable
+	}
+	defer leave()
+	if d := v.limiter.Reserve(bucket, v.unknownRule); !d.Allowed {
+		return nil, BudgetError{d}
+	}
+	verdict, err := v.verify(ctx, hash)
+	if !errors.Is(err, ErrRefused) {
+		v.limiter.Return(bucket, v.unknownRule)
+	}
+	return verdict, err
+}
+
+// verify asks core.
+func (v *Verifier) verify(ctx context.Context, hash apikey.Hash) (*Verdict, error) {
 	select {
 	case v.slots <- struct{}{}:
 		defer func() { <-v.slots }()
@@ -75,6 +101,7 @@ func (v *Verifier) verdictFromCore(hash apikey.Hash, asked time.Time) (*Verdict,
 		v.metrics.lookUpsFailed.Inc()
 		return nil, ErrUnavailable
 	}
+	asked := v.now()
 	verification, err := v.core.VerifyKey(ctx, hash)
 	switch {
 	case errors.Is(err, control.ErrUnknownKey):

@@ -1,8 +1,6 @@
 package keys
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
@@ -28,7 +26,7 @@ func newMetrics(registry prometheus.Registerer, v *Verifier) metrics {
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_key_feed_age_seconds",
 		Help: "Time since every change of a key was last known. Above 1, cached verdicts do not count.",
-	}, func() float64 { return v.age(time.Now()).Seconds() })
+	}, func() float64 { return v.age(v.now()).Seconds() })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_key_verdicts_held",
 		Help: "Verdicts in the cache. Near its capacity, raise the capacity or expect more look-ups.",

@@ -1,52 +1,77 @@
 package keys
 
 import (
+	"math"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 
 	"intents.internal/gateway/control"
+	"intents.internal/gateway/usage"
 	"intents.internal/pkg/network"
 )
 
-// Verdict is what is known of a key that may be used. It is shared and never changed.
+// Verdict is what is known of a key that may be used. It is shared and, but for Usage, never changed. Since a million may
+// be held, it is kept small: what can be made from less is a method.
 type Verdict struct {
-	KeyID       string
-	AccountID   string
-	Environment network.Environment
-	// Bucket names the key's rate limit bucket, the same on every replica.
+	AccountID string
+	// Bucket names the key's rate limit bucket, the same on every replica and for the keys that came of one by rotation.
 	Bucket string
-	// Rule is the key's rate limit.
-	Rule redis_rate.Limit
-	// asked is when the look-up that brought the verdict began: it was true then or later.
-	asked time.Time
-	// expires is when the key ends by this process's monotonic clock, zero for never.
-	expires time.Time
+	// Usage counts what becomes of the key's requests.
+	Usage usage.Counter
+
+	requests, periodSeconds int32
+	live                    bool
+	// asked is when the look-up that brought the verdict began, as time since the verifier's start: it was true then or
+	// later.
+	asked time.Duration
+	// expires is when the key ends, by the same clock, never where it does not.
+	expires time.Duration
 }
 
-func newVerdict(v control.Verification, asked time.Time) *Verdict {
-	// One string holds both ids and the bucket's name, since a million verdicts may be held.
-	text := "key:" + v.KeyID + v.AccountID
-	end := len("key:") + len(v.KeyID)
-	verdict := &Verdict{
-		KeyID:       text[len("key:"):end],
-		AccountID:   text[end:],
-		Environment: network.Live,
-		Bucket:      text[:end],
-		Rule: redis_rate.Limit{
-			Rate:   v.Limit.Requests,
-			Burst:  v.Limit.Requests,
-			Period: time.Duration(v.Limit.PeriodSeconds) * time.Second,
-		},
-		asked: asked,
+const never time.Duration = math.MaxInt64
+
+func newVerdict(v control.Verification, asked time.Duration) *Verdict {
+	// One string holds both ids and the bucket's name, and a third id only after a rotation.
+	text := "key:" + v.LimitBucket + v.AccountID
+	bucketEnd, accountEnd := len("key:")+len(v.LimitBucket), len(text)
+	keyID := text[len("key:"):bucketEnd]
+	if v.KeyID != v.LimitBucket {
+		text += v.KeyID
+		keyID = text[accountEnd:]
 	}
-	if v.Environment == network.Test {
-		verdict.Environment = network.Test // the constants, so that core's copies of the words are not kept
+	verdict := &Verdict{
+		AccountID:     text[bucketEnd:accountEnd],
+		Bucket:        text[:bucketEnd],
+		requests:      int32(min(v.Limit.Requests, math.MaxInt32)),      //nolint:gosec // it is bounded just so
+		periodSeconds: int32(min(v.Limit.PeriodSeconds, math.MaxInt32)), //nolint:gosec // it is bounded just so
+		live:          v.Environment == network.Live,
+		asked:         asked,
+		expires:       never,
 	}
 	if v.ExpiresAt != nil {
-		verdict.expires = asked.Add(v.ExpiresIn)
+		verdict.expires = asked + min(v.ExpiresIn, never-asked)
 	}
+	verdict.Usage.SetKeyID(keyID)
 	return verdict
 }
 
-func (v *Verdict) expired(now time.Time) bool { return !v.expires.IsZero() && !now.Before(v.expires) }
+// KeyID is the id of the key.
+func (v *Verdict) KeyID() string { return v.Usage.KeyID() }
+
+// Environment is the one the key may be used in.
+func (v *Verdict) Environment() network.Environment {
+	if v.live {
+		return network.Live
+	}
+	return network.Test
+}
+
+// Rule is the key's rate limit.
+func (v *Verdict) Rule() redis_rate.Limit {
+	return redis_rate.Limit{
+		Rate: int(v.requests), Burst: int(v.requests), Period: time.Duration(v.periodSeconds) * time.Second,
+	}
+}
+
+func (v *Verdict) expired(now time.Duration) bool { return now >= v.expires }

@@ -66,6 +66,7 @@ type Verifier struct {
 	core          *control.Client
 	lookUpTimeout time.Duration
 	slots         chan struct{}
+	lanes         *lanes
 	limiter       *limit.Limiter
 	unknownRule   redis_rate.Limit
 
@@ -86,12 +87,17 @@ type Verifier struct {
 // unknownCapacity bounds the unknown keys remembered; one takes about 150 bytes.
 const unknownCapacity = 100_000
 
+// lanesPerBudget is how many replicas can have all the look-ups under way that one address may have, without good keys
+// being refused because the address's budget is reserved for others of its own.
+const lanesPerBudget = 4
+
 // New makes a verifier whose caches are empty.
 func New(o Options) *Verifier {
 	v := &Verifier{
 		core:          o.Core,
 		lookUpTimeout: o.LookUpTimeout,
 		slots:         make(chan struct{}, o.LookUps),
+		lanes:         newLanes(max(1, o.UnknownPerMinute/lanesPerBudget)),
 		limiter:       o.Limiter,
 		unknownRule:   redis_rate.PerMinute(o.UnknownPerMinute),
 		verdicts: otter.Must(&otter.Options[apikey.Hash, *Verdict]{
@@ -130,10 +136,14 @@ func (v *Verifier) Verify(hash apikey.Hash, client netip.Addr) (*Verdict, error)
 		return nil, ErrRefused
 	case outdated:
 		v.metrics.rechecks.Inc()
-		return v.ask(hash)
+		return v.ask(hash, "")
 	default:
 		v.metrics.misses.Inc()
-		return v.askForStranger(hash, client)
+		verdict, err := v.askForStranger(hash, client)
+		if errors.As(err, new(BudgetError)) {
+			v.metrics.overBudget.Inc()
+		}
+		return verdict, err
 	}
 }
 
@@ -150,7 +160,7 @@ const (
 
 // recall looks into the caches; the verdict is there where the key is usable.
 func (v *Verifier) recall(hash apikey.Hash) (*Verdict, memory) {
-	now := time.Now()
+	now := v.now()
 	verdict, cached := v.verdicts.GetIfPresent(hash)
 	if cached && !verdict.expired(now) && v.trusted(verdict, now) {
 		return verdict, usable
@@ -164,31 +174,25 @@ func (v *Verifier) recall(hash apikey.Hash) (*Verdict, memory) {
 	return nil, nothing
 }
 
-func (v *Verifier) trusted(verdict *Verdict, now time.Time) bool {
-	return now.Sub(verdict.asked) < Trust || v.age(now) < Trust
+func (v *Verifier) trusted(verdict *Verdict, now time.Duration) bool {
+	return now-verdict.asked < Trust || v.age(now) < Trust
 }
 
 // age is how long ago it was last sure that every change of a key was known.
-func (v *Verifier) age(now time.Time) time.Duration {
-	return now.Sub(v.start) - time.Duration(v.proven.Load())
-}
+func (v *Verifier) age(now time.Duration) time.Duration { return now - time.Duration(v.proven.Load()) }
 
-// askForStranger looks up a key that no verdict is held for, on the budget of the client's address. Only keys that turn
-// out unknown spend it: many clients with good keys may share one address.
+// now is the time since the verifier's start, by the monotonic clock.
+func (v *Verifier) now() time.Duration { return time.Since(v.start) }
+
+// askForStranger looks up a key that no verdict is held for, on the budget of the client's address: a token is reserved
+// before core is asked, so that no rush of unknown keys can load core beyond the budget. It is given back unless the key
+// turns out unknown, since many clients with good keys may share one address.
 func (v *Verifier) askForStranger(hash apikey.Hash, client netip.Addr) (*Verdict, error) {
 	bucket := "unknown-keys:" + neighbourhood(client)
 	if d, held := v.limiter.Refused(bucket, v.unknownRule); held {
-		v.metrics.overBudget.Inc()
 		return nil, BudgetError{d}
 	}
-	verdict, err := v.ask(hash)
-	if !errors.Is(err, ErrRefused) {
-		return verdict, err
-	}
-	// This refusal stands whatever the budget says; what it leaves of the budget is remembered and stops the next
-	// look-up. Under the policy "closed" a missing Redis leaves look-ups unbudgeted, which does not change the answer.
-	_, _ = v.limiter.Take(bucket, v.unknownRule)
-	return nil, ErrRefused
+	return v.ask(hash, bucket)
 }
 
 // neighbourhood is what shares one budget: an IPv4 address, or the /64 that one IPv6 client commonly has to itself.

@@ -26,6 +26,8 @@ type bucket struct {
 	lag   time.Duration
 	// full is said, and what was let through without Redis since.
 	full time.Time
+	// reserved is when the bucket would be full if there were only this replica's own reservations.
+	reserved time.Time
 }
 
 // tell notes an answer of Redis that was asked for at one time and came at another.
@@ -58,6 +60,28 @@ func (b *bucket) take(rule redis_rate.Limit, now time.Time) (d Decision) {
 	defer b.mu.Unlock()
 	d, b.full = decide(b.full, rule, now)
 	return d
+}
+
+// giveBack takes back one request that take let through, whose token takes this time.
+func (b *bucket) giveBack(token time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.full = b.full.Add(-token)
+}
+
+// reserve decides by this replica's own reservations alone.
+func (b *bucket) reserve(rule redis_rate.Limit, now time.Time) (d Decision) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d, b.reserved = decide(b.reserved, rule, now)
+	return d
+}
+
+// unreserve takes back one reservation, whose token takes this time.
+func (b *bucket) unreserve(token time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved = b.reserved.Add(-token)
 }
 
 // decide is GCRA: the decision on one request at the time now, and when the bucket is full after it.

@@ -63,6 +63,7 @@ type Options struct {
 
 // Limiter is safe for concurrent use.
 type Limiter struct {
+	redis    *redis.Client
 	shared   *redis_rate.Limiter
 	budget   time.Duration
 	breaker  *gobreaker.CircuitBreaker[*redis_rate.Result]
@@ -77,6 +78,7 @@ type Limiter struct {
 // New makes a limiter. It opens no connection until the first decision.
 func New(o Options) *Limiter {
 	l := &Limiter{
+		redis:    o.Redis,
 		shared:   redis_rate.NewLimiter(o.Redis),
 		budget:   o.Budget,
 		slots:    make(chan struct{}, o.Redis.Options().PoolSize),
@@ -110,14 +112,18 @@ func (l *Limiter) Close() {
 // Take asks for one request of the bucket name under the rule. The name is shared by all replicas. The only error is
 // ErrUnavailable.
 func (l *Limiter) Take(name string, rule redis_rate.Limit) (Decision, error) {
+	return l.take(name, rule, l.fallback)
+}
+
+func (l *Limiter) take(name string, rule redis_rate.Limit, fallback Fallback) (Decision, error) {
 	if d, certain := l.Refused(name, rule); certain {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
-	d, err := l.ask(name, rule)
+	d, err := l.ask(name, rule, (*Limiter).allow)
 	switch {
 	case err != nil:
-		return l.withoutRedis(name, rule, err)
+		return l.withoutRedis(name, rule, fallback, err)
 	case d.Allowed:
 		l.metrics.allowed.Inc()
 	default:
@@ -135,9 +141,17 @@ func (l *Limiter) Refused(name string, rule redis_rate.Limit) (Decision, bool) {
 	return held.refusal(rule, time.Now())
 }
 
-// ask lets Redis decide. The wait for a slot is this replica's own rush and no fault of Redis, so the budget counts from
-// there; should Redis hang, the calls under way open the breaker for those that wait.
-func (l *Limiter) ask(name string, rule redis_rate.Limit) (Decision, error) {
+// call is one of those that Redis is sent about a bucket. It is a method, so that passing one on costs no allocation.
+type call func(*Limiter, context.Context, string, redis_rate.Limit) (*redis_rate.Result, error)
+
+func (l *Limiter) allow(ctx context.Context, name string, rule redis_rate.Limit) (*redis_rate.Result, error) {
+	return l.shared.Allow(ctx, name, rule)
+}
+
+// ask makes the call and notes what Redis says of the bucket. The wait for a slot is this replica's own rush and no
+// fault of Redis, so the budget counts from there; should Redis hang, the calls under way open the breaker for those that
+// wait.
+func (l *Limiter) ask(name string, rule redis_rate.Limit, c call) (Decision, error) {
 	if err := l.acquire(); err != nil {
 		return Decision{}, err
 	}
@@ -146,7 +160,7 @@ func (l *Limiter) ask(name string, rule redis_rate.Limit) (Decision, error) {
 	result, err := l.breaker.Execute(func() (*redis_rate.Result, error) {
 		ctx, cancel := context.WithDeadline(context.Background(), asked.Add(l.budget))
 		defer cancel()
-		return l.shared.Allow(ctx, name, rule)
+		return c(l, ctx, name, rule)
 	})
 	if err != nil {
 		return Decision{}, err
@@ -178,14 +192,14 @@ func (l *Limiter) acquire() error {
 	}
 }
 
-func (l *Limiter) withoutRedis(name string, rule redis_rate.Limit, cause error) (Decision, error) {
+func (l *Limiter) withoutRedis(name string, rule redis_rate.Limit, fallback Fallback, cause error) (Decision, error) {
 	if !errors.Is(cause, gobreaker.ErrOpenState) && !errors.Is(cause, gobreaker.ErrTooManyRequests) {
 		l.metrics.failures.Inc()
 		if heldBack, due := l.sampler.due(); due {
-			l.log.Warn("rate limiter without redis", "policy", string(l.fallback), "error", cause, "lines_held_back", heldBack)
+			l.log.Warn("rate limiter without redis", "policy", string(fallback), "error", cause, "lines_held_back", heldBack)
 		}
 	}
-	switch l.fallback {
+	switch fallback {
 	case Open:
 		l.metrics.fallbackAllowed.Inc()
 		return Decision{Allowed: true, Rule: rule, Remaining: rule.Burst}, nil

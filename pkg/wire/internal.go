@@ -20,6 +20,7 @@ const (
 	PathVerifyKey  = "/internal/keys/verify"
 	PathKeyChanges = "/internal/key-changes"
 	PathChains     = "/internal/chains"
+	PathUsage      = "/internal/usage"
 )
 
 // VerifyKeyRequest asks whether the key with this hash may be used.
@@ -36,6 +37,9 @@ type VerifiedKey struct {
 	// ExpiresAt is the moment from which the key is refused, null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	Limit     KeyLimit   `json:"limit"`
+	// LimitBucket is the UUID of the bucket the key spends: its own id, or its predecessor's bucket where it came of a
+	// rotation.
+	LimitBucket string `json:"limitBucket"`
 }
 
 // KeyLimit is a bucket of Requests that refills continuously at Requests per PeriodSeconds.
@@ -56,4 +60,29 @@ type ChainEnvironment struct {
 	// ChainID is in CAIP-2 form.
 	ChainID     string              `json:"chainId"`
 	Environment network.Environment `json:"environment"`
+}
+
+// MaxUsageRows is how many rows a usage report may have.
+const MaxUsageRows = 1000
+
+// UsageReport tells what became of the requests of some keys. A report is stored once however often it arrives, so it
+// is sent again, unchanged, until it is answered: 204 when it is stored, 400 when it never can be.
+type UsageReport struct {
+	// ReportID is a UUID.
+	ReportID string     `json:"reportId"`
+	Keys     []KeyUsage `json:"keys"`
+}
+
+// KeyUsage counts one key's requests in one minute since the last report. A report has one row for a key and minute.
+type KeyUsage struct {
+	KeyID string `json:"keyId"`
+	// Minute is the start of the minute, UTC.
+	Minute time.Time `json:"minute"`
+	// Accepted passed every check of the gateway and were sent on, Limited were refused with 429, and Refused were turned
+	// away by the gateway for another reason.
+	Accepted int64 `json:"accepted"`
+	Limited  int64 `json:"limited"`
+	Refused  int64 `json:"refused"`
+	// LastUsedAt is when the latest of them arrived.
+	LastUsedAt time.Time `json:"lastUsedAt"`
 }

@@ -1,0 +1,172 @@
+package usage_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/usage"
+	"intents.internal/pkg/wire"
+)
+
+// A bubble's clock starts at midnight UTC.
+func TestCountsBelongToTheirMinute(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []time.Duration{time.Second, 5 * time.Second, 7 * time.Second, time.Minute} {
+		t.Run(interval.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := &core{}
+				r := newRecorder(c, interval, 1000)
+				a, b := counter("a"), counter("b")
+				time.Sleep(58900 * time.Millisecond) // started in the midst of a minute
+				stop := r.run()
+				r.Count(a, usage.Accepted, time.Now())
+				time.Sleep(1099 * time.Millisecond) // 59.999
+				r.Count(a, usage.Accepted, time.Now())
+				r.Count(b, usage.Refused, time.Now())
+				time.Sleep(2 * time.Millisecond) // 1:00.001
+				synctest.Wait()
+				r.Count(a, usage.Limited, time.Now())
+				latest := time.Now()
+				time.Sleep(2 * time.Minute)
+				r.Count(b, usage.Accepted, time.Now())
+				time.Sleep(90 * time.Second)
+				stop()
+				c.same(t, map[string][3]int64{
+					"a 00:00:00": {2, 0, 0}, "b 00:00:00": {0, 0, 1}, "a 00:01:00": {0, 1, 0}, "b 00:03:00": {1, 0, 0},
+				})
+				for _, report := range c.reports {
+					for _, row := range report.Keys {
+						if row.Limited == 1 && !row.LastUsedAt.Equal(latest) {
+							t.Errorf("last used at %s, want %s", row.LastUsedAt, latest)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestOutageKeepsTheLatestCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away := errors.New("away")
+		c := &core{before: func(int) error { return away }}
+		r := newRecorder(c, 5*time.Second, 3)
+		stop := r.run()
+		a, b := counter("a"), counter("b")
+		time.Sleep(time.Second)
+		for range 4 * 12 { // four minutes
+			r.Count(a, usage.Accepted, time.Now())
+			r.Count(b, usage.Limited, time.Now())
+			time.Sleep(5 * time.Second)
+		}
+		synctest.Wait()
+		if waiting, dropped := r.metric(t, "gateway_usage_waiting"), r.metric(t, "gateway_usage_dropped_total"); waiting != 3 || dropped == 0 {
+			t.Errorf("%v wait, %v dropped", waiting, dropped)
+		}
+		c.mu.Lock()
+		c.before = nil
+		c.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if waiting := r.metric(t, "gateway_usage_waiting"); waiting != 0 {
+			t.Errorf("%v wait after the outage", waiting)
+		}
+		got := c.stored(t)
+		for name, want := range map[string][3]int64{"a 00:03:00": {12, 0, 0}, "b 00:03:00": {0, 12, 0}} {
+			if got[name] != want {
+				t.Errorf("%s: %v, want %v", name, got[name], want)
+			}
+		}
+		if failed := bytes.Count(r.log.Bytes(), []byte("usage not reported")); failed != 1 {
+			t.Errorf("%d log lines about one outage:\n%s", failed, r.log)
+		}
+		if c.attempts > 100 {
+			t.Errorf("%d attempts in four minutes", c.attempts)
+		}
+		stop()
+	})
+}
+
+func TestReportsCoreRefusesAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &core{before: func(attempt int) error {
+			if attempt == 1 {
+				return fmt.Errorf("report usage: %w", control.ErrReportRefused)
+			}
+			return nil
+		}}
+		r := newRecorder(c, time.Second, 1000)
+		stop := r.run()
+		a := counter("a")
+		for range 2 {
+			r.Count(a, usage.Accepted, time.Now())
+			time.Sleep(10 * time.Second)
+		}
+		stop()
+		c.same(t, map[string][3]int64{"a 00:00:00": {1, 0, 0}})
+		if dropped := r.metric(t, "gateway_usage_dropped_total"); dropped != 1 || c.attempts != 2 {
+			t.Errorf("%v dropped, %d attempts", dropped, c.attempts)
+		}
+	})
+}
+
+func TestManyKeysTakeSeveralReports(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &core{}
+		r := newRecorder(c, time.Second, 10_000)
+		stop := r.run()
+		want := map[string][3]int64{}
+		for n := range 2*wire.MaxUsageRows + 1 {
+			r.Count(counter(fmt.Sprint(n)), usage.Accepted, time.Now())
+			want[fmt.Sprint(n)+" 00:00:00"] = [3]int64{1, 0, 0}
+		}
+		time.Sleep(2 * time.Second)
+		c.same(t, want)
+		if len(c.reports) != 3 {
+			t.Errorf("%d reports", len(c.reports))
+		}
+		stop()
+	})
+}
+
+// The end reports what is left, a report whose reply was lost included, and does not wait for a core that is away.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &core{after: func(attempt int) error {
+			if attempt < 3 {
+				return errors.New("the reply is lost")
+			}
+			return nil
+		}}
+		r := newRecorder(c, 5*time.Second, 1000)
+		stop := r.run()
+		r.Count(counter("a"), usage.Accepted, time.Now())
+		time.Sleep(6300 * time.Millisecond)
+		r.Count(counter("b"), usage.Accepted, time.Now())
+		stop()
+		c.same(t, map[string][3]int64{"a 00:00:00": {1, 0, 0}, "b 00:00:00": {1, 0, 0}})
+
+		c.before = func(int) error { return errors.New("away") }
+		r = newRecorder(c, 5*time.Second, 1000)
+		stop = r.run()
+		r.Count(counter("c"), usage.Accepted, time.Now())
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the end took %s", took)
+		}
+		if !bytes.Contains(r.log.Bytes(), []byte("its counts are lost")) {
+			t.Errorf("the log does not tell of the loss:\n%s", r.log)
+		}
+	})
+}
