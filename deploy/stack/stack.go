@@ -206,6 +206,7 @@ func (s *Stack) configure() {
 		"CORE_LISTEN="+s.core.listen,
 		"CORE_OPS_LISTEN="+s.core.ops,
 		"CORE_DATABASE_URL="+s.postgres.URL,
+		"CORE_REDIS_URL="+s.redis.URL,
 		"CORE_GATEWAY_SECRET="+secret,
 		"CORE_PUBLIC_URL="+s.gateways[0].url(),
 		"CORE_SIGN_UP=open",

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -54,8 +55,11 @@ var agreed = sync.OnceValues(func() (*contract, error) {
 // checked is a transport that fails the test over every response that openapi.json does not describe.
 type checked struct{ t *testing.T }
 
+// connections are kept for as many clients as a test lets loose on one gateway.
+var connections = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
+
 func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := http.DefaultTransport.RoundTrip(request)
+	response, err := connections.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}

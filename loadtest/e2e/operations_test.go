@@ -95,12 +95,30 @@ func TestCancelTooLate(t *testing.T) {
 // execute changes the database behind core's back.
 func execute(t *testing.T, sql string, values ...any) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), running.Env().DatabaseURL)
+	if err := executeOn(t.Context(), running.Env().DatabaseURL, sql, values...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func executeOn(ctx context.Context, databaseURL, sql string, values ...any) error {
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, sql, values...)
+	return err
+}
+
+// queryRow reads the one value that sql selects from a stack's database.
+func queryRow(t *testing.T, databaseURL string, into any, sql string, values ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), sql, values...); err != nil {
+	if err := conn.QueryRow(t.Context(), sql, values...).Scan(into); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,309 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// screenshots is where pictures of the pages are left, as something to look at after a run.
+const screenshots = "../out/console"
+
+// The two sizes at which pages are looked at.
+const (
+	desktopWidth, desktopHeight = 1100, 900
+	phoneWidth, phoneHeight     = 360, 740
+)
+
+// chromium starts a browser for the test.
+func chromium(t *testing.T) context.Context {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			program = found
+			break
+		}
+	}
+	if program == "" {
+		without(t, "chromium is not installed (Debian: apt-get install chromium)")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium refuses its sandbox to root
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	return ctx
+}
+
+// tab is a window of a browser that knows nothing of the others. It takes down what a page should not do: an error or a
+// warning in its console, and a request to another host.
+type tab struct {
+	t    *testing.T
+	ctx  context.Context //nolint:containedctx // it is what chromedp knows a tab by
+	base string
+	axe  string
+
+	mu     sync.Mutex
+	faults []string
+}
+
+func openTab(browser context.Context, t *testing.T) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	b := &tab{t: t, ctx: ctx, base: running.Env().GatewayURL, axe: axeSource(t)}
+	if err := chromedp.Listen(ctx, b.note); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
+	t.Cleanup(func() {
+		for _, fault := range b.taken() {
+			t.Error(fault)
+		}
+	})
+	return b
+}
+
+// axeSource is the accessibility checker, empty where npm cannot install it.
+func axeSource(t *testing.T) string {
+	t.Helper()
+	modules, err := nodeModules()
+	if err == nil {
+		var source []byte
+		if source, err = os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js")); err == nil {
+			return string(source)
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	t.Logf("accessibility is not checked: %v", err)
+	return ""
+}
+
+func (b *tab) note(event any) {
+	fault := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		fault = "exception: " + e.ExceptionDetails.Text
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == "error" || e.Type == "warning" {
+			fault = fmt.Sprintf("console.%s: %v", e.Type, e.Args)
+		}
+	case *log.EventEntryAdded:
+		// That a page was answered with an error status is for the tests to say.
+		ofPage := e.Entry.Source == "network" && !strings.Contains(e.Entry.URL, "/console/assets/")
+		if (e.Entry.Level == "error" || e.Entry.Level == "warning") && !ofPage {
+			fault = fmt.Sprintf("%s %s: %s (%s)", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, b.base+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
+			fault = "request to " + e.Request.URL
+		}
+	}
+	if fault != "" {
+		b.mu.Lock()
+		b.faults = append(b.faults, fault)
+		b.mu.Unlock()
+	}
+}
+
+// taken are the faults since the last call.
+func (b *tab) taken() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	taken := b.faults
+	b.faults = nil
+	return taken
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatalf("%v, at %s:\n%s", err, b.path(), b.text())
+	}
+}
+
+// open goes to a path and expects the status.
+func (b *tab) open(path string, status int64) {
+	b.t.Helper()
+	b.arrive(status, chromedp.Navigate(b.base+path))
+}
+
+// click presses what leads to another page, and expects its status.
+func (b *tab) click(selector string, status int64) {
+	b.t.Helper()
+	b.arrive(status, chromedp.Click(chromedp.CSS(selector)))
+}
+
+func (b *tab) arrive(status int64, step chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	response, err := chromedp.RunResponse(b.ctx, step)
+	if err != nil {
+		b.t.Fatalf("%v, at %s:\n%s", err, b.path(), b.text())
+	}
+	if response.Status != status {
+		b.t.Fatalf("%s: %d, want %d\n%s", response.URL, response.Status, status, b.text())
+	}
+}
+
+// fill types into a field what it shall hold.
+func (b *tab) fill(selector, text string) {
+	b.t.Helper()
+	b.do(chromedp.Clear(chromedp.CSS(selector)), chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// evaluate runs a script of the test's in the page.
+func evaluate[T any](b *tab, script string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", script, err)
+	}
+	return value
+}
+
+func (b *tab) path() string {
+	location, err := chromedp.Run(b.ctx, chromedp.Location())
+	if err != nil {
+		return err.Error()
+	}
+	u, err := url.Parse(location)
+	if err != nil {
+		return location
+	}
+	return u.RequestURI()
+}
+
+// text is what the page shows, with single spaces.
+func (b *tab) text() string {
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// says expects the page to show all of these.
+func (b *tab) says(texts ...string) {
+	b.t.Helper()
+	shown := b.text()
+	for _, text := range texts {
+		if !strings.Contains(shown, text) {
+			b.t.Errorf("%s does not say %q:\n%s", b.path(), text, shown)
+		}
+	}
+}
+
+// of is the text of an element.
+func (b *tab) of(selector string) string {
+	b.t.Helper()
+	return evaluate[string](b, fmt.Sprintf("document.querySelector(%q).textContent", selector))
+}
+
+// inspect looks at a page in light and dark, large and on a phone: nobody is shut out, nothing sticks out.
+func (b *tab) inspect(name string) {
+	b.t.Helper()
+	for _, scheme := range []string{"dark", "light"} {
+		b.prefer(scheme)
+		b.accessible(name + " in " + scheme)
+		b.picture(name + "-" + scheme)
+	}
+	b.do(chromedp.EmulateViewport(phoneWidth, phoneHeight, chromedp.EmulateMobile))
+	widths := evaluate[[]int](b, "[document.documentElement.scrollWidth, innerWidth]")
+	if widths[0] > widths[1] || widths[1] != phoneWidth {
+		b.t.Errorf("%s: the page is %d wide in a window of %d", name, widths[0], widths[1])
+	}
+	b.picture(name + "-phone")
+	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
+}
+
+func (b *tab) prefer(scheme string) {
+	b.t.Helper()
+	feature := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, feature); err != nil {
+		b.t.Fatal(err)
+	}
+	if matches := evaluate[bool](b, fmt.Sprintf("matchMedia('(prefers-color-scheme: %s)').matches", scheme)); !matches {
+		b.t.Fatalf("the browser does not prefer %s", scheme)
+	}
+}
+
+// accessible expects axe to find nothing.
+func (b *tab) accessible(what string) {
+	b.t.Helper()
+	for _, violation := range b.violations() {
+		b.t.Errorf("%s: %s", what, violation)
+	}
+}
+
+// violations are what axe finds.
+func (b *tab) violations() []string {
+	b.t.Helper()
+	if b.axe == "" {
+		return nil
+	}
+	if !evaluate[bool](b, "typeof axe === 'object'") {
+		b.do(chromedp.Evaluate[chromedp.Void](b.axe))
+	}
+	return evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations.map(v =>
+		v.id + ": " + v.help + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")))`)
+}
+
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.MkdirAll(screenshots, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(screenshots, name+".png"), picture, 0o644)
+	}
+	if err != nil {
+		b.t.Fatalf("a picture of %s: %v", name, err)
+	}
+}
+
+// signUp makes an account in the browser.
+func (b *tab) signUp(email string) {
+	b.t.Helper()
+	b.open("/console/sign-up", http.StatusOK)
+	b.fill("#name", "Ann Example")
+	b.fill("#email", email)
+	b.fill("#password", consolePassword)
+	b.click("main button", http.StatusOK)
+	b.says("Your account is ready")
+}
+
+// makeKey makes a key in the browser and returns its text.
+func (b *tab) makeKey(name string) string {
+	b.t.Helper()
+	b.open("/console", http.StatusOK)
+	b.fill("#name", name)
+	b.click("main form button", http.StatusOK)
+	b.says("Your new key", name, "shown this once")
+	return b.of("#key")
+}

@@ -1,0 +1,69 @@
+// A wallet signs in with Ethereum (EIP-4361): the message and its signature are viem's, the calls are the published
+// client's. PUBLIC_URL is where browsers are told to find the service.
+import assert from 'node:assert/strict'
+import { createSiweMessage } from 'viem/siwe'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { answered, browser, status } from './browser.mjs'
+
+const site = new URL(process.env.PUBLIC_URL)
+const chainId = 11155111
+const wallet = privateKeyToAccount(generatePrivateKey())
+
+// signed is what a wallet hands over; changes are to the message that it is asked to sign.
+async function signed(client, changes = {}, signer = wallet) {
+  const { nonce } = await answered(client.siwe.nonce({ walletAddress: wallet.address, chainId }))
+  const message = createSiweMessage({
+    domain: site.host, address: wallet.address, uri: site.origin, version: '1', chainId, nonce,
+    statement: 'Sign in to manage API keys.', issuedAt: new Date(), expirationTime: new Date(Date.now() + 300_000), ...changes,
+  })
+  return { message, signature: await signer.signMessage({ message }), walletAddress: wallet.address, chainId }
+}
+
+async function signsIn() {
+  const client = browser()
+  const proof = await signed(client)
+  const { success, token, user } = await answered(client.siwe.verify(proof))
+  assert.deepEqual([success, token, user.walletAddress, user.chainId], [true, null, wallet.address, chainId])
+  const { session } = await answered(client.getSession())
+  assert.equal(session.userId, user.id)
+  const { key } = await answered(client.apiKey.create({ name: 'of a wallet' }))
+  assert.equal(await status(key), 200)
+
+  const thief = browser()
+  await unproven(thief, proof)
+  assert.equal(await answered(thief.getSession()), null)
+
+  const later = browser()
+  assert.equal((await answered(later.siwe.verify(await signed(later)))).user.id, user.id, 'a wallet has one account')
+  assert.deepEqual((await answered(later.apiKey.list())).apiKeys.map((k) => k.name), ['of a wallet'])
+}
+
+async function unproven(client, proof) {
+  const { data, error } = await client.siwe.verify(proof)
+  assert.equal(data, null)
+  assert.ok([400, 401].includes(error.status) && error.code && error.message, JSON.stringify(error))
+}
+
+async function isRefused() {
+  const client = browser()
+  const stranger = privateKeyToAccount(generatePrivateKey())
+  for (const changes of [
+    { domain: 'elsewhere.example' },
+    { uri: 'https://elsewhere.example/' },
+    { nonce: 'n0nceOfSomebodyElse' },
+    { expirationTime: new Date(Date.now() - 1000) },
+    { notBefore: new Date(Date.now() + 3600_000) },
+    { address: stranger.address },
+    { chainId: 1 },
+  ]) await unproven(client, await signed(client, changes))
+  await unproven(client, await signed(client, {}, stranger))
+  const proof = await signed(client)
+  await unproven(client, { ...proof, message: proof.message.replace('manage', 'steal') })
+  await unproven(client, { ...proof, signature: '0x' + '00'.repeat(65) })
+  assert.equal(await answered(client.getSession()), null)
+}
+
+for (const step of [signsIn, isRefused]) {
+  await step()
+  console.log(step.name)
+}

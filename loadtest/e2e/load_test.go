@@ -1,0 +1,290 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"intents.internal/deploy/stack"
+	"intents.internal/pkg/embedded"
+)
+
+// ownStack is a stack whose processes a test may stop and kill, with a Redis that is the test's to stop.
+func ownStack(t *testing.T, gateways int, gatewayEnv ...string) (*stack.Stack, *embedded.Redis) {
+	t.Helper()
+	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := redis.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	var log lockedBuffer
+	s, err := stack.Start(t.Context(), stack.Config{
+		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, Log: &log,
+		CoreEnv:     append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),
+		GatewayEnv:  append([]string{"GATEWAY_LIMIT_BUDGET=2s", "GATEWAY_UNKNOWN_KEYS_PER_MINUTE=1000000"}, gatewayEnv...),
+		DatabaseURL: os.Getenv("DATABASE_URL"), RedisURL: redis.URL,
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log("the stack's log:\n" + log.String())
+		}
+	})
+	return s, redis
+}
+
+// person is an account, signed in.
+type person struct {
+	*client
+	email, password string
+}
+
+// newPerson signs up at the gateway with this address.
+func newPerson(t *testing.T, gateway string) person {
+	t.Helper()
+	p := person{client: browserClient(t), password: "correct horse battery"}
+	p.base = gateway
+	eventually(t, func() error {
+		p.email = fmt.Sprintf("person-%d@example.com", time.Now().UnixNano())
+		return p.send("/auth/sign-up/email", map[string]any{"name": "Person", "email": p.email, "password": p.password}, nil)
+	})
+	return p
+}
+
+func (p person) newKey(t *testing.T) (created createdKey) {
+	t.Helper()
+	eventually(t, func() error { return p.send("/auth/api-key/create", map[string]any{"name": "key"}, &created) })
+	return created
+}
+
+// send posts, and any answer but 200 is an error.
+func (p person) send(path string, body, into any) error {
+	a, err := p.try(http.MethodPost, path, body)
+	switch {
+	case err != nil:
+		return err
+	case a.Status != http.StatusOK:
+		return fmt.Errorf("POST %s answered %d %s", path, a.Status, a.Body)
+	case into == nil:
+		return nil
+	default:
+		return json.Unmarshal(a.Body, into)
+	}
+}
+
+// eventually does something that may fail for a while, because core was killed a moment ago.
+func eventually(t *testing.T, do func() error) {
+	t.Helper()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-ticker.C {
+		err := do()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+const (
+	workers = 4 // of each gateway, half of them for the crowd
+	pace    = 10 * time.Millisecond
+)
+
+// load asks every gateway all the time: with the keys of a crowd, and with keys whose fate is watched.
+type load struct {
+	t        *testing.T
+	gateways []string
+	crowd    []*fate
+
+	mu      sync.Mutex
+	watched []*fate
+}
+
+// startLoad runs until the test ends, and then wants that nobody of the crowd was ever refused.
+func startLoad(t *testing.T, gateways, crowd []string) *load {
+	t.Helper()
+	l := &load{t: t, gateways: gateways}
+	for _, key := range crowd {
+		l.crowd = append(l.crowd, newFate(key, len(gateways)))
+	}
+	var all sync.WaitGroup
+	for gateway := range gateways {
+		for worker := range workers {
+			all.Go(func() { l.work(gateway, worker) })
+		}
+	}
+	t.Cleanup(func() {
+		all.Wait() // the test's context has ended
+		statuses := map[int]int{}
+		for _, one := range l.crowd {
+			for _, at := range one.state() {
+				for status, count := range at.statuses {
+					statuses[status] += count
+				}
+			}
+		}
+		if statuses[http.StatusForbidden]+statuses[http.StatusUnauthorized] > 0 {
+			t.Errorf("keys that nobody touched were refused: %v", statuses)
+		}
+		t.Logf("answers to the crowd by status: %v", statuses)
+	})
+	return l
+}
+
+func (l *load) work(gateway, worker int) {
+	c := apiClient(l.t, "")
+	c.base = l.gateways[gateway]
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-l.t.Context().Done():
+			return
+		case <-ticker.C:
+		}
+		one := l.choose(worker, n)
+		c.key = one.key
+		began := time.Now()
+		a, err := c.try(http.MethodGet, "/v2/chains", nil, "If-None-Match", "*")
+		switch {
+		case err == nil:
+			one.note(gateway, began, a)
+		case l.t.Context().Err() == nil:
+			l.t.Error(err)
+		}
+	}
+}
+
+// choose takes turns. Without anybody to watch, all is the crowd's.
+func (l *load) choose(worker, n int) *fate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if worker%2 == 0 && len(l.watched) > 0 {
+		return l.watched[(n+worker/2)%len(l.watched)]
+	}
+	return l.crowd[(n+worker*len(l.crowd)/workers)%len(l.crowd)]
+}
+
+// watch has every gateway asked with the key from now on, until the test ends.
+func (l *load) watch(t *testing.T, key string) *fate {
+	t.Helper()
+	one := newFate(key, len(l.gateways))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watched = append(l.watched, one)
+	t.Cleanup(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		var rest []*fate
+		for _, other := range l.watched {
+			if other != one {
+				rest = append(rest, other)
+			}
+		}
+		l.watched = rest
+	})
+	return one
+}
+
+// fate is how the gateways take one key.
+type fate struct {
+	key string
+
+	mu sync.Mutex
+	at []taken
+}
+
+// taken is how one gateway takes a key: when the last request of each outcome began, and when the first refusal came.
+// Denied is any request that was not let in, refused one that was answered 403.
+type taken struct {
+	statuses                              map[int]int
+	lastAccepted, lastDenied, lastRefused time.Time
+	firstRefusal                          time.Time
+}
+
+func newFate(key string, gateways int) *fate {
+	f := &fate{key: key, at: make([]taken, gateways)}
+	for i := range f.at {
+		f.at[i].statuses = map[int]int{}
+	}
+	return f
+}
+
+func (f *fate) note(gateway int, began time.Time, a answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := &f.at[gateway]
+	at.statuses[a.Status]++
+	if accepted(a) {
+		at.lastAccepted = later(at.lastAccepted, began)
+		return
+	}
+	at.lastDenied = later(at.lastDenied, began)
+	if a.Status != http.StatusForbidden {
+		return
+	}
+	at.lastRefused = later(at.lastRefused, began)
+	if at.firstRefusal.IsZero() {
+		at.firstRefusal = time.Now()
+	}
+}
+
+// accepted tells whether the gateway took the key for a good one. It looks at the key before the limit, so that being
+// over the key's own limit is proof as well.
+func accepted(a answer) bool {
+	return a.Status < 400 || a.Status == http.StatusTooManyRequests && a.Header.Get("RateLimit-Policy") != ""
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (f *fate) state() []taken {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state := slices.Clone(f.at)
+	for n := range state {
+		state[n].statuses = maps.Clone(state[n].statuses)
+	}
+	return state
+}
+
+// await returns the state in which every gateway has come to this, however busy the machine is.
+func (f *fate) await(t *testing.T, what string, has func(taken) bool) []taken {
+	t.Helper()
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-ticker.C {
+		state, missing := f.state(), false
+		for _, at := range state {
+			missing = missing || !has(at)
+		}
+		if !missing {
+			return state
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not every gateway has %s: %+v", what, state)
+		}
+	}
+}
