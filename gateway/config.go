@@ -44,11 +44,7 @@ type Config struct {
 	// RedisURL is where the rate limits are kept, shared by all replicas: redis://, rediss:// or unix://. Default
 	// redis://127.0.0.1:6379/0.
 	RedisURL telemetry.Secret `env:"GATEWAY_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
-	// RedisPool bounds the connections to Redis, and with them the decisions under way at once. Few are best: more only
-	// wait in Redis instead of here, where the wait is not taken for a fault. Default 4; at least 1. Raise it where the
-	// round trip is long: each connection carries 1 s / round trip decisions a second.
-	RedisPool int `env:"GATEWAY_REDIS_POOL" envDefault:"4"`
-	// LimitBudget is the longest a request waits for Redis. Default 50ms; 1ms to 5s.
+	// LimitBudget is how long one call to Redis may take, for all the requests that share it. Default 50ms; 1ms to 5s.
 	LimitBudget time.Duration `env:"GATEWAY_LIMIT_BUDGET" envDefault:"50ms"`
 	// LimitFallback is what decides while Redis does not answer: local (a bucket per key and replica), open (everything
 	// passes) or closed (503). Default local.
@@ -204,7 +200,6 @@ func (c Config) faults() []fault {
 	duration("GATEWAY_DRAIN_TIMEOUT", c.DrainTimeout, time.Second, 0)
 
 	number("GATEWAY_CORE_MAX_CONNS", c.CoreMaxConns, 1)
-	number("GATEWAY_REDIS_POOL", c.RedisPool, 1)
 	number("GATEWAY_LIMIT_MEMORY", c.LimitMemory, 1)
 	number("GATEWAY_KEY_CACHE", c.KeyCache, 1)
 	number("GATEWAY_UNKNOWN_KEYS_PER_MINUTE", c.UnknownKeysPerMinute, 1)

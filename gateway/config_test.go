@@ -20,7 +20,6 @@ func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
 		"GATEWAY_LIMIT_FALLBACK":     "maybe",
 		"GATEWAY_READ_TIMEOUT":       "10",
 		"GATEWAY_KEY_LOOKUP_TIMEOUT": "2s",
-		"GATEWAY_REDIS_POOL":         "0",
 		"GATEWAY_USAGE_INTERVAL":     "500ms",
 		"GATEWAY_USAGE_BACKLOG":      "999",
 		"GATEWAY_TRUSTED_PROXIES":    "10.0.0.0/8,everyone",
@@ -35,7 +34,6 @@ func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
 		`GATEWAY_REDIS_URL must be a URL such as redis://127.0.0.1:6379/0`,
 		`GATEWAY_KEY_LOOKUP_TIMEOUT must be 10ms to 1s, not 2s`,
 		`GATEWAY_USAGE_INTERVAL must be 1s to 1m0s, not 500ms`,
-		`GATEWAY_REDIS_POOL must be at least 1, not 0`,
 		`GATEWAY_USAGE_BACKLOG must be at least 1000, not 999`,
 	}
 	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {

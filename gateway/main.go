@@ -78,7 +78,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, err
 	}
 	g := &Gateway{config: config, log: log, access: newLineBuffer(os.Stdout)}
-	g.redis, err = limit.NewRedis(config.RedisURL.Reveal(), config.LimitBudget, config.RedisPool)
+	g.redis, err = limit.NewRedis(config.RedisURL.Reveal(), config.LimitBudget)
 	if err != nil {
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
 	}

@@ -53,7 +53,7 @@ type verifier struct {
 func start(t *testing.T, core *coretest.Core, budget int) verifier {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	client, err := limit.NewRedis(redisURL, 5*time.Second, 8)
+	client, err := limit.NewRedis(redisURL, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ const staleAfter = 5 * time.Second
 // answer can only be the same, because a refusal spends nothing and others can only have spent more. And while Redis
 // does not answer, requests are held to the copy, which starts from what Redis said last.
 type bucket struct {
+	// key is the bucket's in Redis.
+	key string
+
 	mu sync.Mutex
 	// said is when the bucket is full by Redis's last answer, counted from before the call, so never too late.
 	said time.Time
@@ -86,8 +89,7 @@ func (b *bucket) unreserve(token time.Duration) {
 
 // decide is GCRA: the decision on one request at the time now, and when the bucket is full after it.
 func decide(full time.Time, rule redis_rate.Limit, now time.Time) (Decision, time.Time) {
-	interval := rule.Period / time.Duration(rule.Rate)
-	size := rule.Period * time.Duration(rule.Burst) / time.Duration(rule.Rate)
+	interval, size := dimensions(rule)
 	if full.Before(now) {
 		full = now
 	}
@@ -97,6 +99,12 @@ func decide(full time.Time, rule redis_rate.Limit, now time.Time) (Decision, tim
 		return Decision{Rule: rule, RetryAfter: -spare, ResetAfter: full.Sub(now)}, full
 	}
 	return Decision{Allowed: true, Rule: rule, Remaining: int(spare / interval), ResetAfter: next.Sub(now)}, next
+}
+
+// dimensions are how long one request takes to come back, and the whole bucket.
+func dimensions(rule redis_rate.Limit) (interval, size time.Duration) {
+	rate := time.Duration(rule.Rate)
+	return max(1, rule.Period/rate), rule.Period * time.Duration(rule.Burst) / rate
 }
 
 // buckets is the bounded set of copies. A key that is pushed out of it starts again without one.
@@ -123,6 +131,6 @@ func (b *buckets) of(name string) *bucket {
 	if own := b.held(name); own != nil {
 		return own
 	}
-	own, _ := b.cache.SetIfAbsent(name, &bucket{})
+	own, _ := b.cache.SetIfAbsent(name, &bucket{key: bucketPrefix + name})
 	return own
 }

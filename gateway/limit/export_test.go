@@ -1,10 +1,30 @@
 package limit
 
 import (
+	"context"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
 )
+
+// TakeMany takes one request from each of the buckets in one call.
+func TakeMany(ctx context.Context, client *redis.Client, names []string, rule redis_rate.Limit) ([]Decision, error) {
+	keys, batch := make([]string, len(names)), make([]*request, len(names))
+	for i, name := range names {
+		keys[i], batch[i] = bucketPrefix+name, &request{}
+	}
+	reply, err := takeMany.Run(ctx, client, keys, rule.Burst, rule.Rate, rule.Period.Seconds()).Text()
+	if err != nil {
+		return nil, err
+	}
+	decisions := make([]Decision, len(names))
+	err = readReply(reply, rule, batch)
+	for i, r := range batch {
+		decisions[i] = r.decision
+	}
+	return decisions, err
+}
 
 // Bucket is one local bucket with its clock held outside, for comparing it with redis_rate.
 type Bucket struct{ bucket }

@@ -6,9 +6,12 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -18,18 +21,14 @@ import (
 )
 
 const (
-	// tripAfter failures in a row open the breaker: more than one slow moment of Redis, and no more than are under way at
-	// once, so that those who wait behind a hung Redis wait for one budget only.
+	// tripAfter failed batches in a row open the breaker: more than one slow moment of Redis. Nobody waits for more than
+	// one of them, since whoever stands behind a batch that fails is decided without Redis too.
 	tripAfter = 3
 	// probeEvery is how long the open breaker waits before one call tries Redis again: 5 dials a second.
 	probeEvery = 200 * time.Millisecond
 	// logEvery spaces the log lines of one outage.
 	logEvery = 10 * time.Second
-	// slotBudgets is how many budgets a request may wait for one of the connections to Redis.
-	slotBudgets = 5
 )
-
-var errNoSlot = errors.New("all connections to redis are in use")
 
 // ErrUnavailable says that Redis did not answer and the policy is closed.
 var ErrUnavailable = errors.New("the rate limiter does not answer")
@@ -64,31 +63,31 @@ type Options struct {
 // Limiter is safe for concurrent use.
 type Limiter struct {
 	redis    *redis.Client
-	shared   *redis_rate.Limiter
 	budget   time.Duration
-	breaker  *gobreaker.CircuitBreaker[*redis_rate.Result]
-	slots    chan struct{}
-	fallback Fallback
-	copies   *buckets
-	log      *slog.Logger
-	sampler  sampler
-	metrics  metrics
+	combiner combiner
+	// returning lets one Return at a time call Redis, beside the batches.
+	returning sync.Mutex
+	breaker   *gobreaker.CircuitBreaker[string]
+	fallback  Fallback
+	copies    *buckets
+	log       *slog.Logger
+	sampler   sampler
+	metrics   metrics
 }
 
 // New makes a limiter. It opens no connection until the first decision.
 func New(o Options) *Limiter {
 	l := &Limiter{
 		redis:    o.Redis,
-		shared:   redis_rate.NewLimiter(o.Redis),
 		budget:   o.Budget,
-		slots:    make(chan struct{}, o.Redis.Options().PoolSize),
 		fallback: o.Fallback,
 		copies:   newBuckets(o.Capacity),
 		log:      o.Log,
 		sampler:  sampler{every: logEvery},
 		metrics:  newMetrics(o.Metrics),
 	}
-	l.breaker = gobreaker.NewCircuitBreaker[*redis_rate.Result](gobreaker.Settings{
+	l.combiner.ask = l.ask
+	l.breaker = gobreaker.NewCircuitBreaker[string](gobreaker.Settings{
 		MaxRequests:   1,
 		Timeout:       probeEvery,
 		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
@@ -112,18 +111,18 @@ func (l *Limiter) Close() {
 // Take asks for one request of the bucket name under the rule. The name is shared by all replicas. The only error is
 // ErrUnavailable.
 func (l *Limiter) Take(name string, rule redis_rate.Limit) (Decision, error) {
-	return l.take(name, rule, l.fallback)
+	return l.take(l.copies.of(name), rule, l.fallback)
 }
 
-func (l *Limiter) take(name string, rule redis_rate.Limit, fallback Fallback) (Decision, error) {
-	if d, certain := l.Refused(name, rule); certain {
+func (l *Limiter) take(own *bucket, rule redis_rate.Limit, fallback Fallback) (Decision, error) {
+	if d, certain := own.refusal(rule, time.Now()); certain {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
-	d, err := l.ask(name, rule, (*Limiter).allow)
+	d, err := l.combiner.decide(own, rule)
 	switch {
 	case err != nil:
-		return l.withoutRedis(name, rule, fallback, err)
+		return l.withoutRedis(own, rule, fallback, err)
 	case d.Allowed:
 		l.metrics.allowed.Inc()
 	default:
@@ -141,58 +140,58 @@ func (l *Limiter) Refused(name string, rule redis_rate.Limit) (Decision, bool) {
 	return held.refusal(rule, time.Now())
 }
 
-// call is one of those that Redis is sent about a bucket. It is a method, so that passing one on costs no allocation.
-type call func(*Limiter, context.Context, string, redis_rate.Limit) (*redis_rate.Result, error)
-
-func (l *Limiter) allow(ctx context.Context, name string, rule redis_rate.Limit) (*redis_rate.Result, error) {
-	return l.shared.Allow(ctx, name, rule)
-}
-
-// ask makes the call and notes what Redis says of the bucket. The wait for a slot is this replica's own rush and no
-// fault of Redis, so the budget counts from there; should Redis hang, the calls under way open the breaker for those that
-// wait.
-func (l *Limiter) ask(name string, rule redis_rate.Limit, c call) (Decision, error) {
-	if err := l.acquire(); err != nil {
-		return Decision{}, err
-	}
-	defer func() { <-l.slots }()
-	asked := time.Now()
-	result, err := l.breaker.Execute(func() (*redis_rate.Result, error) {
-		ctx, cancel := context.WithDeadline(context.Background(), asked.Add(l.budget))
-		defer cancel()
-		return c(l, ctx, name, rule)
+// ask lets Redis decide on a batch, in one call for each rule in it, most often one.
+func (l *Limiter) ask(batch []*request) error {
+	l.metrics.batch.Observe(float64(len(batch)))
+	slices.SortStableFunc(batch, func(a, b *request) int {
+		return cmp.Or(cmp.Compare(a.rule.Rate, b.rule.Rate), cmp.Compare(a.rule.Burst, b.rule.Burst), cmp.Compare(a.rule.Period, b.rule.Period))
 	})
+	for len(batch) > 0 {
+		n := 1
+		for n < len(batch) && batch[n].rule == batch[0].rule {
+			n++
+		}
+		if err := l.askOne(batch[:n]); err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// askOne is one call, for requests of one rule.
+func (l *Limiter) askOne(batch []*request) error {
+	rule := batch[0].rule
+	keys := make([]string, len(batch))
+	for i, r := range batch {
+		keys[i] = r.bucket.key
+	}
+	asked := time.Now()
+	reply, err := l.call(takeMany, keys, rule.Burst, rule.Rate, rule.Period.Seconds())
 	if err != nil {
-		return Decision{}, err
+		return err
 	}
-	d := Decision{
-		Allowed:    result.Allowed > 0,
-		Rule:       rule,
-		Remaining:  result.Remaining,
-		RetryAfter: result.RetryAfter,
-		ResetAfter: result.ResetAfter,
+	answered := time.Now()
+	l.metrics.roundTrip.Observe(answered.Sub(asked).Seconds())
+	if err := readReply(reply, rule, batch); err != nil {
+		return err
 	}
-	l.copies.of(name).tell(d, asked, time.Now())
-	return d, nil
+	for _, r := range batch {
+		r.bucket.tell(r.decision, asked, answered)
+	}
+	return nil
 }
 
-func (l *Limiter) acquire() error {
-	select {
-	case l.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	timer := time.NewTimer(slotBudgets * l.budget)
-	defer timer.Stop()
-	select {
-	case l.slots <- struct{}{}:
-		return nil
-	case <-timer.C:
-		return errNoSlot
-	}
+// call runs a script within the budget, unless the breaker keeps it from Redis.
+func (l *Limiter) call(script *redis.Script, keys []string, args ...any) (string, error) {
+	return l.breaker.Execute(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), l.budget)
+		defer cancel()
+		return script.Run(ctx, l.redis, keys, args...).Text()
+	})
 }
 
-func (l *Limiter) withoutRedis(name string, rule redis_rate.Limit, fallback Fallback, cause error) (Decision, error) {
+func (l *Limiter) withoutRedis(own *bucket, rule redis_rate.Limit, fallback Fallback, cause error) (Decision, error) {
 	if !errors.Is(cause, gobreaker.ErrOpenState) && !errors.Is(cause, gobreaker.ErrTooManyRequests) {
 		l.metrics.failures.Inc()
 		if heldBack, due := l.sampler.due(); due {
@@ -208,7 +207,7 @@ func (l *Limiter) withoutRedis(name string, rule redis_rate.Limit, fallback Fall
 		return Decision{}, ErrUnavailable
 	case Local:
 	}
-	d := l.copies.of(name).take(rule, time.Now())
+	d := own.take(rule, time.Now())
 	if d.Allowed {
 		l.metrics.fallbackAllowed.Inc()
 	} else {

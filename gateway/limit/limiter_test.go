@@ -33,7 +33,7 @@ type limiter struct {
 
 func newLimiter(t *testing.T, url string, budget time.Duration, fallback limit.Fallback) limiter {
 	t.Helper()
-	client, err := limit.NewRedis(url, budget, 16)
+	client, err := limit.NewRedis(url, budget)
 	if err != nil {
 		t.Fatal(err)
 	}

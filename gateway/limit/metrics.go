@@ -12,8 +12,10 @@ type metrics struct {
 	allowed, refused, refusedFromMemory                   prometheus.Counter
 	fallbackAllowed, fallbackRefused, fallbackUnavailable prometheus.Counter
 
-	failures prometheus.Counter
-	degraded prometheus.Gauge
+	failures  prometheus.Counter
+	degraded  prometheus.Gauge
+	batch     prometheus.Histogram
+	roundTrip prometheus.Histogram
 }
 
 func newMetrics(registry prometheus.Registerer) metrics {
@@ -37,6 +39,17 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		degraded: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_limit_degraded",
 			Help: "1 while the breaker keeps requests away from Redis and the fallback decides, else 0.",
+		}),
+		batch: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "gateway_limit_batch_size",
+			Help:    "Decisions that one call to Redis brought. It grows with load; a rise at the same load means that Redis is slower.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
+		}),
+		roundTrip: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:                        "gateway_limit_redis_duration_seconds",
+			Help:                        "Time of one call to Redis. A rise towards the budget means that decisions will soon be made without Redis.",
+			Buckets:                     prometheus.ExponentialBuckets(0.0001, 2, 11),
+			NativeHistogramBucketFactor: 1.1,
 		}),
 	}
 }

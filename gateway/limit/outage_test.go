@@ -100,13 +100,61 @@ func TestRedisComesBack(t *testing.T) {
 	t.Logf("Redis used again %s after it answered", time.Since(again))
 }
 
+// A Redis that takes connections and never answers must cost neither time nor a flood of dials.
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
+	url, dials := blackHole(t)
+	l := newLimiter(t, url, 50*time.Millisecond, limit.Local)
+	began := time.Now()
+	slow, requests := 0, 0
+	for time.Since(began) < 2*time.Second {
+		at := time.Now()
+		l.take(t, uuid.NewString(), fiftyAMinute)
+		requests++
+		if time.Since(at) > 10*time.Millisecond {
+			slow++
+		}
+	}
+	t.Logf("%d requests in 2 s, %d of them slow, %d dials", requests, slow, dials.Load())
+	if n := dials.Load(); n > 20 {
+		t.Errorf("%d dials in two seconds, want at most 10 a second", n)
+	}
+}
+
+// Whoever waits behind a batch that fails is decided without Redis at once, not after a budget of its own.
+func TestNobodyWaitsTwiceForAHungRedis(t *testing.T) {
+	t.Parallel()
+	url, _ := blackHole(t)
+	const budget = time.Second
+	l := newLimiter(t, url, budget, limit.Local)
+	var longest atomic.Int64
+	var load sync.WaitGroup
+	for range 2 * 256 { // more than one batch takes
+		load.Go(func() {
+			began := time.Now()
+			l.take(t, uuid.NewString(), fiftyAMinute)
+			for waited := int64(time.Since(began)); ; {
+				if so := longest.Load(); waited <= so || longest.CompareAndSwap(so, waited) {
+					return
+				}
+			}
+		})
+	}
+	load.Wait()
+	t.Logf("the longest of 512 decisions took %s", time.Duration(longest.Load()))
+	if waited := time.Duration(longest.Load()); waited > 2*budget-budget/10 {
+		t.Errorf("a decision took %s with a budget of %s", waited, budget)
+	}
+}
+
+// blackHole is the URL of a server that takes connections and never answers, and counts them.
+func blackHole(t *testing.T) (url string, dials *atomic.Int64) {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var dials atomic.Int64
+	dials = new(atomic.Int64)
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		for {
@@ -122,22 +170,7 @@ func TestBlackHole(t *testing.T) {
 		_ = listener.Close()
 		accepting.Wait()
 	})
-	l := newLimiter(t, "redis://"+listener.Addr().String()+"/0", 50*time.Millisecond, limit.Local)
-	began := time.Now()
-	slow := 0
-	requests := 0
-	for time.Since(began) < 2*time.Second {
-		at := time.Now()
-		l.take(t, uuid.NewString(), fiftyAMinute)
-		requests++
-		if time.Since(at) > 10*time.Millisecond {
-			slow++
-		}
-	}
-	t.Logf("%d requests in 2 s, %d of them slow, %d dials", requests, slow, dials.Load())
-	if n := dials.Load(); n > 20 {
-		t.Errorf("%d dials in two seconds, want at most 10 a second", n)
-	}
+	return "redis://" + listener.Addr().String() + "/0", dials
 }
 
 func TestFallbackReadsItsThreeWords(t *testing.T) {

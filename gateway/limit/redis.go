@@ -15,8 +15,8 @@ func init() { logging.Disable() }
 
 // NewRedis makes the client the limiter's calls go through. rawURL is redis://, rediss:// or unix://; the errors never
 // repeat it, since it may hold a password. budget is the time one decision may take, from which the client's timeouts
-// follow; poolSize bounds the connections.
-func NewRedis(rawURL string, budget time.Duration, poolSize int) (*redis.Client, error) {
+// follow.
+func NewRedis(rawURL string, budget time.Duration) (*redis.Client, error) {
 	options, err := redis.ParseURL(rawURL)
 	if err != nil {
 		return nil, errors.New("must be a URL such as redis://127.0.0.1:6379/0")
@@ -29,8 +29,11 @@ func NewRedis(rawURL string, budget time.Duration, poolSize int) (*redis.Client,
 	options.WriteTimeout = budget + 10*time.Millisecond
 	options.PoolTimeout = budget * 2 / 5
 	options.ContextTimeoutEnabled = true
-	options.PoolSize = poolSize
-	options.MaxActiveConns = poolSize
+	// One batch is under way at a time and one token on its way back; others may be in the closing. The pool's nominal
+	// size is the number of failed dials after which go-redis itself dials no more than once a second, which the breaker does
+	// better: a Redis that is back is found by the next probe.
+	options.MaxActiveConns = 4
+	options.PoolSize = 1 << 14
 	// RESP2 and no handshake extras: a new connection is usable after the TCP handshake alone.
 	options.Protocol = 2
 	options.DisableIdentity = true

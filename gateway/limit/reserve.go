@@ -1,7 +1,7 @@
 package limit
 
 import (
-	"context"
+	"strconv"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -22,9 +22,6 @@ end
 return tostring(math.max(0, full - now))
 `)
 
-// redisRatePrefix is what redis_rate puts before every name.
-const redisRatePrefix = "rate:"
-
 // Reserve is Take for a budget that protects the service: this replica never takes more than the rule allows, whatever
 // becomes of Redis, and while Redis does not answer its copy decides, whatever the policy.
 func (l *Limiter) Reserve(name string, rule redis_rate.Limit) Decision {
@@ -33,7 +30,7 @@ func (l *Limiter) Reserve(name string, rule redis_rate.Limit) Decision {
 		l.metrics.refusedFromMemory.Inc()
 		return d
 	}
-	d, _ := l.take(name, rule, Local) // which has no error
+	d, _ := l.take(own, rule, Local) // which has no error
 	if !d.Allowed {
 		own.unreserve(token(rule))
 	}
@@ -43,15 +40,27 @@ func (l *Limiter) Reserve(name string, rule redis_rate.Limit) Decision {
 // Return gives back what one Reserve took. For the time of one token, replicas may still refuse from memory what would
 // pass again.
 func (l *Limiter) Return(name string, rule redis_rate.Limit) {
-	l.copies.of(name).unreserve(token(rule))
-	if _, err := l.ask(name, rule, (*Limiter).giveBack); err != nil {
-		l.copies.of(name).giveBack(token(rule))
+	own, token := l.copies.of(name), token(rule)
+	own.unreserve(token)
+	asked := time.Now()
+	full, err := l.giveBack(own, token)
+	if err != nil {
+		own.giveBack(token)
+		return
 	}
+	own.tell(Decision{ResetAfter: full}, asked, time.Now())
 }
 
-func (l *Limiter) giveBack(ctx context.Context, name string, rule redis_rate.Limit) (*redis_rate.Result, error) {
-	full, err := giveBack.Run(ctx, l.redis, []string{redisRatePrefix + name}, token(rule).Seconds()).Float64()
-	return &redis_rate.Result{ResetAfter: time.Duration(full * float64(time.Second))}, err
+// giveBack tells how long after the call the bucket is full.
+func (l *Limiter) giveBack(own *bucket, token time.Duration) (full time.Duration, err error) {
+	l.returning.Lock()
+	defer l.returning.Unlock()
+	reply, err := l.call(giveBack, []string{own.key}, token.Seconds())
+	if err != nil {
+		return 0, err
+	}
+	seconds, err := strconv.ParseFloat(reply, 64)
+	return time.Duration(seconds * float64(time.Second)), err
 }
 
 // token is the time in which the bucket refills by one.

@@ -1,0 +1,179 @@
+package limit_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/google/uuid"
+
+	"intents.internal/gateway/limit"
+)
+
+// fiftyADay gives back nothing while a test runs, so that what passes can be counted to the last request.
+var fiftyADay = redis_rate.Limit{Rate: 50, Burst: 50, Period: 24 * time.Hour}
+
+// However many replicas, and whatever they batch and remember: as many requests pass as one redis_rate limiter lets
+// through that is asked beside them.
+func TestAnyNumberOfReplicasAdmitsAsOneRedisRate(t *testing.T) {
+	t.Parallel()
+	r := startRedis(t, false)
+	for _, count := range []int{1, 3, 8} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			t.Parallel()
+			replicas := make([]limiter, count)
+			for i := range replicas {
+				replicas[i] = newLimiter(t, r.URL, generous, limit.Closed)
+			}
+			const keys, clients, each = 20, 24, 200
+			prefix := uuid.NewString()
+			var passed [keys]atomic.Int64
+			var load sync.WaitGroup
+			for c := range clients {
+				load.Go(func() {
+					for n := range each {
+						key := n % keys // a steady stream over all keys
+						if c%2 == 0 {
+							key = n * keys / each // one burst after another
+						}
+						if d, err := replicas[(c+n)%count].Take(fmt.Sprint(prefix, key), fiftyADay); err != nil {
+							t.Error(err)
+						} else if d.Allowed {
+							passed[key].Add(1)
+						}
+					}
+				})
+			}
+			load.Wait()
+			one := redis_rate.NewLimiter(replicas[0].redis)
+			want := 0
+			for range 100 {
+				result, err := one.Allow(t.Context(), prefix+"beside", fiftyADay)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want += result.Allowed
+			}
+			for key := range passed {
+				if got := int(passed[key].Load()); got != want {
+					t.Errorf("key %d: %d passed, redis_rate lets %d through", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+// Requests at once share calls, also where they are of different rules.
+func TestRequestsAtOnceShareCalls(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed)
+	var asked callCounter
+	l.redis.AddHook(&asked)
+	rules := []redis_rate.Limit{fiftyADay, redis_rate.PerHour(1000)}
+	const clients, each = 64, 50
+	var passed atomic.Int64
+	var load sync.WaitGroup
+	for c := range clients {
+		load.Go(func() {
+			for n := range each {
+				rule := rules[0]
+				if c == 0 {
+					rule = rules[1]
+				}
+				if l.take(t, fmt.Sprint("client ", c, " request ", n), rule).Allowed {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	load.Wait()
+	calls := asked.calls.Load()
+	t.Logf("%d requests in %d calls", clients*each, calls)
+	if passed.Load() != clients*each || calls > clients*each/2 {
+		t.Errorf("%d of %d requests passed, in %d calls", passed.Load(), clients*each, calls)
+	}
+}
+
+// A Redis that forgets the script is taught it again within the same decision.
+func TestForgottenScript(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed)
+	forgetter := newLimiter(t, "redis://"+l.redis.Options().Addr, generous, limit.Closed)
+	var load sync.WaitGroup
+	var passed atomic.Int64
+	done := make(chan struct{})
+	load.Go(func() {
+		defer close(done)
+		var clients sync.WaitGroup
+		for range 8 {
+			clients.Go(func() {
+				for range 100 {
+					if l.take(t, "a key", fiftyADay).Allowed {
+						passed.Add(1)
+					}
+					l.take(t, uuid.NewString(), fiftyADay)
+				}
+			})
+		}
+		clients.Wait()
+	})
+	for flushes := 0; ; flushes++ {
+		select {
+		case <-done:
+			load.Wait()
+			if passed.Load() != 50 || flushes == 0 {
+				t.Errorf("%d passed through %d flushes, want 50", passed.Load(), flushes)
+			}
+			return
+		default:
+			if err := forgetter.redis.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Connections that are cut cost no request an error, and Redis decides again at once.
+func TestCutConnections(t *testing.T) {
+	t.Parallel()
+	r := startRedis(t, false)
+	if r.PID() == 0 {
+		t.Skip("no redis-server or valkey-server on PATH, and no other can cut connections")
+	}
+	l := newLimiter(t, r.URL, generous, limit.Local)
+	cutter := newLimiter(t, "redis://"+l.redis.Options().Addr, generous, limit.Closed)
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	for range 8 {
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					l.take(t, uuid.NewString(), fiftyADay)
+				}
+			}
+		})
+	}
+	for range 20 {
+		if err := cutter.redis.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	load.Wait()
+	deadline := time.Now().Add(10 * time.Second)
+	for degraded(t, l) != 0 && time.Now().Before(deadline) {
+		l.take(t, uuid.NewString(), fiftyADay)
+	}
+	var asked callCounter
+	l.redis.AddHook(&asked)
+	l.take(t, uuid.NewString(), fiftyADay)
+	if asked.calls.Load() != 1 {
+		t.Error("Redis is not asked again")
+	}
+}
