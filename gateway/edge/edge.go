@@ -55,6 +55,7 @@ type Edge struct {
 	maxBody     int
 
 	server    *fasthttp.Server
+	lingerer  lingerer
 	draining  atomic.Bool
 	exchanges sync.Pool
 

@@ -37,6 +37,8 @@ type exchange struct {
 	outcome outcome
 	// fate is what the key's usage counts the request as.
 	fate usage.Kind
+	// unread says that the connection closes with some of the request unread.
+	unread bool
 	// continues says that the body is yet to come, and with it the request proper.
 	continues bool
 
@@ -71,6 +73,9 @@ func (e *Edge) end(x *exchange) {
 	if x.verdict != nil {
 		e.usage.Count(&x.verdict.Usage, x.fate, x.began)
 	}
+	if x.unread {
+		e.lingerer.linger(x.ctx)
+	}
 	elapsed := time.Since(x.began)
 	e.metrics.count(x.route, x.outcome, elapsed)
 	if e.accessLog != nil {
@@ -85,7 +90,7 @@ func (e *Edge) release(x *exchange) {
 }
 
 func (x *exchange) answer(r *reply) {
-	x.outcome = r.outcome
+	x.outcome, x.unread = r.outcome, r.closes && r != tooSlow
 	r.write(x.ctx)
 }
 

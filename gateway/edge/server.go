@@ -42,7 +42,6 @@ func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 		MaxConnsPerIP:      o.MaxConnsPerIP,
 		ReadBufferSize:     o.MaxHeaderBytes,
 		MaxRequestBodySize: o.MaxBodyBytes,
-		TCPKeepalive:       true,
 
 		DisablePreParseMultipartForm: true,
 		NoDefaultContentType:         true,
@@ -69,7 +68,8 @@ func configFor(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestConfi
 
 // Serve answers connections of the listener until Drain; it returns nil then.
 func (e *Edge) Serve(listener net.Listener) error {
-	if err := e.server.Serve(listener); err != nil {
+	e.lingerer.Listener = listener
+	if err := e.server.Serve(&e.lingerer); err != nil {
 		return fmt.Errorf("serve clients on %s: %w", listener.Addr(), err)
 	}
 	return nil
