@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"intents.internal/deploy/stack"
+	"intents.internal/pkg/embedded"
+)
+
+// bench is the whole service on this machine with many keys, and a place for the peers it is measured beside.
+type bench struct {
+	dir    string
+	log    *os.File
+	secret string
+	cores  cores
+	stack  *stack.Stack
+	env    stack.Env
+	keys   keyLists
+	peers  []*embedded.Process
+
+	// The gateway under test, and what it and its peers proxy to.
+	gatewayAddress string
+	gatewayPID     int
+	metricsURL     string
+	upstreamName   string
+	upstream       string
+	upstreamPIDs   []int
+}
+
+// openBench starts the service, pinned to the CPUs that are not the proxy's when pinned is true. What the processes say goes
+// to a file in out.
+func openBench(ctx context.Context, out, name string, gateways, keys int, pinned bool) (b *bench, err error) {
+	b = &bench{secret: rand.Text() + rand.Text()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return b, err
+	}
+	if b.log, err = os.Create(filepath.Join(out, name+".log")); err != nil {
+		return b, err
+	}
+	if b.dir, err = os.MkdirTemp("", "loadtest-"); err != nil {
+		return b, err
+	}
+	if pinned {
+		if b.cores, err = divideCores(); err != nil {
+			return b, err
+		}
+	}
+	// All that is started from here on inherits it.
+	if err := pin(ctx, b.cores.rest, os.Getpid()); err != nil {
+		return b, err
+	}
+	if err := b.startStack(ctx, gateways); err != nil {
+		return b, err
+	}
+	fmt.Printf("loading %d keys\n", keys)
+	b.keys, err = makeKeys(ctx, b.dir, b.env.DatabaseURL, b.env.TestKey, keys)
+	return b, err
+}
+
+func (b *bench) startStack(ctx context.Context, gateways int) (err error) {
+	fmt.Println("building and starting the stack")
+	b.stack, err = stack.Start(ctx, stack.Config{
+		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, Log: quiet{b.log},
+		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + b.secret, "GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()-1))},
+		GatewayEnv: b.gatewayEnv(),
+	})
+	if err != nil {
+		return err
+	}
+	b.env = b.stack.Env()
+	if b.env.PID(stack.Redis) == 0 {
+		return errors.New("this needs redis-server on PATH: the Redis within this program says nothing about speed")
+	}
+	b.gatewayAddress, b.gatewayPID = b.gateway(1)
+	b.metricsURL = b.env.GatewayMetricsURL
+	b.upstreamName = stack.Core
+	b.upstream, b.upstreamPIDs = strings.TrimPrefix(b.env.CoreURL, "http://"), []int{b.env.PID(stack.Core)}
+	fmt.Printf("using %s; %s; %s\n", b.env.PostgresSource, b.env.RedisSource, b.cores)
+	return nil
+}
+
+func (b *bench) gatewayEnv() []string {
+	return []string{
+		"GATEWAY_CORE_SECRET=" + b.secret,
+		"GOMAXPROCS=1",
+		"GATEWAY_ACCESS_LOG=false",
+		// All keys are looked up at one time, before the measurement; they must not expire at one time within it.
+		"GATEWAY_KEY_TTL=1h",
+	}
+}
+
+// gateway is the address of the n-th gateway, counted from 1, and its process.
+func (b *bench) gateway(n int) (address string, pid int) {
+	return strings.TrimPrefix(b.env.GatewayURLs[n-1], "http://"), b.env.PID(stack.GatewayName(n))
+}
+
+// quiet drops core's line of each request: the file would be the slowest part of all.
+type quiet struct{ out io.Writer }
+
+func (q quiet) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(`"msg":"request"`)) {
+		return len(line), nil
+	}
+	return q.out.Write(line)
+}
+
+// startPeer starts a program and waits until it answers at every address.
+func (b *bench) startPeer(ctx context.Context, c embedded.Command, addresses ...string) (*embedded.Process, error) {
+	c.OrphanSignal = endSignal // nginx's master takes its worker along only if it is asked to end
+	c.Output = func(line string) { fmt.Fprintf(b.log, "%-9s | %s\n", c.Name, line) }
+	process, err := embedded.StartProcess(c)
+	if err != nil {
+		return nil, err
+	}
+	b.peers = append(b.peers, process)
+	for _, address := range addresses {
+		if err := awaitAnswer(ctx, process, address); err != nil {
+			return nil, fmt.Errorf("start %s: %w%s", c.Name, err, process.Tail())
+		}
+	}
+	return process, nil
+}
+
+// decidedWithoutRedis counts the decisions that the gateway under test had to make on its own. Many of them would flatter.
+func (b *bench) decidedWithoutRedis(ctx context.Context) (float64, error) {
+	return readCounter(ctx, b.metricsURL, `gateway_limit_decisions_total{decision="fallback_`)
+}
+
+// readCounter is the sum of the counters of which the line starts with prefix.
+func readCounter(ctx context.Context, url, prefix string) (sum float64, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if !strings.HasPrefix(lines.Text(), prefix) {
+			continue
+		}
+		value, err := strconv.ParseFloat(lines.Text()[strings.LastIndexByte(lines.Text(), ' ')+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %w", prefix, err)
+		}
+		sum += value
+	}
+	return sum, lines.Err()
+}
+
+func (b *bench) close() error {
+	var errs []error
+	for _, peer := range b.peers {
+		errs = append(errs, peer.Stop(endSignal, 5*time.Second))
+	}
+	if b.stack != nil {
+		errs = append(errs, b.stack.Stop())
+	}
+	if b.log != nil {
+		errs = append(errs, b.log.Close())
+	}
+	if b.dir != "" {
+		errs = append(errs, os.RemoveAll(b.dir))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"text/template"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/wire"
+)
+
+const endSignal = syscall.SIGTERM
+
+// identity is what a proxy must tell core with every request.
+func (b *bench) identity() [][2]string {
+	return [][2]string{
+		{wire.HeaderGatewaySecret, b.secret},
+		{wire.HeaderAccountID, uuid.NewString()},
+		{wire.HeaderKeyID, uuid.NewString()},
+		{wire.HeaderKeyEnv, "test"},
+	}
+}
+
+// peer is a program that proxies to core at bare without any check, and at limited with a limit per API key.
+type peer struct {
+	missing       string // why it does not run
+	bare, limited string
+	pids          []int
+}
+
+var nginxConfig = template.Must(template.New("nginx").Parse(`daemon off;
+worker_processes 1;
+pid {{.Dir}}/nginx.pid;
+error_log stderr crit;
+events { worker_connections 8192; }
+http {
+  access_log off;
+  server_tokens off;
+  keepalive_requests 1000000000;
+  client_body_temp_path {{.Dir}}/nginx-body;
+  proxy_temp_path {{.Dir}}/nginx-proxy;
+  fastcgi_temp_path {{.Dir}}/nginx-fastcgi;
+  uwsgi_temp_path {{.Dir}}/nginx-uwsgi;
+  scgi_temp_path {{.Dir}}/nginx-scgi;
+  upstream core {
+    server {{.Core}};
+    keepalive 1024;
+    keepalive_requests 1000000000;
+  }
+  proxy_http_version 1.1;
+  proxy_set_header Connection "";{{range .Identity}}
+  proxy_set_header {{index . 0}} {{index . 1}};{{end}}
+  limit_req_zone $http_x_api_key zone=keys:16m rate={{.Limit}}r/m;
+  server {
+    listen {{.Bare}};
+    location / { proxy_pass http://core; }
+  }
+  server {
+    listen {{.Limited}};
+    limit_req zone=keys burst={{.Limit}} nodelay;
+    limit_req_status 429;
+    location / { proxy_pass http://core; }
+  }
+}
+`))
+
+var haproxyConfig = template.Must(template.New("haproxy").Parse(`global
+  nbthread 1
+  maxconn 8192
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+  http-reuse always
+frontend bare
+  bind {{.Bare}}{{range .Identity}}
+  http-request set-header {{index . 0}} {{index . 1}}{{end}}
+  default_backend core
+frontend limited
+  bind {{.Limited}}
+  stick-table type string len 72 size 100k expire 10m store http_req_rate(60s)
+  http-request track-sc0 req.hdr(x-api-key)
+  http-request deny deny_status 429 if { sc_http_req_rate(0) gt {{.Limit}} }{{range .Identity}}
+  http-request set-header {{index . 0}} {{index . 1}}{{end}}
+  default_backend core
+backend core
+  server core {{.Core}}
+`))
+
+// startProxy starts nginx or haproxy before core, if it is installed.
+func (b *bench) startProxy(ctx context.Context, program string, config *template.Template, args ...string) (p peer, err error) {
+	path, err := findServer(program)
+	if err != nil {
+		return peer{missing: err.Error()}, nil //nolint:nilerr // it is told in its row
+	}
+	if p.bare, err = freeAddress(); err != nil {
+		return p, err
+	}
+	if p.limited, err = freeAddress(); err != nil {
+		return p, err
+	}
+	file, err := b.writeConfig(program, config, map[string]any{
+		"Dir": b.dir, "Core": b.upstream, "Bare": p.bare, "Limited": p.limited,
+		"Identity": b.identity(), "Limit": account.DefaultLimit.Requests,
+	})
+	if err != nil {
+		return p, err
+	}
+	process, err := b.startPeer(ctx, embedded.Command{Name: program, Path: path, Args: append(args, file)}, p.bare, p.limited)
+	if err != nil {
+		return p, err
+	}
+	p.pids = family(process.PID())
+	return p, pin(ctx, b.cores.proxy, p.pids...)
+}
+
+func (b *bench) startNginx(ctx context.Context) (peer, error) {
+	return b.startProxy(ctx, "nginx", nginxConfig, "-e", "stderr", "-p", b.dir, "-c")
+}
+
+func (b *bench) startHaproxy(ctx context.Context) (peer, error) {
+	return b.startProxy(ctx, "haproxy", haproxyConfig, "-db", "-f")
+}
+
+func (b *bench) writeConfig(name string, config *template.Template, data any) (path string, err error) {
+	path = filepath.Join(b.dir, name+".conf")
+	file, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(config.Execute(file, data), file.Close())
+}
+
+// findServer looks on PATH and where Debian keeps servers.
+func findServer(program string) (string, error) {
+	for _, path := range []string{program, filepath.Join("/usr/sbin", program)} {
+		if found, err := exec.LookPath(path); err == nil {
+			return found, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed", program)
+}
+
+func freeAddress() (string, error) {
+	port, err := embedded.FreePort("")
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
+}
+
+// awaitAnswer returns when a server answers at address: nginx takes connections before it has a worker for them.
+func awaitAnswer(ctx context.Context, process *embedded.Process, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := callOnce(ctx, address)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-process.Done():
+			return errors.Join(errors.New("it ended"), process.Err())
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func callOnce(ctx context.Context, address string) error {
+	c, err := dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	return c.call(getRequest())
+}

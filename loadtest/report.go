@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// edgeTable is what edge measures in closed loop. The named rows are those that others are compared with.
+type edgeTable struct {
+	rows                  []*row
+	nginx, fixed, gateway *row
+}
+
+func (t *edgeTable) add(group string, rows ...*row) {
+	for _, r := range rows {
+		r.Group = group
+		t.rows = append(t.rows, r)
+	}
+}
+
+// figures are the medians of a row, as they are printed and written.
+type figures struct {
+	Group, Name, Missing    string
+	Rate, P50, P99, Refused float64
+	Proxy, Redis, Both      float64
+	Core, Balance, Others   float64
+	ToNginx, ToFixed        float64
+	Turns                   []turn
+}
+
+func (r *row) figures() figures {
+	f := figures{Group: r.Group, Name: r.Name, Missing: r.Missing, Turns: r.Turns}
+	if r.Missing != "" {
+		return f
+	}
+	f.Rate = r.over(func(t turn) float64 { return t.Rate })
+	f.P50 = r.over(func(t turn) float64 { return t.P50 })
+	f.P99 = r.over(func(t turn) float64 { return t.P99 })
+	f.Refused = r.over(func(t turn) float64 { return t.Refused })
+	f.Proxy = r.over(func(t turn) float64 { return t.Proxy })
+	f.Redis = r.over(func(t turn) float64 { return t.Redis })
+	f.Both = r.over(turn.checks)
+	f.Core = r.over(func(t turn) float64 { return t.Core })
+	f.Others = r.over(func(t turn) float64 { return t.Others })
+	f.Balance = r.over(func(t turn) float64 { return t.Balance })
+	return f
+}
+
+func (t *edgeTable) figures() []figures {
+	all := make([]figures, len(t.rows))
+	for n, r := range t.rows {
+		all[n] = r.figures()
+		if r.Missing != "" {
+			continue
+		}
+		all[n].ToNginx = r.ratio(t.nginx)
+		if r.Group == t.fixed.Group || r.Group == "unknown keys" {
+			all[n].ToFixed = r.ratio(t.fixed)
+		}
+	}
+	return all
+}
+
+func (t *edgeTable) print() {
+	fmt.Print("\n| CPU µs a request | | requests/s | p50 ms | p99 ms | proxy | Redis | both | core | ÷ nginx | ÷ fixed reply |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, f := range t.figures() {
+		if f.Missing != "" {
+			fmt.Printf("| %s | %s | %s | | | | | | | | |\n", f.Group, f.Name, f.Missing)
+			continue
+		}
+		fmt.Printf("| %s | %s | %.0f | %.2f | %.2f | %.1f | %.1f | %.1f | %.1f | %s | %s |\n", f.Group, f.Name,
+			f.Rate, f.P50, f.P99, f.Proxy, f.Redis, f.Both, f.Core, orNone(f.ToNginx), orNone(f.ToFixed))
+	}
+	printOthers(t.rows)
+}
+
+// printOthers tells how quiet the machine was.
+func printOthers(rows []*row) {
+	var shares []float64
+	for _, r := range rows {
+		for _, t := range r.Turns {
+			shares = append(shares, 100*t.Others)
+		}
+	}
+	fmt.Printf("\nOther programs took %.0f %% of the machine in the median turn and %.0f %% in the worst.\n", median(shares), slices.Max(shares))
+}
+
+func orNone(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+// constantRow is one place that gets load at a constant rate.
+type constantRow struct {
+	Name    string
+	address string
+	request func(n int) []byte
+	missing bool
+	Turns   []steady
+}
+
+func (r *constantRow) over(figure func(steady) float64) float64 {
+	values := make([]float64, len(r.Turns))
+	for n, s := range r.Turns {
+		values[n] = figure(s)
+	}
+	return median(values)
+}
+
+func p50(s steady) float64  { return milliseconds(s.P50) }
+func p99(s steady) float64  { return milliseconds(s.P99) }
+func p999(s steady) float64 { return milliseconds(s.P999) }
+
+// printConstant prints the rows beside the first, which is core without anything before it.
+func printConstant(rate float64, rows []*constantRow) {
+	fmt.Printf("\n| %.0f requests/s, ms from when each was due | p50 | p99 | p99.9 | sent late, p99 | added, p50 | added, p99 |\n"+
+		"| --- | --- | --- | --- | --- | --- | --- |\n", rate)
+	for n, r := range rows {
+		if r.missing {
+			continue
+		}
+		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.2f |", r.Name, r.over(p50), r.over(p99), r.over(p999),
+			r.over(func(s steady) float64 { return milliseconds(s.LateP99) }))
+		if n == 0 {
+			fmt.Println(" | |")
+			continue
+		}
+		fmt.Printf(" %.2f | %.2f |\n", r.added(rows[0], p50), r.added(rows[0], p99))
+	}
+}
+
+// added is the median, over the rounds, of how much more a figure of r is than base's in the same round.
+func (r *constantRow) added(base *constantRow, figure func(steady) float64) float64 {
+	values := make([]float64, len(r.Turns))
+	for n, s := range r.Turns {
+		values[n] = figure(s) - figure(base.Turns[n])
+	}
+	return median(values)
+}
+
+// write writes edge.json and edge.svg.
+func (t *edgeTable) write(dir string, constant []*constantRow) error {
+	all := t.figures()
+	return writeOutput(dir, "edge", "CPU time a request, µs", all, map[string]any{"closedLoop": all, "constantRate": constant})
+}
+
+func writeOutput(dir, name, title string, rows []figures, data any) error {
+	text, err := json.MarshalIndent(data, "", "  ")
+	if err != nil {
+		return err
+	}
+	chart, err := drawChart(title, rows)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.WriteFile(path+".json", append(text, '\n'), 0o644), os.WriteFile(path+".svg", chart, 0o644)); err != nil {
+		return err
+	}
+	fmt.Printf("\nwritten: %s.json, %s.svg; what the processes said: %s.log\n", path, path, path)
+	return nil
+}
+
+var chartText = template.Must(template.New("chart").Parse(`<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{{.Height}}" font-family="sans-serif" font-size="13">
+<rect width="860" height="{{.Height}}" fill="#fff"/>
+<text x="10" y="22" font-size="16">{{.Title}}</text>
+<rect x="560" y="10" width="12" height="12" fill="#3b6ea5"/><text x="577" y="21">proxy</text>
+<rect x="640" y="10" width="12" height="12" fill="#c8553d"/><text x="657" y="21">Redis</text>
+{{range .Bars}}<text x="330" y="{{.Text}}" text-anchor="end">{{.Label}}</text>
+<rect x="340" y="{{.Top}}" width="{{.Proxy}}" height="18" fill="#3b6ea5"/><rect x="{{.RedisLeft}}" y="{{.Top}}" width="{{.Redis}}" height="18" fill="#c8553d"/>
+<text x="{{.NoteLeft}}" y="{{.Text}}">{{.Note}}</text>
+{{end}}</svg>
+`))
+
+// bar is a line of the chart, in its pixels.
+type bar struct {
+	Label, Note                                  string
+	Top, Text, Proxy, Redis, RedisLeft, NoteLeft int
+}
+
+// drawChart draws the CPU times as an SVG.
+func drawChart(title string, rows []figures) ([]byte, error) {
+	longest := 1.0
+	for _, f := range rows {
+		longest = max(longest, f.Both)
+	}
+	var bars []bar
+	for n, f := range rows {
+		one := bar{Label: f.Group + ": " + f.Name, Note: f.Missing, Top: 40 + 28*n, Text: 54 + 28*n}
+		one.Proxy, one.Redis = int(370*f.Proxy/longest), int(370*f.Redis/longest)
+		one.RedisLeft = 340 + one.Proxy
+		one.NoteLeft = one.RedisLeft + one.Redis + 6
+		if f.Missing == "" {
+			one.Note = fmt.Sprintf("%.1f", f.Both)
+		}
+		if f.ToNginx > 0 {
+			one.Note += fmt.Sprintf(" = %.2f × nginx", f.ToNginx)
+		}
+		bars = append(bars, one)
+	}
+	var out strings.Builder
+	err := chartText.Execute(&out, map[string]any{"Title": title, "Height": 50 + 28*len(rows), "Bars": bars})
+	return []byte(out.String()), err
+}

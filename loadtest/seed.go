@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+)
+
+// target is what every request asks for: a small answer that core holds in memory.
+const target = "/v2/tokens?chain-id=eip155:11155111"
+
+// keyList is a list of API keys that load walks round and round, and the same in a file for wrk.
+type keyList struct {
+	path string
+	keys []string
+}
+
+func newKeyList(dir, name string, keys []string) (*keyList, error) {
+	l := &keyList{path: filepath.Join(dir, name+".keys"), keys: keys}
+	return l, os.WriteFile(l.path, []byte(strings.Join(keys, "\n")+"\n"), 0o600)
+}
+
+// request is the n-th request of the list.
+func (l *keyList) request(n int) []byte {
+	return getRequest("X-Api-Key: " + l.keys[n%len(l.keys)])
+}
+
+func getRequest(headers ...string) []byte {
+	lines := append([]string{"GET " + target + " HTTP/1.1", "Host: loadtest"}, headers...)
+	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n")
+}
+
+// keyLists are the keys of all rows.
+type keyLists struct {
+	good    *keyList // each within its limit
+	spent   *keyList // so few that each is over its limit almost always
+	unknown *keyList // well-formed keys that nobody was given
+	mixed   *keyList // of 20: 18 good, one spent, one unknown
+}
+
+const (
+	spentKeys   = 4
+	unknownKeys = 100_000
+)
+
+// makeKeys makes count good keys and the spent ones, and puts them into the database for the account of a key that exists.
+func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int) (lists keyLists, err error) {
+	good, spent := randomKeys(count), randomKeys(spentKeys)
+	if err := copyKeys(ctx, databaseURL, existing, append(spent, good...)); err != nil {
+		return lists, err
+	}
+	unknown := reveal(randomKeys(unknownKeys))
+	var mixed []string
+	for n, key := range reveal(good) {
+		if n%18 == 0 {
+			block := len(mixed) / 20
+			mixed = append(mixed, spent[block%spentKeys].Reveal(), unknown[block%unknownKeys])
+		}
+		mixed = append(mixed, key)
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	for _, list := range []struct {
+		name string
+		keys []string
+		into **keyList
+	}{
+		{"good", reveal(good), &lists.good},
+		{"spent", reveal(spent), &lists.spent},
+		{"unknown", unknown, &lists.unknown},
+		{"mixed", mixed, &lists.mixed},
+	} {
+		if *list.into, err = newKeyList(dir, list.name, list.keys); err != nil {
+			return lists, err
+		}
+	}
+	return lists, nil
+}
+
+func randomKeys(count int) []apikey.Key {
+	keys := make([]apikey.Key, count)
+	for n := range keys {
+		keys[n] = apikey.New(network.Test)
+	}
+	return keys
+}
+
+func reveal(keys []apikey.Key) []string {
+	texts := make([]string, len(keys))
+	for n, key := range keys {
+		texts[n] = key.Reveal()
+	}
+	return texts
+}
+
+// copyKeys stores keys with the usual limit, straight into the table.
+func copyKeys(ctx context.Context, databaseURL, existing string, keys []apikey.Key) (err error) {
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	var owner uuid.UUID
+	if err := conn.QueryRow(ctx, "SELECT account_id FROM api_keys WHERE start = $1", existing[:12]).Scan(&owner); err != nil {
+		return fmt.Errorf("find the account of a key: %w", err)
+	}
+	columns := []string{
+		"id", "account_id", "name", "hash", "start", "environment", "enabled",
+		"limit_requests", "limit_period_seconds", "created_at", "updated_at",
+	}
+	now := time.Now()
+	rows := pgx.CopyFromSlice(len(keys), func(n int) ([]any, error) {
+		hash := keys[n].Hash()
+		return []any{
+			uuid.New(), owner, fmt.Sprintf("load %d", n), hash[:], keys[n].Start(), string(keys[n].Environment()), true,
+			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), now, now,
+		}, nil
+	})
+	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
+		return fmt.Errorf("copy keys: %w", err)
+	}
+	return nil
+}
