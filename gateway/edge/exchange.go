@@ -92,6 +92,9 @@ func (e *Edge) release(x *exchange) {
 func (x *exchange) answer(r *reply) {
 	x.outcome, x.unread = r.outcome, r.closes && r != tooSlow
 	r.write(x.ctx)
+	if x.route == console {
+		showPage(&x.ctx.Response)
+	}
 }
 
 func (x *exchange) method() []byte { return x.ctx.Request.Header.Method() }

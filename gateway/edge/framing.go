@@ -228,6 +228,7 @@ func (e *Edge) onUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &tooBig):
 		x.answer(headersTooLong)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		x.route = match(x.path()) // the headers were read
 		x.answer(tooLong)
 	case errors.As(err, &network) && network.Timeout():
 		x.answer(tooSlow)
