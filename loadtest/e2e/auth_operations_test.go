@@ -169,17 +169,11 @@ func TestGuessingStops(t *testing.T) {
 // connection broken before it has read the answer; another try is all that helps it.
 func TestMegabyteName(t *testing.T) {
 	t.Parallel()
-	somebody, broken := newPerson(t, running.Env().GatewayURL), 0
-	eventually(t, func() error {
-		a, err := somebody.try(http.MethodPost, "/auth/api-key/create", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`)
-		if err != nil {
-			broken++
-			return err
-		}
+	somebody := newPerson(t, running.Env().GatewayURL)
+	for range 10 { // the answer comes long before the body's end, and must not be lost with the connection
+		a := somebody.do(http.MethodPost, "/auth/api-key/create", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`)
 		if got := expect[failure](t, a, 413); got.Code != "PAYLOAD_TOO_LARGE" {
 			t.Errorf("%+v", got)
 		}
-		return nil
-	})
-	t.Logf("answered after %d broken connections", broken)
+	}
 }
