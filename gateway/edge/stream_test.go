@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -57,7 +59,7 @@ func TestBrokenStreamsLookBroken(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		},
 		"within the length": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "100")
+			w.Header().Set("Content-Length", "100000")
 			fmt.Fprint(w, `[{"id":"1"}`)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
@@ -87,6 +89,33 @@ func TestBrokenStreamsLookBroken(t *testing.T) {
 				t.Errorf("%d %q looks whole", answer.StatusCode, body)
 			}
 		})
+	}
+}
+
+// A short answer is read whole before any of it goes on, so one that breaks off is an error that the client can read.
+func TestShortAnswersAreWholeOrErrors(t *testing.T) {
+	t.Parallel()
+	whole := `[{"id":"1"}]`
+	var breaks atomic.Bool
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(whole)))
+		if !breaks.Load() {
+			fmt.Fprint(w, whole)
+			return
+		}
+		fmt.Fprint(w, whole[:5])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	g := start(t, core, settings{})
+	raw := request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), "")
+	if got := g.send(t, raw); got.Status != 200 || got.Body != whole {
+		t.Errorf("whole: %+v", got)
+	}
+	breaks.Store(true)
+	if got := g.send(t, raw); got.Status != 503 || !strings.Contains(got.Body, "broke off") || got.Header.Get("Retry-After") != "1" {
+		t.Errorf("broken: %+v", got)
 	}
 }
 

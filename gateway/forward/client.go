@@ -21,6 +21,9 @@ import (
 const (
 	// maxBufferedAnswer bounds an answer that is held in memory whole; routes with longer ones stream.
 	maxBufferedAnswer = 1 << 20
+	// maxWholeAnswer is up to how long the answer of a route that streams is held whole all the same: one write brings it
+	// to the client, and the connection to core is free before the client has read it.
+	maxWholeAnswer = 16 << 10
 	// idleTimeout closes connections to core that nobody uses, long before core does (60 s): a request that leaves just
 	// as core closes would be lost.
 	idleTimeout = 20 * time.Second
@@ -102,7 +105,9 @@ func (c *Client) hostClient(o Options) *fasthttp.HostClient {
 		ReadBufferSize:            headerBuffer,
 		NoDefaultUserAgentHeader:  true,
 		DisablePathNormalizing:    true,
-		SecureErrorLogMessage:     true,
+		// Header names are canonical already, here and as core's net/http writes them.
+		DisableHeaderNamesNormalizing: true,
+		SecureErrorLogMessage:         true,
 	}
 }
 

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"errors"
 	"io"
 
 	"github.com/valyala/fasthttp"
@@ -55,6 +56,15 @@ func (c *Client) Do(r *Request) error {
 		fasthttp.ReleaseResponse(answer)
 		return ErrBroken
 	}
+	if n := answer.Header.ContentLength(); body != nil && n >= 0 && n <= maxWholeAnswer {
+		whole, err := readWhole(answer, body, n)
+		if err != nil {
+			fasthttp.ReleaseResponse(answer)
+			return classify(err)
+		}
+		answer.SetBodyRaw(whole)
+		body = nil
+	}
 	copyAnswerHeaders(&to.Header, &answer.Header, r.Session)
 	if body != nil {
 		to.SetBodyStream(&answerBody{answer: answer, body: body}, answer.Header.ContentLength())
@@ -67,6 +77,13 @@ func (c *Client) Do(r *Request) error {
 	to.SetBody(answer.Body())
 	fasthttp.ReleaseResponse(answer)
 	return nil
+}
+
+// readWhole reads a streamed answer of n bytes and frees its connection.
+func readWhole(answer *fasthttp.Response, body io.Reader, n int) ([]byte, error) {
+	whole := make([]byte, n)
+	_, err := io.ReadFull(body, whole)
+	return whole, errors.Join(err, answer.CloseBodyStream())
 }
 
 // answerBody is the rest of a streamed answer; it holds the answer until the body has been read or given up.
