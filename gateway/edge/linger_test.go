@@ -21,7 +21,11 @@ func TestRefusalOfALargeBodyArrives(t *testing.T) {
 	defer client.CloseIdleConnections()
 	body := bytes.Repeat([]byte(" "), 1<<20)
 	for range 50 {
-		response, err := client.Post("http://"+g.address+"/auth/api-key/create", "application/json", bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+g.address+"/auth/api-key/create", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
