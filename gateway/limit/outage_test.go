@@ -55,16 +55,24 @@ func TestWithoutRedis(t *testing.T) {
 
 func degraded(t *testing.T, l limiter) float64 {
 	t.Helper()
+	return l.metric(t, "gateway_limit_degraded")
+}
+
+// metric is the value of the counter or gauge of this name, with this label's value if one is given.
+func (l limiter) metric(t *testing.T, name string, label ...string) float64 {
+	t.Helper()
 	families, err := l.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() == "gateway_limit_degraded" {
-			return family.GetMetric()[0].GetGauge().GetValue()
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && (len(label) == 0 || metric.GetLabel()[0].GetValue() == label[0]) {
+				return metric.GetGauge().GetValue() + metric.GetCounter().GetValue() // it is one of them
+			}
 		}
 	}
-	t.Fatal("there is no gateway_limit_degraded")
+	t.Fatalf("there is no %s %v", name, label)
 	return 0
 }
 
