@@ -133,7 +133,7 @@ func TestKeyChangesWaits(t *testing.T) {
 	for wait, least := range map[string]time.Duration{"500ms": 500 * time.Millisecond, "250ms": 250 * time.Millisecond, "0s": 0, "0": 0} {
 		began := time.Now()
 		s.poll(t, cursor, wait)
-		if took := time.Since(began); took < least || took > least+2*time.Second {
+		if took := time.Since(began); took < least || took > least+10*time.Second {
 			t.Errorf("wait=%s with nothing new took %s", wait, took)
 		}
 	}
@@ -152,7 +152,7 @@ func TestKeyChangesWaits(t *testing.T) {
 	for got = s.poll(t, cursor, "500ms"); len(got.Hashes) == 0 && !t.Failed(); { // the change may be later than the first wait
 		got = s.poll(t, got.Cursor, "500ms")
 	}
-	if took := time.Since(<-changed); took > time.Second {
+	if took := time.Since(<-changed); took > 5*time.Second {
 		t.Errorf("the reader heard of a change after %s", took)
 	}
 	if diff := cmp.Diff([]string{hashOf(made.Key)}, got.Hashes); diff != "" {

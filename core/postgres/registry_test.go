@@ -126,7 +126,7 @@ func TestLiveRegistrySeesChanges(t *testing.T) {
 		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
 		return ethereum.Name == "Renamed"
 	})
-	if took := time.Since(changed); took > time.Second {
+	if took := time.Since(changed); took > 3*time.Second { // a second, and what a busy machine adds
 		t.Errorf("it took %s to see a change", took)
 	}
 	if ethereum, _ := before.Chain(caip.EIP155Chain(1)); ethereum.Name != "Ethereum" {

@@ -175,7 +175,7 @@ func TestRedisThatStopsInMidRun(t *testing.T) {
 	if statuses[200] < 50 || statuses[200] > 52 || statuses[200]+statuses[429] != 120 {
 		t.Errorf("statuses %v", statuses)
 	}
-	if slowest > 300*time.Millisecond {
+	if slowest > 2*time.Second {
 		t.Errorf("a request took %s", slowest)
 	}
 }

@@ -91,14 +91,14 @@ func TestRedisComesBack(t *testing.T) {
 		slowest = max(slowest, time.Since(began))
 	}
 	t.Logf("slowest decision without Redis: %s", slowest)
-	if slowest > 200*time.Millisecond {
+	if slowest > time.Second {
 		t.Errorf("a decision took %s without Redis", slowest)
 	}
 	if err := r.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	again := time.Now()
-	deadline := again.Add(3 * time.Second)
+	deadline := again.Add(20 * time.Second)
 	for degraded(t, l) != 0 {
 		l.take(t, uuid.NewString(), fiftyAMinute)
 		if time.Now().After(deadline) {
@@ -133,7 +133,7 @@ func TestBlackHole(t *testing.T) {
 func TestNobodyWaitsTwiceForAHungRedis(t *testing.T) {
 	t.Parallel()
 	url, _ := blackHole(t)
-	const budget = time.Second
+	const budget = 3 * time.Second
 	l := newLimiter(t, url, budget, limit.Local)
 	var longest atomic.Int64
 	var load sync.WaitGroup
