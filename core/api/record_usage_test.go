@@ -56,6 +56,9 @@ func TestRecordUsage(t *testing.T) {
 	if got := pgtest.LookUp[time.Time](t, s.store, lastUsed, second.ID); got.Before(minute) || got.After(time.Now()) {
 		t.Errorf("the second key was last used at %s, which is not now", got)
 	}
+	if log := s.log.String(); strings.Contains(log, "/internal/usage") {
+		t.Errorf("reports fill the log:\n%s", log)
+	}
 }
 
 func TestRecordUsageRefuses(t *testing.T) {

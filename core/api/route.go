@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -79,6 +80,9 @@ func (o *observed) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the writer beneath.
 func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
+// routine is what gateways ask by themselves, every few seconds or more often; only its failures are worth a line.
+var routine = []string{"GET " + wire.PathKeyChanges, "GET " + wire.PathChains, "POST " + wire.PathUsage}
+
 func (s *Server) record(r *http.Request, status int, started time.Time, cause error, cut bool) {
 	route, elapsed := r.Pattern, time.Since(started)
 	if route == "" {
@@ -99,8 +103,8 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
-	if route == "GET "+wire.PathKeyChanges && status < http.StatusInternalServerError {
-		return // gateways ask this twice a second
+	if status < http.StatusInternalServerError && slices.Contains(routine, route) {
+		return
 	}
 	s.Log.LogAttrs(r.Context(), level, "request", attributes...)
 }
