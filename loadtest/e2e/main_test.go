@@ -46,7 +46,7 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	defer func() { _ = os.RemoveAll(data) }()
 	var log lockedBuffer
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	binaries = filepath.Join(data, "bin")
 	if err := stack.Build(ctx, "", binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
