@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -10,6 +11,8 @@ import (
 
 // maxBatch bounds the buckets of one script call, and so how long Redis is busy with nothing else.
 const maxBatch = 256
+
+var errLeaderLost = errors.New("the request that asked redis for this one has failed")
 
 // request is one request of a bucket on its way to Redis.
 type request struct {
@@ -78,7 +81,13 @@ func (c *combiner) lead(own *request) {
 	c.waiting = slices.Delete(c.waiting, 0, n)
 	c.mu.Unlock()
 
-	err := c.ask(c.batch)
+	err := errLeaderLost
+	defer func() { c.handOn(own, err) }() // also where ask panics, or everybody would wait for ever
+	err = c.ask(c.batch)
+}
+
+// handOn tells the batch what became of it and makes the first of those who wait the next leader.
+func (c *combiner) handOn(own *request, err error) {
 	c.settle(c.batch, own, err)
 
 	c.mu.Lock()

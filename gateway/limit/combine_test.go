@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -173,5 +174,45 @@ func TestCutConnections(t *testing.T) {
 			t.Fatal("Redis does not decide again")
 		}
 		l.take(t, uuid.NewString(), fiftyADay)
+	}
+}
+
+// A request that panics while it asks for others takes nobody with it.
+func TestLeaderThatPanics(t *testing.T) {
+	t.Parallel()
+	const behind = 8
+	asking := make(chan struct{})
+	var c *limit.Combiner
+	var broken atomic.Bool
+	c = limit.NewCombiner(func(int) error {
+		if broken.Swap(true) {
+			return nil
+		}
+		close(asking)
+		for c.Waiting() < behind {
+			runtime.Gosched()
+		}
+		panic("a broken leader")
+	})
+	var load sync.WaitGroup
+	load.Go(func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the leader's panic is lost")
+			}
+		}()
+		_ = c.Decide()
+	})
+	<-asking
+	for range behind {
+		load.Go(func() {
+			if c.Decide() == nil {
+				t.Error("a request behind it was decided by nobody")
+			}
+		})
+	}
+	load.Wait()
+	if err := c.Decide(); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -39,3 +39,26 @@ func (b *Bucket) Tell(d Decision, asked time.Time) { b.tell(d, asked, asked) }
 func (b *Bucket) Refusal(rule redis_rate.Limit, now time.Time) (Decision, bool) {
 	return b.refusal(rule, now)
 }
+
+// Combiner shares the calls of concurrent requests, for a test that stands in for Redis.
+type Combiner struct{ combiner }
+
+// NewCombiner makes one whose batches, of so many requests, are decided by ask.
+func NewCombiner(ask func(requests int) error) *Combiner {
+	c := &Combiner{}
+	c.ask = func(batch []*request) error { return ask(len(batch)) }
+	return c
+}
+
+// Decide has one request decided.
+func (c *Combiner) Decide() error {
+	_, err := c.decide(&bucket{}, redis_rate.PerMinute(50))
+	return err
+}
+
+// Waiting is how many requests wait for a batch.
+func (c *Combiner) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting)
+}

@@ -1,5 +1,5 @@
-// Package limit decides whether a key has a request left, on buckets that all gateway replicas share through
-// redis_rate.
+// Package limit decides whether a key has a request left, on buckets that all gateway replicas share in Redis
+// as redis_rate keeps them.
 //
 // It owns the bounds on what Redis may cost: a budget of time, a breaker, and a stated policy for when Redis does not
 // answer. It refuses to turn a fault of Redis into an error for the client, save under the policy "closed".
@@ -50,7 +50,7 @@ type Decision struct {
 type Options struct {
 	// Redis is the client of NewRedis.
 	Redis *redis.Client
-	// Budget is the longest a decision may wait for Redis.
+	// Budget is how long one call to Redis may take, for all the requests that share it.
 	Budget time.Duration
 	// Fallback is the policy while Redis does not answer.
 	Fallback Fallback
