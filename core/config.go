@@ -60,7 +60,10 @@ type Config struct {
 	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect"`
 	// MigrateOnStart brings the database up to this version before serving.
 	MigrateOnStart bool `env:"CORE_MIGRATE_ON_START" envDefault:"false"`
-	// ShutdownGrace is how long requests in flight may take after TERM, 1s to 5m.
+	// DrainDelay is how long core still takes requests after TERM, while it tells gateways to turn to another core, 0s to 1m.
+	// Gateways ask twice a second.
+	DrainDelay time.Duration `env:"CORE_DRAIN_DELAY" envDefault:"1500ms"`
+	// ShutdownGrace is how long requests in flight may take after that, 1s to 5m.
 	ShutdownGrace time.Duration `env:"CORE_SHUTDOWN_GRACE" envDefault:"15s"`
 }
 
@@ -85,6 +88,7 @@ func (c Config) Validate() error {
 		expect(c.SignUp == "open" || c.SignUp == "closed", `CORE_SIGN_UP must be "open" or "closed", not %q`, c.SignUp),
 		c.validateLimits(),
 		c.validateOIDC(),
+		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),
 		expect(c.ShutdownGrace >= time.Second && c.ShutdownGrace <= 5*time.Minute, "CORE_SHUTDOWN_GRACE must be 1s to 5m, not %s", c.ShutdownGrace),
 	)
 }

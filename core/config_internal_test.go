@@ -34,10 +34,10 @@ func TestConfigValidate(t *testing.T) {
 	}{
 		"as it is": {func(*Config) {}, ""},
 		"the lowest bounds": {func(c *Config) {
-			c.DatabaseConnections, c.StatementTimeout, c.ShutdownGrace = 1, 100*time.Millisecond, time.Second
+			c.DatabaseConnections, c.StatementTimeout, c.DrainDelay, c.ShutdownGrace = 1, 100*time.Millisecond, 0, time.Second
 		}, ""},
 		"the highest bounds": {func(c *Config) {
-			c.DatabaseConnections, c.StatementTimeout, c.ShutdownGrace = 1000, time.Minute, 5*time.Minute
+			c.DatabaseConnections, c.StatementTimeout, c.DrainDelay, c.ShutdownGrace = 1000, time.Minute, time.Minute, 5*time.Minute
 		}, ""},
 		"sign-up closed":       {func(c *Config) { c.SignUp = "closed" }, ""},
 		"any port":             {func(c *Config) { c.Listen, c.OpsListen = ":0", "[::1]:9081" }, ""},
@@ -46,6 +46,8 @@ func TestConfigValidate(t *testing.T) {
 		"too many connections": {func(c *Config) { c.DatabaseConnections = 1001 }, "CORE_DATABASE_CONNECTIONS"},
 		"too little time":      {func(c *Config) { c.StatementTimeout = 99 * time.Millisecond }, "CORE_STATEMENT_TIMEOUT"},
 		"too much time":        {func(c *Config) { c.StatementTimeout = time.Minute + 1 }, "CORE_STATEMENT_TIMEOUT"},
+		"no drain":             {func(c *Config) { c.DrainDelay = -1 }, "CORE_DRAIN_DELAY"},
+		"an endless drain":     {func(c *Config) { c.DrainDelay = time.Minute + 1 }, "CORE_DRAIN_DELAY"},
 		"a short secret":       {func(c *Config) { c.GatewaySecret = "hunter2-hunter2-hunter2-hunter2" }, "CORE_GATEWAY_SECRET"},
 		"no port":              {func(c *Config) { c.Listen = "127.0.0.1" }, "CORE_LISTEN"},
 		"no operations port":   {func(c *Config) { c.OpsListen = "localhost" }, "CORE_OPS_LISTEN"},

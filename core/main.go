@@ -9,12 +9,16 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"intents.internal/core/postgres"
+	"intents.internal/pkg/telemetry"
 )
 
 const usage = `core keeps accounts, API keys, chains, tokens and transfer intents.
 
   core serve                             serve gateways until TERM
+  core healthcheck                       ask the core of these settings, on this machine, whether it is ready
   core migrate                           bring the database up to this version
   core chains import FILE                add and update chains; - reads standard input
   core tokens import FILE                add and update tokens from a token list; - reads standard input
@@ -51,6 +55,8 @@ func run(ctx context.Context, args []string) error {
 	switch command {
 	case "serve":
 		return serve(ctx, rest)
+	case "healthcheck":
+		return checkHealth(ctx, rest)
 	case "migrate":
 		return withStore(rest, 0, func(store *postgres.Store) error { return migrateDatabase(ctx, store) })
 	case "chains", "tokens":
@@ -67,6 +73,21 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
+// checkHealth runs `core healthcheck`: whoever runs core in a container without a shell can ask it only by core itself.
+func checkHealth(ctx context.Context, args []string) error {
+	if len(args) != 0 {
+		return usageError("healthcheck takes no further words; settings come from the environment")
+	}
+	config, err := readConfig()
+	if err != nil {
+		return err
+	}
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	return telemetry.Probe(ctx, config.OpsListen)
+}
+
 // withStore runs a one-off command that takes the given number of further words.
 func withStore(args []string, words int, work func(*postgres.Store) error) (err error) {
 	if len(args) != words {
@@ -79,7 +100,7 @@ func withStore(args []string, words int, work func(*postgres.Store) error) (err 
 	if err := config.ValidateDatabase(); err != nil {
 		return err
 	}
-	store, err := openStore(config)
+	store, err := openStore(config, nil)
 	if err != nil {
 		return err
 	}
@@ -87,9 +108,9 @@ func withStore(args []string, words int, work func(*postgres.Store) error) (err 
 	return work(store)
 }
 
-func openStore(config Config) (*postgres.Store, error) {
+func openStore(config Config, metrics prometheus.Registerer) (*postgres.Store, error) {
 	return postgres.Open(config.DatabaseURL.Reveal(), postgres.Options{
-		MaxConnections: config.DatabaseConnections, StatementTimeout: config.StatementTimeout,
+		MaxConnections: config.DatabaseConnections, StatementTimeout: config.StatementTimeout, Metrics: metrics,
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,7 +48,8 @@ func serve(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	log := telemetry.NewLogger(os.Stdout, "core")
-	store, err := openStore(config)
+	metrics := telemetry.NewRegistry()
+	store, err := openStore(config, metrics)
 	if err != nil {
 		return err
 	}
@@ -66,21 +66,17 @@ func serve(ctx context.Context, args []string) (err error) {
 		return fmt.Errorf("CORE_REDIS_URL %w", err)
 	}
 	defer func() { err = errors.Join(err, shared.Close()) }()
-	metrics := telemetry.NewRegistry()
-	metrics.MustRegister(collectors.NewDBStatsCollector(store.Pool(), "core"))
-	handler, err := newHandler(config, store, live, shared, log, metrics)
+	metrics.MustRegister(collectors.NewDBStatsCollector(store.Pool(), "core"), access.RedisPool(shared))
+	var ending drain
+	ready := func(ctx context.Context) error { return errors.Join(ending.check(ctx), store.Ping(ctx)) }
+	handler, err := newHandler(config, store, live, shared, ready, log, metrics)
 	if err != nil {
 		return err
 	}
-	var draining atomic.Bool
 	operations := telemetry.Operations(metrics,
 		telemetry.Check{Name: "postgres", Probe: store.Ping},
-		telemetry.Check{Name: "serving", Probe: func(context.Context) error {
-			if draining.Load() {
-				return errors.New("shutting down")
-			}
-			return nil
-		}},
+		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return shared.Ping(ctx).Err() }, Optional: true},
+		telemetry.Check{Name: "serving", Probe: ending.check},
 	)
 
 	// Both listeners are open before either answers, so that whoever finds core ready can reach it.
@@ -99,12 +95,13 @@ func serve(ctx context.Context, args []string) (err error) {
 	group.Go(func() error { live.Run(ctx, log); return nil })
 	group.Go(func() error { prune(ctx, store, log); return nil })
 	group.Go(func() error { expire(ctx, store, log); return nil })
+	group.Go(func() error { census(ctx, store, log); return nil })
 	group.Go(func() error {
 		defer finish()
-		return answer(ctx, public, handler, config.ShutdownGrace, log)
+		return answer(ctx, public, ending.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
 	})
-	group.Go(func() error { return answer(drained, private, operations, time.Second, log) })
-	group.Go(func() error { <-ctx.Done(); draining.Store(true); return nil })
+	group.Go(func() error { return answer(drained, private, operations, 0, time.Second, log) })
+	group.Go(func() error { <-ctx.Done(); ending.announce(); return nil })
 	log.Info("serving", "listen", config.Listen, "ops_listen", config.OpsListen)
 	err = group.Wait()
 	log.Info("stopped")
@@ -113,7 +110,8 @@ func serve(ctx context.Context, args []string) (err error) {
 
 // newHandler puts together what answers gateways.
 func newHandler(
-	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient, log *slog.Logger, metrics *prometheus.Registry,
+	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient,
+	ready func(context.Context) error, log *slog.Logger, metrics *prometheus.Registry,
 ) (http.Handler, error) {
 	passwords, err := account.NewPasswords()
 	if err != nil {
@@ -134,7 +132,7 @@ func newHandler(
 	}
 	return api.New(api.Config{
 		Store: store, Registry: live, Access: service, Log: log, Metrics: metrics,
-		GatewaySecret: config.GatewaySecret, PublicURL: config.PublicURL, Console: pages,
+		GatewaySecret: config.GatewaySecret, PublicURL: config.PublicURL, Ready: ready, Console: pages,
 	})
 }
 
@@ -157,8 +155,9 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// answer serves until ctx ends and then for at most grace, so that requests in flight get their answers.
-func answer(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration, log *slog.Logger) error {
+// answer serves until ctx ends and for delay after it, then takes no more connections and waits for at most grace, so that
+// requests in flight get their answers.
+func answer(ctx context.Context, listener net.Listener, handler http.Handler, delay, grace time.Duration, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -173,6 +172,7 @@ func answer(ctx context.Context, listener net.Listener, handler http.Handler, gr
 	case err := <-failed:
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
+		time.Sleep(delay)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()

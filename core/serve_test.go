@@ -119,7 +119,7 @@ func TestServeReportsAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	got := core(t, "", []string{
 		"CORE_LISTEN=8081", "CORE_OPS_LISTEN=", "CORE_DATABASE_CONNECTIONS=0", "CORE_STATEMENT_TIMEOUT=1ms", "CORE_GATEWAY_SECRET=hunter2",
-		"CORE_PUBLIC_URL=intents.example/path", "CORE_SIGN_UP=maybe", "CORE_SHUTDOWN_GRACE=1h",
+		"CORE_PUBLIC_URL=intents.example/path", "CORE_SIGN_UP=maybe", "CORE_DRAIN_DELAY=2m", "CORE_SHUTDOWN_GRACE=1h",
 		"CORE_REDIS_URL=http://:hunter2@127.0.0.1", "CORE_SIGN_IN_PER_IP=0", "CORE_KEYS_PER_IP=1000001", "CORE_OIDC_ISSUER=http://id.example",
 	}, "serve")
 	if got.Code != 1 || got.Out != "" {
@@ -180,9 +180,39 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+// After TERM core tells gateways to turn to another core before it takes no more connections.
+func TestTermIsAnnounced(t *testing.T) {
+	t.Parallel()
+	p := serve(t, pgtest.Database(t), "CORE_DRAIN_DELAY=30s")
+	client := &http.Client{Transport: &http.Transport{}}
+	ask := func(path string) (status int, last bool) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.listen+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Gateway-Secret", gatewaySecret)
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode, response.Close
+	}
+	if status, last := ask("/internal/ready"); status != http.StatusNoContent || last {
+		t.Errorf("before TERM: %d, connection closes: %t", status, last)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "core says that it will end", func() bool { status, _ := ask("/internal/ready"); return status == http.StatusServiceUnavailable })
+	if status, last := ask("/openapi.json"); status != http.StatusOK || !last {
+		t.Errorf("after TERM: %d, connection closes: %t", status, last)
+	}
+}
+
 func TestTermDrains(t *testing.T) {
 	t.Parallel()
-	p := serve(t, pgtest.Database(t))
+	p := serve(t, pgtest.Database(t), "CORE_DRAIN_DELAY=0s")
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.listen)
 	if err != nil {
 		t.Fatal(err)

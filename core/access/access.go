@@ -56,8 +56,9 @@ type Config struct {
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	rules   rules
-	limiter *limiter
+	rules     rules
+	limiter   *limiter
+	passwords passwordMetrics
 }
 
 // New returns what Limits.Validate returns; it asks nobody yet.
@@ -65,11 +66,12 @@ func New(config Config) (*Service, error) {
 	if err := config.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	limiter, err := newLimiter(config)
+	limits := newRules(config.Limits)
+	limiter, err := newLimiter(config, limits)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the limits: %w", err)
 	}
-	return &Service{Config: config, rules: newRules(config.Limits), limiter: limiter}, nil
+	return &Service{Config: config, rules: limits, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}, nil
 }
 
 // Visitor is a browser, signed in or not.
@@ -96,23 +98,34 @@ type SignedIn struct {
 const passwordWait = 3 * time.Second
 
 // matches checks a password, and returns ErrBusy if its turn did not come.
-func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, passwordWait, ErrBusy)
-	defer cancel()
-	same, err := s.Passwords.Matches(waiting, password, hash)
-	return same, busy(ctx, waiting, err)
+func (s *Service) matches(ctx context.Context, password, hash string) (same bool, err error) {
+	err = s.inTurn(ctx, func(ctx context.Context) error {
+		same, err = s.Passwords.Matches(ctx, password, hash)
+		return err
+	})
+	return same, err
 }
 
 // hash hashes a new password, and returns ErrBusy if its turn did not come.
-func (s *Service) hash(ctx context.Context, password string) (string, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, passwordWait, ErrBusy)
-	defer cancel()
-	hash, err := s.Passwords.Hash(waiting, password)
-	return hash, busy(ctx, waiting, err)
+func (s *Service) hash(ctx context.Context, password string) (hash string, err error) {
+	err = s.inTurn(ctx, func(ctx context.Context) error {
+		hash, err = s.Passwords.Hash(ctx, password)
+		return err
+	})
+	return hash, err
 }
 
-func busy(ctx, waiting context.Context, err error) error {
+// inTurn bounds and measures the work on one password.
+func (s *Service) inTurn(ctx context.Context, work func(context.Context) error) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, passwordWait, ErrBusy)
+	defer cancel()
+	started := time.Now()
+	s.passwords.waiting.Inc()
+	err := work(waiting)
+	s.passwords.waiting.Dec()
+	s.passwords.elapsed.Observe(time.Since(started).Seconds())
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		s.passwords.refused.Inc()
 		return context.Cause(waiting)
 	}
 	return err

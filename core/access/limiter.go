@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/time/rate"
 )
 
@@ -31,15 +29,15 @@ type limiter struct {
 	avoid   atomic.Int64 // until when Redis is left alone, in Unix nanoseconds
 	logged  atomic.Int64 // when the last line of an outage was written, in Unix nanoseconds
 	log     *slog.Logger
-	metrics metrics
+	metrics limiterMetrics
 }
 
-func newLimiter(config Config) (*limiter, error) {
+func newLimiter(config Config, limits rules) (*limiter, error) {
 	own, err := lru.New[string, *rate.Limiter](heldBuckets)
 	if err != nil {
 		return nil, err
 	}
-	l := &limiter{own: own, log: config.Log, metrics: newMetrics(config.Metrics)}
+	l := &limiter{own: own, log: config.Log, metrics: newLimiterMetrics(config.Metrics, limits)}
 	if config.Redis != nil {
 		l.shared = redis_rate.NewLimiter(config.Redis)
 	}
@@ -144,24 +142,4 @@ func (l *limiter) failed(ctx context.Context, cause error) error {
 		l.log.LogAttrs(ctx, slog.LevelWarn, "limits without redis, counting in this core alone", slog.Any("error", cause))
 	}
 	return errNoRedis
-}
-
-type metrics struct {
-	decisions *prometheus.CounterVec
-	failures  prometheus.Counter
-}
-
-func newMetrics(registry prometheus.Registerer) metrics {
-	factory := promauto.With(registry)
-	return metrics{
-		decisions: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "core_access_decisions_total",
-			Help: "Tries to sign in, sign up or make a key, by limit. A rise of refused means that somebody guesses or floods; " +
-				"any fallback_ decision means that Redis does not answer and each core counts alone.",
-		}, []string{"limit", "decision"}),
-		failures: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_access_redis_failures_total",
-			Help: "Calls to Redis for these limits that failed. A rise means that Redis is down, slow or cut off.",
-		}),
-	}
 }

@@ -66,6 +66,10 @@ func newRules(l Limits) rules {
 	}
 }
 
+func (r rules) all() []rule {
+	return []rule{r.signInPerIP, r.signInPerAccount, r.signUpPerIP, r.keysPerAccount, r.keysPerIP}
+}
+
 // network is what an address is counted by: a version 6 address by its /64, which one subscriber has for itself.
 func (v Visitor) network() string {
 	address, err := netip.ParseAddr(v.IP)

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"intents.internal/pkg/telemetry"
 )
 
 // go-redis prints every failed dial; the log line of the limits, sampled, says the same once.
@@ -35,4 +38,16 @@ func NewRedis(rawURL string, budget time.Duration) (*redis.Client, error) {
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return redis.NewClient(options), nil
+}
+
+// RedisPool is the metrics of a client's connections.
+func RedisPool(client *redis.Client) prometheus.Collector {
+	limit := client.Options().PoolSize
+	return telemetry.Pool("core", "redis", func() telemetry.PoolState {
+		stats := client.PoolStats()
+		return telemetry.PoolState{
+			Limit: limit, Open: int(stats.TotalConns), InUse: int(stats.TotalConns) - int(stats.IdleConns),
+			Waits: uint64(stats.WaitCount), TimedOut: uint64(stats.Timeouts),
+		}
+	})
 }

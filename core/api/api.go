@@ -5,6 +5,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -33,6 +34,8 @@ type Config struct {
 	GatewaySecret telemetry.Secret
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
+	// Ready is nil while core can work and will go on to.
+	Ready func(context.Context) error
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
@@ -161,6 +164,7 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, failure{}))
 	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, failure{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, failure{}))
+	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 	mux.Handle("GET "+wire.PathChains, s.route(s.listChainEnvironments, failure{}))
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/postgres/pgtest"
 )
@@ -116,7 +117,8 @@ func (b breaking) Write(p []byte) (int, error) {
 
 func TestListTransfersThatFailsIsCut(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	registry := prometheus.NewPedanticRegistry()
+	s := start(t, measuredBy(registry))
 	account := keyed(uuid.New(), "test")
 	s.create(t, transferBody, account...)
 	s.multiply(t, 2499)
@@ -138,5 +140,8 @@ func TestListTransfersThatFailsIsCut(t *testing.T) {
 	}
 	if log := s.log.String(); !strings.Contains(log, `relation \"transfers\" does not exist`) || !strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("the log does not tell why:\n%s", log)
+	}
+	if n := counted(t, registry); n["core_requests_total GET /v2/transfers cut"] != 1 || n["core_defects_total"] != 1 {
+		t.Errorf("a list that was cut is counted as %v", n)
 	}
 }

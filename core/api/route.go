@@ -11,9 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-
 	"intents.internal/pkg/wire"
 )
 
@@ -34,6 +31,8 @@ func (s *Server) route(e endpoint, unforeseen failure) http.Handler {
 func (s *Server) streamRoute(e endpoint, unforeseen failure) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
+		s.metrics.underWay.Inc()
+		defer s.metrics.underWay.Dec()
 		seen := &observed{ResponseWriter: w}
 		cause := attempt(e, seen, r)
 		cut := cause != nil && seen.status != 0
@@ -88,8 +87,8 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 	if route == "" {
 		route = "none"
 	}
-	s.metrics.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
-	s.metrics.duration.WithLabelValues(route).Observe(elapsed.Seconds())
+	left := r.Context().Err() != nil
+	s.metrics.count(route, status, elapsed, cause, cut, left)
 	attributes := []slog.Attr{
 		slog.String("route", route),
 		slog.Int("status", status),
@@ -99,7 +98,7 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 	}
 	level := slog.LevelInfo
 	// A client that has left needs nobody's help.
-	if (cut || status >= http.StatusInternalServerError) && r.Context().Err() == nil {
+	if (cut || status >= http.StatusInternalServerError) && !left {
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
@@ -131,25 +130,4 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone if this fails
 	return nil
-}
-
-type metrics struct {
-	requests *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-}
-
-func newMetrics(registry *prometheus.Registry) *metrics {
-	factory := promauto.With(registry)
-	return &metrics{
-		requests: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "core_requests_total",
-			Help: "Requests answered, by route and status. A rise of 5xx means the database or core itself is failing.",
-		}, []string{"route", "status"}),
-		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name:                        "core_request_duration_seconds",
-			Help:                        "Time to answer a request. A rise on all routes points at the database.",
-			Buckets:                     prometheus.ExponentialBuckets(0.0005, 2, 14),
-			NativeHistogramBucketFactor: 1.1,
-		}, []string{"route"}),
-	}
 }

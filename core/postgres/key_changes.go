@@ -28,15 +28,18 @@ func (s *Store) KeyChanges(ctx context.Context, cursor string, now time.Time) (h
 	}
 	var snapshot, joined string
 	var ahead bool
+	var lag float64
 	if previous == "" {
 		err = s.db.NewRaw("SELECT pg_current_snapshot()::text").Scan(ctx, &snapshot)
 	} else {
 		// One statement, so that the changes and the next cursor come from one snapshot.
 		err = s.db.NewRaw(`SELECT pg_current_snapshot()::text,
-			pg_snapshot_xmax(?0::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()), coalesce((
-				SELECT string_agg(DISTINCT encode(hash, 'hex'), ',') FROM key_changes
-				WHERE xid >= pg_snapshot_xmin(?0::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, ?0::pg_snapshot)
-			), '')`, previous).Scan(ctx, &snapshot, &ahead, &joined)
+			pg_snapshot_xmax(?0::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()),
+			coalesce(string_agg(DISTINCT encode(hash, 'hex'), ','), ''),
+			coalesce(extract(epoch FROM clock_timestamp() - min(changed_at)), 0)
+			FROM key_changes
+			WHERE xid >= pg_snapshot_xmin(?0::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, ?0::pg_snapshot)`,
+			previous).Scan(ctx, &snapshot, &ahead, &joined, &lag)
 	}
 	if sqlState(err) == invalidText {
 		return nil, "", ErrCursorExpired
@@ -49,6 +52,7 @@ func (s *Store) KeyChanges(ctx context.Context, cursor string, now time.Time) (h
 	}
 	if joined != "" {
 		hashes = strings.Split(joined, ",")
+		s.metrics.keyChangeLag.Observe(lag)
 	}
 	return hashes, formatCursor(snapshot, now), nil
 }

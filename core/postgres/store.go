@@ -14,15 +14,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	db     *bun.DB
-	config *pgx.ConnConfig
-	writer *transferWriter
+	db      *bun.DB
+	config  *pgx.ConnConfig
+	writer  *transferWriter
+	metrics *metrics
 }
 
 // Options bound what the store may ask of the database.
@@ -31,6 +33,8 @@ type Options struct {
 	MaxConnections int
 	// StatementTimeout ends a statement that runs longer, 5 s where it is 0.
 	StatementTimeout time.Duration
+	// Metrics is where the store's go; nil for nowhere.
+	Metrics prometheus.Registerer
 }
 
 // Open prepares a pool for a Postgres URL. It connects when first used, so a database that is down shows then.
@@ -59,7 +63,8 @@ func Open(url string, o Options) (*Store, error) {
 	pool.SetMaxIdleConns(o.MaxConnections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	db := bun.NewDB(pool, pgdialect.New())
-	return &Store{db: db, config: config, writer: newTransferWriter(db)}, nil
+	m := newMetrics(o.Metrics)
+	return &Store{db: db, config: config, writer: newTransferWriter(db, m), metrics: m}, nil
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%d", d.Milliseconds()) }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"intents.internal/core/transfer"
 )
 
 const (
@@ -37,6 +39,7 @@ type transferWriter struct {
 	waiting  []*insertion
 	closed   bool
 	flushers sync.WaitGroup
+	metrics  *metrics
 }
 
 // insertion is one row on its way. done gets its outcome once.
@@ -51,8 +54,8 @@ type outcome struct {
 	err    error
 }
 
-func newTransferWriter(db *bun.DB) *transferWriter {
-	w := &transferWriter{db: db}
+func newTransferWriter(db *bun.DB, m *metrics) *transferWriter {
+	w := &transferWriter{db: db, metrics: m}
 	w.arrived.L = &w.mu
 	for range flushers {
 		w.flushers.Go(w.flush)
@@ -87,9 +90,11 @@ func (w *transferWriter) enqueue(i *insertion) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || len(w.waiting) >= maxWaiting {
+		w.metrics.refused.Inc()
 		return errQueueFull
 	}
 	w.waiting = append(w.waiting, i)
+	w.metrics.waiting.Inc()
 	w.arrived.Signal()
 	return nil
 }
@@ -110,6 +115,7 @@ func (w *transferWriter) take() []*insertion {
 	n := min(len(w.waiting), maxBatch)
 	batch := slices.Clone(w.waiting[:n])
 	w.waiting = slices.Delete(w.waiting, 0, n)
+	w.metrics.waiting.Sub(float64(n))
 	return batch
 }
 
@@ -117,7 +123,11 @@ func (w *transferWriter) take() []*insertion {
 func (w *transferWriter) write(batch []*insertion) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
+	started := time.Now()
 	stored, err := w.store(ctx, batch)
+	w.metrics.batch.Observe(float64(len(batch)))
+	w.metrics.writing.Observe(time.Since(started).Seconds())
+	w.metrics.moved(born, transfer.Created, len(stored))
 	if err != nil && len(batch) > 1 && isRowsFault(err) {
 		for _, i := range batch {
 			w.write([]*insertion{i})

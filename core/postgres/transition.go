@@ -18,6 +18,7 @@ import (
 // intent as it was.
 func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause transfer.Cause) (*transfer.Intent, error) {
 	var intent *transfer.Intent
+	var event transfer.Event
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		var row transferRow
 		err := tx.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).For("UPDATE").Scan(ctx)
@@ -34,8 +35,7 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 		if err != nil {
 			return err
 		}
-		event, err := intent.Apply(cause, now)
-		if err != nil {
+		if event, err = intent.Apply(cause, now); err != nil {
 			return err
 		}
 		row = newTransferRow(intent)
@@ -46,6 +46,9 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 	})
 	if err != nil && !errors.Is(err, transfer.ErrTransition) {
 		return nil, err
+	}
+	if err == nil {
+		s.metrics.moved(event.From, event.To, 1)
 	}
 	return intent, err
 }
@@ -90,6 +93,7 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("expire transfers: %w", err)
 	}
+	s.metrics.moved(transfer.Created, transfer.Expired, expired)
 	return expired, nil
 }
 

@@ -83,7 +83,10 @@ func (k Key) Environment() network.Environment {
 }
 
 // Hash digests the whole key.
-func (k Key) Hash() Hash { return sha256.Sum256([]byte(k.text)) }
+func (k Key) Hash() Hash {
+	var text [prefixLen + randomLen]byte // on the stack, where a conversion of the string would not be
+	return sha256.Sum256(text[:copy(text[:], k.text)])
+}
 
 // Prefix is sk_test_ or sk_live_.
 func (k Key) Prefix() string { return k.text[:prefixLen] }

@@ -52,6 +52,9 @@ type Postgres struct {
 // startTimeout bounds the start of a server, crash recovery included.
 const startTimeout = 2 * time.Minute
 
+// startAgainAfter is the pause where a server finds that another's memory is still in use.
+const startAgainAfter = 100 * time.Millisecond
+
 // StartPostgres starts a private server, or takes the one handed in; the package comment has the order in which it looks.
 // It returns when the server accepts connections. ctx bounds the start only. A failed start leaves nothing running, and its
 // error says in one line what to do.
@@ -142,10 +145,29 @@ func (p *Postgres) Restart(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errors.New("it did not accept connections in time"))
 	defer cancel()
-	if err := clearLeftovers(ctx, p.owner, p.data); err != nil {
+	err := clearLeftovers(ctx, p.owner, p.data)
+	if err != nil {
 		return err
 	}
-	process, err := StartProcess(Command{
+	for {
+		if p.process, err = StartProcess(p.command()); err != nil {
+			return err
+		}
+		err = p.awaitReady(ctx)
+		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory") {
+			return err
+		}
+		// Children of a server that was killed have not all noticed yet.
+		select {
+		case <-time.After(startAgainAfter):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (p *Postgres) command() Command {
+	return Command{
 		Name:   "postgres",
 		Path:   filepath.Join(p.binaries.dir, "postgres"),
 		Args:   p.arguments(),
@@ -155,12 +177,7 @@ func (p *Postgres) Restart(ctx context.Context) error {
 		// On SIGQUIT the server takes its children along at once; they have left its process group.
 		OrphanSignal: syscall.SIGQUIT,
 		owner:        p.owner,
-	})
-	if err != nil {
-		return err
 	}
-	p.process = process
-	return p.awaitReady(ctx)
 }
 
 func (p *Postgres) arguments() []string {

@@ -1,46 +1,46 @@
 package telemetry
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/pprof"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// checkTimeout bounds one readiness check: an orchestrator's probe gives up after a second or more.
-const checkTimeout = 800 * time.Millisecond
-
-// Check is one thing a service needs before it may take requests. Probe returns nil when it is there and otherwise an
-// error that tells an operator what is missing; it must respect its context.
-type Check struct {
-	Name  string
-	Probe func(context.Context) error
-}
-
 // NewRegistry holds the metrics of the Go runtime, the process and the build; services add their own.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		collectors.NewGoCollector(),
+		// The scheduler's tell a process that lacks processors from one that waits for others.
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		collectors.NewBuildInfoCollector(),
+		newBuildInfo(),
 	)
 	return registry
 }
 
 // Operations serves what only operators may see, on a listener of its own: /metrics, /livez (200 while the process
-// runs), /readyz (200, or 503 with the names of the failing checks) and /debug/pprof.
-func Operations(registry *prometheus.Registry, checks ...Check) http.Handler {
+// runs), /readyz (200, or 503 where a check fails, with why; 200 with what is degraded where only optional ones do) and
+// /debug/pprof. It adds the checks to the registry.
+func Operations(registry *prometheus.Registry, check ...Check) http.Handler {
+	all := checks(check)
+	registry.MustRegister(all)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { writeReport(w, nil) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { writeReport(w, report{}) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		writeReport(w, failing(r.Context(), checks))
+		missing := report{Missing: map[string]string{}, Degraded: map[string]string{}}
+		for i, err := range all.failing(r.Context()) {
+			if all[i].Optional {
+				missing.Degraded[all[i].Name] = err.Error()
+			} else {
+				missing.Missing[all[i].Name] = err.Error()
+			}
+		}
+		writeReport(w, missing)
 	})
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -48,34 +48,20 @@ func Operations(registry *prometheus.Registry, checks ...Check) http.Handler {
 	return mux
 }
 
-// failing runs the checks side by side and maps the name of each that failed to why.
-func failing(ctx context.Context, checks []Check) map[string]string {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	results := make([]chan error, len(checks))
-	for i, check := range checks {
-		results[i] = make(chan error, 1)
-		go func() { results[i] <- check.Probe(ctx) }()
-	}
-	missing := map[string]string{}
-	for i, check := range checks {
-		if err := <-results[i]; err != nil {
-			missing[check.Name] = err.Error()
-		}
-	}
-	return missing
+// report is the answer of a probe; the maps say why, by the name of the check.
+type report struct {
+	Status   string            `json:"status"`
+	Missing  map[string]string `json:"missing,omitempty"`
+	Degraded map[string]string `json:"degraded,omitempty"`
 }
 
-func writeReport(w http.ResponseWriter, missing map[string]string) {
-	report := struct {
-		Status  string            `json:"status"`
-		Missing map[string]string `json:"missing,omitempty"`
-	}{Status: "ok", Missing: missing}
+func writeReport(w http.ResponseWriter, r report) {
 	status := http.StatusOK
-	if len(missing) > 0 {
-		report.Status, status = "unavailable", http.StatusServiceUnavailable
+	r.Status = "ok"
+	if len(r.Missing) > 0 {
+		r.Status, status = "unavailable", http.StatusServiceUnavailable
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(report) // the prober is gone if this fails
+	_ = json.NewEncoder(w).Encode(r) // the prober is gone if this fails
 }

@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/pkg/telemetry"
 )
@@ -35,26 +39,71 @@ func TestSecretIsRedacted(t *testing.T) {
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	down := errors.New("connection refused")
-	handler := telemetry.Operations(telemetry.NewRegistry(),
-		telemetry.Check{Name: "redis", Probe: func(context.Context) error { return nil }},
-		telemetry.Check{Name: "postgres", Probe: func(context.Context) error { return down }},
-		telemetry.Check{Name: "hung", Probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
-	)
-	for path, want := range map[string]struct {
+	present := telemetry.Check{Name: "chains", Probe: func(context.Context) error { return nil }}
+	useful := telemetry.Check{Name: "redis", Probe: func(context.Context) error { return down }, Optional: true}
+	absent := telemetry.Check{Name: "postgres", Probe: func(context.Context) error { return down }}
+	hung := telemetry.Check{Name: "hung", Probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+	for name, c := range map[string]struct {
+		checks []telemetry.Check
+		path   string
 		status int
 		body   string
 	}{
-		"/livez":   {200, `{"status":"ok"}` + "\n"},
-		"/readyz":  {503, `{"status":"unavailable","missing":{"hung":"context deadline exceeded","postgres":"connection refused"}}` + "\n"},
-		"/metrics": {200, "go_goroutines"},
+		"alive":    {[]telemetry.Check{absent}, "/livez", 200, `{"status":"ok"}`},
+		"ready":    {[]telemetry.Check{present}, "/readyz", 200, `{"status":"ok"}`},
+		"degraded": {[]telemetry.Check{present, useful}, "/readyz", 200, `{"status":"ok","degraded":{"redis":"connection refused"}}`},
+		"not ready": {
+			[]telemetry.Check{present, useful, absent, hung},
+			"/readyz", 503,
+			`{"status":"unavailable","missing":{"hung":"context deadline exceeded","postgres":"connection refused"},"degraded":{"redis":"connection refused"}}`,
+		},
+		"checks":   {[]telemetry.Check{useful}, "/metrics", 200, `intents_check_passing{check="redis",optional="true"} 0`},
+		"passing":  {[]telemetry.Check{present}, "/metrics", 200, `intents_check_passing{check="chains",optional="false"} 1`},
+		"build":    {nil, "/metrics", 200, fmt.Sprintf(`intents_build_info{go_version=%q,revision="`, runtime.Version())},
+		"runtime":  {nil, "/metrics", 200, "go_goroutines "},
+		"process":  {nil, "/metrics", 200, "process_start_time_seconds "},
+		"profiles": {nil, "/debug/pprof/goroutine?debug=1", 200, "goroutine profile:"},
 	} {
-		t.Run(path, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			recorder := httptest.NewRecorder()
-			handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
-			if body := recorder.Body.String(); recorder.Code != want.status || !strings.Contains(body, want.body) {
-				t.Errorf("%d %s, want %d %s", recorder.Code, body, want.status, want.body)
+			telemetry.Operations(telemetry.NewRegistry(), c.checks...).
+				ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil))
+			body := recorder.Body.String()
+			whole := strings.HasPrefix(c.body, "{") && body != c.body+"\n"
+			if recorder.Code != c.status || whole || !strings.Contains(body, c.body) {
+				t.Errorf("%d %s, want %d %s", recorder.Code, body, c.status, c.body)
 			}
 		})
+	}
+}
+
+func TestPool(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		telemetry.Pool("core", "redis", func() telemetry.PoolState {
+			return telemetry.PoolState{Limit: 4, Open: 3, InUse: 2, Waits: 9, TimedOut: 1}
+		}),
+		telemetry.Pool("core", "other", func() telemetry.PoolState { return telemetry.PoolState{} }),
+	)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if m.GetLabel()[0].GetValue() == "redis" {
+				got[family.GetName()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	want := map[string]float64{
+		"core_pool_connections_limit": 4, "core_pool_connections_open": 3, "core_pool_connections_in_use": 2,
+		"core_pool_waits_total": 9, "core_pool_timeouts_total": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -21,6 +21,8 @@ const (
 	PathKeyChanges = "/internal/key-changes"
 	PathChains     = "/internal/chains"
 	PathUsage      = "/internal/usage"
+	// PathReady answers 204 while core can work and will go on to, else 503.
+	PathReady = "/internal/ready"
 )
 
 // VerifyKeyRequest asks whether the key with this hash may be used.

@@ -1,0 +1,61 @@
+package access_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+)
+
+// A password whose turn does not come is seen waiting, and counted when it is refused.
+func TestPasswordsAreMeasured(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	core := newService(t, func(c *access.Config) {
+		c.Metrics, c.Passwords = registry, &account.Passwords{} // it has no turn to give
+	})
+	refused := make(chan error, 1)
+	go func() {
+		_, err := core.SignIn(t.Context(), access.Visitor{}, "ann@example.com", password)
+		refused <- err
+	}()
+	var err error
+	waited := false
+	for left := false; !left; {
+		select {
+		case err = <-refused:
+			left = true
+		case <-time.After(5 * time.Millisecond):
+			waited = waited || counters(t, registry)["core_passwords_waiting"] == 1
+		}
+	}
+	if !errors.Is(err, access.ErrBusy) || !waited {
+		t.Errorf("%v, seen waiting: %v; want ErrBusy after a wait", err, waited)
+	}
+	got := counters(t, registry)
+	if got["core_passwords_waiting"] != 0 || got["core_passwords_refused_total"] != 1 || got["core_password_duration_seconds"] != 1 {
+		t.Errorf("counted %v", got)
+	}
+}
+
+func TestRedisPoolIsMeasured(t *testing.T) {
+	t.Parallel()
+	client, err := access.NewRedis(startRedis(t).URL, generous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(access.RedisPool(client))
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	got := counters(t, registry)
+	if got["core_pool_connections_limit redis"] != 4 || got["core_pool_connections_open redis"] != 1 || got["core_pool_connections_in_use redis"] != 0 {
+		t.Errorf("one idle connection is told as %v", got)
+	}
+}

@@ -1,0 +1,24 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// readyTimeout bounds a readiness check: gateways take a core that keeps them waiting for one that hangs.
+const readyTimeout = 300 * time.Millisecond
+
+var errNotReady = unavailable("This core cannot work now, or is about to end; ask another one.")
+
+// getReady answers the gateways' GET /internal/ready, which they ask several times a second: 204, or 503 while the
+// database does not answer or core is about to end. It is neither logged nor measured.
+func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if s.Ready(ctx) != nil {
+		writeRefusal(w, errNotReady)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

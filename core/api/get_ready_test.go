@@ -1,0 +1,49 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+	var broken, hanging atomic.Bool
+	s := start(t, func(c *settings) {
+		c.api.Ready = func(ctx context.Context) error {
+			if hanging.Load() {
+				<-ctx.Done()
+			}
+			if broken.Load() {
+				return errors.New("broken")
+			}
+			return ctx.Err()
+		}
+	})
+	if diff := cmp.Diff(answer{Status: http.StatusNoContent, Header: map[string]string{}}, s.call(t, "GET", "/internal/ready", "")); diff != "" {
+		t.Error(diff)
+	}
+	unready := refused(t, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE",
+		"This core cannot work now, or is about to end; ask another one.", "Retry-After", "1")
+	broken.Store(true)
+	if diff := cmp.Diff(unready, s.call(t, "GET", "/internal/ready", "")); diff != "" {
+		t.Error(diff)
+	}
+	broken.Store(false)
+	hanging.Store(true)
+	began := time.Now()
+	if diff := cmp.Diff(unready, s.call(t, "GET", "/internal/ready", "")); diff != "" {
+		t.Error(diff)
+	}
+	if took := time.Since(began); took > 5*time.Second { // 300 ms, and what a busy machine adds
+		t.Errorf("an answer to a probe took %s", took)
+	}
+	if log := s.log.String(); log != "" {
+		t.Errorf("probes are logged:\n%s", log)
+	}
+}

@@ -1,0 +1,46 @@
+package main_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"intents.internal/core/postgres/pgtest"
+)
+
+// Operators are told what core does without, and of the intents that its database holds.
+func TestServeTellsOperators(t *testing.T) {
+	t.Parallel()
+	p := serve(t, pgtest.Database(t), "CORE_REDIS_URL=redis://127.0.0.1:1/0") // nothing listens there
+	ask := func(path string) (status int, text string) {
+		t.Helper()
+		response, err := http.Get("http://" + p.ops + path) //nolint:noctx // go test bounds it
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(body)
+	}
+	if status, text := ask("/readyz"); status != http.StatusOK || !strings.HasPrefix(text, `{"status":"ok","degraded":{"redis":"`) {
+		t.Errorf("ready without Redis: %d %s", status, text)
+	}
+	eventually(t, "the census was taken", func() bool {
+		_, text := ask("/metrics")
+		return strings.Contains(text, "\n"+`core_intents{status="created"} 0`)
+	})
+	_, text := ask("/metrics")
+	for _, line := range []string{
+		`intents_build_info{go_version="go1.`, `intents_check_passing{check="postgres",optional="false"} 1`,
+		`intents_check_passing{check="redis",optional="true"} 0`, `core_pool_connections_limit{pool="redis"} 4`,
+		`go_sql_max_open_connections{db_name="core"} 16`, `core_defects_total 0`, `core_writes_waiting_limit 4096`, `core_passwords_waiting 0`,
+	} {
+		if !strings.Contains(text, "\n"+line) {
+			t.Errorf("/metrics has no line %s", line)
+		}
+	}
+}

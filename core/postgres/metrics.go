@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"intents.internal/core/transfer"
+)
+
+type metrics struct {
+	transitions   *prometheus.CounterVec
+	batch         prometheus.Histogram
+	writing       prometheus.Histogram
+	waiting       prometheus.Gauge
+	refused       prometheus.Counter
+	keyChangeLag  prometheus.Histogram
+	intents       *prometheus.GaugeVec
+	expiryLag     prometheus.Gauge
+	censusFailure prometheus.Counter
+}
+
+// born stands for the status before the first.
+const born = "new"
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	factory := promauto.With(registry)
+	m := &metrics{
+		transitions: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "core_transitions_total",
+			Help: "Changes of an intent's status that this core has written; from new for intents that were made. Sum it over cores.",
+		}, []string{"from", "to"}),
+		batch: factory.NewHistogram(prometheus.HistogramOpts{
+			Name: "core_write_batch_intents",
+			Help: "New intents that one commit held. It grows with load; a rise at the same load means that commits have become slow.",
+			// From a lone intent to the most that a commit holds.
+			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
+		}),
+		writing: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:                           "core_write_duration_seconds",
+			Help:                           "Time of one commit of new intents. A rise points at the database's disk.",
+			Buckets:                        prometheus.ExponentialBuckets(0.0005, 2, 15),
+			NativeHistogramBucketFactor:    1.1,
+			NativeHistogramMaxBucketNumber: 100,
+		}),
+		waiting: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "core_writes_waiting",
+			Help: "New intents that wait for a commit. At core_writes_waiting_limit more are refused with 503.",
+		}),
+		refused: factory.NewCounter(prometheus.CounterOpts{
+			Name: "core_writes_refused_total",
+			Help: "New intents refused because too many waited. Any means that the database does not keep up.",
+		}),
+		keyChangeLag: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:                           "core_key_change_lag_seconds",
+			Help:                           "Age of the oldest change when changes of keys were told to a gateway. A rise means that revoked keys live on for longer.",
+			Buckets:                        []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
+			NativeHistogramBucketFactor:    1.1,
+			NativeHistogramMaxBucketNumber: 100,
+		}),
+		intents: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "core_intents",
+			Help: "Intents in the database, by status; estimated from Postgres's statistics where they are many. Every core tells of the " +
+				"same database: take the max by status, never a sum.",
+		}, []string{"status"}),
+		expiryLag: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "core_expiry_lag_seconds",
+			Help: "How long ago the deadline passed of the intent that should have expired first; 0 where none is overdue. A rise means " +
+				"that expiring fails or does not keep up. Take the max over cores.",
+		}),
+		censusFailure: factory.NewCounter(prometheus.CounterOpts{
+			Name: "core_census_failures_total",
+			Help: "Times that core_intents and core_expiry_lag_seconds could not be read, which then keep their last value.",
+		}),
+	}
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "core_writes_waiting_limit",
+		Help: "How many new intents may wait for a commit.",
+	}).Set(maxWaiting)
+	// The steps that this version takes are there from the start, so that the first of each counts as a rise.
+	m.moved(born, transfer.Created, 0)
+	m.moved(transfer.Created, transfer.Cancelled, 0)
+	m.moved(transfer.Created, transfer.Expired, 0)
+	return m
+}
+
+// moved counts n intents that went from one status to another.
+func (m *metrics) moved(from, to transfer.Status, n int) {
+	m.transitions.WithLabelValues(string(from), string(to)).Add(float64(n))
+}

@@ -1,0 +1,282 @@
+package postgres_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/transfer"
+)
+
+// measured opens a store on a database of the test's own. values reads the metrics by name and labels' values; of a
+// histogram, count and sum.
+func measured(t *testing.T) (store *postgres.Store, values func() map[string]float64) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, Metrics: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store, func() map[string]float64 {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]float64{}
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				name := family.GetName()
+				for _, label := range m.GetLabel() {
+					name += " " + label.GetValue()
+				}
+				if h := m.GetHistogram(); h != nil {
+					all[name+" count"], all[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
+				} else {
+					all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				}
+			}
+		}
+		return all
+	}
+}
+
+// What was counted is what the events tell.
+func TestTransitionsAreCounted(t *testing.T) {
+	t.Parallel()
+	store, values := measured(t)
+	known := pgtest.LoadRegistry(t, store)
+	owner := uuid.New()
+	if n, known := values()["core_transitions_total created expired"]; n != 0 || !known {
+		t.Errorf("before the first: %v, %v", n, known)
+	}
+	var intents []*transfer.Intent
+	once := postgres.Idempotency{Key: "once", Fingerprint: fingerprint("once")}
+	for range 4 {
+		intents = append(intents, insertIntent(t, store, known, owner, transferBody))
+	}
+	for range 2 { // the second makes none
+		if _, err := store.InsertTransfer(t.Context(), newIntent(t, known, owner, transferBody), once); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cause := range []transfer.Cause{
+		{Trigger: transfer.Submit, Hash: "0x01"},
+		{Trigger: transfer.Fail, Failure: transfer.TxReplaced},
+		{Trigger: transfer.Cancel}, // refused
+		{Trigger: transfer.Submit, Hash: "0x02"},
+	} {
+		_, _ = store.Transition(t.Context(), owner, intents[0].ID, cause)
+	}
+	if _, err := store.Transition(t.Context(), owner, intents[1].ID, transfer.Cause{Trigger: transfer.Cancel}); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 second' WHERE id IN ($1, $2)", intents[2].ID, intents[3].ID)
+	if expired, err := store.ExpireTransfers(t.Context()); expired != 2 || err != nil {
+		t.Fatal(expired, err)
+	}
+	got := map[string]float64{}
+	for name, n := range values() {
+		if steps, found := strings.CutPrefix(name, "core_transitions_total "); found {
+			got[steps] = n
+		}
+	}
+	want := map[string]float64{}
+	rows, err := store.Pool().QueryContext(t.Context(), "SELECT coalesce(from_status, 'new') || ' ' || to_status, count(*) FROM events GROUP BY 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var steps string
+		var n float64
+		if err := rows.Scan(&steps, &n); err != nil {
+			t.Fatal(err)
+		}
+		want[steps] = n
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || want["new created"] != 5 {
+		t.Errorf("(-events +counted):\n%s", diff)
+	}
+}
+
+func TestWritesAreMeasured(t *testing.T) {
+	t.Parallel()
+	store, values := measured(t)
+	known := pgtest.LoadRegistry(t, store)
+	release := holdFlushers(t, store, known)
+	const queued = 12
+	done := make(chan struct{})
+	for range queued {
+		go func() { insertIntent(t, store, known, uuid.New(), transferBody); done <- struct{}{} }()
+	}
+	eventually(t, "the gauge tells of those that wait", func() bool { return values()["core_writes_waiting"] == queued })
+	release()
+	for range queued {
+		<-done
+	}
+	got := values()
+	for name, want := range map[string]float64{
+		"core_writes_waiting": 0, "core_writes_waiting_limit": 4096, "core_writes_refused_total": 0,
+		"core_write_batch_intents sum": held + queued, "core_transitions_total new created": held + queued,
+		"core_write_duration_seconds count": got["core_write_batch_intents count"],
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %g, want %g", name, got[name], want)
+		}
+	}
+	if commits := got["core_write_batch_intents count"]; commits < 3 || commits > held+2 {
+		t.Errorf("%g commits for %d intents of which %d waited together", commits, held+queued, queued)
+	}
+	_ = store.Close()
+	if _, err := store.InsertTransfer(t.Context(), newIntent(t, known, uuid.New(), transferBody), postgres.Idempotency{}); err == nil {
+		t.Error("a closed store took an intent")
+	}
+	if refused := values()["core_writes_refused_total"]; refused != 1 {
+		t.Errorf("%g refused, want 1", refused)
+	}
+}
+
+// A gateway that has been away hears late of what changed meanwhile.
+func TestKeyChangeLagIsMeasured(t *testing.T) {
+	t.Parallel()
+	store, values := measured(t)
+	_, cursor := changes(t, store, "")
+	insertKey(t, store, insertAccount(t, store, "ann@example.com").ID)
+	_, cursor = changes(t, store, cursor)
+	changes(t, store, cursor)
+	first := values()
+	if n, lag := first["core_key_change_lag_seconds count"], first["core_key_change_lag_seconds sum"]; n != 1 || lag <= 0 || lag > 10 {
+		t.Errorf("%g tellings, %g s late; want one, at once", n, lag)
+	}
+	insertKey(t, store, insertAccount(t, store, "bob@example.com").ID)
+	pgtest.Exec(t, store, "UPDATE key_changes SET changed_at = changed_at - interval '1 minute'")
+	changes(t, store, cursor)
+	second := values()
+	if lag := second["core_key_change_lag_seconds sum"] - first["core_key_change_lag_seconds sum"]; lag < 60 || lag > 70 {
+		t.Errorf("a change of a minute ago was told %g s late", lag)
+	}
+}
+
+func TestCensusCounts(t *testing.T) {
+	t.Parallel()
+	store, values := measured(t)
+	known := pgtest.LoadRegistry(t, store)
+	owner := uuid.New()
+	for range 3 {
+		insertIntent(t, store, known, owner, transferBody)
+	}
+	gone := insertIntent(t, store, known, owner, transferBody)
+	if _, err := store.Transition(t.Context(), owner, gone.ID, transfer.Cause{Trigger: transfer.Cancel}); err != nil {
+		t.Fatal(err)
+	}
+	takeCensus(t, store)
+	want := map[string]float64{
+		"created": 3, "submitted": 0, "confirmed": 0, "filled": 0, "refunded": 0, "failed": 0, "expired": 0, "cancelled": 1,
+	}
+	if diff := cmp.Diff(want, intentsIn(values())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if lag := values()["core_expiry_lag_seconds"]; lag != 0 {
+		t.Errorf("none is overdue, and the lag is %g s", lag)
+	}
+	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 minute'")
+	takeCensus(t, store)
+	if lag := values()["core_expiry_lag_seconds"]; lag < 60 || lag > 90 {
+		t.Errorf("overdue for a minute, and the lag is %g s", lag)
+	}
+	for expired := 1; expired > 0; {
+		var err error
+		if expired, err = store.ExpireTransfers(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	takeCensus(t, store)
+	if got := values(); got["core_expiry_lag_seconds"] != 0 || got["core_intents expired"] != 3 || got["core_census_failures_total"] != 0 {
+		t.Errorf("after expiring: %v", got)
+	}
+	_ = store.Close()
+	if err := store.Census(t.Context()); err == nil || values()["core_census_failures_total"] != 1 {
+		t.Errorf("a census without a database: %v", err)
+	}
+}
+
+// Of a table that is too large to count, the statistics tell, and what was added since they were made is reckoned with.
+func TestCensusEstimates(t *testing.T) {
+	t.Parallel()
+	store, values := measured(t)
+	known := pgtest.LoadRegistry(t, store)
+	// The table begins without pages that an earlier test has left; the column keeps later tests from getting it.
+	pgtest.Exec(t, store, "TRUNCATE transfers")
+	pgtest.Exec(t, store, "ALTER TABLE transfers SET (autovacuum_enabled = false), ADD padding text")
+	pgtest.Exec(t, store, "ALTER TABLE transfers ALTER padding SET STORAGE PLAIN")
+	first := insertIntent(t, store, known, uuid.New(), transferBody)
+	fill := func(from, to int) {
+		// Each row fills a page.
+		pgtest.Exec(t, store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
+			'id', gen_random_uuid(), 'order_id', sha256(n::text::bytea), 'padding', repeat('x', 7000),
+			'status', CASE WHEN n % 4 = 0 THEN 'cancelled' WHEN n % 4 = 1 THEN 'expired' ELSE 'created' END))).*
+			FROM transfers i, generate_series($1::int, $2::int) n WHERE i.id = $3`, from, to, first.ID)
+	}
+	takeCensus(t, store)
+	fill(1, 2_400)
+	takeCensus(t, store)
+	if got := intentsIn(values()); len(got) > 0 {
+		t.Errorf("without statistics: %v", got)
+	}
+	pgtest.Exec(t, store, "ANALYZE transfers")
+	for _, n := range []float64{2_400, 4_800} {
+		if n > 2_400 {
+			fill(2_401, 4_800)
+		}
+		takeCensus(t, store)
+		got := intentsIn(values())
+		for status, want := range map[string]float64{"created": n / 2, "cancelled": n / 4, "expired": n / 4, "filled": 0} {
+			if math.Abs(got[status]-want) > want*0.1 { // a sample's figure
+				t.Errorf("of %g, %g are %s; want about %g", n, got[status], status, want)
+			}
+		}
+	}
+}
+
+func takeCensus(t *testing.T, store *postgres.Store) {
+	t.Helper()
+	if err := store.Census(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// intentsIn are the intents by status.
+func intentsIn(values map[string]float64) map[string]float64 {
+	intents := map[string]float64{}
+	for name, n := range values {
+		if status, found := strings.CutPrefix(name, "core_intents "); found {
+			intents[status] = n
+		}
+	}
+	return intents
+}
+
+// A store whose metrics nobody wants works all the same, as do two in one process.
+func TestStoreWithoutMetrics(t *testing.T) {
+	t.Parallel()
+	for n := range 2 {
+		store := pgtest.New(t)
+		insertIntent(t, store, pgtest.LoadRegistry(t, store), uuid.New(), transferBody)
+		if err := store.Census(t.Context()); err != nil {
+			t.Error(fmt.Errorf("store %d: %w", n, err))
+		}
+	}
+}

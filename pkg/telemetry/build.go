@@ -1,0 +1,50 @@
+package telemetry
+
+import (
+	"cmp"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// version and revision are set by the linker (-X) where a build has no version control at hand, such as one in a container.
+var version, revision string
+
+// newBuildInfo is a metric that is always 1; what it tells is in its labels.
+func newBuildInfo() prometheus.Collector {
+	fromGo, sourced := moduleVersion(debug.ReadBuildInfo())
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "intents_build_info",
+		Help: "Always 1; the labels tell what was built. More than one version or revision of a service means that a roll-out is under way, or stuck.",
+		ConstLabels: prometheus.Labels{
+			"version":    cmp.Or(version, fromGo, "unknown"),
+			"revision":   cmp.Or(revision, sourced, "unknown"),
+			"go_version": runtime.Version(),
+		},
+	}, func() float64 { return 1 })
+}
+
+// moduleVersion is what the go command noted in the binary, empty where it knew nothing. A revision with changes that were
+// not committed ends in "+dirty".
+func moduleVersion(info *debug.BuildInfo, ok bool) (version, revision string) {
+	if !ok {
+		return "", ""
+	}
+	if info.Main.Version != "(devel)" {
+		version = info.Main.Version
+	}
+	dirty := ""
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			revision = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	if revision != "" {
+		revision += dirty
+	}
+	return version, revision
+}

@@ -1,0 +1,53 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// PoolState is a connection pool at one moment. Open and Limit are connections; InUse is how many of the open ones are
+// busy. Waits and TimedOut are counts since the start: of those who asked and had to wait for a connection, and of those
+// who gave up. A field that the pool does not know stays 0.
+type PoolState struct {
+	Limit, Open, InUse int
+	Waits, TimedOut    uint64
+}
+
+// Pool is the metrics of a connection pool, for a registry. service begins their names, name tells the pool from others;
+// read must be fast and safe for concurrent use.
+func Pool(service, name string, read func() PoolState) prometheus.Collector {
+	describe := func(metric, help string) *prometheus.Desc {
+		return prometheus.NewDesc(service+"_pool_"+metric, help, nil, prometheus.Labels{"pool": name})
+	}
+	return pool{
+		read:     read,
+		limit:    describe("connections_limit", "Connections that the pool may have open at once."),
+		open:     describe("connections_open", "Connections that the pool has open, busy or idle."),
+		inUse:    describe("connections_in_use", "Connections that are busy. Near the limit, whoever needs one waits."),
+		waits:    describe("waits_total", "Times that somebody waited for a connection. A rise means that the pool is too small, or the server slow."),
+		timedOut: describe("timeouts_total", "Times that somebody gave up waiting for a connection. A rise means that work fails for want of connections."),
+	}
+}
+
+type pool struct {
+	read                                func() PoolState
+	limit, open, inUse, waits, timedOut *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (p pool) Describe(descriptions chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(p, descriptions)
+}
+
+// Collect implements prometheus.Collector.
+func (p pool) Collect(metrics chan<- prometheus.Metric) {
+	state := p.read()
+	gauge := func(d *prometheus.Desc, value int) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value))
+	}
+	counter := func(d *prometheus.Desc, value uint64) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value))
+	}
+	gauge(p.limit, state.Limit)
+	gauge(p.open, state.Open)
+	gauge(p.inUse, state.InUse)
+	counter(p.waits, state.Waits)
+	counter(p.timedOut, state.TimedOut)
+}

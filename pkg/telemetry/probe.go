@@ -1,0 +1,47 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+)
+
+// probeTimeout is longer than /readyz takes at worst.
+const probeTimeout = 2 * checkTimeout
+
+// Probe asks the service whose operations listener is at this host:port of this machine whether it is ready, and returns
+// nil if so. A container without a shell checks its health by it. An address that stands for every interface is asked on
+// the loopback one.
+func Probe(ctx context.Context, listen string) error {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("probe the operations listener: %w", err)
+	}
+	if address, err := netip.ParseAddr(host); host == "" || err == nil && address.IsUnspecified() {
+		host = "127.0.0.1"
+		if address.Is6() {
+			host = "::1"
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	if err != nil {
+		return fmt.Errorf("probe the operations listener: %w", err)
+	}
+	// No proxy that the environment may name, and no connection that outlives the question.
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("not serving: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	report, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	return fmt.Errorf("not ready: %d %s", response.StatusCode, report)
+}
