@@ -8,11 +8,13 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/telemetry"
@@ -27,16 +29,20 @@ type Config struct {
 	// keep it from the public.
 	OpsListen string `env:"GATEWAY_OPS_LISTEN" envDefault:"127.0.0.1:9080"`
 
-	// CoreURL is core's base URL, http or https, without a path. Default http://127.0.0.1:8081.
-	CoreURL string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
+	// CoreURLs are the base URLs of the cores, http or https, without a path, comma separated: 1 to 64, which use one
+	// database. Requests go to the one with the fewest under way; one that does not answer is set aside until it does.
+	// Default http://127.0.0.1:8081.
+	CoreURLs []string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
 	// CoreSecret is the secret shared with core, its CORE_GATEWAY_SECRET. At least 32 characters; no default.
 	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET"`
-	// CoreTimeout bounds an exchange with core, and each wait for more of a long answer. Default 10s; 100ms to 5m.
+	// CoreTimeout bounds an exchange with core, a second attempt included, and each wait for more of a long answer. Default
+	// 10s; 100ms to 5m.
 	CoreTimeout time.Duration `env:"GATEWAY_CORE_TIMEOUT" envDefault:"10s"`
-	// CoreMaxConns bounds the connections to core of each kind: short answers, long answers and verdicts. Default 512; at
-	// least 1.
+	// CoreMaxConns bounds the connections to each core, of each kind: short answers, long answers and verdicts. Answers
+	// that are so long that they hold one until the client has read them may have three quarters of one core's. One
+	// account may have one in 24 of these, and a quarter as many lists being made for it. Default 512; at least 1.
 	CoreMaxConns int `env:"GATEWAY_CORE_MAX_CONNS" envDefault:"512"`
-	// CoreSilence is how long core may leave everything unanswered before /health says 503. Default 5s; at least 1s.
+	// CoreSilence is how long all cores may leave everything unanswered before /health says 503. Default 5s; at least 1s.
 	CoreSilence time.Duration `env:"GATEWAY_CORE_SILENCE" envDefault:"5s"`
 	// ChainsRefresh is how often the table of chain environments is asked for. Default 5s; at least 100ms.
 	ChainsRefresh time.Duration `env:"GATEWAY_CHAINS_REFRESH" envDefault:"5s"`
@@ -63,6 +69,9 @@ type Config struct {
 	// UnknownKeysPerMinute is how many unknown keys one client address may have looked up; further new keys from there get
 	// 429. Default 60; at least 1.
 	UnknownKeysPerMinute int `env:"GATEWAY_UNKNOWN_KEYS_PER_MINUTE" envDefault:"60"`
+	// UnknownKeysPerSecond is how many unknown keys all addresses together may have looked up by this gateway; further new
+	// keys get 503, those in use are served on. Default 100; 0 for no bound.
+	UnknownKeysPerSecond int `env:"GATEWAY_UNKNOWN_KEYS_PER_SECOND" envDefault:"100"`
 	// KeyLookUpTimeout bounds a look-up at core. Default 1s; 10ms to 1s, since an older answer proves nothing.
 	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"1s"`
 	// KeyLookUps bounds the look-ups under way at once. Default 64; at least 1.
@@ -75,17 +84,24 @@ type Config struct {
 	// each. The oldest are dropped beyond it. Default 200000; at least 1000.
 	UsageBacklog int `env:"GATEWAY_USAGE_BACKLOG" envDefault:"200000"`
 
-	// ReadTimeout is how long a request may take to arrive, headers and body together. Default 10s; at least 100ms.
+	// ReadTimeout is how long a request may take to arrive, headers and body together. A connection that has sent nothing
+	// yet is closed after it as well. Default 10s; at least 100ms.
 	ReadTimeout time.Duration `env:"GATEWAY_READ_TIMEOUT" envDefault:"10s"`
 	// WriteTimeout is how long a client may take to read an answer. Default 30s; at least 100ms.
 	WriteTimeout time.Duration `env:"GATEWAY_WRITE_TIMEOUT" envDefault:"30s"`
 	// StreamTimeout is the same for lists and pages, which may be long. Default 10m; at least 100ms.
 	StreamTimeout time.Duration `env:"GATEWAY_STREAM_TIMEOUT" envDefault:"10m"`
+	// StreamRate is how many bytes a second of these a client must have read, on average, WriteTimeout ago. Default 65536;
+	// 0 for no such bound.
+	StreamRate int `env:"GATEWAY_STREAM_RATE" envDefault:"65536"`
 	// IdleTimeout is how long a client's connection may wait for its next request. Default 60s; at least 1s.
 	IdleTimeout time.Duration `env:"GATEWAY_IDLE_TIMEOUT" envDefault:"60s"`
-	// MaxConns bounds the client connections served at once. Default 65536; at least 1.
+	// MaxConns bounds the client connections served at once; more get 503 and are closed. Where it is over three quarters of
+	// the files that the process may open (ulimit -n), it is that, and MaxConnsPerIP shrinks with it. Default 65536; at
+	// least 1.
 	MaxConns int `env:"GATEWAY_MAX_CONNS" envDefault:"65536"`
-	// MaxConnsPerIP bounds those of one address; behind a proxy all have the proxy's. Default 16384; 0 for no bound.
+	// MaxConnsPerIP bounds those of one IPv4 address or IPv6 /64; behind a proxy all have the proxy's. Default 16384; 0 for
+	// no bound.
 	MaxConnsPerIP int `env:"GATEWAY_MAX_CONNS_PER_IP" envDefault:"16384"`
 	// MaxHeaderBytes bounds a request's line and headers. Default 8192; 1024 to 1048576. Each connection in use holds
 	// this much.
@@ -174,7 +190,7 @@ func (c Config) faults() []fault {
 
 	address("GATEWAY_LISTEN", c.Listen)
 	address("GATEWAY_OPS_LISTEN", c.OpsListen)
-	if _, err := c.core(); err != nil {
+	if _, err := c.cores(); err != nil {
 		add("GATEWAY_CORE_URL", "%v", err)
 	}
 	if len(c.CoreSecret) < 32 {
@@ -203,8 +219,10 @@ func (c Config) faults() []fault {
 	number("GATEWAY_LIMIT_MEMORY", c.LimitMemory, 1)
 	number("GATEWAY_KEY_CACHE", c.KeyCache, 1)
 	number("GATEWAY_UNKNOWN_KEYS_PER_MINUTE", c.UnknownKeysPerMinute, 1)
+	number("GATEWAY_UNKNOWN_KEYS_PER_SECOND", c.UnknownKeysPerSecond, 0)
 	number("GATEWAY_KEY_LOOKUPS", c.KeyLookUps, 1)
 	number("GATEWAY_USAGE_BACKLOG", c.UsageBacklog, wire.MaxUsageRows)
+	number("GATEWAY_STREAM_RATE", c.StreamRate, 0)
 	number("GATEWAY_MAX_CONNS", c.MaxConns, 1)
 	number("GATEWAY_MAX_CONNS_PER_IP", c.MaxConnsPerIP, 0)
 	number("GATEWAY_MAX_HEADER_BYTES", c.MaxHeaderBytes, 1<<10)
@@ -219,11 +237,27 @@ func span(least, most time.Duration) string {
 	return fmt.Sprintf("at least %s", least)
 }
 
-func (c Config) core() (*url.URL, error) {
-	core, err := url.Parse(c.CoreURL)
-	if err != nil || core.Scheme != "http" && core.Scheme != "https" || core.Host == "" || core.User != nil ||
-		core.Path != "" && core.Path != "/" || core.RawQuery != "" {
-		return nil, errors.New("must be http://host:port or https://host:port")
+// cores are the base URLs. The error does not repeat what was given, which may hold a password.
+func (c Config) cores() ([]*url.URL, error) {
+	if len(c.CoreURLs) > cores.MaxCores {
+		return nil, fmt.Errorf("must have at most %d URLs, not %d", cores.MaxCores, len(c.CoreURLs))
 	}
-	return core, nil
+	var all []*url.URL
+	for n, text := range c.CoreURLs {
+		core, err := url.Parse(strings.TrimSpace(text))
+		if err != nil || core.Scheme != "http" && core.Scheme != "https" || core.Hostname() == "" || core.User != nil ||
+			core.Path != "" && core.Path != "/" || core.RawQuery != "" || core.Fragment != "" {
+			return nil, fmt.Errorf("must be http://host:port or https://host:port, or several with commas between; URL %d is not", n+1)
+		}
+		for earlier, other := range all {
+			if cores.Address(core) == cores.Address(other) {
+				return nil, fmt.Errorf("names one core twice: URLs %d and %d", earlier+1, n+1)
+			}
+		}
+		all = append(all, core)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("must name a core, such as http://host:port")
+	}
+	return all, nil
 }

@@ -29,7 +29,7 @@ func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
 		`GATEWAY_READ_TIMEOUT cannot be read: unable to parse duration: time: missing unit in duration "10"`,
 		`GATEWAY_TRUSTED_PROXIES cannot be read: netip.ParsePrefix("everyone"): no '/'`,
 		`GATEWAY_LISTEN must be host:port, not "8080"`,
-		`GATEWAY_CORE_URL must be http://host:port or https://host:port`,
+		`GATEWAY_CORE_URL must be http://host:port or https://host:port, or several with commas between; URL 1 is not`,
 		`GATEWAY_CORE_SECRET must have at least 32 characters`,
 		`GATEWAY_REDIS_URL must be a URL such as redis://127.0.0.1:6379/0`,
 		`GATEWAY_KEY_LOOKUP_TIMEOUT must be 10ms to 1s, not 2s`,
@@ -38,6 +38,26 @@ func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestConfigOfSeveralCores(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"http://a:1":                            "",
+		"http://a:1,https://b, http://[::1]:2/": "",
+		"":                                      "",
+		"http://a:1,":                           "GATEWAY_CORE_URL must be http://host:port or https://host:port, or several with commas between; URL 2 is not",
+		"http://a:1,ftp://b":                    "GATEWAY_CORE_URL must be http://host:port or https://host:port, or several with commas between; URL 2 is not",
+		"http://user:hunter2@a:1":               "GATEWAY_CORE_URL must be http://host:port or https://host:port, or several with commas between; URL 1 is not",
+		"http://a:1,http://b,http://a:1/":       "GATEWAY_CORE_URL names one core twice: URLs 1 and 3",
+		"https://a,http://a:443":                "GATEWAY_CORE_URL names one core twice: URLs 1 and 2",
+		strings.Repeat("http://a,", 64) + "http://a": "GATEWAY_CORE_URL must have at most 64 URLs, not 65",
+	} {
+		_, err := gateway.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_CORE_URL": given})
+		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+			t.Errorf("%s: %s, want %q", given, got, want)
+		}
 	}
 }
 

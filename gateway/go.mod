@@ -14,6 +14,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/valyala/fasthttp v1.74.0
+	go.uber.org/goleak v1.3.0
 	intents.internal/pkg v0.0.0
 )
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/control"
+	"intents.internal/gateway/cores"
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
@@ -31,16 +33,25 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := telemetry.NewLogger(os.Stdout, "gateway")
-	if err := run(ctx, log); err != nil {
+	if err := run(ctx, os.Args[1:], log); err != nil {
 		log.Error("gateway failed", "error", err)
 		os.Exit(1) //nolint:gocritic // the process ends; there is no signal left to give back
 	}
 }
 
-func run(ctx context.Context, log *slog.Logger) error {
+// run serves until ctx ends. The one command there is, healthcheck, asks the gateway of these settings on this machine
+// whether it is ready: in a container without a shell nothing else can.
+func run(ctx context.Context, args []string, log *slog.Logger) error {
+	check := slices.Equal(args, []string{"healthcheck"})
+	if len(args) > 0 && !check {
+		return fmt.Errorf("the gateway takes no words but healthcheck, not %q; settings come from the environment", args)
+	}
 	config, err := ParseConfig(env.ToMap(os.Environ()))
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
+	}
+	if check {
+		return telemetry.Probe(ctx, config.OpsListen)
 	}
 	gateway, err := New(ctx, config, log)
 	if err != nil {
@@ -56,6 +67,7 @@ type Gateway struct {
 	public     net.Listener
 	operations net.Listener
 
+	cores    *cores.Set
 	core     *control.Client
 	chains   *control.Chains
 	redis    *redis.Client
@@ -73,7 +85,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("check the configuration:\n%w", err)
 	}
-	core, err := config.core()
+	urls, err := config.cores()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +95,9 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
 	}
 	registry := telemetry.NewRegistry()
-	g.core = control.New(core, config.CoreSecret, config.CoreMaxConns)
+	registry.MustRegister(telemetry.Pool("gateway", "redis", g.redisPool))
+	g.cores = cores.New(cores.Options{URLs: urls, Secret: config.CoreSecret, Log: log, Metrics: registry})
+	g.core = control.New(g.cores, config.CoreSecret, config.CoreMaxConns)
 	g.chains = control.NewChains(g.core, config.ChainsRefresh, log)
 	g.limiter = limit.New(limit.Options{
 		Redis:    g.redis,
@@ -100,6 +114,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		TTL:              config.KeyTTL,
 		UnknownTTL:       config.UnknownKeyTTL,
 		UnknownPerMinute: config.UnknownKeysPerMinute,
+		UnknownPerSecond: config.UnknownKeysPerSecond,
 		LookUpTimeout:    config.KeyLookUpTimeout,
 		LookUps:          config.KeyLookUps,
 		Log:              log,
@@ -113,7 +128,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Metrics:  registry,
 	})
 	g.forward = forward.New(forward.Options{
-		Core:     core,
+		Cores:    g.cores,
 		Secret:   config.CoreSecret,
 		Timeout:  config.CoreTimeout,
 		MaxConns: config.CoreMaxConns,
@@ -138,7 +153,8 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Handler: telemetry.Operations(registry,
 			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
 			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
-			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready}),
+			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready},
+			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, Optional: config.LimitFallback != limit.Closed}),
 	}
 	if err := g.listen(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -146,14 +162,24 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 	return g, nil
 }
 
+func (g *Gateway) redisPool() telemetry.PoolState {
+	s := g.redis.PoolStats()
+	return telemetry.PoolState{
+		Limit: g.redis.Options().MaxActiveConns, Open: int(s.TotalConns), InUse: int(s.TotalConns) - int(s.IdleConns),
+		Waits: uint64(s.WaitCount), TimedOut: uint64(s.Timeouts),
+	}
+}
+
 func (c Config) server() edge.ServerOptions {
 	return edge.ServerOptions{
 		ReadTimeout:    c.ReadTimeout,
 		WriteTimeout:   c.WriteTimeout,
 		StreamTimeout:  c.StreamTimeout,
+		StreamRate:     c.StreamRate,
 		IdleTimeout:    c.IdleTimeout,
 		MaxConns:       c.MaxConns,
 		MaxConnsPerIP:  c.MaxConnsPerIP,
+		MaxLongAnswers: max(1, c.CoreMaxConns*3/4),
 		MaxHeaderBytes: c.MaxHeaderBytes,
 		MaxBodyBytes:   c.MaxBodyBytes,
 	}
@@ -190,6 +216,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer stopFresh()
+	tasks.Go(func() { g.cores.Run(fresh) })
 	tasks.Go(func() { g.chains.Run(fresh) })
 	tasks.Go(func() { g.verifier.Run(fresh) })
 	tasks.Go(func() { g.access.run(fresh) })
@@ -202,7 +229,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	failed := make(chan error, 2)
 	tasks.Go(func() { failed <- g.edge.Serve(g.public) })
 	tasks.Go(func() { failed <- g.serveOperations() })
-	g.log.Info("gateway started", "listen", g.Address(), "ops_listen", g.OperationsAddress(), "core", g.config.CoreURL)
+	g.log.Info("gateway started", "listen", g.Address(), "ops_listen", g.OperationsAddress(), "cores", g.config.CoreURLs)
 	select {
 	case <-ctx.Done():
 		return g.drain(reportLast)

@@ -6,20 +6,18 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
@@ -43,35 +41,43 @@ var (
 )
 
 // Client speaks core's internal API. It is safe for concurrent use.
+//
+// What it asks can be asked twice without harm, so a question that one core does not answer goes to the next. All cores
+// read one database, so an answer means the same whichever gave it: a cursor of the key changes, too.
 type Client struct {
-	base   string
+	cores  *cores.Set
 	secret telemetry.Secret
-	http   *http.Client
-	// answered is when core last answered anything, nil for never.
+	http   []*http.Client // of each core, by its index
+	// answered is when a core last answered anything, nil for never.
 	answered atomic.Pointer[time.Time]
 }
 
-// New makes a client of the core at base, whose path is empty. maxConns bounds the connections it opens.
-func New(base *url.URL, secret telemetry.Secret, maxConns int) *Client {
-	return &Client{
-		base:   strings.TrimSuffix(base.String(), "/"),
-		secret: secret,
-		http: &http.Client{
+// New makes a client of the cores. maxConns bounds the connections it opens to each.
+func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
+	c := &Client{cores: set, secret: secret}
+	for _, core := range set.All() {
+		c.http = append(c.http, &http.Client{
 			Transport: &http.Transport{
+				TLSClientConfig:     set.TLS(core),
 				MaxConnsPerHost:     maxConns,
 				MaxIdleConnsPerHost: maxConns,
 				// Below core's own idle timeout, so that core never closes a connection as a request leaves on it.
 				IdleConnTimeout: 20 * time.Second,
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		})
 	}
+	return c
 }
 
 // Close drops idle connections. Calls under way end by their contexts.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	for _, client := range c.http {
+		client.CloseIdleConnections()
+	}
+}
 
-// Silence is how long ago core last answered; it is endless before the first answer.
+// Silence is how long ago any core last answered; it is endless before the first answer.
 func (c *Client) Silence() time.Duration {
 	answered := c.answered.Load()
 	if answered == nil {
@@ -96,7 +102,7 @@ func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification,
 		return Verification{}, fmt.Errorf("verify key: %w", err)
 	}
 	var v Verification
-	answer, err := c.call(ctx, http.MethodPost, wire.PathVerifyKey, body, "", &v.VerifiedKey)
+	answer, err := c.ask(ctx, question{method: http.MethodPost, target: wire.PathVerifyKey, body: body}, &v.VerifiedKey)
 	switch {
 	case err != nil:
 		return Verification{}, fmt.Errorf("verify key: %w", err)
@@ -128,12 +134,12 @@ func check(v wire.VerifiedKey) error {
 // KeyChanges waits up to wait for keys that changed since cursor. An empty cursor asks for the current one. It answers
 // ErrCursorExpired when changes may have been missed, or are too many to be told.
 func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
-	query := url.Values{"wait": {wait.String()}}
-	if cursor != "" {
-		query.Set("after", cursor)
-	}
 	var changes wire.KeyChanges
-	answer, err := c.call(ctx, http.MethodGet, wire.PathKeyChanges+"?"+query.Encode(), nil, "", &changes)
+	answer, err := c.ask(ctx, question{
+		method: http.MethodGet, target: keyChanges(cursor, wait), hold: wait,
+		// A core that is asked because another one did not answer has no time left to wait.
+		again: keyChanges(cursor, 0),
+	}, &changes)
 	switch {
 	case errors.Is(err, errTooLong):
 		return wire.KeyChanges{}, ErrCursorExpired
@@ -149,10 +155,18 @@ func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Durati
 	return changes, nil
 }
 
+func keyChanges(cursor string, wait time.Duration) string {
+	query := url.Values{"wait": {wait.String()}}
+	if cursor != "" {
+		query.Set("after", cursor)
+	}
+	return wire.PathKeyChanges + "?" + query.Encode()
+}
+
 // ChainEnvironments lists the chains core knows. An unchanged list is ErrNotModified; etag is that of the list the
 // caller has, empty for none.
 func (c *Client) ChainEnvironments(ctx context.Context, etag string) (chains []wire.ChainEnvironment, newETag string, err error) {
-	answer, err := c.call(ctx, http.MethodGet, wire.PathChains, nil, etag, &chains)
+	answer, err := c.ask(ctx, question{method: http.MethodGet, target: wire.PathChains, etag: etag}, &chains)
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("get chains: %w", err)
@@ -171,7 +185,7 @@ func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error
 	if err != nil {
 		return fmt.Errorf("report usage: %w", err)
 	}
-	answer, err := c.call(ctx, http.MethodPost, wire.PathUsage, body, "", nil)
+	answer, err := c.ask(ctx, question{method: http.MethodPost, target: wire.PathUsage, body: body}, nil)
 	switch {
 	case err != nil:
 		return fmt.Errorf("report usage: %w", err)
@@ -181,53 +195,4 @@ func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error
 		return fmt.Errorf("report usage: %w", answer)
 	}
 	return nil
-}
-
-// answer is what core's reply says outside its body. As an error it is a status nobody asked for.
-type answer struct {
-	status     int
-	code       wire.Code
-	etag, date string
-}
-
-func (a answer) Error() string { return fmt.Sprintf("core answered %d %s", a.status, a.code) }
-
-// call sends one request and decodes the body of a 200 into out.
-func (c *Client) call(ctx context.Context, method, path string, body []byte, etag string, out any) (answer, error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
-	if err != nil {
-		return answer{}, err
-	}
-	request.Header.Set(wire.HeaderGatewaySecret, c.secret.Reveal())
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if etag != "" {
-		request.Header.Set("If-None-Match", etag)
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
-	if err != nil {
-		return answer{}, err
-	}
-	if len(text) > maxAnswerBytes {
-		return answer{}, errTooLong
-	}
-	got := answer{status: response.StatusCode, etag: response.Header.Get("ETag"), date: response.Header.Get("Date")}
-	if got.status < http.StatusInternalServerError {
-		now := time.Now()
-		c.answered.Store(&now)
-	}
-	if got.status == http.StatusOK {
-		return got, json.Unmarshal(text, out)
-	}
-	var refusal wire.Error
-	if json.Unmarshal(text, &refusal) == nil {
-		got.code = refusal.Code
-	}
-	return got, nil
 }

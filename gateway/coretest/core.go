@@ -3,9 +3,10 @@
 package coretest
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
-	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
@@ -38,24 +41,21 @@ type Core struct {
 	LookUps atomic.Int64
 	// FeedDown, VerifyDown, ChainsDown and UsageDown make the parts of the internal API answer 503.
 	FeedDown, VerifyDown, ChainsDown, UsageDown atomic.Bool
+	// Draining makes the stand-in say that it is about to end, as a core does that was told to.
+	Draining atomic.Bool
 	// LostReplies is how many usage reports are still to be stored without an answer.
 	LostReplies atomic.Int64
 
 	server   *httptest.Server
+	listener *tapped
 	mu       sync.Mutex
 	keys     map[string]wire.VerifiedKey
 	changes  []string
 	expired  int
 	news     chan struct{}
 	requests []Request
+	raw      []string
 	reports  []wire.UsageReport
-}
-
-// Request is what the stand-in received.
-type Request struct {
-	Method, Target, Host string
-	Header               http.Header
-	Body                 string
 }
 
 // Start runs a stand-in until the test ends.
@@ -67,18 +67,50 @@ func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	mux.HandleFunc("GET "+wire.PathKeyChanges, c.keyChanges)
 	mux.HandleFunc("GET "+wire.PathChains, c.chains)
 	mux.HandleFunc("POST "+wire.PathUsage, c.recordUsage)
+	mux.HandleFunc("GET "+wire.PathReady, c.ready)
 	mux.HandleFunc("/", c.record)
-	c.server = httptest.NewServer(guard(mux))
+	c.server = httptest.NewUnstartedServer(c.guard(mux))
+	c.listener = &tapped{Listener: c.server.Listener}
+	c.server.Listener = c.listener
+	c.server.Config.ConnContext = withTap
+	c.server.Start()
 	tb.Cleanup(c.server.Close)
 	c.URL, _ = url.Parse(c.server.URL)
 	return c
 }
 
-func guard(next http.Handler) http.Handler {
+// Set is the cores at these URLs as the gateway's parts take them. They are probed until the test ends.
+func Set(tb testing.TB, urls ...*url.URL) *cores.Set {
+	tb.Helper()
+	set := Unprobed(urls...)
+	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
+	var probes sync.WaitGroup
+	probes.Go(func() { set.Run(ctx) })
+	tb.Cleanup(func() {
+		stop()
+		probes.Wait()
+	})
+	return set
+}
+
+// Unprobed is the same without probes: a core that is set aside stays so.
+func Unprobed(urls ...*url.URL) *cores.Set {
+	return cores.New(cores.Options{
+		URLs: urls, Secret: Secret, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
+	})
+}
+
+func (c *Core) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.Draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
 		if r.Header.Get(wire.HeaderGatewaySecret) != Secret.Reveal() {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/internal/") {
+			take(r) // what is not recorded is not kept
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -152,13 +184,6 @@ func (c *Core) ExpireCursors() {
 	defer c.mu.Unlock()
 	c.expired = len(c.changes) + 1
 	c.changes = append(c.changes, "") // so that the next cursor is a new one
-}
-
-// Requests are those received so far that were not internal.
-func (c *Core) Requests() []Request {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]Request(nil), c.requests...)
 }
 
 // CloseConnections breaks off every connection.
@@ -252,22 +277,12 @@ func (c *Core) chains(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (c *Core) record(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+func (c *Core) ready(w http.ResponseWriter, _ *http.Request) {
+	if c.Draining.Load() {
+		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
 		return
 	}
-	header := r.Header.Clone()
-	header.Del(wire.HeaderGatewaySecret) // demanded already
-	c.mu.Lock()
-	c.requests = append(c.requests, Request{Method: r.Method, Target: r.RequestURI, Host: r.Host, Header: header, Body: string(body)})
-	c.mu.Unlock()
-	if c.Public != nil {
-		c.Public(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte("[]"))
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func refuse(w http.ResponseWriter, status int, code wire.Code) {

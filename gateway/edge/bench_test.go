@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -54,7 +55,8 @@ func startBench(b *testing.B) (*gateway, *coretest.Core) {
 	g := start(b, core, settings{edge: func(o *edge.Options) {
 		o.AccessLog = nil
 		o.Forward = forward.New(forward.Options{
-			Core: &url.URL{Scheme: "http", Host: listener.Addr().String()}, Secret: coretest.Secret,
+			Cores:   coretest.Set(b, &url.URL{Scheme: "http", Host: listener.Addr().String()}),
+			Secret:  coretest.Secret,
 			Timeout: 10 * 1e9, MaxConns: 64, Metrics: prometheus.NewRegistry(),
 		})
 	}})
@@ -66,6 +68,29 @@ func BenchmarkForwarded(b *testing.B) {
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
 	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 200)
+}
+
+// BenchmarkForwardedTogether is 64 clients with a key each. What a call to Redis takes is shared by all who join it.
+func BenchmarkForwardedTogether(b *testing.B) {
+	g, core := startBench(b)
+	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		key := apikey.New(network.Test)
+		core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
+		ctx := &fasthttp.RequestCtx{}
+		ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
+		if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(request("GET", "/v2/transfers/1", apiKey(key), "")))); err != nil {
+			b.Error(err)
+		}
+		for pb.Next() {
+			g.edge.Handle(ctx)
+			if got := ctx.Response.StatusCode(); got != fasthttp.StatusOK {
+				b.Errorf("status %d: %s", got, ctx.Response.Body())
+			}
+			ctx.Response.Reset()
+		}
+	})
 }
 
 func BenchmarkForwardedTransfer(b *testing.B) {

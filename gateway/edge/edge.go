@@ -21,6 +21,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/apikey"
 )
 
 // Options are the edge's parts and settings; all must be set unless said otherwise.
@@ -55,7 +56,7 @@ type Edge struct {
 	maxBody     int
 
 	server    *fasthttp.Server
-	lingerer  lingerer
+	door      *door
 	draining  atomic.Bool
 	exchanges sync.Pool
 
@@ -81,13 +82,16 @@ func New(o Options) *Edge {
 		metrics:     newMetrics(o.Metrics),
 	}
 	e.exchanges.New = func() any { return &exchange{} }
+	e.door = newDoor(o.Server, o.Log, o.Metrics)
 	e.server = e.newServer(o.Server)
 	return e
 }
 
 // handle is fasthttp's entry for a request that has arrived whole.
-func (e *Edge) handle(ctx *fasthttp.RequestCtx) {
-	x := e.begin(ctx)
+func (e *Edge) handle(ctx *fasthttp.RequestCtx) { e.handleAt(ctx, ctx.Time()) }
+
+func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
+	x := e.begin(ctx, now)
 	defer e.end(x)
 	if refusal := e.process(x); refusal != nil {
 		x.answer(refusal)
@@ -147,7 +151,7 @@ func (e *Edge) admit(x *exchange) *reply {
 
 // identify finds whose request it is. The x-api-key header is the only credential considered.
 func (e *Edge) identify(x *exchange) *reply {
-	presented := x.ctx.Request.Header.PeekAll(headerAPIKey)
+	presented := x.ctx.Request.Header.PeekAll(headerAPIKey) // one at most, framing has seen to it
 	if len(presented) == 0 {
 		return noKey
 	}
@@ -155,9 +159,21 @@ func (e *Edge) identify(x *exchange) *reply {
 	if !wellFormed {
 		return badKey
 	}
-	began := time.Now()
+	verdict, known := e.keys.Recall(hash, x.now)
+	switch {
+	case !known:
+		return e.lookUp(x, hash)
+	case verdict == nil:
+		return badKey
+	}
+	x.verdict = verdict
+	return nil
+}
+
+// lookUp has core asked whose key it is.
+func (e *Edge) lookUp(x *exchange, hash apikey.Hash) *reply {
 	verdict, err := e.keys.Verify(hash, x.client)
-	e.metrics.keyStage.Observe(time.Since(began).Seconds())
+	e.metrics.keyStage.Observe(x.tick().Seconds())
 
 	var overBudget keys.BudgetError
 	switch {
@@ -167,7 +183,7 @@ func (e *Edge) identify(x *exchange) *reply {
 	case errors.Is(err, keys.ErrRefused):
 		return badKey
 	case errors.As(err, &overBudget):
-		return tooManyRequests("Too many unknown API keys came from this address. Wait, then try again.", overBudget.Decision)
+		return x.tooManyRequests("Too many unknown API keys came from this address. Wait, then try again.", overBudget.Decision)
 	default:
 		return keysUnavailable
 	}
@@ -175,35 +191,43 @@ func (e *Edge) identify(x *exchange) *reply {
 
 // spend takes one request from the key's bucket and tells the client how it stands.
 func (e *Edge) spend(x *exchange) *reply {
-	began := time.Now()
-	decision, err := e.limiter.Take(x.verdict.Bucket, x.verdict.Rule())
-	e.metrics.limitStage.Observe(time.Since(began).Seconds())
+	decision, err := e.limiter.Take(x.verdict.Bucket, x.verdict.Rule(), x.now)
+	if !decision.Remembered {
+		e.metrics.limitStage.Observe(x.tick().Seconds())
+	}
 	if err != nil {
 		return limiterUnavailable
 	}
 	x.tellLimit(decision)
 	if !decision.Allowed {
 		x.fate = usage.Limited
-		return tooManyRequests("Too many requests were made with this key. Wait as long as Retry-After says, then try again.", decision)
+		return x.tooManyRequests("Too many requests were made with this key. Wait as long as Retry-After says, then try again.", decision)
 	}
 	return nil
 }
 
 // pass forwards the request to core under the given target.
 func (e *Edge) pass(x *exchange, target []byte) *reply {
+	if !x.mayList() {
+		return tooManyLong
+	}
 	x.fate = usage.Accepted
-	began := time.Now()
-	err := e.forward.Do(x.upstream(target))
-	x.upstreamTime = time.Since(began)
+	request := x.upstream(target)
+	err := e.forward.Do(request)
+	x.upstreamTime, x.now = request.Ended.Sub(x.now), request.Ended
 	e.metrics.coreStage.Observe(x.upstreamTime.Seconds())
 	switch {
 	case err == nil:
 		x.outcome = outcomeOf(x.ctx.Response.StatusCode())
 		return nil
+	case errors.Is(err, forward.ErrNotHeld):
+		return tooManyLong
 	case errors.Is(err, forward.ErrUnreachable), errors.Is(err, forward.ErrBusy):
 		return coreUnreachable
 	case errors.Is(err, forward.ErrTimeout):
 		return coreTimeout
+	case errors.Is(err, forward.ErrClientGone):
+		return clientGone
 	default:
 		return coreBroken
 	}

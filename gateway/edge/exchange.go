@@ -7,7 +7,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/google/uuid"
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/forward"
@@ -27,9 +26,13 @@ const (
 // exchange is one request on its way and what has become known of it. It is used again for later requests, so nothing
 // of it, and nothing of its ctx, may be kept.
 type exchange struct {
-	ctx     *fasthttp.RequestCtx
-	began   time.Time
-	id      string
+	ctx   *fasthttp.RequestCtx
+	began time.Time
+	// now is the time as last read: the clock is looked at where something may have taken long, and nowhere else.
+	now time.Time
+	// id is the request id, in idText unless the client brought it.
+	id      []byte
+	idText  [36]byte
 	client  netip.Addr
 	proto   string
 	route   *route
@@ -45,12 +48,15 @@ type exchange struct {
 	upstreamTime time.Duration
 
 	request forward.Request
+	// refusal is the reply that tells a client to wait, made for this request alone.
+	refusal reply
 	scratch []byte
 }
 
-func (e *Edge) begin(ctx *fasthttp.RequestCtx) *exchange {
+func (e *Edge) begin(ctx *fasthttp.RequestCtx, now time.Time) *exchange {
 	x, _ := e.exchanges.Get().(*exchange)
-	*x = exchange{ctx: ctx, began: time.Now(), id: requestID(ctx), route: unread, outcome: outcomePanic, scratch: x.scratch[:0]}
+	x.ctx, x.began, x.now, x.route, x.outcome = ctx, now, now, unread, outcomePanic
+	x.id = requestID(&ctx.Request.Header, now, &x.idText)
 	return x
 }
 
@@ -66,7 +72,7 @@ func (e *Edge) end(x *exchange) {
 		return
 	}
 	answer := &x.ctx.Response
-	answer.Header.Set(wire.HeaderRequestID, x.id)
+	answer.Header.SetCanonical(nameRequestID, x.id)
 	if e.draining.Load() {
 		answer.SetConnectionClose()
 	}
@@ -74,14 +80,21 @@ func (e *Edge) end(x *exchange) {
 		e.usage.Count(&x.verdict.Usage, x.fate, x.began)
 	}
 	if x.unread {
-		e.lingerer.linger(x.ctx)
+		linger(x.ctx)
 	}
-	elapsed := time.Since(x.began)
+	elapsed := x.now.Sub(x.began)
 	e.metrics.count(x.route, x.outcome, elapsed)
 	if e.accessLog != nil {
 		e.logAccess(x, elapsed)
 	}
 	e.release(x)
+}
+
+// tick looks at the clock and tells how long it is since it was last looked at.
+func (x *exchange) tick() time.Duration {
+	last := x.now
+	x.now = time.Now()
+	return x.now.Sub(last)
 }
 
 func (e *Edge) release(x *exchange) {
@@ -112,6 +125,7 @@ func (x *exchange) upstream(target []byte) *forward.Request {
 	x.scratch = x.client.AppendTo(x.scratch[:0])
 	x.request = forward.Request{
 		Ctx:      x.ctx,
+		Began:    x.now,
 		Target:   target,
 		ID:       x.id,
 		ClientIP: x.scratch,
@@ -119,9 +133,46 @@ func (x *exchange) upstream(target []byte) *forward.Request {
 		Verdict:  x.verdict,
 		Session:  x.route.access == session,
 		Stream:   x.route.streams(x.method()),
+		Reader:   x,
+	}
+	if v := visitorOf(x.ctx); v != nil {
+		x.request.Peer = v
 	}
 	return &x.request
 }
+
+// mayList reports whether whoever asks for a list, if it is one, may have another made, and counts it if so.
+func (x *exchange) mayList() bool {
+	v := visitorOf(x.ctx)
+	if v == nil {
+		return true
+	}
+	v.finish() // the request before, if this one came along with it
+	return !x.route.lists(x.method()) || v.list(x.reader())
+}
+
+// MayHold reports whether the client may have the long answer that is about to begin, and counts it if so.
+func (x *exchange) MayHold() bool {
+	v := visitorOf(x.ctx)
+	return v == nil || v.hold(x.reader())
+}
+
+// reader is whose long answer it is.
+func (x *exchange) reader() reader {
+	if x.verdict != nil {
+		return reader{account: x.verdict.AccountID}
+	}
+	return reader{address: x.client}
+}
+
+// The names of what every answer bears, as fasthttp takes them with the least ado.
+var (
+	nameRequestID       = []byte(wire.HeaderRequestID)
+	nameRateLimit       = []byte(headerRateLimit)
+	nameRateLimitPolicy = []byte(headerRateLimitPolicy)
+	nameRetryAfter      = []byte(fasthttp.HeaderRetryAfter)
+	nameCacheControl    = []byte(fasthttp.HeaderCacheControl)
+)
 
 // tellLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers): the quota and its window, what is left
 // of it, and the seconds until it is whole again.
@@ -132,13 +183,13 @@ func (x *exchange) tellLimit(d limit.Decision) {
 	b = strconv.AppendInt(b, int64(d.Rule.Burst), 10)
 	b = append(b, ";w="...)
 	b = strconv.AppendInt(b, int64(d.Rule.Period/time.Second), 10)
-	header.SetBytesV(headerRateLimitPolicy, b)
+	header.SetCanonical(nameRateLimitPolicy, b)
 
 	b = append(b[:0], `"default";r=`...)
 	b = strconv.AppendInt(b, int64(d.Remaining), 10)
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, max(0, ceil(d.ResetAfter, time.Second)), 10)
-	header.SetBytesV(headerRateLimit, b)
+	header.SetCanonical(nameRateLimit, b)
 	x.scratch = b
 }
 
@@ -151,16 +202,4 @@ func hashOf(presented []byte) (hash apikey.Hash, wellFormed bool) {
 		return apikey.Hash{}, false
 	}
 	return key.Hash(), true
-}
-
-// requestID is the client's own where that is harmless in a log, else a new one.
-func requestID(ctx *fasthttp.RequestCtx) string {
-	if own := ctx.Request.Header.Peek(wire.HeaderRequestID); isRequestID(own) {
-		return string(own)
-	}
-	return uuid.Must(uuid.NewV7()).String()
-}
-
-func isRequestID(b []byte) bool {
-	return len(b) >= 1 && len(b) <= 64 && all(b, requestIDByte)
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -142,52 +141,6 @@ func TestConditionalRequestsAndOpenAPI(t *testing.T) {
 	}
 }
 
-// hangUp closes the connection without an answer.
-func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-
-func TestRetries(t *testing.T) {
-	t.Parallel()
-	body := transfer("eip155:11155111", "eip155:11155111")
-	for name, test := range map[string]struct {
-		method, path, headers, body string
-		hits                        int
-	}{
-		"GET of a list is sent twice":             {"GET", "/v2/tokens", "", "", 2},
-		"GET of a record is sent twice":           {"GET", "/v2/transfers/1", "", "", 2},
-		"POST is sent once":                       {"POST", "/v2/transfers", jsonType, body, 1},
-		"POST with Idempotency-Key is sent twice": {"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, 2},
-		"POST without a body is sent once":        {"POST", "/v2/transfers/1/cancel", "", "", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			core := coretest.Start(t, hangUp)
-			g := start(t, core, settings{})
-			want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service broke off while it answered; the request may have been carried out. Repeat a write with the same Idempotency-Key only."}`,
-				append(fresh, "Retry-After", "1")...)
-			if diff := cmp.Diff(want, g.send(t, request(test.method, test.path, apiKey(core.AddKey(network.Test))+test.headers, test.body))); diff != "" {
-				t.Error(diff)
-			}
-			if got := len(core.Requests()); got != test.hits {
-				t.Errorf("core was asked %d times, want %d", got, test.hits)
-			}
-		})
-	}
-}
-
-func TestIdleConnectionThatCoreClosed(t *testing.T) {
-	t.Parallel()
-	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
-	key := apiKey(core.AddKey(network.Test))
-	for _, path := range []string{"/v2/tokens", "/v2/transfers/1"} {
-		g.send(t, request("GET", path, key, ""))
-		core.CloseConnections()
-		if got := g.send(t, request("GET", path, key, "")); got.Status != 200 {
-			t.Errorf("%s: %+v", path, got)
-		}
-	}
-}
-
 func TestCoreThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
@@ -205,30 +158,3 @@ func TestCoreThatCannotBeReached(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestCoreThatHangs(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { <-release })
-	t.Cleanup(func() { close(release) })
-	g := start(t, core, settings{coreTimeout: 300 * time.Millisecond})
-	want := refusal(504, `{"code":"UPSTREAM_TIMEOUT","message":"The service did not answer in time; the request may have been carried out. Repeat a write with the same Idempotency-Key only."}`, fresh...)
-	for _, test := range []struct{ method, path, headers, body string }{
-		{"GET", "/v2/tokens", "", ""},
-		{"GET", "/v2/transfers/1", "", ""},
-		{"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", transfer("eip155:11155111", "eip155:11155111")},
-	} {
-		before, began := len(core.Requests()), time.Now()
-		if diff := cmp.Diff(want, g.send(t, request(test.method, test.path, apiKey(core.AddKey(network.Test))+test.headers, test.body))); diff != "" {
-			t.Errorf("%s %s: %s", test.method, test.path, diff)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s %s took %s", test.method, test.path, took)
-		}
-		if hits := len(core.Requests()) - before; hits != 1 {
-			t.Errorf("%s %s was sent %d times", test.method, test.path, hits)
-		}
-	}
-}
-
-// A list that stops short must not look whole: its connection ends without the end of the body.

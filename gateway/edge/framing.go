@@ -3,7 +3,7 @@ package edge
 import (
 	"bytes"
 	"errors"
-	"net"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -25,6 +25,9 @@ const (
 	hasContentEncoding
 	hasContentType
 	hasIdempotencyKey
+	hasUserAgent
+	hasCookie
+	hasOrigin
 )
 
 // framing is what the raw header block says of itself.
@@ -54,6 +57,7 @@ var (
 	badPath         = badRequest("The path holds characters that no path of this service has.")
 	badQuery        = badRequest("The query holds characters that must be percent-encoded.")
 	unreadable      = badRequest("The request is not valid HTTP/1.1.")
+	ancientVersion  = badRequest("HTTP/0.9 is not spoken here.")
 	tooManyHeaders  = refuseFraming(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request has too many header lines.")
 	headersTooLong  = refuseFraming(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request's headers are too long.")
 	tooLong         = refuseFraming(fasthttp.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "The body is too long.")
@@ -73,18 +77,32 @@ func earlyMethodRefusal() *reply {
 // checkFraming refuses what two parsers could read in two ways, and what no client of this service has reason to send.
 // The header block is read again from its raw bytes, because fasthttp's own reading is more forgiving.
 func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
-	h := &request.Header
-	if protocol := h.Protocol(); string(protocol) != "HTTP/1.1" && string(protocol) != "HTTP/1.0" {
+	var f framing
+	if r := f.check(&request.Header, e.maxBody); r != nil {
+		return r
+	}
+	if f.seen&hasTransferEncoding != 0 && hasTrailers(&request.Header) {
+		return trailerRefused
+	}
+	return nil
+}
+
+// check judges by what came before the body, and by nothing that fasthttp has made of it but the request line.
+func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
+	switch protocol := h.Protocol(); {
+	case string(protocol) == "HTTP/1.1", string(protocol) == "HTTP/1.0":
+	case bytes.HasPrefix(protocol, []byte("HTTP/0.")):
+		return ancientVersion
+	default:
 		return badVersion
 	}
 	if !knownMethod(h.Method()) {
 		return unknownMethod
 	}
-	var f framing
 	if r := f.scan(h.RawHeaders()); r != nil {
 		return r
 	}
-	if r := f.checkBody(h, e.maxBody); r != nil {
+	if r := f.checkBody(h, longest); r != nil {
 		return r
 	}
 	if f.seen&hasHost == 0 || !isHost(h.Host()) {
@@ -96,21 +114,22 @@ func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
 // checkBody judges how the body is delimited and encoded.
 func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
 	hasLength, isChunked := f.seen&hasContentLength != 0, f.seen&hasTransferEncoding != 0
+	length, isLength := number(f.contentLength)
 	switch {
 	case hasLength && isChunked:
 		return twoLengths
-	case hasLength && !isNumber(f.contentLength):
+	case hasLength && !isLength:
 		return badLength
 	case isChunked && !bytes.EqualFold(f.transferEncoding, []byte("chunked")):
 		return badEncoding
-	case f.seen&hasExpect != 0 && !bytes.EqualFold(f.expect, []byte("100-continue")):
+	case f.seen&hasExpect != 0 && !bytes.EqualFold(f.expect, []byte(continueExpected)):
 		return badExpectation
 	}
-	hasBody := isChunked || h.ContentLength() > 0
+	hasBody := isChunked || length > 0
 	switch {
 	case hasBody && (h.IsGet() || h.IsHead() || h.IsDelete()):
 		return unexpectedBody
-	case h.ContentLength() > longest:
+	case length > int64(longest):
 		return tooLong
 	case hasBody && f.seen&hasContentEncoding != 0 && !bytes.EqualFold(f.contentEncoding, []byte("identity")):
 		return compressedBody
@@ -177,10 +196,16 @@ func (f *framing) note(name, value []byte) *reply {
 			return emptyKey
 		}
 		bit = hasIdempotencyKey
+	case is(name, "user-agent"):
+		bit = hasUserAgent
+	case is(name, "cookie"):
+		bit = hasCookie
+	case is(name, "origin"):
+		bit = hasOrigin
 	case is(name, "upgrade"):
 		return upgradeRefused
 	case is(name, "trailer"):
-		return trailerRefused // what comes after the body would be read as a header that this check has not seen
+		return trailerRefused
 	}
 	if f.seen&bit != 0 {
 		return repeatedHeader
@@ -220,17 +245,17 @@ func checkTarget(target []byte) *reply {
 
 // onUnreadable answers what fasthttp could not read as a request.
 func (e *Edge) onUnreadable(ctx *fasthttp.RequestCtx, err error) {
-	x := e.begin(ctx)
+	x := e.begin(ctx, time.Now())
 	defer e.end(x)
 	var tooBig *fasthttp.ErrSmallBuffer
-	var network net.Error
+	v := visitorOf(ctx)
 	switch {
 	case errors.As(err, &tooBig):
 		x.answer(headersTooLong)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		x.route = match(x.path()) // the headers were read
 		x.answer(tooLong)
-	case errors.As(err, &network) && network.Timeout():
+	case v != nil && v.late: // fasthttp does not always tell a timeout as such
 		x.answer(tooSlow)
 	default:
 		x.answer(unreadable)

@@ -1,5 +1,10 @@
 package edge
 
+import (
+	"bytes"
+	"net/netip"
+)
+
 // The character classes of RFC 9110, 9112 and 3986 that the framing guard goes by.
 
 const (
@@ -18,7 +23,7 @@ var classes = func() (table [256]uint8) {
 	const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	mark(tokenByte, alphanumeric+"!#$%&'*+-.^_`|~")
 	mark(pathByte, alphanumeric+"-._~!$&'()*+,=:@/") // without % and ;
-	mark(hostByte, alphanumeric+"-._:[]")
+	mark(hostByte, alphanumeric+"-._")
 	mark(requestIDByte, alphanumeric+"._-")
 	return table
 }()
@@ -27,7 +32,21 @@ func isPathByte(c byte) bool { return classes[c]&pathByte != 0 }
 
 func isToken(b []byte) bool { return len(b) > 0 && all(b, tokenByte) }
 
-func isHost(b []byte) bool { return len(b) > 0 && all(b, hostByte) }
+// isHost wants a name, an IPv4 address or an IPv6 address in brackets, and after a colon a port.
+func isHost(b []byte) bool {
+	if len(b) > 0 && b[0] == '[' {
+		address, rest, closed := bytes.Cut(b[1:], []byte("]"))
+		parsed, err := netip.ParseAddr(string(address))
+		return closed && err == nil && parsed.Is6() && parsed.Zone() == "" && (len(rest) == 0 || rest[0] == ':' && isPort(rest[1:]))
+	}
+	name, port, hasPort := bytes.Cut(b, []byte(":"))
+	return len(name) > 0 && all(name, hostByte) && (!hasPort || isPort(port))
+}
+
+func isPort(b []byte) bool {
+	port, ok := number(b)
+	return ok && port >= 1 && port <= 65535
+}
 
 func all(b []byte, class uint8) bool {
 	for _, c := range b {
@@ -48,15 +67,16 @@ func isFieldValue(b []byte) bool {
 	return true
 }
 
-// isNumber allows up to 18 decimal digits, so that the number fits an int64.
-func isNumber(b []byte) bool {
+// number reads up to 18 decimal digits, which fit an int64, and nothing else.
+func number(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > 18 {
-		return false
+		return 0, false
 	}
 	for _, c := range b {
 		if c < '0' || c > '9' {
-			return false
+			return 0, false
 		}
+		n = 10*n + int64(c-'0')
 	}
-	return true
+	return n, true
 }

@@ -145,41 +145,6 @@ func TestLimitsDifferByKey(t *testing.T) {
 	}
 }
 
-func TestRedisThatStopsInMidRun(t *testing.T) {
-	t.Parallel()
-	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = redis.Stop() })
-	core := coretest.Start(t, nil)
-	g := start(t, core, settings{redisURL: redis.URL, budget: 50 * time.Millisecond, fallback: limit.Local})
-	key := core.AddKey(network.Test)
-	c := g.dial(t)
-	defer c.Close()
-	statuses := map[int]int{}
-	var slowest time.Duration
-	for i := range 120 {
-		if i == 20 {
-			if err := redis.Stop(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		began := time.Now()
-		c.write(t, request("GET", "/v2/tokens", apiKey(key), ""))
-		statuses[c.read(t, "GET").Status]++
-		slowest = max(slowest, time.Since(began))
-	}
-	t.Logf("statuses %v, slowest %s", statuses, slowest)
-	// The bucket goes on from where Redis left it.
-	if statuses[200] < 50 || statuses[200] > 52 || statuses[200]+statuses[429] != 120 {
-		t.Errorf("statuses %v", statuses)
-	}
-	if slowest > 2*time.Second {
-		t.Errorf("a request took %s", slowest)
-	}
-}
-
 func TestLimiterThatIsClosed(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)

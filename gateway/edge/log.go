@@ -12,7 +12,7 @@ import (
 func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	attributes := make([]slog.Attr, 0, 8)
 	attributes = append(attributes,
-		slog.String("request_id", x.id),
+		slog.String("request_id", string(x.id)),
 		slog.String("route", x.route.pattern),
 		slog.String("method", methodName(x.method())),
 		slog.Int("status", x.ctx.Response.StatusCode()),

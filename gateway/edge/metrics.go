@@ -27,9 +27,11 @@ const (
 	outcomeInvalid
 	outcomeChainRefused
 	outcomeUnhealthy
+	outcomeCrowded
 	outcomeCoreUnreachable
 	outcomeCoreTimeout
 	outcomeCoreBroken
+	outcomeClientGone
 	outcomePanic
 	outcomes
 )
@@ -51,9 +53,11 @@ var outcomeNames = [outcomes]string{
 	outcomeInvalid:            "invalid_request",
 	outcomeChainRefused:       "chain_refused",
 	outcomeUnhealthy:          "unhealthy",
+	outcomeCrowded:            "crowded",
 	outcomeCoreUnreachable:    "core_unreachable",
 	outcomeCoreTimeout:        "core_timeout",
 	outcomeCoreBroken:         "core_broken",
+	outcomeClientGone:         "client_gone",
 	outcomePanic:              "panic",
 }
 

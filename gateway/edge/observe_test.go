@@ -115,21 +115,6 @@ func TestMetricsCountRequests(t *testing.T) {
 	}
 }
 
-func TestPanicIsAnAnswerAndTheProcessLives(t *testing.T) {
-	t.Parallel()
-	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Forward = nil }})
-	want := refusal(500, `{"code":"INTERNAL_ERROR","message":"Something went wrong in the gateway."}`)
-	for range 2 {
-		if diff := cmp.Diff(want, g.send(t, request("GET", "/docs/", "", ""))); diff != "" {
-			t.Error(diff)
-		}
-	}
-	if !strings.Contains(g.log.String(), `"msg":"request handler panicked"`) {
-		t.Error("the log does not tell")
-	}
-}
-
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})

@@ -35,11 +35,27 @@ const (
 type route struct {
 	pattern string
 	access  access
-	actions map[string]action
+	actions actions
 	// elsewise is the reply to a method the route does not have.
 	elsewise *reply
 	// number is the route's place in the metrics.
 	number int
+}
+
+// actions are a route's, for the methods that any route has.
+type actions struct{ get, head, post action }
+
+func (a *actions) of(method []byte) action {
+	switch string(method) {
+	case get:
+		return a.get
+	case head:
+		return a.head
+	case post:
+		return a.post
+	default:
+		return refuse
+	}
 }
 
 const (
@@ -52,27 +68,27 @@ const (
 var openAPITarget = []byte("/openapi.json")
 
 var (
-	health  = newRoute("/health", open, map[string]action{get: tellHealth, head: tellHealth})
-	openAPI = newRoute("/openapi.json", open, map[string]action{get: forwardOpenAPI, head: forwardOpenAPI})
+	health  = newRoute("/health", open, actions{get: tellHealth, head: tellHealth})
+	openAPI = newRoute("/openapi.json", open, actions{get: forwardOpenAPI, head: forwardOpenAPI})
 
-	tokens      = newRoute("/v2/tokens", keyed, map[string]action{get: forwardAsIs})
-	chains      = newRoute("/v2/chains", keyed, map[string]action{get: forwardAsIs})
-	transfers   = newRoute("/v2/transfers", keyed, map[string]action{get: forwardAsIs, post: forwardTransfer})
-	transfer    = newRoute("/v2/transfers/{id}", keyed, map[string]action{get: forwardAsIs})
-	transaction = newRoute("/v2/transfers/{id}/transaction", keyed, map[string]action{post: forwardAsIs})
-	cancel      = newRoute("/v2/transfers/{id}/cancel", keyed, map[string]action{post: forwardAsIs})
-	events      = newRoute("/v2/events", keyed, map[string]action{get: forwardAsIs})
+	tokens      = newRoute("/v2/tokens", keyed, actions{get: forwardAsIs})
+	chains      = newRoute("/v2/chains", keyed, actions{get: forwardAsIs})
+	transfers   = newRoute("/v2/transfers", keyed, actions{get: forwardAsIs, post: forwardTransfer})
+	transfer    = newRoute("/v2/transfers/{id}", keyed, actions{get: forwardAsIs})
+	transaction = newRoute("/v2/transfers/{id}/transaction", keyed, actions{post: forwardAsIs})
+	cancel      = newRoute("/v2/transfers/{id}/cancel", keyed, actions{post: forwardAsIs})
+	events      = newRoute("/v2/events", keyed, actions{get: forwardAsIs})
 
-	auth    = newRoute("/auth/*", session, map[string]action{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
-	console = newRoute("/console/*", session, map[string]action{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
-	docs    = newRoute("/docs/*", session, map[string]action{get: forwardAsIs, head: forwardAsIs})
+	auth    = newRoute("/auth/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
+	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
+	docs    = newRoute("/docs/*", session, actions{get: forwardAsIs, head: forwardAsIs})
 
 	// keyedElse and openElse are the paths nobody has.
-	keyedElse = newRoute("/v2/*", keyed, nil)
-	openElse  = newRoute("other", open, nil)
+	keyedElse = newRoute("/v2/*", keyed, actions{})
+	openElse  = newRoute("other", open, actions{})
 
 	// unread stands for a request that could not be read as far as its path.
-	unread = newRoute("unread", open, nil)
+	unread = newRoute("unread", open, actions{})
 )
 
 var routes = []*route{
@@ -86,11 +102,11 @@ func init() {
 	}
 }
 
-func newRoute(pattern string, a access, actions map[string]action) *route {
-	r := &route{pattern: pattern, access: a, actions: actions, elsewise: notFound}
+func newRoute(pattern string, who access, does actions) *route {
+	r := &route{pattern: pattern, access: who, actions: does, elsewise: notFound}
 	var methods []string
 	for _, method := range []string{get, head, post} {
-		if _, known := actions[method]; known {
+		if does.of([]byte(method)) != refuse {
 			methods = append(methods, method)
 		}
 	}
@@ -100,25 +116,26 @@ func newRoute(pattern string, a access, actions map[string]action) *route {
 	return r
 }
 
-// exact has the paths without a variable part.
-var exact = map[string]*route{
-	"/health":          health,
-	"/v2/health":       health,
-	"/openapi.json":    openAPI,
-	"/v2/openapi.json": openAPI,
-	"/v2/tokens":       tokens,
-	"/v2/chains":       chains,
-	"/v2/transfers":    transfers,
-	"/v2/events":       events,
-	"/console":         console,
-	"/docs":            docs,
-}
-
 // match finds the row of a path by comparing its bytes: nothing is decoded, folded or cleaned, and what is matched here
 // is what core gets. It always finds one.
 func match(path []byte) *route {
-	if r, found := exact[string(path)]; found {
-		return r
+	switch string(path) {
+	case "/health", "/v2/health":
+		return health
+	case "/openapi.json", "/v2/openapi.json":
+		return openAPI
+	case "/v2/tokens":
+		return tokens
+	case "/v2/chains":
+		return chains
+	case "/v2/transfers":
+		return transfers
+	case "/v2/events":
+		return events
+	case "/console":
+		return console
+	case "/docs":
+		return docs
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/transfers/")); below {
 		return matchTransfer(rest)
@@ -154,7 +171,7 @@ func matchTransfer(rest []byte) *route {
 }
 
 // action is what is done for the method, refuse for one the route does not have.
-func (r *route) action(method []byte) action { return r.actions[string(method)] }
+func (r *route) action(method []byte) action { return r.actions.of(method) }
 
 // wantsKey reports whether the request must bear a key. The open paths below /v2 are open to their own methods only.
 func (r *route) wantsKey(path, method []byte) bool {
@@ -167,6 +184,11 @@ func (r *route) wantsKey(path, method []byte) bool {
 // streams reports whether the answer may be long. Only writes and single records are surely short.
 func (r *route) streams(method []byte) bool {
 	return r != transfer && string(method) != post && r.action(method) != refuse && r.action(method) != tellHealth
+}
+
+// lists reports whether the answer costs core as much as the account has intents.
+func (r *route) lists(method []byte) bool {
+	return (r == transfers || r == events) && string(method) == get
 }
 
 // methods are those this server understands, whether or not a route has them.

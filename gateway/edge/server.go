@@ -17,15 +17,29 @@ type ServerOptions struct {
 	ReadTimeout time.Duration
 	// WriteTimeout is how long a client may take to read an answer.
 	WriteTimeout time.Duration
-	// StreamTimeout is the same for the long answers that are streamed.
+	// StreamTimeout is the same for the long answers that are streamed, and StreamRate how many bytes a second of them the
+	// client must have read, on average, WriteTimeout ago (0 for no such bound).
 	StreamTimeout time.Duration
-	// IdleTimeout is how long a connection may wait for its next request.
+	StreamRate    int
+	// IdleTimeout is how long a connection may wait for its next request. For its first it has ReadTimeout.
 	IdleTimeout time.Duration
-	// MaxConns bounds the connections served at once, MaxConnsPerIP those of one address (0 for no bound).
+	// MaxConns bounds the connections served at once, MaxConnsPerIP those of one IPv4 address or IPv6 /64 (0 for no bound).
 	MaxConns, MaxConnsPerIP int
-	// MaxHeaderBytes bounds the request line and headers, MaxBodyBytes the body.
+	// MaxLongAnswers bounds the answers that clients are reading while core still sends them, each of which holds a
+	// connection to core. One account may have one in 24, and core make a quarter as many lists for it at once (0 for no
+	// bound).
+	MaxLongAnswers int
+	// MaxHeaderBytes bounds the request line and headers, MaxBodyBytes the body. Besides, there may be 64 header lines.
 	MaxHeaderBytes, MaxBodyBytes int
 }
+
+const (
+	// spareWorkers keep fasthttp's own bound, whose refusal is not JSON, above the door's: a connection that has left may
+	// still occupy a worker for a moment.
+	spareWorkers = 1024
+	// idleWorkers is how long a goroutine waits for its next connection.
+	idleWorkers = 2 * time.Second
+)
 
 // newServer sets up fasthttp. Its request streaming stays off: in this version it lets requests be smuggled.
 func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
@@ -33,15 +47,15 @@ func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 		Handler:        e.handle,
 		ErrorHandler:   e.onUnreadable,
 		ExpectHandler:  e.onExpect,
-		HeaderReceived: func(h *fasthttp.RequestHeader) fasthttp.RequestConfig { return configFor(h, o) },
+		HeaderReceived: func(h *fasthttp.RequestHeader) fasthttp.RequestConfig { e.onHeaders(h); return configFor(h, o) },
 
-		ReadTimeout:        o.ReadTimeout,
-		WriteTimeout:       o.WriteTimeout,
-		IdleTimeout:        o.IdleTimeout,
-		Concurrency:        o.MaxConns,
-		MaxConnsPerIP:      o.MaxConnsPerIP,
-		ReadBufferSize:     o.MaxHeaderBytes,
-		MaxRequestBodySize: o.MaxBodyBytes,
+		ReadTimeout:           o.ReadTimeout,
+		WriteTimeout:          o.WriteTimeout,
+		IdleTimeout:           o.IdleTimeout,
+		Concurrency:           o.MaxConns + spareWorkers,
+		MaxIdleWorkerDuration: idleWorkers,
+		ReadBufferSize:        o.MaxHeaderBytes,
+		MaxRequestBodySize:    o.MaxBodyBytes,
 
 		DisablePreParseMultipartForm: true,
 		NoDefaultContentType:         true,
@@ -68,8 +82,7 @@ func configFor(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestConfi
 
 // Serve answers connections of the listener until Drain; it returns nil then.
 func (e *Edge) Serve(listener net.Listener) error {
-	e.lingerer.Listener = listener
-	if err := e.server.Serve(&e.lingerer); err != nil {
+	if err := e.server.Serve(&entrance{Listener: listener, door: e.door}); err != nil {
 		return fmt.Errorf("serve clients on %s: %w", listener.Addr(), err)
 	}
 	return nil
@@ -91,6 +104,7 @@ func (e *Edge) Draining(context.Context) error {
 // Drain takes no more connections, closes idle ones and waits for requests under way until ctx ends.
 func (e *Edge) Drain(ctx context.Context) error {
 	e.AnnounceDrain()
+	defer e.door.settle()
 	if err := e.server.ShutdownWithContext(ctx); err != nil {
 		return fmt.Errorf("drain client connections: %w", err)
 	}
@@ -101,7 +115,7 @@ func (e *Edge) Drain(ctx context.Context) error {
 // refusal it has written.
 func (e *Edge) onExpect(ctx *fasthttp.RequestCtx) (status int) {
 	status = fasthttp.StatusInternalServerError // should admit panic
-	x := e.begin(ctx)
+	x := e.begin(ctx, time.Now())
 	defer e.end(x)
 	if refusal := e.admit(x); refusal != nil {
 		x.answer(refusal)

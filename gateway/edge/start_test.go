@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"sync"
 	"syscall"
@@ -26,23 +25,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
-	"intents.internal/pkg/embedded"
 )
-
-var redisURL string
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	r, err := embedded.StartRedis(context.Background(), embedded.RedisConfig{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer r.Stop() //nolint:errcheck // the tests are over
-	redisURL = r.URL
-	return m.Run()
-}
 
 // gateway is an edge with all that belongs to it, on a real listener.
 type gateway struct {
@@ -62,6 +45,8 @@ type settings struct {
 	// unknownPerMinute is the budget of unknown keys.
 	unknownPerMinute int
 	edge             func(*edge.Options)
+	// listener is a port on the loopback where it is nil.
+	listener net.Listener
 }
 
 // start runs a gateway before the core until the test ends. It is ready when start returns.
@@ -80,7 +65,10 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	client := control.New(core.URL, coretest.Secret, 64)
+	uses.begin(core)
+	tb.Cleanup(func() { leftNothing(tb, g, core) }) // after all that follows has ended
+	set := coretest.Set(tb, core.URL)
+	client := control.New(set, coretest.Secret, 64)
 	chains := control.NewChains(client, 100*time.Millisecond, log)
 	limiter := limit.New(limit.Options{
 		Redis: redis, Budget: s.budget, Fallback: s.fallback, Capacity: 10_000, Log: log, Metrics: g.registry,
@@ -93,7 +81,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 		Report: client.ReportUsage, Interval: 50 * time.Millisecond, Backlog: 1000, Log: log, Metrics: g.registry,
 	})
 	forwarder := forward.New(forward.Options{
-		Core: core.URL, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: 64, Metrics: g.registry,
+		Cores: set, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: 64, Metrics: g.registry,
 	})
 	options := edge.Options{
 		Keys: verifier, Limiter: limiter, Chains: chains, Core: client, Forward: forwarder, Usage: recorder, CoreSilence: s.coreSilence,
@@ -108,9 +96,11 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	}
 	g.edge = edge.New(options)
 
-	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	listener := s.listener
+	if listener == nil {
+		if listener, err = (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0"); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	g.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,6 +121,8 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 		running.Wait()
 		verifier.Close()
 		limiter.Close()
+		forwarder.Close()
+		client.Close()
 		_ = redis.Close()
 	})
 	eventually(tb, "the gateway is ready", func() bool { return chains.Ready(ctx) == nil && verifier.Ready(ctx) == nil })

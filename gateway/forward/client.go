@@ -1,21 +1,22 @@
 // Package forward carries a request that may pass to core and core's answer back.
 //
 // Both are built anew from lists of what may cross; a client's request and core's answer are never passed on as they
-// came. It owns the deadlines, the rule for what may be sent twice, and the streaming of long answers.
+// came. It owns the deadlines, the rule for what may be sent twice and to which core, the end of an exchange whose client
+// has left, and the streaming of long answers.
 package forward
 
 import (
 	"errors"
-	"io"
-	"net"
-	"net/url"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
 )
 
 const (
@@ -36,172 +37,93 @@ const (
 )
 
 var (
-	// ErrUnreachable says that core could not be reached: nothing was sent.
+	// ErrUnreachable says that no core could be reached: nothing was sent.
 	ErrUnreachable = errors.New("core cannot be reached")
 	// ErrBusy says that every connection to core was in use for too long: nothing was sent.
 	ErrBusy = errors.New("all connections to core are in use")
+	// ErrNotHeld says that the answer is so long that a connection would be held until the client has read it, which the
+	// client may not have now. Core has carried the request out.
+	ErrNotHeld = errors.New("the client may not have a long answer now")
 	// ErrTimeout says that core did not answer in time. It may have carried the request out.
 	ErrTimeout = errors.New("core did not answer in time")
 	// ErrBroken says that core's answer broke off or made no sense. It may have carried the request out.
 	ErrBroken = errors.New("core's answer broke off")
+	// ErrClientGone says that the client has left, and that nobody waits for the answer. Core may have carried the request
+	// out.
+	ErrClientGone = errors.New("the client has left")
 )
 
 // Options are the client's settings; all must be set.
 type Options struct {
-	// Core is the base URL, without a path.
-	Core *url.URL
+	Cores *cores.Set
 	// Secret proves to core that a request comes from a gateway.
 	Secret telemetry.Secret
-	// Timeout bounds a whole exchange whose answer is not streamed, retries included, and each wait for the next bytes
-	// of one that is.
+	// Timeout bounds a whole exchange whose answer is not streamed, retries included. Of one that is, it bounds the wait
+	// for the answer's beginning, and each wait for the next bytes.
 	Timeout time.Duration
-	// MaxConns bounds the connections of each kind: those for streamed answers and those for the others.
+	// MaxConns bounds the connections to each core, of each kind: those for streamed answers and those for the others.
 	MaxConns int
 	Metrics  prometheus.Registerer
 }
 
 // Client is safe for concurrent use.
+//
+// It speaks HTTP/1.1 over pools of its own. fasthttp's clients know neither which attempt has sent something nor which core
+// that was, so they can keep no rule about what is sent twice; and they take several times the CPU time to find a
+// connection, build the request and move the answer from buffer to buffer. Answers are still read by fasthttp's parser.
 type Client struct {
-	buffered, streamed *fasthttp.HostClient
-
-	scheme  string
-	host    string
+	cores *cores.Set
+	links []*link // of each core, by its index
+	// secret is the header line that proves who asks.
 	secret  string
 	timeout time.Duration
 	retries prometheus.Counter
+
+	// texts and heads are used again: requests as they are sent, and the heads of answers.
+	texts, heads sync.Pool
+}
+
+// link is the way to one core: a pool for the exchanges that are short and one for those that may stream.
+type link struct {
+	core            *cores.Core
+	short, streamed pool
+}
+
+func (l *link) pool(stream bool) *pool {
+	if stream {
+		return &l.streamed
+	}
+	return &l.short
 }
 
 // New makes a client. It opens no connection until the first request.
 func New(o Options) *Client {
 	c := &Client{
-		scheme:  o.Core.Scheme,
-		host:    o.Core.Host,
-		secret:  o.Secret.Reveal(),
+		cores:   o.Cores,
+		secret:  wire.HeaderGatewaySecret + ": " + o.Secret.Reveal() + "\r\n",
 		timeout: o.Timeout,
 		retries: promauto.With(o.Metrics).NewCounter(prometheus.CounterOpts{
 			Name: "gateway_core_retries_total",
-			Help: "Requests sent to core a second time after the first attempt broke off. A rise means that core closes connections in use.",
+			Help: "Requests sent to a core a second time after the first attempt broke off. A rise means that cores close connections in use.",
 		}),
 	}
-	c.buffered = c.hostClient(o)
-	c.buffered.MaxResponseBodySize = maxBufferedAnswer
-	c.streamed = c.hostClient(o)
-	c.streamed.StreamResponseBody = true
-	c.streamed.DialTimeout = c.dialStream
-	return c
-}
-
-func (c *Client) hostClient(o Options) *fasthttp.HostClient {
-	return &fasthttp.HostClient{
-		Addr:                      address(o.Core),
-		IsTLS:                     o.Core.Scheme == "https",
-		DialTimeout:               dial,
-		MaxConns:                  o.MaxConns,
-		MaxConnWaitTimeout:        connWait,
-		MaxIdleConnDuration:       idleTimeout,
-		ConnPoolStrategy:          fasthttp.LIFO, // the fewest connections stay warm
-		MaxIdemponentCallAttempts: 2,
-		RetryIfErr:                c.retry,
-		ReadBufferSize:            headerBuffer,
-		NoDefaultUserAgentHeader:  true,
-		DisablePathNormalizing:    true,
-		// Header names are canonical already, here and as core's net/http writes them.
-		DisableHeaderNamesNormalizing: true,
-		SecureErrorLogMessage:         true,
+	c.texts.New = func() any { return new([]byte) }
+	c.heads.New = func() any { return &fasthttp.ResponseHeader{} }
+	for _, core := range o.Cores.All() {
+		dial := dialer{cores: o.Cores, core: core, tls: o.Cores.TLS(core)}.dial
+		l := &link{core: core, short: pool{dial: dial, most: o.MaxConns}, streamed: pool{dial: dial, most: o.MaxConns}}
+		o.Metrics.MustRegister(
+			telemetry.Pool("gateway", core.Address+" short", l.short.state),
+			telemetry.Pool("gateway", core.Address+" streamed", l.streamed.state))
+		c.links = append(c.links, l)
 	}
+	return c
 }
 
 // Close drops idle connections.
 func (c *Client) Close() {
-	c.buffered.CloseIdleConnections()
-	c.streamed.CloseIdleConnections()
-}
-
-func address(core *url.URL) string {
-	if core.Port() != "" {
-		return core.Host
+	for _, l := range c.links {
+		l.short.close()
+		l.streamed.close()
 	}
-	if core.Scheme == "https" {
-		return net.JoinHostPort(core.Hostname(), "443")
-	}
-	return net.JoinHostPort(core.Hostname(), "80")
-}
-
-// retry decides whether a request whose first attempt broke off may be sent again. Only one that core cannot carry out
-// twice may: a read, or a write that core knows again by its Idempotency-Key.
-func (c *Client) retry(request *fasthttp.Request, _ int, err error) (resetTimeout, again bool) {
-	if isTimeout(err) || errors.Is(err, fasthttp.ErrBodyTooLarge) {
-		return false, false
-	}
-	h := &request.Header
-	if !h.IsGet() && !h.IsHead() && len(h.Peek(headerIdempotencyKey)) == 0 {
-		return false, false
-	}
-	c.retries.Inc()
-	return false, true
-}
-
-// dialError marks what went wrong before anything could be sent.
-type dialError struct{ error }
-
-func (e dialError) Unwrap() error { return e.error }
-
-func dial(address string, timeout time.Duration) (net.Conn, error) {
-	if timeout <= 0 || timeout > dialTimeout {
-		timeout = dialTimeout
-	}
-	conn, err := fasthttp.DialDualStackTimeout(address, timeout)
-	if err != nil {
-		return nil, dialError{err}
-	}
-	return conn, nil
-}
-
-func (c *Client) dialStream(address string, timeout time.Duration) (net.Conn, error) {
-	conn, err := dial(address, timeout)
-	if err != nil {
-		return nil, err
-	}
-	return &streamConn{Conn: conn, patience: c.timeout}, nil
-}
-
-// streamConn bounds each wait for more bytes instead of the whole answer, which may rightly take long, and makes an
-// answer that stops short an error: fasthttp takes a connection that closes between two chunks for the body's end.
-type streamConn struct {
-	net.Conn
-	patience time.Duration
-}
-
-func (c *streamConn) Read(p []byte) (int, error) {
-	if err := c.Conn.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
-		return 0, err
-	}
-	n, err := c.Conn.Read(p)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-// SetReadDeadline does nothing: Read sets its own.
-func (c *streamConn) SetReadDeadline(time.Time) error { return nil }
-
-// classify turns fasthttp's error into one of this package's.
-func classify(err error) error {
-	var unsent dialError
-	switch {
-	case errors.As(err, &unsent):
-		return ErrUnreachable
-	case errors.Is(err, fasthttp.ErrNoFreeConns):
-		return ErrBusy
-	case isTimeout(err):
-		return ErrTimeout
-	default:
-		return ErrBroken
-	}
-}
-
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -1,8 +1,7 @@
 package forward
 
 import (
-	"errors"
-	"io"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -15,7 +14,9 @@ type Request struct {
 	// Target is the path and query, sent as they are.
 	Target []byte
 	// ID is the request id.
-	ID string
+	ID []byte
+	// Began is when the request is handed over; Do sets Ended to when the head of the answer, or an error, had come.
+	Began, Ended time.Time
 	// ClientIP is the client's address in text, and Proto the scheme it used.
 	ClientIP []byte
 	Proto    string
@@ -23,80 +24,40 @@ type Request struct {
 	Verdict *keys.Verdict
 	// Session lets a browser's session and what protects it cross in both directions.
 	Session bool
+	// Peer is the client's end, nil where it cannot be watched.
+	Peer Peer
 	// Stream passes the answer on as it comes, in bounded memory.
 	Stream bool
+	// Reader decides which of these answers the client may have; nil for all.
+	Reader Reader
+}
+
+// Reader is the client as a reader of long answers.
+type Reader interface {
+	// MayHold reports whether a connection to core may be held until the client has read an answer. It is asked once,
+	// before the answer begins.
+	MayHold() bool
+}
+
+// Peer is the client's end of an exchange.
+type Peer interface {
+	// Gone reports whether the client has closed its connection. It is asked now and then while core is slow, and not
+	// once Do has returned.
+	Gone() bool
 }
 
 // Do sends the request to core and builds the client's answer from core's. Its errors are ErrUnreachable, ErrBusy,
-// ErrTimeout and ErrBroken; the client's answer is untouched then.
+// ErrNotHeld, ErrTimeout, ErrBroken and ErrClientGone; the client's answer is untouched then.
 //
 // Where the answer is streamed Do returns before the body has come. If the rest then fails the client's connection is
-// closed before the answer's end, so that it cannot be taken for the whole.
+// closed before the answer's end, so that it cannot be taken for the whole. If the client leaves, the connection to core
+// is closed, which ends core's work.
 func (c *Client) Do(r *Request) error {
-	up, answer := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-	defer fasthttp.ReleaseRequest(up)
-	c.fill(up, r)
-
-	client := c.buffered
-	if r.Stream {
-		client = c.streamed
-	} else {
-		up.SetTimeout(c.timeout)
+	text, _ := c.texts.Get().(*[]byte)
+	err := c.exchange(r, text)
+	c.texts.Put(text)
+	if r.Ended.IsZero() {
+		r.Ended = time.Now()
 	}
-	if err := client.Do(up, answer); err != nil {
-		fasthttp.ReleaseResponse(answer)
-		return classify(err)
-	}
-
-	to := &r.Ctx.Response
-	body := answer.BodyStream()
-	if body != nil && answer.Header.ContentLength() < -1 {
-		// Without a length or chunks nobody could tell the whole from a part.
-		_ = answer.CloseBodyStream()
-		fasthttp.ReleaseResponse(answer)
-		return ErrBroken
-	}
-	if n := answer.Header.ContentLength(); body != nil && n >= 0 && n <= maxWholeAnswer {
-		whole, err := readWhole(answer, body, n)
-		if err != nil {
-			fasthttp.ReleaseResponse(answer)
-			return classify(err)
-		}
-		answer.SetBodyRaw(whole)
-		body = nil
-	}
-	copyAnswerHeaders(&to.Header, &answer.Header, r.Session)
-	if body != nil {
-		to.SetBodyStream(&answerBody{answer: answer, body: body}, answer.Header.ContentLength())
-		return nil
-	}
-	if r.Ctx.IsHead() {
-		to.SkipBody = true
-		to.Header.SetContentLength(answer.Header.ContentLength())
-	}
-	to.SetBody(answer.Body())
-	fasthttp.ReleaseResponse(answer)
-	return nil
-}
-
-// readWhole reads a streamed answer of n bytes and frees its connection.
-func readWhole(answer *fasthttp.Response, body io.Reader, n int) ([]byte, error) {
-	whole := make([]byte, n)
-	_, err := io.ReadFull(body, whole)
-	return whole, errors.Join(err, answer.CloseBodyStream())
-}
-
-// answerBody is the rest of a streamed answer; it holds the answer until the body has been read or given up.
-type answerBody struct {
-	answer *fasthttp.Response
-	body   io.Reader
-}
-
-func (b *answerBody) Read(p []byte) (int, error) { return b.body.Read(p) }
-
-// Close ends the exchange with core: the connection is used again if the body was read to its end, else closed.
-func (b *answerBody) Close() error {
-	err := b.answer.CloseBodyStream()
-	fasthttp.ReleaseResponse(b.answer)
 	return err
 }

@@ -1,6 +1,9 @@
 package forward
 
 import (
+	"bytes"
+	"strconv"
+
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/pkg/wire"
@@ -68,53 +71,73 @@ var answerHeaders = map[string]bool{
 	fasthttp.HeaderXFrameOptions:       true,
 }
 
-// fill builds the upstream request.
-func (c *Client) fill(up *fasthttp.Request, r *Request) {
-	from, to := &r.Ctx.Request.Header, &up.Header
-	to.SetNoDefaultContentType(true)
-	to.SetMethodBytes(from.Method())
-	to.SetRequestURIBytes(r.Target)
-	to.SetHost(c.host)
-	copyHeaders(to, from, clientHeaders)
+// appendRequest builds the request as it is sent: from the lists above and what the gateway itself has to say.
+func (c *Client) appendRequest(b []byte, r *Request, host string) []byte {
+	from := &r.Ctx.Request.Header
+	b = append(b, from.Method()...)
+	b = append(b, ' ')
+	b = append(b, r.Target...)
+	b = append(b, " HTTP/1.1\r\n"...)
 	if r.Session {
-		to.SetHostBytes(from.Host()) // core compares it with Origin
-		up.UseHostHeader = true
-		copyHeaders(to, from, sessionHeaders)
+		b = appendHeader(b, fasthttp.HeaderHost, from.Host()) // core compares it with Origin
+		b = appendHeaders(b, from, sessionHeaders)
+	} else {
+		b = appendHeader(b, fasthttp.HeaderHost, host)
 	}
-	to.Set(wire.HeaderGatewaySecret, c.secret)
-	to.Set(wire.HeaderRequestID, r.ID)
-	to.SetBytesV(headerForwardedFor, r.ClientIP)
-	to.Set(headerForwardedProto, r.Proto)
+	b = appendHeaders(b, from, clientHeaders)
+	b = append(b, c.secret...)
+	b = appendHeader(b, wire.HeaderRequestID, r.ID)
+	b = appendHeader(b, headerForwardedFor, r.ClientIP)
+	b = appendHeader(b, headerForwardedProto, r.Proto)
 	if r.Verdict != nil {
-		to.Set(wire.HeaderAccountID, r.Verdict.AccountID)
-		to.Set(wire.HeaderKeyID, r.Verdict.KeyID())
-		to.Set(wire.HeaderKeyEnv, string(r.Verdict.Environment()))
+		b = appendHeader(b, wire.HeaderAccountID, r.Verdict.AccountID)
+		b = appendHeader(b, wire.HeaderKeyID, r.Verdict.KeyID())
+		b = appendHeader(b, wire.HeaderKeyEnv, string(r.Verdict.Environment()))
 	}
-	copyTrace(to, from)
-	if body := r.Ctx.Request.Body(); len(body) > 0 {
-		up.SetBodyRaw(body) // outlived by the client's request, which waits for this one
+	b = appendTrace(b, from)
+	body := r.Ctx.Request.Body()
+	if len(body) > 0 || from.IsPost() {
+		b = append(b, "Content-Length: "...)
+		b = strconv.AppendInt(b, int64(len(body)), 10)
+		b = append(b, "\r\n"...)
 	}
-	up.URI().SetScheme(c.scheme)
+	b = append(b, "\r\n"...)
+	return append(b, body...)
 }
 
-func copyHeaders(to, from *fasthttp.RequestHeader, names []string) {
+// appendHeader leaves out a value that would end its line: whoever called has checked, but this is where it would matter.
+func appendHeader[text string | []byte](b []byte, name string, value text) []byte {
+	start := len(b)
+	b = append(b, name...)
+	b = append(b, ": "...)
+	at := len(b)
+	b = append(b, value...)
+	if bytes.IndexByte(b[at:], '\n') >= 0 || bytes.IndexByte(b[at:], '\r') >= 0 {
+		return b[:start]
+	}
+	return append(b, "\r\n"...)
+}
+
+func appendHeaders(b []byte, from *fasthttp.RequestHeader, names []string) []byte {
 	for _, name := range names {
 		if value := from.Peek(name); len(value) > 0 {
-			to.SetBytesV(name, value)
+			b = appendHeader(b, name, value)
 		}
 	}
+	return b
 }
 
-// copyTrace passes a W3C trace context on if it is well formed; without a traceparent, tracestate means nothing.
-func copyTrace(to, from *fasthttp.RequestHeader) {
+// appendTrace passes a W3C trace context on if it is well formed; without a traceparent, tracestate means nothing.
+func appendTrace(b []byte, from *fasthttp.RequestHeader) []byte {
 	parents := from.PeekAll(headerTraceParent)
 	if len(parents) != 1 || !isTraceParent(parents[0]) {
-		return
+		return b
 	}
-	to.SetBytesV(headerTraceParent, parents[0])
+	b = appendHeader(b, headerTraceParent, parents[0])
 	if states := from.PeekAll(headerTraceState); len(states) == 1 && len(states[0]) <= 512 {
-		to.SetBytesV(headerTraceState, states[0])
+		b = appendHeader(b, headerTraceState, states[0])
 	}
+	return b
 }
 
 // isTraceParent knows version 00: 00-<32 hex>-<16 hex>-<2 hex>, lower case, ids not all zero.
@@ -146,7 +169,6 @@ func isZero(b []byte) bool {
 // copyAnswerHeaders takes from core's answer what a client may see.
 func copyAnswerHeaders(to, from *fasthttp.ResponseHeader, session bool) {
 	to.SetStatusCode(from.StatusCode())
-	from.SetNoDefaultContentType(true) // else fasthttp makes one up
 	for name, value := range from.All() {
 		if ofSession, known := answerHeaders[string(name)]; known && (session || !ofSession) {
 			to.AddBytesKV(name, value)

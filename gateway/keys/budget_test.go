@@ -57,6 +57,46 @@ func TestAFloodOfUnknownKeysStaysWithinTheBudget(t *testing.T) {
 	}
 }
 
+// Keys that are tried from very many addresses, each within its budget, are looked up no faster than the bound for all. Keys
+// in use are served on meanwhile, and new ones again when it is over.
+func TestAFloodFromManyAddressesStaysWithinTheBound(t *testing.T) {
+	t.Parallel()
+	const perSecond, senders, each = 20, 16, 100
+	core := coretest.Start(t, nil)
+	g := startBefore(t, coretest.Set(t, core.URL), 1000, func(o *keys.Options) { o.UnknownPerSecond = perSecond })
+	known := core.AddKey(network.Test).Hash()
+	if _, err := g.Verify(known, stranger()); err != nil {
+		t.Fatal(err)
+	}
+	before, began := core.LookUps.Load(), time.Now()
+	var crowdedOut atomic.Int64
+	var flood sync.WaitGroup
+	for range senders {
+		flood.Go(func() {
+			for range each {
+				switch _, err := g.Verify(apikey.New(network.Test).Hash(), stranger()); {
+				case errors.Is(err, keys.ErrUnavailable):
+					crowdedOut.Add(1)
+				case !errors.Is(err, keys.ErrRefused):
+					t.Error(err)
+				}
+				if _, err := g.Verify(known, stranger()); err != nil {
+					t.Errorf("a key in use: %v", err)
+				}
+			}
+		})
+	}
+	flood.Wait()
+	took := time.Since(began)
+	got, most := core.LookUps.Load()-before, perSecond+senders+int64(took.Seconds()*perSecond)
+	t.Logf("%d keys in %s: %d look-ups, %d refused without", senders*each, took, got, crowdedOut.Load())
+	if got > most || crowdedOut.Load() == 0 {
+		t.Errorf("%d look-ups, the bound allows %d", got, most)
+	}
+	fresh := core.AddKey(network.Test).Hash()
+	eventually(t, "new keys are served again", func() bool { _, err := g.Verify(fresh, stranger()); return err == nil })
+}
+
 // Good keys spend nothing of the budget, also where more come at once than it has.
 func TestManyGoodKeysOfOneAddressPass(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type lookUp struct {
 func (v *Verifier) ask(hash apikey.Hash, bucket string) (*Verdict, error) {
 	for {
 		v.mu.Lock()
-		switch verdict, known := v.recall(hash); known { // a look-up may just have ended
+		switch verdict, known := v.recall(hash, v.now()); known { // a look-up may just have ended
 		case usable:
 			v.mu.Unlock()
 			return verdict, nil
@@ -76,6 +76,10 @@ func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (*Verdict, e
 	if bucket == "" {
 		return v.verify(ctx, hash)
 	}
+	if v.strangers.none(v.now()) { // before it costs anything
+		v.metrics.crowdedOut.Inc()
+		return nil, ErrUnavailable
+	}
 	leave, err := v.lanes.enter(ctx, bucket)
 	if err != nil {
 		v.metrics.lookUpsFailed.Inc()
@@ -86,7 +90,9 @@ func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (*Verdict, e
 		return nil, BudgetError{d}
 	}
 	verdict, err := v.verify(ctx, hash)
-	if !errors.Is(err, ErrRefused) {
+	if errors.Is(err, ErrRefused) {
+		v.strangers.take()
+	} else {
 		v.limiter.Return(bucket, v.unknownRule)
 	}
 	return verdict, err

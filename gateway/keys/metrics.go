@@ -6,8 +6,8 @@ import (
 )
 
 type metrics struct {
-	hits, unknownHits, misses, rechecks, overBudget prometheus.Counter
-	lookUpsUsable, lookUpsUnknown, lookUpsFailed    prometheus.Counter
+	hits, unknownHits, misses, rechecks, overBudget, crowdedOut prometheus.Counter
+	lookUpsUsable, lookUpsUnknown, lookUpsFailed                prometheus.Counter
 
 	changes, purges, pollsFailed prometheus.Counter
 }
@@ -17,7 +17,7 @@ func newMetrics(registry prometheus.Registerer, v *Verifier) metrics {
 	verdicts := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_key_verdicts_total",
 		Help: "Keys judged, by where the verdict came from. A rise of recheck means that the change feed is not followed; " +
-			"of unknown_cache or over_budget, that somebody is trying keys.",
+			"of unknown_cache, over_budget or crowded_out, that somebody is trying keys; with crowded_out, new clients get 503 meanwhile.",
 	}, []string{"source"})
 	lookUps := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_key_lookups_total",
@@ -37,6 +37,7 @@ func newMetrics(registry prometheus.Registerer, v *Verifier) metrics {
 		misses:         verdicts.WithLabelValues("core"),
 		rechecks:       verdicts.WithLabelValues("recheck"),
 		overBudget:     verdicts.WithLabelValues("over_budget"),
+		crowdedOut:     verdicts.WithLabelValues("crowded_out"),
 		lookUpsUsable:  lookUps.WithLabelValues("usable"),
 		lookUpsUnknown: lookUps.WithLabelValues("unknown"),
 		lookUpsFailed:  lookUps.WithLabelValues("failed"),

@@ -53,6 +53,8 @@ type Options struct {
 	UnknownTTL time.Duration
 	// UnknownPerMinute is how many unknown keys one client address may have looked up in a minute.
 	UnknownPerMinute int
+	// UnknownPerSecond is how many all addresses together may have looked up in a second; 0 for no bound.
+	UnknownPerSecond int
 	// LookUpTimeout bounds one look-up at core. More than Trust would let an answer grow too old on its way.
 	LookUpTimeout time.Duration
 	// LookUps bounds the look-ups under way at once.
@@ -67,6 +69,7 @@ type Verifier struct {
 	lookUpTimeout time.Duration
 	slots         chan struct{}
 	lanes         *lanes
+	strangers     *strangers
 	limiter       *limit.Limiter
 	unknownRule   redis_rate.Limit
 
@@ -98,6 +101,7 @@ func New(o Options) *Verifier {
 		lookUpTimeout: o.LookUpTimeout,
 		slots:         make(chan struct{}, o.LookUps),
 		lanes:         newLanes(max(1, o.UnknownPerMinute/lanesPerBudget)),
+		strangers:     newStrangers(o.UnknownPerSecond),
 		limiter:       o.Limiter,
 		unknownRule:   redis_rate.PerMinute(o.UnknownPerMinute),
 		verdicts: otter.Must(&otter.Options[apikey.Hash, *Verdict]{
@@ -123,10 +127,26 @@ func (v *Verifier) Close() {
 	v.unknown.StopAllGoroutines()
 }
 
+// Recall gives the verdict on the key with this hash where core need not be asked, which known says; nil is the verdict on
+// a key that is not usable. It looks at no clock but the time it is given.
+func (v *Verifier) Recall(hash apikey.Hash, at time.Time) (verdict *Verdict, known bool) {
+	verdict, what := v.recall(hash, at.Sub(v.start))
+	switch what {
+	case usable:
+		v.metrics.hits.Inc()
+		return verdict, true
+	case unusable:
+		v.metrics.unknownHits.Inc()
+		return nil, true
+	default:
+		return nil, false
+	}
+}
+
 // Verify gives the verdict on the key with this hash, presented from this address. Its errors are ErrRefused,
 // ErrUnavailable and BudgetError.
 func (v *Verifier) Verify(hash apikey.Hash, client netip.Addr) (*Verdict, error) {
-	verdict, known := v.recall(hash)
+	verdict, known := v.recall(hash, v.now())
 	switch known {
 	case usable:
 		v.metrics.hits.Inc()
@@ -159,8 +179,7 @@ const (
 )
 
 // recall looks into the caches; the verdict is there where the key is usable.
-func (v *Verifier) recall(hash apikey.Hash) (*Verdict, memory) {
-	now := v.now()
+func (v *Verifier) recall(hash apikey.Hash, now time.Duration) (*Verdict, memory) {
 	verdict, cached := v.verdicts.GetIfPresent(hash)
 	if cached && !verdict.expired(now) && v.trusted(verdict, now) {
 		return verdict, usable

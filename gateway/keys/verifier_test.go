@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/control"
+	"intents.internal/gateway/cores"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
@@ -52,6 +53,11 @@ type verifier struct {
 // start runs a verifier against the core until the test ends, and waits until it follows the change feed.
 func start(t *testing.T, core *coretest.Core, budget int) verifier {
 	t.Helper()
+	return startBefore(t, coretest.Set(t, core.URL), budget)
+}
+
+func startBefore(t *testing.T, set *cores.Set, budget int, changes ...func(*keys.Options)) verifier {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	client, err := limit.NewRedis(redisURL, 5*time.Second)
 	if err != nil {
@@ -61,8 +67,8 @@ func start(t *testing.T, core *coretest.Core, budget int) verifier {
 	limiter := limit.New(limit.Options{
 		Redis: client, Budget: 5 * time.Second, Fallback: limit.Closed, Capacity: 1000, Log: log, Metrics: registry,
 	})
-	v := verifier{registry: registry, Verifier: keys.New(keys.Options{
-		Core:             control.New(core.URL, coretest.Secret, 64),
+	options := keys.Options{
+		Core:             control.New(set, coretest.Secret, 64),
 		Limiter:          limiter,
 		Capacity:         1000,
 		TTL:              time.Minute,
@@ -72,7 +78,11 @@ func start(t *testing.T, core *coretest.Core, budget int) verifier {
 		LookUps:          64,
 		Log:              log,
 		Metrics:          registry,
-	})}
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	v := verifier{registry: registry, Verifier: keys.New(options)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { v.Run(ctx) })

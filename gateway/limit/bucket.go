@@ -54,6 +54,7 @@ func (b *bucket) refusal(rule redis_rate.Limit, now time.Time) (d Decision, cert
 	// What is told must not be too early, or a client that waits as told would be refused again.
 	d.RetryAfter += b.lag
 	d.ResetAfter += b.lag
+	d.Remembered = true
 	return d, !d.Allowed
 }
 

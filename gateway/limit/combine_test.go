@@ -40,7 +40,7 @@ func TestAnyNumberOfReplicasAdmitsAsOneRedisRate(t *testing.T) {
 						if c%2 == 0 {
 							key = n * keys / each // one burst after another
 						}
-						if d, err := replicas[(c+n)%count].Take(fmt.Sprint(prefix, key), fiftyADay); err != nil {
+						if d, err := replicas[(c+n)%count].Take(fmt.Sprint(prefix, key), fiftyADay, time.Now()); err != nil {
 							t.Error(err)
 						} else if d.Allowed {
 							passed[key].Add(1)

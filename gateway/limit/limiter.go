@@ -44,6 +44,8 @@ type Decision struct {
 	RetryAfter time.Duration
 	// ResetAfter is when the bucket will be full.
 	ResetAfter time.Duration
+	// Remembered says that it is a refusal that Redis was not asked for, because it could have answered nothing else.
+	Remembered bool
 }
 
 // Options are the limiter's settings; all must be set.
@@ -84,7 +86,7 @@ func New(o Options) *Limiter {
 		copies:   newBuckets(o.Capacity),
 		log:      o.Log,
 		sampler:  sampler{every: logEvery},
-		metrics:  newMetrics(o.Metrics),
+		metrics:  newMetrics(o.Metrics, o.Budget),
 	}
 	l.combiner.ask = l.ask
 	l.breaker = gobreaker.NewCircuitBreaker[string](gobreaker.Settings{
@@ -94,6 +96,16 @@ func New(o Options) *Limiter {
 		OnStateChange: func(_ string, _, to gobreaker.State) { l.metrics.degraded.Set(degraded(to)) },
 	})
 	return l
+}
+
+var errDegraded = errors.New("redis does not answer, the fallback decides")
+
+// Ready is a readiness check that fails while requests are kept from Redis. It asks Redis nothing itself.
+func (l *Limiter) Ready(context.Context) error {
+	if l.breaker.State() != gobreaker.StateClosed {
+		return errDegraded
+	}
+	return nil
 }
 
 func degraded(state gobreaker.State) float64 {
@@ -108,14 +120,14 @@ func (l *Limiter) Close() {
 	l.copies.cache.StopAllGoroutines()
 }
 
-// Take asks for one request of the bucket name under the rule. The name is shared by all replicas. The only error is
+// Take asks now for one request of the bucket name under the rule. The name is shared by all replicas. The only error is
 // ErrUnavailable.
-func (l *Limiter) Take(name string, rule redis_rate.Limit) (Decision, error) {
-	return l.take(l.copies.of(name), rule, l.fallback)
+func (l *Limiter) Take(name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
+	return l.take(l.copies.of(name), rule, l.fallback, now)
 }
 
-func (l *Limiter) take(own *bucket, rule redis_rate.Limit, fallback Fallback) (Decision, error) {
-	if d, certain := own.refusal(rule, time.Now()); certain {
+func (l *Limiter) take(own *bucket, rule redis_rate.Limit, fallback Fallback, now time.Time) (Decision, error) {
+	if d, certain := own.refusal(rule, now); certain {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}

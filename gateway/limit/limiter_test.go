@@ -79,7 +79,7 @@ func onBoth(t *testing.T, test func(*testing.T, *embedded.Redis)) {
 
 func (l limiter) take(t *testing.T, name string, rule redis_rate.Limit) limit.Decision {
 	t.Helper()
-	d, err := l.Take(name, rule)
+	d, err := l.Take(name, rule, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestReplicasShareOneBucket(t *testing.T) {
 		var requests sync.WaitGroup
 		for i := range 200 {
 			requests.Go(func() {
-				if d, err := replicas[i%3].Take(name, fiftyAMinute); err != nil {
+				if d, err := replicas[i%3].Take(name, fiftyAMinute, time.Now()); err != nil {
 					t.Error(err)
 				} else if d.Allowed {
 					passed.Add(1)

@@ -18,8 +18,12 @@ type metrics struct {
 	roundTrip prometheus.Histogram
 }
 
-func newMetrics(registry prometheus.Registerer) metrics {
+func newMetrics(registry prometheus.Registerer, budget time.Duration) metrics {
 	factory := promauto.With(registry)
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "gateway_limit_budget_seconds",
+		Help: "How long one call to Redis may take before the fallback decides.",
+	}).Set(budget.Seconds())
 	decisions := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_limit_decisions_total",
 		Help: "Rate limit decisions. refused_from_memory are refusals that cost no call to Redis. A rise of any fallback_ " +

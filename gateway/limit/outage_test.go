@@ -32,7 +32,7 @@ func TestWithoutRedis(t *testing.T) {
 			l := newLimiter(t, nobody, 50*time.Millisecond, test.fallback)
 			passed := 0
 			for range 60 {
-				d, err := l.Take("a key", fiftyAMinute)
+				d, err := l.Take("a key", fiftyAMinute, time.Now())
 				if !errors.Is(err, test.err) {
 					t.Fatalf("error %v, want %v", err, test.err)
 				}

@@ -25,12 +25,12 @@ return tostring(math.max(0, full - now))
 // Reserve is Take for a budget that protects the service: this replica never takes more than the rule allows, whatever
 // becomes of Redis, and while Redis does not answer its copy decides, whatever the policy.
 func (l *Limiter) Reserve(name string, rule redis_rate.Limit) Decision {
-	own := l.copies.of(name)
-	if d := own.reserve(rule, time.Now()); !d.Allowed {
+	own, now := l.copies.of(name), time.Now()
+	if d := own.reserve(rule, now); !d.Allowed {
 		l.metrics.refusedFromMemory.Inc()
 		return d
 	}
-	d, _ := l.take(own, rule, Local) // which has no error
+	d, _ := l.take(own, rule, Local, now) // which has no error
 	if !d.Allowed {
 		own.unreserve(token(rule))
 	}

@@ -1,0 +1,116 @@
+package cores_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"intents.internal/gateway/cores"
+)
+
+func TestProbesSetAsideAndBringBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int64 // of the probe's answer, 0 for none
+		down   bool
+	}{
+		"hangs": {0, true}, "drains or lacks its database": {http.StatusServiceUnavailable, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stand := startCore(t)
+			s := newSet(t, stand.URL)
+			core := s.All()[0]
+			s.probe(t)
+			eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
+			epoch := core.Epoch()
+			stand.status.Store(c.status)
+			began := time.Now()
+			eventually(t, "it is set aside", func() bool { return !core.Up() })
+			t.Logf("set aside %s after it began", time.Since(began))
+			if core.Down() != c.down {
+				t.Errorf("down: %t", core.Down())
+			}
+			eventually(t, "its idle connections are doubted", func() bool { return core.Epoch() != epoch })
+			eventually(t, "it is logged", func() bool { return strings.Contains(s.log.String(), `msg="core set aside"`) })
+			s.expectMetrics(t, core, 0, 1)
+			stand.status.Store(http.StatusNoContent)
+			began = time.Now()
+			eventually(t, "it is back", core.Up)
+			t.Logf("back %s after it was over", time.Since(began))
+			eventually(t, "that is logged", func() bool { return strings.Contains(s.log.String(), `msg="core answers again"`) })
+			s.expectMetrics(t, core, 1, 1)
+			if got := strings.Count(s.log.String(), "\n"); got != 2 {
+				t.Errorf("%d lines are logged:\n%s", got, s.log)
+			}
+		})
+	}
+}
+
+func (s set) expectMetrics(t *testing.T, core *cores.Core, up, setAside int) {
+	t.Helper()
+	want := fmt.Sprintf(`
+# HELP gateway_core_set_aside_total Times a core was set aside because it could not be reached, broke off, timed out or failed its probe. A rise means that the core, or the way to it, fails.
+# TYPE gateway_core_set_aside_total counter
+gateway_core_set_aside_total{core=%q} %d
+# HELP gateway_core_up 1 while requests are sent to the core, 0 while it is set aside. 0 for all cores means that all are tried anyway.
+# TYPE gateway_core_up gauge
+gateway_core_up{core=%q} %d
+`, core.Address, setAside, core.Address, up)
+	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "gateway_core_up", "gateway_core_set_aside_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What one request came to is no proof: a core that answers its probe is back at once, and nobody is told.
+func TestDoubtsAreSettledAtOnce(t *testing.T) {
+	t.Parallel()
+	stand := startCore(t)
+	s := newSet(t, stand.URL)
+	core := s.All()[0]
+	s.probe(t)
+	eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
+	epoch := core.Epoch()
+	began := time.Now()
+	core.Failed()
+	eventually(t, "it is back", core.Up)
+	t.Logf("back after %s", time.Since(began))
+	if core.Epoch() != epoch {
+		t.Error("its idle connections are given up")
+	}
+	if log := s.log.String(); log != "" {
+		t.Errorf("it is logged: %s", log)
+	}
+	before := stand.probes.Load()
+	core.Suspect()
+	eventually(t, "it is probed again", func() bool { return stand.probes.Load() > before })
+}
+
+// A core of another version, which does not know the question, answers nevertheless.
+func TestUnknownProbeIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	stand := startCore(t)
+	stand.status.Store(http.StatusNotFound)
+	s := newSet(t, stand.URL)
+	s.probe(t)
+	eventually(t, "it is probed twice", func() bool { return stand.probes.Load() > 1 })
+	if !s.All()[0].Up() {
+		t.Error("it is set aside")
+	}
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, "http://plain", "https://core:8443")
+	if s.TLS(s.All()[0]) != nil {
+		t.Error("a plain core gets TLS")
+	}
+	if diff := cmp.Diff("core", s.TLS(s.All()[1]).ServerName); diff != "" {
+		t.Error(diff)
+	}
+}

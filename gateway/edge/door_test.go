@@ -1,0 +1,211 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/edge"
+)
+
+// enter opens a connection and keeps it open; it is surely let in when enter returns.
+func (g *gateway) enter(tb testing.TB) *conn {
+	tb.Helper()
+	c := g.dial(tb)
+	c.write(tb, request("GET", "/health", "", ""))
+	if got := c.read(tb, "GET"); got.Status != 204 {
+		tb.Fatalf("%+v", got)
+	}
+	return c
+}
+
+// turnedAway is the answer to a connection that is not let in.
+func turnedAway(message string) response {
+	return refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"`+message+`"}`, "Connection", "close", "Retry-After", "1")
+}
+
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	const most = 3
+	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = most }})
+	var inside []*conn
+	for range most {
+		c := g.enter(t)
+		defer c.Close()
+		inside = append(inside, c)
+	}
+	want := turnedAway("Too many connections are open. Try again shortly.")
+	for name, raw := range map[string]string{
+		"silent":        "",
+		"request":       request("GET", "/health", "", ""),
+		"large request": "POST /v2/transfers HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat(" ", 100_000),
+	} {
+		c := g.dial(t)
+		defer c.Close()
+		c.write(t, raw)
+		if diff := cmp.Diff(want, c.read(t, "GET")); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if !c.closed() {
+			t.Errorf("%s: the connection stays open", name)
+		}
+	}
+	if open, refused := g.value(t, "gateway_connections_open"), g.value(t, `gateway_connections_refused_total{reason="full"}`); open != most || refused != 3 {
+		t.Errorf("%v open, %v refused", open, refused)
+	}
+	// What the client still sends does not reset the connection, for a moment that a busy machine may miss.
+	eventually(t, "a refused client may finish its request", func() bool {
+		c := g.dial(t)
+		defer c.Close()
+		if got := c.read(t, "GET"); got.Status != 503 || !c.closed() {
+			t.Fatalf("%+v", got)
+		}
+		for range 3 {
+			if _, err := c.Write([]byte(" ")); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	// Those inside are served on, and the next comes in for one that leaves.
+	inside[0].write(t, request("GET", "/health", "", ""))
+	if got := inside[0].read(t, "GET"); got.Status != 204 {
+		t.Errorf("inside: %+v", got)
+	}
+	_ = inside[1].Close()
+	eventually(t, "there is room again", func() bool { return g.send(t, request("GET", "/health", "", "")).Status == 204 })
+}
+
+// A crowd that is turned away and stays has its answer all the same, and holds nobody up.
+func TestCrowdIsTurnedAway(t *testing.T) {
+	t.Parallel()
+	const crowd = 400 // more than have their refusal read to them
+	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = 1 }})
+	defer g.enter(t).Close()
+	var turned []*conn
+	for range crowd {
+		c := g.dial(t)
+		defer c.Close()
+		turned = append(turned, c)
+	}
+	for _, c := range turned {
+		if got := c.read(t, "GET"); got.Status != 503 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if refused := g.value(t, `gateway_connections_refused_total{reason="full"}`); refused != crowd {
+		t.Errorf("%v refused", refused)
+	}
+}
+
+func TestTooManyConnectionsOfOneAddress(t *testing.T) {
+	t.Parallel()
+	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConnsPerIP = 2 }})
+	for range 2 {
+		defer g.enter(t).Close()
+	}
+	want := turnedAway("Too many connections are open from your address. Use fewer, and use them again.")
+	if diff := cmp.Diff(want, g.send(t, request("GET", "/health", "", ""))); diff != "" {
+		t.Error(diff)
+	}
+	if refused := g.value(t, `gateway_connections_refused_total{reason="address"}`); refused != 1 {
+		t.Errorf("%v refused", refused)
+	}
+	neighbour := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	other, err := neighbour.DialContext(t.Context(), "tcp", g.address)
+	if err != nil {
+		if runtime.GOOS == "linux" || os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("this system has but one loopback address:", err)
+	}
+	c := &conn{Conn: other, reader: bufio.NewReader(other)}
+	defer c.Close()
+	c.write(t, request("GET", "/health", "", ""))
+	if got := c.read(t, "GET"); got.Status != 204 {
+		t.Errorf("another address: %+v", got)
+	}
+}
+
+// stingy is a listener of a process that is at times out of file descriptors.
+type stingy struct {
+	net.Listener
+	lacks atomic.Int64
+}
+
+func (s *stingy) Accept() (net.Conn, error) {
+	if s.lacks.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return s.Listener.Accept()
+}
+
+// A process that has no file descriptor left serves on when it has some again.
+func TestLackOfDescriptorsPasses(t *testing.T) {
+	t.Parallel()
+	g := start(t, coretest.Start(t, nil), settings{})
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stingy{Listener: listener}
+	s.lacks.Store(5)
+	ended := make(chan error, 1)
+	go func() { ended <- g.edge.Serve(s) }()
+	second := *g
+	second.address = listener.Addr().String()
+	_ = second.enter(t).Close()
+	if exhausted := g.value(t, `gateway_connections_refused_total{reason="exhausted"}`); exhausted != 5 {
+		t.Errorf("counted %v times", exhausted)
+	}
+	drain, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := errors.Join(g.edge.Drain(drain), <-ended); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnectionsThatOpenFilesAllow(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ conns, perAddress, files, most, each int }{
+		{65536, 16384, 1 << 20, 65536, 16384},
+		{65536, 16384, 20000, 15000, 3750},
+		{65536, 0, 1024, 768, 0},
+		{100, 1, 20, 15, 1},
+		{1, 1, 1, 1, 1},
+	} {
+		if most, each := edge.Affordable(test.conns, test.perAddress, test.files); most != test.most || each != test.each {
+			t.Errorf("%+v: %d and %d", test, most, each)
+		}
+	}
+}
+
+func TestWhoseBoundAConnectionCountsFor(t *testing.T) {
+	t.Parallel()
+	for from, want := range map[string]string{
+		"192.0.2.7:80":                "192.0.2.7",
+		"[::ffff:192.0.2.7]:80":       "192.0.2.7",
+		"[2001:db8:1:2:3:4:5:6]:80":   "2001:db8:1:2::",
+		"[2001:db8:1:2:ffff::1]:8080": "2001:db8:1:2::",
+		"[fe80::1%eth0]:80":           "fe80::",
+	} {
+		remote, err := net.ResolveTCPAddr("tcp", from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := edge.HomeOf(remote).String(); got != want {
+			t.Errorf("%s: %s, want %s", from, got, want)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package edge_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/network"
+)
+
+// slow answers once it is told to, and counts the requests whose clients have left before.
+type slow struct {
+	release        chan struct{}
+	arrived, ended atomic.Int64
+}
+
+func (s *slow) answer(w http.ResponseWriter, r *http.Request) {
+	s.arrived.Add(1)
+	select {
+	case <-s.release:
+		_, _ = io.WriteString(w, "[]")
+	case <-r.Context().Done():
+		s.ended.Add(1)
+	}
+}
+
+func TestClientThatLeavesEndsCoresWork(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*net.TCPConn) error{
+		"closes":                   func(c *net.TCPConn) error { return c.Close() },
+		"resets":                   func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) },
+		"closes its sending side,": func(c *net.TCPConn) error { return c.CloseWrite() },
+	} {
+		for _, r := range []struct{ what, method, path, route, headers, body string }{
+			{"a list", "GET", "/v2/transfers", "/v2/transfers", "", ""},
+			{"a record", "GET", "/v2/transfers/1", "/v2/transfers/{id}", "", ""},
+			{"a write", "POST", "/v2/transfers", "/v2/transfers", jsonType, transfer("eip155:11155111", "eip155:11155111")},
+		} {
+			t.Run(name+" "+r.what, func(t *testing.T) {
+				t.Parallel()
+				s := &slow{release: make(chan struct{})}
+				core := coretest.Start(t, s.answer)
+				g := start(t, core, settings{})
+				c := g.dial(t)
+				defer c.Close()
+				c.write(t, request(r.method, r.path, apiKey(core.AddKey(network.Test))+r.headers, r.body))
+				eventually(t, "it arrives", func() bool { return s.arrived.Load() == 1 })
+				if err := leave(c.Conn.(*net.TCPConn)); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "core is told", func() bool { return s.ended.Load() == 1 })
+				eventually(t, "it is counted as what it is", func() bool {
+					return g.value(t, `gateway_requests_total{outcome="client_gone",route="`+r.route+`"}`) == 1
+				})
+				if got := s.arrived.Load(); got != 1 {
+					t.Errorf("core was asked %d times", got)
+				}
+			})
+		}
+	}
+}
+
+// Requests that wait behind a slow one are neither read nor lost by the looks at the client.
+func TestPipelinedRequestsBehindASlowOne(t *testing.T) {
+	t.Parallel()
+	s := &slow{release: make(chan struct{})}
+	core := coretest.Start(t, s.answer)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	c := g.dial(t)
+	defer c.Close()
+	one := request("GET", "/v2/tokens", key, "")
+	c.write(t, one+one)
+	eventually(t, "the first arrives", func() bool { return s.arrived.Load() == 1 })
+	c.write(t, one)                      // this one is in the socket, and not in the server's buffer
+	<-time.After(300 * time.Millisecond) // a look comes every 100 ms
+	close(s.release)
+	for n := range 3 {
+		if got := c.read(t, "GET"); got.Status != 200 || got.Body != "[]" {
+			t.Errorf("answer %d: %+v", n+1, got)
+		}
+	}
+	if got := s.ended.Load(); got != 0 {
+		t.Errorf("%d requests were given up", got)
+	}
+}
+
+// A client that has only closed its sending side can read why it gets no answer.
+func TestHalfClosedClientIsTold(t *testing.T) {
+	t.Parallel()
+	s := &slow{release: make(chan struct{})}
+	core := coretest.Start(t, s.answer)
+	g := start(t, core, settings{})
+	c := g.dial(t)
+	defer c.Close()
+	c.write(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	want := refusal(499, `{"code":"CLIENT_CLOSED_REQUEST","message":"The client closed the connection before the answer; the request may have been carried out."}`, fresh...)
+	if diff := cmp.Diff(want, c.read(t, "GET")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,41 @@
+package edge
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/pkg/wire"
+)
+
+// requestID is the client's own where that is harmless in a log, else a new one, written to text.
+func requestID(h *fasthttp.RequestHeader, now time.Time, text *[36]byte) []byte {
+	if own := h.Peek(wire.HeaderRequestID); isRequestID(own) {
+		return own
+	}
+	writeUUIDv7(text, now)
+	return text[:]
+}
+
+func isRequestID(b []byte) bool {
+	return len(b) >= 1 && len(b) <= 64 && all(b, requestIDByte)
+}
+
+// writeUUIDv7 makes a UUID of RFC 9562 section 5.7: milliseconds, then 74 random bits. A request id is no secret, so a
+// generator that needs no call to the kernel is random enough.
+func writeUUIDv7(text *[36]byte, now time.Time) {
+	const version, variant = 7 << 12, 2 << 62
+	var id [16]byte
+	first, second := rand.Uint64(), rand.Uint64() //nolint:gosec // no secret
+	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|version|first&0xfff)
+	binary.BigEndian.PutUint64(id[8:], variant|second>>2)
+	for n, at := range [...][3]int{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}} {
+		if n > 0 {
+			text[at[2]-1] = '-'
+		}
+		hex.Encode(text[at[2]:], id[at[0]:at[1]])
+	}
+}

@@ -1,0 +1,205 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/pkg/wire"
+)
+
+const (
+	// lingerTime and lingerBytes bound what is still read of a request after its refusal.
+	lingerTime  = time.Second
+	lingerBytes = 4 << 20
+	// sendBuffer bounds what the kernel holds of an answer for a client that does not read it.
+	sendBuffer = 256 << 10
+)
+
+// visitor is a client's connection. All but Close is for the one goroutine that serves it.
+type visitor struct {
+	net.Conn
+	tcp  *net.TCPConn
+	door *door
+	home netip.Addr
+	// inside says that the door counts it.
+	inside atomic.Bool
+
+	// heard says that the client has sent anything at all, and late that the rest of its request did not come in time.
+	heard, late bool
+	// end is when the answer under way must have been read at the latest; zero where none has begun since a request's last
+	// bytes. Written is how much of it the client has taken so far, waited how long it took for that.
+	end     time.Time
+	written int64
+	waited  time.Duration
+
+	// lists and holds are for whom the door counts a list and a long answer that are under way here, nil for none.
+	lists, holds atomic.Pointer[reader]
+
+	// unread says that the connection closes with some of a request unread, stuck that it closes with an answer unread.
+	unread, stuck atomic.Bool
+}
+
+// visitorOf is the connection of a request; nil where there is none, in benchmarks.
+func visitorOf(ctx *fasthttp.RequestCtx) *visitor {
+	v, _ := ctx.Conn().(*visitor)
+	return v
+}
+
+// linger says that the connection of this request closes with some of it unread.
+func linger(ctx *fasthttp.RequestCtx) {
+	if v := visitorOf(ctx); v != nil {
+		v.unread.Store(true)
+	}
+}
+
+// Read ends a connection that never said anything as if its client had hung up: there is no request that could be answered,
+// counted or logged.
+func (v *visitor) Read(p []byte) (int, error) {
+	v.finish() // the last answer has been written, or there is none
+	// Whoever is ready to run goes first: in the meantime the next request may come, and the wait for it is spared.
+	runtime.Gosched()
+	n, err := v.Conn.Read(p)
+	v.end = time.Time{}
+	switch {
+	case n > 0:
+		v.heard = true
+	case err != nil && !v.heard:
+		return n, io.EOF
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF // at the other, fasthttp can drop answers that it has not sent yet
+	case isTimeout(err):
+		v.late = true
+	}
+	return n, err
+}
+
+// SetWriteDeadline begins an answer that must have been read by then.
+func (v *visitor) SetWriteDeadline(end time.Time) error {
+	v.end, v.written, v.waited = end, 0, 0
+	return nil
+}
+
+// Write waits for the client no longer than its patience lasts, nor beyond the end of the answer's time.
+func (v *visitor) Write(p []byte) (int, error) {
+	began := time.Now()
+	if v.end.IsZero() { // what fasthttp says outside of an answer, such as 100 Continue
+		_ = v.SetWriteDeadline(began.Add(v.door.options.WriteTimeout))
+	}
+	due := v.end
+	if o := &v.door.options; o.StreamRate > 0 {
+		// Only what the client makes the gateway wait counts, not what core does.
+		earned := time.Duration(float64(v.written) / float64(o.StreamRate) * float64(time.Second))
+		if patience := began.Add(o.WriteTimeout + earned - v.waited); patience.Before(due) {
+			due = patience
+		}
+	}
+	if err := v.Conn.SetWriteDeadline(due); err != nil {
+		return 0, err
+	}
+	n, err := v.Conn.Write(p)
+	v.written += int64(n)
+	v.waited += time.Since(began)
+	if isTimeout(err) && v.stuck.CompareAndSwap(false, true) {
+		v.door.slowReaders.Inc()
+	}
+	return n, err
+}
+
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// Close lets the client read an answer that came before all of its request was read: it sends the end of the answer first
+// and waits, within bounds, until the client has sent all it had to say. To close a connection with unread bytes on it, or
+// before they arrive, resets it, and what the client has not read by then is lost with it (RFC 9112 section 9.6).
+//
+// A client that would not read its answer is reset, or the kernel would keep the rest for it.
+func (v *visitor) Close() error {
+	if v.unread.CompareAndSwap(true, false) && v.tcp.CloseWrite() == nil && v.tcp.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(v.tcp, lingerBytes)) // an error ends the wait as well
+	}
+	if v.stuck.Load() {
+		_ = v.tcp.SetLinger(0) // it closes in any case
+	}
+	err := v.tcp.Close()
+	if v.inside.CompareAndSwap(true, false) {
+		v.door.conns.give(v.home)
+	}
+	v.finish()
+	return err
+}
+
+// list counts a list as under way until it has been written, if the reader may have another one. One that holds all the long
+// answers it may is not let ask for more, which core would make in vain.
+func (v *visitor) list(r reader) bool {
+	if v.door.held.spent(r) || v.door.lists.take(r) != none {
+		return false
+	}
+	v.lists.Store(&r)
+	return true
+}
+
+// hold counts the answer as a long one until it has been written, if there is room for it.
+func (v *visitor) hold(r reader) bool {
+	if v.door.held.take(r) != none {
+		return false
+	}
+	v.holds.Store(&r)
+	return true
+}
+
+func (v *visitor) finish() {
+	if v.holds.Load() == nil && v.lists.Load() == nil {
+		return // which is so nearly always, and cheaper to know
+	}
+	if r := v.holds.Swap(nil); r != nil {
+		v.door.held.give(*r)
+	}
+	if r := v.lists.Swap(nil); r != nil {
+		v.door.lists.give(*r)
+	}
+}
+
+// turnedAway is the answer to a connection that may not come in.
+type turnedAway struct {
+	count prometheus.Counter
+	// head and tail are the answer around its date and request id.
+	head, tail []byte
+}
+
+func newTurnedAway(message string, count prometheus.Counter) turnedAway {
+	body := encode(wire.Error{Code: wire.ServiceUnavailable, Message: message})
+	return turnedAway{
+		count: count,
+		head: []byte("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nCache-Control: no-store\r\nRetry-After: 1" +
+			"\r\nContent-Type: " + contentTypeJSON + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nDate: "),
+		tail: append([]byte("\r\n\r\n"), body...),
+	}
+}
+
+func (t *turnedAway) answer() []byte {
+	answer := make([]byte, 0, 512)
+	answer = append(answer, t.head...)
+	now := time.Now()
+	answer = now.UTC().AppendFormat(answer, http.TimeFormat)
+	answer = append(answer, "\r\n"+wire.HeaderRequestID+": "...)
+	var id [36]byte
+	writeUUIDv7(&id, now)
+	answer = append(answer, id[:]...)
+	return append(answer, t.tail...)
+}
+
+// dismiss answers why and closes.
+func (v *visitor) dismiss(why *turnedAway) {
+	_, _ = v.Write(why.answer()) // a client that is gone needs no answer
+	_ = v.Close()
+}

@@ -1,0 +1,270 @@
+package forward_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"intents.internal/gateway/cores"
+	"intents.internal/gateway/forward"
+)
+
+// A long answer comes as fast as it is read: core waits once what lies between is full, and that is not much.
+func TestSlowReaderHoldsCoreBack(t *testing.T) {
+	t.Parallel()
+	var written atomic.Int64
+	core := startCore(t, func(w http.ResponseWriter, _ *http.Request) {
+		row := []byte(strings.Repeat("x", 200))
+		for {
+			n, err := w.Write(row)
+			written.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	})
+	c := newClient(t, settings{}, core.URL)
+	answer, err := c.do(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func() (stopped int64) {
+		eventually(t, "core is held back", func() bool {
+			before := written.Load()
+			pause(t, 20*time.Millisecond)
+			stopped = written.Load()
+			return stopped > 0 && stopped == before
+		})
+		return stopped
+	}
+	// What the kernel holds for two sockets that are not read grows up to some megabytes (tcp_rmem and tcp_wmem).
+	const most = 16 << 20
+	first := held()
+	if first > most {
+		t.Errorf("core could send %d bytes that nobody has read", first)
+	}
+	const part = 32 << 20
+	if _, err := io.CopyN(io.Discard, answer.BodyStream(), part); err != nil {
+		t.Fatal(err)
+	}
+	if got := held(); got < part || got > part+most {
+		t.Errorf("core sent %d bytes of which %d were read", got, part)
+	}
+	t.Logf("core sent %d KiB before it had to wait", first>>10)
+	if err := answer.CloseBodyStream(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "core is told", func() bool { return core.cancelled.Load() == 1 })
+}
+
+// Connections are used again once a body has been read to its end, and closed if it has not.
+func TestConnectionsAfterLongAnswers(t *testing.T) {
+	t.Parallel()
+	var connections atomic.Int64
+	long := strings.Repeat("x", 64<<10)
+	core := newCore(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Idempotency-Key") == "length" {
+			w.Header().Set("Content-Length", strconv.Itoa(len(long)))
+		} else {
+			w.Header().Set("Trailer", "X-Sum")
+			defer w.Header().Set("X-Sum", "1")
+		}
+		_, _ = io.WriteString(w, long)
+	})
+	core.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	core.Start()
+	c := newClient(t, settings{unprobed: true}, core.URL)
+	withLength := list
+	withLength.idempotencyKey = "length"
+	for range 3 {
+		for _, r := range []request{list, withLength} {
+			if got := c.answer(r); got != long {
+				t.Errorf("%d bytes", len(got))
+			}
+		}
+	}
+	if got := connections.Load(); got != 1 {
+		t.Errorf("%d connections for answers that were read", got)
+	}
+	for range 3 {
+		answer, err := c.do(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.CloseBodyStream(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := c.answer(list); got != long {
+		t.Errorf("%d bytes", len(got))
+	}
+	if got := connections.Load(); got != 4 {
+		t.Errorf("%d connections, want one more for each answer that was not read", got)
+	}
+	if got := c.retries(t); got != 0 {
+		t.Errorf("%g requests met what was left of another's answer", got)
+	}
+}
+
+// rawCore answers the first request of every connection with these bytes and closes, or goes on with the next.
+func rawCore(t *testing.T, listener net.Listener, answer string, closes bool) (url string, hits, connections *atomic.Int64) {
+	t.Helper()
+	t.Cleanup(func() { _ = listener.Close() })
+	hits, connections = &atomic.Int64{}, &atomic.Int64{}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			go func() {
+				defer conn.Close()
+				requests := bufio.NewReader(conn)
+				for {
+					request, err := http.ReadRequest(requests)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, request.Body)
+					hits.Add(1)
+					fmt.Fprint(conn, answer)
+					if closes {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String(), hits, connections
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+func TestAnswersThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	interim := strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9)
+	for name, c := range map[string]struct {
+		request
+		answer string
+		want   string
+		hits   int64
+	}{
+		"without a length":                  {read, "HTTP/1.1 200 OK\r\n\r\n[]", "core's answer broke off", 1},
+		"without a length, a list":          {list, "HTTP/1.1 200 OK\r\n\r\n[]", "core's answer broke off", 1},
+		"too long to be held":               {write, "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + strings.Repeat("x", 2000000), "core's answer broke off", 1},
+		"not HTTP":                          {write, "ERR wrong port\r\n", "core's answer broke off", 1},
+		"not HTTP, a read":                  {read, "ERR wrong port\r\n", "core's answer broke off", 2},
+		"nothing":                           {read, "", "core's answer broke off", 2},
+		"half a head":                       {read, "HTTP/1.1 200 OK\r\nContent-Le", "core's answer broke off", 2},
+		"half a body":                       {read, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's answer broke off", 2},
+		"half a body, a list":               {list, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's answer broke off", 2},
+		"half a long body, a list":          {list, "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n[", "broken: unexpected EOF", 1},
+		"no last chunk":                     {read, chunked + "1\r\n[\r\n", "core's answer broke off", 2},
+		"no end after the last chunk":       {read, chunked + "1\r\n[\r\n0\r\n", "core's answer broke off", 2},
+		"no last chunk, a list":             {list, chunked + "1\r\n[\r\n", "broken: unexpected EOF", 1},
+		"no end after the last, a list":     {list, chunked + "1\r\n[\r\n0\r\n", "broken: unexpected EOF", 1},
+		"half a chunk, a list":              {list, chunked + "5\r\n[", "broken: unexpected EOF", 1},
+		"a chunk size that is no number":    {list, chunked + "x\r\n[", "broken: invalid byte in chunk length", 1},
+		"more than any client waits for":    {read, interim + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "core's answer broke off", 1},
+		"an interim answer before":          {read, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x", 1},
+		"an interim answer before, a list":  {list, "HTTP/1.1 103 Early Hints\r\n\r\n" + chunked + "1\r\nx\r\n0\r\n\r\n", "x", 1},
+		"an empty list":                     {list, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", 1},
+		"no content":                        {read, "HTTP/1.1 204 No Content\r\n\r\n", "", 1},
+		"not modified, of the length it is": {list, "HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, hits, _ := rawCore(t, listen(t), c.answer, true)
+			if got := newClient(t, settings{unprobed: true}, url).answer(c.request); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			if got := hits.Load(); got != c.hits {
+				t.Errorf("it was sent %d times, want %d", got, c.hits)
+			}
+		})
+	}
+}
+
+// What comes after an answer is nobody's: the connection is not used again.
+func TestBytesAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	url, hits, connections := rawCore(t, listen(t), "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother", false)
+	c := newClient(t, settings{unprobed: true}, url)
+	for range 3 {
+		for _, r := range []request{read, write, list} {
+			if got := c.answer(r); got != "x" {
+				t.Errorf("answer %q", got)
+			}
+		}
+	}
+	if hits.Load() != 9 || connections.Load() != 9 {
+		t.Errorf("9 requests arrived %d times on %d connections", hits.Load(), connections.Load())
+	}
+}
+
+func TestCoreThatSpeaksTLS(t *testing.T) {
+	t.Parallel()
+	core := newCore(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Idempotency-Key") == "" {
+			_, _ = io.WriteString(w, strings.Repeat("x", 64<<10))
+			return
+		}
+		_, _ = io.WriteString(w, "[")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler) // which says goodbye in TLS's own words
+	})
+	core.StartTLS()
+	authorities := x509.NewCertPool()
+	authorities.AddCert(core.Certificate())
+	c := newClient(t, settings{cores: cores.Options{TLS: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}}, core.URL)
+	for range 2 {
+		for kind, r := range map[string]request{"read": read, "write": write, "list": list} {
+			if got := c.answer(r); len(got) != 64<<10 {
+				t.Errorf("%s: %q", kind, got)
+			}
+		}
+	}
+	broken := list
+	broken.idempotencyKey = "cut"
+	if got := c.answer(broken); got != "broken: unexpected EOF" {
+		t.Errorf("a list that is cut: %q", got)
+	}
+	if got := core.hits.Load(); got != 7 {
+		t.Errorf("%d requests arrived", got)
+	}
+	eventually(t, "probes speak TLS too", c.set.All()[0].Up)
+
+	// A core that is not who it should be gets nothing.
+	before := core.hits.Load()
+	stranger := newClient(t, settings{unprobed: true}, core.URL)
+	if _, err := stranger.do(write); !errors.Is(err, forward.ErrUnreachable) {
+		t.Errorf("error: %v", err)
+	}
+	if core.hits.Load() != before {
+		t.Error("a core whose certificate nobody knows was sent a request")
+	}
+}

@@ -1,0 +1,69 @@
+package keys_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/keys"
+	"intents.internal/pkg/network"
+)
+
+// Whichever core stops answering, a key that is revoked then is refused in time, and nobody else is.
+func TestRevocationWhileACoreFails(t *testing.T) {
+	t.Parallel()
+	for fault, inflict := range map[string]func(*coretest.Front){
+		"stopped": func(f *coretest.Front) { f.Hangs.Store(true) },
+		"gone":    func(f *coretest.Front) { f.Stop() },
+	} {
+		for failing := range 2 { // of which one has the feed
+			t.Run(fault, func(t *testing.T) {
+				t.Parallel()
+				core := coretest.Start(t, nil)
+				fronts := []*coretest.Front{core.Front(t), core.Front(t)}
+				v := startBefore(t, coretest.Set(t, fronts[0].URL, fronts[1].URL), 10_000)
+				address := netip.MustParseAddr("192.0.2.1")
+				stays, goes := core.AddKey(network.Test), core.AddKey(network.Test)
+				if _, err := v.Verify(goes.Hash(), address); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := v.Verify(stays.Hash(), address); err != nil {
+					t.Fatal(err)
+				}
+				ctx, done := context.WithCancel(t.Context())
+				defer done()
+				var asking sync.WaitGroup
+				asking.Go(func() {
+					ticker := time.NewTicker(time.Millisecond)
+					defer ticker.Stop()
+					for ctx.Err() == nil {
+						if _, err := v.Verify(stays.Hash(), address); err != nil {
+							t.Errorf("a good key: %v", err)
+							return
+						}
+						<-ticker.C
+					}
+				})
+				inflict(fronts[failing])
+				core.Revoke(goes)
+				revoked := time.Now()
+				eventually(t, "the key is refused", func() bool {
+					_, err := v.Verify(goes.Hash(), address)
+					return errors.Is(err, keys.ErrRefused)
+				})
+				took := time.Since(revoked)
+				t.Logf("refused %s after it was revoked", took)
+				if took > 5*keys.Trust { // Trust is the promise; a busy machine has five times as long
+					t.Errorf("refused only %s after it was revoked", took)
+				}
+				<-time.After(time.Until(revoked.Add(2 * keys.Trust))) // every proof from before is worth nothing by then
+				done()
+				asking.Wait()
+			})
+		}
+	}
+}
