@@ -46,7 +46,7 @@ A transfer of 0.001 ETH there:
 Ctrl-C stops all of it; the data stays.
 
 `,
-		strings.Join(env.GatewayURLs, "\n             "), env.GatewayURL, env.CoreURL, env.GatewayMetricsURL, env.CoreMetricsURL,
+		strings.Join(env.GatewayURLs, "\n             "), env.GatewayURL, strings.Join(env.CoreURLs, "\n             "), env.GatewayMetricsURL, env.CoreMetricsURL,
 		env.PostgresSource, env.DatabaseURL, env.RedisSource, env.RedisURL, data,
 		env.AccountEmail, env.AccountPassword, env.TestKey, env.LiveKey,
 		env.GatewayURL, env.TestKey, env.GatewayURL, env.TestKey)

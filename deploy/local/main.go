@@ -44,6 +44,7 @@ func readOptions(args []string) (options, error) {
 	flags.BoolVar(&o.config.Reset, "reset", false, "start over: remove the database and the account in the data directory first")
 	flags.StringVar(&o.config.Listen, "listen", "127.0.0.1:8080", "`HOST:PORT` of the first gateway; port 0 takes a free one")
 	flags.IntVar(&o.config.Gateways, "gateways", 1, "`N` gateways; those after the first listen on free ports")
+	flags.IntVar(&o.config.Cores, "cores", 1, "`N` cores on one database, which every gateway uses")
 	flags.StringVar(&o.envFile, "env-file", "", "`FILE` to write addresses, keys and process ids to once all is ready; removed at the end")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C.\n"+

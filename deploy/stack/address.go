@@ -21,9 +21,13 @@ func (s *Stack) plan(ctx context.Context) error {
 			return err
 		}
 	}
-	s.core = &service{name: Core, program: Core, log: s.log.writer(Core)}
-	if err := errors.Join(freeAddress("", &s.core.listen), freeAddress("", &s.core.ops)); err != nil {
-		return err
+	for n := range s.config.Cores {
+		name := CoreName(n + 1)
+		core := &service{name: name, program: "core", log: s.log.writer(name)}
+		if err := errors.Join(freeAddress("", &core.listen), freeAddress("", &core.ops)); err != nil {
+			return err
+		}
+		s.cores = append(s.cores, core)
 	}
 	for n := range s.config.Gateways {
 		name := GatewayName(n + 1)

@@ -10,7 +10,8 @@ import (
 type Env struct {
 	GatewayURL        string
 	GatewayURLs       []string
-	CoreURL           string
+	CoreURL           string // of the first core
+	CoreURLs          []string
 	TestKey           string
 	LiveKey           string
 	AccountEmail      string
@@ -18,7 +19,7 @@ type Env struct {
 	DatabaseURL       string
 	RedisURL          string
 	GatewayMetricsURL string // of the first gateway
-	CoreMetricsURL    string
+	CoreMetricsURL    string // of the first core
 	// PostgresSource and RedisSource say in words where these come from.
 	PostgresSource string
 	RedisSource    string
@@ -30,13 +31,17 @@ type Env struct {
 type Process struct {
 	Name string
 	PID  int
+	// OpsURL is where the process answers operators, /readyz and /metrics among them; empty for Postgres and Redis.
+	OpsURL string
 }
 
 // Env tells how to use the stack as it is now.
 func (s *Stack) Env() Env {
 	env := Env{
 		GatewayURL:        s.gateways[0].url(),
-		CoreURL:           s.core.url(),
+		GatewayURLs:       urls(s.gateways),
+		CoreURL:           s.cores[0].url(),
+		CoreURLs:          urls(s.cores),
 		TestKey:           s.account.TestKey,
 		LiveKey:           s.account.LiveKey,
 		AccountEmail:      s.account.Email,
@@ -44,28 +49,32 @@ func (s *Stack) Env() Env {
 		DatabaseURL:       s.postgres.URL,
 		RedisURL:          s.redis.URL,
 		GatewayMetricsURL: s.gateways[0].opsURL() + "/metrics",
-		CoreMetricsURL:    s.core.opsURL() + "/metrics",
+		CoreMetricsURL:    s.cores[0].opsURL() + "/metrics",
 		PostgresSource:    s.postgres.Source,
 		RedisSource:       s.redis.Source,
 	}
-	for _, gateway := range s.gateways {
-		env.GatewayURLs = append(env.GatewayURLs, gateway.url())
-	}
 	for _, m := range s.members {
 		pid, _ := m.state()
-		env.Processes = append(env.Processes, Process{m.name, pid})
+		process := Process{Name: m.name, PID: pid}
+		if service, ours := m.server.(*service); ours {
+			process.OpsURL = service.opsURL()
+		}
+		env.Processes = append(env.Processes, process)
 	}
 	return env
 }
 
 // PID is the id of the named process; 0 when the stack runs none of that name.
-func (e Env) PID(name string) int {
+func (e Env) PID(name string) int { return e.Process(name).PID }
+
+// Process is the named process; the zero value when the stack runs none of that name.
+func (e Env) Process(name string) Process {
 	for _, process := range e.Processes {
 		if process.Name == name {
-			return process.PID
+			return process
 		}
 	}
-	return 0
+	return Process{}
 }
 
 // String is one NAME=value line each, which a shell can source and any reader of environment files understands.
@@ -77,6 +86,7 @@ func (e Env) String() string {
 	line("GATEWAY_URL", e.GatewayURL)
 	line("GATEWAY_URLS", strings.Join(e.GatewayURLs, ","))
 	line("CORE_URL", e.CoreURL)
+	line("CORE_URLS", strings.Join(e.CoreURLs, ","))
 	line("TEST_KEY", e.TestKey)
 	line("LIVE_KEY", e.LiveKey)
 	line("ACCOUNT_EMAIL", e.AccountEmail)

@@ -112,6 +112,14 @@ func (s *service) job(ctx context.Context, args ...string) error {
 func (s *service) url() string    { return "http://" + reachable(s.listen) }
 func (s *service) opsURL() string { return "http://" + reachable(s.ops) }
 
+func urls(services []*service) []string {
+	all := make([]string, len(services))
+	for n, service := range services {
+		all[n] = service.url()
+	}
+	return all
+}
+
 // PID is the process id; 0 before the first start.
 func (s *service) PID() int {
 	if s.process == nil {

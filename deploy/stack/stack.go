@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -35,6 +36,9 @@ type Config struct {
 
 	// Gateways is the number of gateways, 1 to 64; the others listen on free ports of the same host. Default: 1.
 	Gateways int
+
+	// Cores is the number of cores, 1 to 16, on one database; every gateway uses all of them. Default: 1.
+	Cores int
 
 	// DatabaseURL and RedisURL are used instead of private servers.
 	DatabaseURL string
@@ -61,12 +65,21 @@ type Config struct {
 	Log io.Writer
 }
 
-// Names of the processes, for Kill, Restart and AwaitReady. Gateways are named by GatewayName.
+// Names of the processes, for Kill, Restart and AwaitReady. Core is the first core; the others are named by CoreName, and
+// gateways by GatewayName.
 const (
 	Postgres = "postgres"
 	Redis    = "redis"
 	Core     = "core"
 )
+
+// CoreName is the name of the n-th core, counted from 1.
+func CoreName(n int) string {
+	if n == 1 {
+		return Core
+	}
+	return Core + "-" + strconv.Itoa(n)
+}
 
 // GatewayName is the name of the n-th gateway, counted from 1.
 func GatewayName(n int) string { return "gateway-" + strconv.Itoa(n) }
@@ -78,7 +91,7 @@ type Stack struct {
 	lock     *embedded.Lock
 	postgres *embedded.Postgres
 	redis    *embedded.Redis
-	core     *service
+	cores    []*service
 	gateways []*service
 	account  account
 	members  []*member
@@ -108,6 +121,9 @@ func (c Config) withDefaults() Config {
 	if c.Gateways == 0 {
 		c.Gateways = 1
 	}
+	if c.Cores == 0 {
+		c.Cores = 1
+	}
 	if c.Log == nil {
 		c.Log = io.Discard
 	}
@@ -136,14 +152,10 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.loadDatabase(ctx); err != nil {
 		return err
 	}
-	if err := s.core.Restart(ctx); err != nil {
+	if err := startAll(ctx, s.cores); err != nil {
 		return err
 	}
-	gateways, gatewaysCtx := errgroup.WithContext(ctx)
-	for _, gateway := range s.gateways {
-		gateways.Go(func() error { return gateway.Restart(gatewaysCtx) })
-	}
-	if err := gateways.Wait(); err != nil {
+	if err := startAll(ctx, s.gateways); err != nil {
 		return err
 	}
 	if err := s.ensureAccount(ctx); err != nil {
@@ -153,10 +165,21 @@ func (s *Stack) start(ctx context.Context) error {
 	return nil
 }
 
+func startAll(ctx context.Context, services []*service) error {
+	starting, ctx := errgroup.WithContext(ctx)
+	for _, service := range services {
+		starting.Go(func() error { return service.Restart(ctx) })
+	}
+	return starting.Wait()
+}
+
 // claim takes the data directory for this stack alone.
 func (s *Stack) claim() error {
 	if s.config.Gateways < 1 || s.config.Gateways > 64 {
 		return fmt.Errorf("the number of gateways must be 1 to 64, not %d", s.config.Gateways)
+	}
+	if s.config.Cores < 1 || s.config.Cores > 16 {
+		return fmt.Errorf("the number of cores must be 1 to 16, not %d", s.config.Cores)
 	}
 	data, err := filepath.Abs(s.config.Data)
 	if err != nil || s.config.Data == "" {
@@ -202,24 +225,29 @@ func (s *Stack) startRedis(ctx context.Context) error {
 // configure gives every service its settings.
 func (s *Stack) configure() {
 	secret := rand.Text() + rand.Text()
-	s.core.env = append(os.Environ(),
-		"CORE_LISTEN="+s.core.listen,
-		"CORE_OPS_LISTEN="+s.core.ops,
-		"CORE_DATABASE_URL="+s.postgres.URL,
-		"CORE_REDIS_URL="+s.redis.URL,
-		"CORE_GATEWAY_SECRET="+secret,
-		"CORE_PUBLIC_URL="+s.gateways[0].url(),
-		"CORE_SIGN_UP=open",
-		"CORE_MIGRATE_ON_START=false",
-	)
-	s.core.env = append(s.core.env, s.config.CoreEnv...)
-	s.core.args = []string{"serve"}
-	s.core.path = filepath.Join(s.config.Binaries, s.core.program)
+	for _, core := range s.cores {
+		core.env = append(os.Environ(),
+			"CORE_LISTEN="+core.listen,
+			"CORE_OPS_LISTEN="+core.ops,
+			"CORE_DATABASE_URL="+s.postgres.URL,
+			"CORE_REDIS_URL="+s.redis.URL,
+			"CORE_GATEWAY_SECRET="+secret,
+			"CORE_PUBLIC_URL="+s.gateways[0].url(),
+			"CORE_SIGN_UP=open",
+			"CORE_MIGRATE_ON_START=false",
+		)
+		if len(s.cores) == 1 {
+			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // there is none to turn to
+		}
+		core.env = append(core.env, s.config.CoreEnv...)
+		core.args = []string{"serve"}
+		core.path = filepath.Join(s.config.Binaries, core.program)
+	}
 	for _, gateway := range s.gateways {
 		gateway.env = append(os.Environ(),
 			"GATEWAY_LISTEN="+gateway.listen,
 			"GATEWAY_OPS_LISTEN="+gateway.ops,
-			"GATEWAY_CORE_URL="+s.core.url(),
+			"GATEWAY_CORE_URL="+strings.Join(urls(s.cores), ","),
 			"GATEWAY_CORE_SECRET="+secret,
 			"GATEWAY_REDIS_URL="+s.redis.URL,
 		)
@@ -240,7 +268,7 @@ func (s *Stack) loadDatabase(ctx context.Context) error {
 		{"chains", "import", filepath.Join(data, "chains.json")},
 		{"tokens", "import", filepath.Join(data, "tokens.json")},
 	} {
-		if err := s.core.job(ctx, args...); err != nil {
+		if err := s.cores[0].job(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -257,14 +285,7 @@ func (s *Stack) Stop() error {
 func (s *Stack) stopAll() error {
 	s.cancel()
 	s.supervision.Wait()
-	var gateways errgroup.Group
-	for _, gateway := range s.gateways {
-		gateways.Go(gateway.Stop)
-	}
-	errs := []error{gateways.Wait()}
-	if s.core != nil {
-		errs = append(errs, s.core.Stop())
-	}
+	errs := []error{stopEach(s.gateways), stopEach(s.cores)}
 	if s.redis != nil {
 		errs = append(errs, s.redis.Stop())
 	}
@@ -275,4 +296,13 @@ func (s *Stack) stopAll() error {
 		s.lock.Unlock()
 	}
 	return errors.Join(errs...)
+}
+
+// stopEach stops the services side by side.
+func stopEach(services []*service) error {
+	var stopping errgroup.Group
+	for _, service := range services {
+		stopping.Go(service.Stop)
+	}
+	return stopping.Wait()
 }

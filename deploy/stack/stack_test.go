@@ -20,7 +20,7 @@ import (
 func TestStack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.config.Gateways = 2
+	f.config.Gateways, f.config.Cores = 2, 2
 	s := f.start()
 	env := s.Env()
 	for _, gateway := range env.GatewayURLs {
@@ -33,11 +33,14 @@ func TestStack(t *testing.T) {
 	if len(env.GatewayURLs) != 2 || env.GatewayURL != env.GatewayURLs[0] {
 		t.Errorf("gateways %v, the first %s", env.GatewayURLs, env.GatewayURL)
 	}
+	if len(env.CoreURLs) != 2 || env.CoreURL != env.CoreURLs[0] {
+		t.Errorf("cores %v, the first %s", env.CoreURLs, env.CoreURL)
+	}
 	var names []string
 	for _, process := range env.Processes {
 		names = append(names, process.Name)
 	}
-	if diff := cmp.Diff([]string{"postgres", "core", "gateway-1", "gateway-2"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"postgres", "core", "core-2", "gateway-1", "gateway-2"}, names); diff != "" {
 		t.Errorf("processes (-want +got):\n%s", diff)
 	}
 	if err := s.Stop(); err != nil {
@@ -50,10 +53,11 @@ func TestStack(t *testing.T) {
 	}
 	// Core may only go when no gateway needs it any more.
 	log := f.log.String()
-	core := strings.Index(log, "core      | stopped")
-	for _, gateway := range []string{"gateway-1 | stopped", "gateway-2 | stopped"} {
-		if at := strings.Index(log, gateway); at < 0 || core < at {
-			t.Errorf("%q is not before the end of core in:\n%s", gateway, log)
+	for _, core := range []string{"core      | stopped", "core-2    | stopped"} {
+		for _, gateway := range []string{"gateway-1 | stopped", "gateway-2 | stopped"} {
+			if at := strings.Index(log, gateway); at < 0 || strings.Index(log, core) < at {
+				t.Errorf("%q is not before %q in:\n%s", gateway, core, log)
+			}
 		}
 	}
 }
@@ -174,6 +178,8 @@ func TestStartSaysWhatToDo(t *testing.T) {
 	many := newFixture(t).config
 	many.Gateways = 65
 	expectError(t, many, "must be 1 to 64, not 65")
+	many.Gateways, many.Cores = 1, 17
+	expectError(t, many, "must be 1 to 16, not 17")
 }
 
 func TestEnvString(t *testing.T) {
@@ -181,12 +187,15 @@ func TestEnvString(t *testing.T) {
 	env := stack.Env{
 		GatewayURL:  "http://127.0.0.1:8080",
 		GatewayURLs: []string{"http://127.0.0.1:8080", "http://127.0.0.1:20001"},
+		CoreURL:     "http://127.0.0.1:30001",
+		CoreURLs:    []string{"http://127.0.0.1:30001", "http://127.0.0.1:30002"},
 		DatabaseURL: "postgres://a@b/c?x=1&y='2'",
-		Processes:   []stack.Process{{Name: "core", PID: 7}, {Name: "gateway-1", PID: 8}},
+		Processes:   []stack.Process{{Name: "core", PID: 7}, {Name: "core-2", PID: 9}, {Name: "gateway-1", PID: 8}},
 	}
 	want := `GATEWAY_URL=http://127.0.0.1:8080
 GATEWAY_URLS=http://127.0.0.1:8080,http://127.0.0.1:20001
-CORE_URL=
+CORE_URL=http://127.0.0.1:30001
+CORE_URLS=http://127.0.0.1:30001,http://127.0.0.1:30002
 TEST_KEY=
 LIVE_KEY=
 ACCOUNT_EMAIL=
@@ -196,6 +205,7 @@ REDIS_URL=
 GATEWAY_METRICS_URL=
 CORE_METRICS_URL=
 CORE_PID=7
+CORE_2_PID=9
 GATEWAY_1_PID=8
 `
 	if diff := cmp.Diff(want, env.String()); diff != "" {

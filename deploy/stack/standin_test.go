@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -85,7 +86,8 @@ func standInCore() int {
 }
 
 func standInGateway() int {
-	core, err := url.Parse(os.Getenv("GATEWAY_CORE_URL"))
+	first, _, _ := strings.Cut(os.Getenv("GATEWAY_CORE_URL"), ",") // all share one state
+	core, err := url.Parse(first)
 	if err != nil {
 		fmt.Println(err)
 		return 1

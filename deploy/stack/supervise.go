@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -47,9 +48,8 @@ func (s *Stack) supervise() {
 	s.cancel = cancel
 	s.watch(ctx, Postgres, s.postgres)
 	s.watch(ctx, Redis, s.redis)
-	s.watch(ctx, Core, s.core)
-	for _, gateway := range s.gateways {
-		s.watch(ctx, gateway.name, gateway)
+	for _, service := range slices.Concat(s.cores, s.gateways) {
+		s.watch(ctx, service.name, service)
 	}
 }
 
