@@ -30,6 +30,8 @@ type bench struct {
 	env    stack.Env
 	keys   keyLists
 	peers  []*embedded.Process
+	// profiles is where CPU profiles of the gateway under test are written, empty for none.
+	profiles string
 
 	// The gateway under test, and what it and its peers proxy to.
 	gatewayAddress string

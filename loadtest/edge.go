@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"time"
 )
 
@@ -14,7 +15,8 @@ type edgeFlags struct {
 	rounds, keys, connections int
 	span                      time.Duration
 	out                       string
-	standIn                   bool
+	rows                      *regexp.Regexp
+	standIn, profile          bool
 }
 
 func parseEdgeFlags(name string, args []string) (f edgeFlags, err error) {
@@ -24,11 +26,16 @@ func parseEdgeFlags(name string, args []string) (f edgeFlags, err error) {
 	flags.IntVar(&f.keys, "keys", 20_000, "how many API keys make requests")
 	flags.IntVar(&f.connections, "connections", 64, "how many connections make requests")
 	flags.StringVar(&f.out, "out", "loadtest/out", "directory for the figures as JSON, the chart and the log")
+	rows := flags.String("rows", "", "measure only the rows of which group and name match this regular expression")
 	if name == "edge" {
+		flags.BoolVar(&f.profile, "profile", false, "write a CPU profile of the gateway for each kind of its turns to out")
 		flags.BoolVar(&f.standIn, "stand-in", false, "let a bare fasthttp server answer in core's place, which proxies saturate sooner")
 	}
 	if err := flags.Parse(args); err != nil {
 		return f, err
+	}
+	if f.rows, err = regexp.Compile(*rows); err != nil {
+		return f, fmt.Errorf("rows: %w", err)
 	}
 	if f.rounds < 1 || f.span < time.Second || f.span%time.Second != 0 || f.keys < 100 || f.connections < 1 {
 		return f, errors.New("rounds and connections must be at least 1, keys at least 100, time whole seconds")
@@ -64,6 +71,10 @@ func edge(ctx context.Context, args []string) (err error) {
 	if err := load.warm(ctx, t.gateway.address, b.keys.good); err != nil {
 		return err
 	}
+	t.keepOnly(f.rows)
+	if f.profile {
+		b.profiles = f.out
+	}
 	if err := b.takeTurns(ctx, load, t.rows, f.rounds); err != nil {
 		return err
 	}
@@ -75,6 +86,9 @@ func edge(ctx context.Context, args []string) (err error) {
 		fmt.Printf("%.0f decisions of the gateway were made without Redis, which was slow or silent\n", alone)
 	}
 	t.print()
+	if len(t.gateway.Turns) == 0 {
+		return nil // without its rate there is no half of it
+	}
 	rate := t.gateway.over(func(t turn) float64 { return t.Rate }) / 2
 	constant, err := b.constantLoad(ctx, f, rate, t)
 	if err != nil {

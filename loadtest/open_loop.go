@@ -42,6 +42,7 @@ type job struct {
 type tally struct {
 	times, late []time.Duration
 	refused     int
+	refusal     string // one of them
 	err         error
 }
 
@@ -75,10 +76,13 @@ func (o openLoop) run(ctx context.Context, address string, request func(n int) [
 	for _, t := range tallies {
 		all.times, all.late = append(all.times, t.times...), append(all.late, t.late...)
 		all.refused += t.refused
+		if t.refusal != "" {
+			all.refusal = t.refusal
+		}
 		all.err = errors.Join(all.err, t.err)
 	}
 	if float64(all.refused) > fewFailures*float64(total) {
-		all.err = errors.Join(all.err, fmt.Errorf("%d of %d answers were not 2xx", all.refused, total))
+		all.err = errors.Join(all.err, fmt.Errorf("%d of %d answers were not 2xx, such as %s", all.refused, total, all.refusal))
 	}
 	if err := errors.Join(all.err, ctx.Err()); err != nil {
 		return steady{}, err
@@ -117,7 +121,7 @@ func (c *caller) work(jobs <-chan job, request func(n int) []byte) (t tally) {
 		}
 		t.times = append(t.times, time.Since(j.due))
 	}
-	t.refused = c.refused
+	t.refused, t.refusal = c.refused, c.refusal
 	return t
 }
 
@@ -127,6 +131,7 @@ type caller struct {
 	in      *bufio.Reader
 	answer  fasthttp.Response
 	refused int
+	refusal string // the first of them
 }
 
 // longestRun is when a caller gives up in any case.
@@ -149,6 +154,9 @@ func (c *caller) call(request []byte) error {
 	}
 	if status := c.answer.StatusCode(); status < 200 || status > 299 {
 		c.refused++
+		if c.refusal == "" {
+			c.refusal = fmt.Sprintf("%d %s", status, c.answer.Body())
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -22,6 +23,11 @@ func (t *edgeTable) add(group string, rows ...*row) {
 		r.Group = group
 		t.rows = append(t.rows, r)
 	}
+}
+
+// keepOnly drops the rows that do not match.
+func (t *edgeTable) keepOnly(wanted *regexp.Regexp) {
+	t.rows = slices.DeleteFunc(t.rows, func(r *row) bool { return !wanted.MatchString(r.Group + ", " + r.Name) })
 }
 
 // figures are the medians of a row, as they are printed and written.

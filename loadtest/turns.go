@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -58,8 +59,9 @@ func (b *bench) take(ctx context.Context, load *closedLoop, r *row) error {
 	if err != nil {
 		return err
 	}
+	profiled := b.profile(ctx, r, load.span)
 	l, err := load.run(ctx, r.address, r.keys)
-	if err != nil {
+	if err := errors.Join(err, <-profiled); err != nil {
 		return fmt.Errorf("%s, %s: %w", r.Group, r.Name, err)
 	}
 	after, err := cpuTimes(charged)

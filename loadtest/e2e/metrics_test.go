@@ -1,0 +1,247 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// A real Prometheus scrapes the stack: the metrics are well-formed, and every query that operators are given, in rules,
+// dashboards and the runbook, is valid and asks for names, labels and values that exist.
+func TestPrometheus(t *testing.T) {
+	t.Parallel()
+	use(t)
+	t.Run("promtool finds no fault in the metrics", func(t *testing.T) {
+		t.Parallel()
+		for _, address := range append(operations("gateway"), operations("core")...) {
+			checkMetrics(t, address)
+		}
+	})
+	t.Run("queries fit the metrics", func(t *testing.T) {
+		t.Parallel()
+		p := startPrometheus(t)
+		exported := p.exported()
+		queries := p.rules()
+		maps.Copy(queries, shownQueries(t))
+		asked := 0
+		for place, all := range queries {
+			for _, expression := range all {
+				asked++
+				if err := p.try("query", url.Values{"query": {expression}}, nil); err != nil {
+					t.Errorf("%s: %s: %v", place, expression, err)
+				}
+				for _, fault := range exported.faults(expression) {
+					t.Errorf("%s: %s: %s", place, expression, fault)
+				}
+			}
+		}
+		t.Logf("%d queries of %d rules, panels and entries fit %d metrics", asked, len(queries), len(exported))
+		if asked < 200 {
+			t.Errorf("only %d queries were found", asked)
+		}
+	})
+	t.Run("native histograms", func(t *testing.T) {
+		t.Parallel()
+		p := startPrometheus(t, "--enable-feature=native-histograms")
+		for _, histogram := range []string{
+			"gateway_request_duration_seconds", "gateway_stage_duration_seconds", "gateway_limit_redis_duration_seconds",
+			"core_request_duration_seconds", "core_write_duration_seconds",
+		} {
+			var found struct{ Result []any }
+			p.ask("query", url.Values{"query": {"histogram_quantile(0.99, sum(" + histogram + ")) > 0"}}, &found)
+			if len(found.Result) != 1 {
+				t.Errorf("%s has no native buckets: %v", histogram, found.Result)
+			}
+		}
+	})
+}
+
+// use sends a request of every kind that metrics tell apart by more than their route.
+func use(t *testing.T) {
+	t.Helper()
+	key := freshKey(t)
+	for _, base := range running.Env().GatewayURLs {
+		tester := apiClient(t, key)
+		tester.base = base
+		made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers",
+			body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", "")), 201)
+		expect[record](t, tester.do(http.MethodPost, "/v2/transfers/"+made.ID+"/cancel", nil), 200)
+		expect[failure](t, tester.do(http.MethodGet, "/v2/transfers/"+uuid.NewString(), nil), 404)
+	}
+}
+
+// checkMetrics runs Prometheus's linter on what a service exports.
+func checkMetrics(t *testing.T, address string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		without(t, "promtool is missing: install the Debian package prometheus")
+	}
+	command := exec.CommandContext(t.Context(), path, "check", "metrics")
+	command.Stdin = strings.NewReader(get(t, "http://"+address+"/metrics", http.StatusOK))
+	if said, err := command.CombinedOutput(); err != nil || len(said) > 0 {
+		t.Errorf("%s: %v\n%s", address, err, said)
+	}
+}
+
+func get(t *testing.T, target string, status int) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status {
+		t.Errorf("%s: %d %v, want %d", target, response.StatusCode, err, status)
+	}
+	return string(text)
+}
+
+// Operators' paths are on the operations listeners and nowhere else.
+func TestOperationsStayPrivate(t *testing.T) {
+	t.Parallel()
+	env := running.Env()
+	for _, path := range []string{"/metrics", "/livez", "/readyz", "/debug/pprof/", "/debug/pprof/goroutine?debug=1"} {
+		for _, base := range env.GatewayURLs {
+			get(t, base+path, http.StatusNotFound)
+		}
+		for _, base := range env.CoreURLs {
+			get(t, base+path, http.StatusUnauthorized) // it speaks to gateways alone
+		}
+		for _, address := range append(operations("gateway"), operations("core")...) {
+			if text := get(t, "http://"+address+path, http.StatusOK); text == "" {
+				t.Errorf("%s%s is empty", address, path)
+			}
+		}
+	}
+}
+
+// shownQueries are those of the dashboards and the runbook, by where they are.
+func shownQueries(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	dashboards, err := filepath.Glob(monitoring + "grafana/dashboards/*.json")
+	if err != nil || len(dashboards) == 0 {
+		t.Fatalf("dashboards: %q, %v", dashboards, err)
+	}
+	variables := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*")
+	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
+	for _, file := range dashboards {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			Panels []struct {
+				Title   string
+				Targets []struct{ Expr string }
+			}
+			Templating  struct{ List []struct{ Definition string } }
+			Annotations struct{ List []struct{ Expr string } }
+		}
+		if err := json.Unmarshal(text, &d); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				place := filepath.Base(file) + " " + p.Title
+				all[place] = append(all[place], variables.Replace(target.Expr))
+			}
+		}
+		for _, v := range d.Templating.List {
+			if parts := labelValues.FindStringSubmatch(v.Definition); parts != nil {
+				all[file] = append(all[file], fmt.Sprintf("group by (%s) (%s)", parts[2], parts[1]))
+			} else if v.Definition != "" {
+				t.Errorf("%s: a variable of another form: %s", file, v.Definition)
+			}
+		}
+		for _, a := range d.Annotations.List {
+			all[file] = append(all[file], a.Expr)
+		}
+	}
+	text, err := os.ReadFile(monitoring + "RUNBOOK.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, block := range regexp.MustCompile("(?s)```promql\n(.+?)\n```").FindAllStringSubmatch(string(text), -1) {
+		all[fmt.Sprintf("runbook, block %d", n+1)] = strings.Split(block[1], "\n")
+	}
+	return all
+}
+
+// rules are the queries of the rules that Prometheus has loaded, by the rules' names. Each was evaluated without an error.
+func (p *prometheus) rules() map[string][]string {
+	p.t.Helper()
+	var loaded struct {
+		Groups []struct {
+			Rules []struct{ Name, Query, Health, LastError string }
+		}
+	}
+	p.ask("rules", nil, &loaded)
+	all := map[string][]string{}
+	for _, group := range loaded.Groups {
+		for _, rule := range group.Rules {
+			if rule.Health != "ok" {
+				p.t.Errorf("rule %s is %s: %s", rule.Name, rule.Health, rule.LastError)
+			}
+			all["rule "+rule.Name] = []string{rule.Query}
+		}
+	}
+	return all
+}
+
+// known is what is exported: of each metric, the values that each of its labels has.
+type known map[string]map[string]map[string]bool
+
+// exported asks for all series, and fails the test where a label tells more than a closed set of values could.
+func (p *prometheus) exported() known {
+	p.t.Helper()
+	open := regexp.MustCompile(`sk_(test|live)_|[0-9a-f]{8}-[0-9a-f]{4}-|0x[0-9a-fA-F]{8}|[0-9a-f]{32}|@|\?`)
+	var series []map[string]string
+	p.ask("series", url.Values{"match[]": {`{__name__=~".+"}`}}, &series)
+	all, count := known{}, map[string]int{}
+	for _, labels := range series {
+		metric := labels["__name__"]
+		if all[metric] == nil {
+			all[metric] = map[string]map[string]bool{}
+		}
+		count[labels["instance"]]++
+		for label, value := range labels {
+			if all[metric][label] == nil {
+				all[metric][label] = map[string]bool{}
+			}
+			all[metric][label][value] = true
+			if label != "revision" && open.MatchString(value) {
+				p.t.Errorf("%s has a label of which there is no end: %s=%q", metric, label, value)
+			}
+		}
+	}
+	for instance, n := range count {
+		if n > 3000 {
+			p.t.Errorf("%s exports %d series", instance, n)
+		}
+	}
+	// These come with the first alert.
+	for _, metric := range []string{"ALERTS", "ALERTS_FOR_STATE"} {
+		all[metric] = map[string]map[string]bool{
+			"alertname": {}, "instance": {}, "severity": {"critical": true, "warning": true}, "alertstate": {"firing": true, "pending": true},
+		}
+	}
+	return all
+}

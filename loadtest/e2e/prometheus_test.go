@@ -1,0 +1,156 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"intents.internal/pkg/embedded"
+)
+
+// monitoring is where the operators' files are.
+const monitoring = "../../deploy/"
+
+// prometheus is a real one that scrapes the shared stack with the configuration and the rules which the repository ships.
+type prometheus struct {
+	t    *testing.T
+	base string
+}
+
+// startPrometheus runs it until the test ends. It scrapes every second; all else is as shipped.
+func startPrometheus(t *testing.T, flags ...string) *prometheus {
+	t.Helper()
+	path, err := exec.LookPath("prometheus")
+	if err != nil {
+		without(t, "prometheus is missing: install the Debian package prometheus")
+	}
+	port, err := embedded.FreePort("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(config, []byte(scrapeConfig(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	var log lockedBuffer
+	process, err := embedded.StartProcess(embedded.Command{
+		Name: "prometheus", Path: path, Output: func(line string) { fmt.Fprintln(&log, line) },
+		Args: append([]string{
+			"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address, "--log.level=warn",
+		}, flags...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Logf("prometheus said:\n%s", log.String())
+		}
+	})
+	p := &prometheus{t: t, base: "http://" + address}
+	targets := len(operations("gateway")) + len(operations("core"))
+	eventually(t, func() error {
+		select {
+		case <-process.Done():
+			t.Fatalf("prometheus ended: %v", process.Err())
+		default:
+		}
+		// Rates need two scrapes, rules that build on rules some evaluations.
+		var seen []any
+		if err := p.try("query", url.Values{"query": {`count_over_time(up{job=~"gateway|core"}[1h]) > 4`}}, &struct{ Result *[]any }{&seen}); err != nil {
+			return err
+		}
+		if len(seen) != targets {
+			return fmt.Errorf("%d of %d targets were scraped often enough", len(seen), targets)
+		}
+		return nil
+	})
+	return p
+}
+
+// scrapeConfig is the shipped one with the stack's addresses in place of names that only resolve where it is deployed.
+func scrapeConfig(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(monitoring + "prometheus/prometheus.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := filepath.Abs(monitoring + "prometheus/rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := string(text)
+	replace := func(old, by string) {
+		if !strings.Contains(config, old) {
+			t.Fatalf("prometheus.yml has no %q", old)
+		}
+		config = strings.ReplaceAll(config, old, by)
+	}
+	replace("_interval: 15s\n", "_interval: 1s\n")
+	replace("rules/*.yml", rules+"/*.yml")
+	for job, addresses := range map[string][]string{
+		"{names: [gateway], type: A, port: 9080, refresh_interval: 15s}": operations("gateway"),
+		"{names: [core], type: A, port: 9081, refresh_interval: 15s}":    operations("core"),
+	} {
+		replace("dns_sd_configs:\n      - "+job, `static_configs: [{targets: ["`+strings.Join(addresses, `", "`)+`"]}]`)
+	}
+	replace(`    static_configs:
+      - targets: ["localhost:9090"]`, `    static_configs: [{targets: []}]`)
+	return config
+}
+
+// operations are the host:port of the operations listeners of the stack's gateways, or cores.
+func operations(service string) (addresses []string) {
+	for _, process := range running.Env().Processes {
+		if process.OpsURL != "" && strings.HasPrefix(process.Name, service) {
+			addresses = append(addresses, strings.TrimPrefix(process.OpsURL, "http://"))
+		}
+	}
+	return addresses
+}
+
+// ask reads the data of an answer of Prometheus's HTTP API.
+func (p *prometheus) ask(path string, parameters url.Values, into any) {
+	p.t.Helper()
+	if err := p.try(path, parameters, into); err != nil {
+		p.t.Fatalf("%s %v: %v", path, parameters, err)
+	}
+}
+
+func (p *prometheus) try(path string, parameters url.Values, into any) error {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+"/api/v1/"+path+"?"+parameters.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: into}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return fmt.Errorf("%s %s: %w", response.Status, body, err)
+	}
+	if answer.Status != "success" {
+		return errors.New(answer.Error)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// attempts are some of a crew's.
+type attempts []attempt
+
+func (s attempts) filter(keep func(attempt) bool) (some attempts) {
+	for _, one := range s {
+		if keep(one) {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// from are those that began at that time or later.
+func (s attempts) from(moment time.Time) attempts {
+	return s.filter(func(one attempt) bool { return !one.began.Before(moment) })
+}
+
+// hitBy are those that were under way at that moment or began later.
+func (s attempts) hitBy(moment time.Time) attempts {
+	return s.filter(func(one attempt) bool { return one.began.Add(one.took).After(moment) })
+}
+
+func (s attempts) failed() attempts { return s.filter(attempt.failed) }
+
+func (s attempts) of(k kind) attempts {
+	return s.filter(func(one attempt) bool { return one.kind == k })
+}
+
+// slowest is how long the longest took.
+func (s attempts) slowest() (most time.Duration) {
+	for _, one := range s {
+		most = max(most, one.took)
+	}
+	return most
+}
+
+// p99 is the time within which 99 of 100 were answered.
+func (s attempts) p99() time.Duration {
+	all := make(samples, len(s))
+	for n, one := range s {
+		all[n].took = one.took
+	}
+	return all.p99()
+}
+
+// lastFailure is when the last one failed; zero if none did.
+func (s attempts) lastFailure() (last time.Time) {
+	for _, one := range s.failed() {
+		if end := one.began.Add(one.took); end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
+// String counts them by kind and status.
+func (s attempts) String() string {
+	counts := map[string]int{}
+	for _, one := range s {
+		counts[fmt.Sprintf("%s %d", one.kind, one.status)]++
+	}
+	return fmt.Sprint(counts)
+}
+
+// mustBeSound wants that no answer was one that no client may see.
+func (s attempts) mustBeSound(t *testing.T) {
+	t.Helper()
+	told := 0
+	for _, one := range s {
+		if one.status > 0 && one.fault != "" && told < 5 {
+			told++
+			t.Errorf("a %s at gateway %d: %s", one.kind, one.gateway, one.fault)
+		}
+	}
+}
+
+// first tells some of them.
+func (s attempts) first(count int, base time.Time) (text string) {
+	for _, one := range s[:min(len(s), count)] {
+		text += fmt.Sprintf("\n\t%s at gateway %d, %s after the fault, for %s: %d %s", one.kind, one.gateway, one.began.Sub(base), one.took, one.status, one.fault)
+	}
+	return text
+}

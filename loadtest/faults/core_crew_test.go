@@ -1,0 +1,275 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// kind is what a member of a crew does.
+type kind int
+
+const (
+	// reads list the account's newest intent.
+	reads kind = iota
+	// writes make an intent, without Idempotency-Key.
+	writes
+	// keyedWrites make an intent, with one.
+	keyedWrites
+	kinds
+)
+
+func (k kind) String() string { return [kinds]string{"GET", "POST", "POST with key"}[k] }
+
+// attempt is one request of a crew and what became of it.
+type attempt struct {
+	kind    kind
+	gateway int
+	// reference is the intent's that it was to make.
+	reference string
+	began     time.Time
+	took      time.Duration
+	status    int // 0 without an answer
+	// fault is what is wrong with the answer, whatever its status may be.
+	fault string
+}
+
+func (a attempt) failed() bool { return a.status == 0 || a.status >= 500 }
+
+// crew is clients that make one request after the other, each with an intent of its own, at most so many at a time. They go
+// to any gateway that is theirs, as a balancer would: what cannot connect goes to the next.
+type crew struct {
+	t       *testing.T
+	fleet   []*gateway
+	keys    []string
+	kinds   []kind
+	client  *http.Client
+	stopped chan struct{}
+	members sync.WaitGroup
+	turn    atomic.Int64
+	// ready says of each gateway whether it is sent requests.
+	ready []atomic.Bool
+	// retries has failed keyed writes repeated until they are acknowledged.
+	retries bool
+	// pause is between the requests of one member.
+	pause time.Duration
+
+	mu       sync.Mutex
+	attempts []attempt
+	// acknowledged are intent ids by reference; asked has every reference that was ever sent.
+	acknowledged map[string]string
+	asked        map[string]kind
+}
+
+// newCrew does nothing yet.
+func newCrew(t *testing.T, fleet []*gateway, does ...kind) *crew {
+	t.Helper()
+	c := &crew{
+		t: t, fleet: fleet, keys: newBoundlessKeys(t, 4), kinds: does, stopped: make(chan struct{}), pause: 10 * time.Millisecond,
+		client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}},
+		ready:  make([]atomic.Bool, len(fleet)), acknowledged: map[string]string{}, asked: map[string]kind{},
+	}
+	for n := range c.ready {
+		c.ready[n].Store(true)
+	}
+	return c
+}
+
+// set has so many members work until stop.
+func (c *crew) set(members int) {
+	for n := range members {
+		c.members.Go(func() { c.work(c.kinds[n%len(c.kinds)], c.keys[n%len(c.keys)]) })
+	}
+	c.t.Cleanup(func() { c.stop() })
+}
+
+// stop ends the work, waits for the last answer and returns all attempts.
+func (c *crew) stop() attempts {
+	select {
+	case <-c.stopped:
+	default:
+		close(c.stopped)
+	}
+	c.members.Wait()
+	c.client.CloseIdleConnections()
+	return c.soFar()
+}
+
+func (c *crew) soFar() attempts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.attempts)
+}
+
+func (c *crew) over() bool {
+	select {
+	case <-c.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *crew) work(k kind, key string) {
+	ticker := time.NewTicker(c.pause)
+	defer ticker.Stop()
+	for !c.over() {
+		reference := uuid.NewString()
+		for {
+			a := c.try(k, key, reference)
+			if !a.failed() || !c.retries || k != keyedWrites {
+				break
+			}
+			<-ticker.C
+			if c.over() {
+				return
+			}
+		}
+		<-ticker.C
+	}
+}
+
+// try makes one request and notes what it came to.
+func (c *crew) try(k kind, key, reference string) attempt {
+	a := attempt{kind: k, reference: reference, began: time.Now()}
+	var id string
+	for _, a.gateway = range c.choose() {
+		var err error
+		if a.status, id, a.fault, err = c.ask(a, key); !isRefusedDial(err) {
+			break
+		}
+	}
+	a.took = time.Since(a.began)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts = append(c.attempts, a)
+	if k != reads {
+		c.asked[reference] = k
+	}
+	if id != "" {
+		if other, known := c.acknowledged[reference]; known && other != id {
+			c.t.Errorf("%s was acknowledged as %s and as %s", reference, other, id)
+		}
+		c.acknowledged[reference] = id
+	}
+	return a
+}
+
+// choose goes round the gateways: those that are ready first, and then the others.
+func (c *crew) choose() (order []int) {
+	turn := int(c.turn.Add(1))
+	for _, ready := range []bool{true, false} {
+		for n := range c.fleet {
+			if n = (turn + n) % len(c.fleet); c.ready[n].Load() == ready {
+				order = append(order, n)
+			}
+		}
+	}
+	return order
+}
+
+// The accounts and the token of every intent.
+const (
+	payer = "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	payee = "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	money = "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+)
+
+func (c *crew) request(a attempt, key string) (*http.Request, error) {
+	url := c.fleet[a.gateway].url + "/v2/transfers"
+	ctx := context.WithoutCancel(c.t.Context()) // the client has a timeout
+	if a.kind == reads {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"?limit=1", nil)
+		if err == nil {
+			request.Header.Set("X-Api-Key", key)
+		}
+		return request, err
+	}
+	body := fmt.Sprintf(`{"source":{"account":%q,"token":%q,"amount":"1"},"destination":{"account":%q},"reference":%q}`, payer, money, payee, a.reference)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("X-Api-Key", key)
+	request.Header.Set("Content-Type", "application/json")
+	// The client must send nothing twice by itself, which net/http does for a request that it can.
+	request.GetBody = nil
+	if a.kind == keyedWrites {
+		request.Header["idempotency-key"] = []string{a.reference} // in a spelling that net/http does not know
+	}
+	return request, nil
+}
+
+func (c *crew) ask(a attempt, key string) (status int, id, fault string, err error) {
+	request, err := c.request(a, key)
+	if err != nil {
+		return 0, "", err.Error(), err
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return 0, "", err.Error(), err
+	}
+	defer response.Body.Close()
+	var body bytes.Buffer
+	if _, err := io.Copy(&body, response.Body); err != nil {
+		return 0, "", err.Error(), nil
+	}
+	var made struct{ ID string }
+	if response.StatusCode == http.StatusCreated {
+		if err := json.Unmarshal(body.Bytes(), &made); err != nil {
+			return response.StatusCode, "", err.Error(), nil
+		}
+	}
+	return response.StatusCode, made.ID, faultOf(response, body.Bytes()), nil
+}
+
+// isRefusedDial reports whether nothing was sent because nothing listens.
+func isRefusedDial(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
+}
+
+// followReadiness has the crew go by the gateways' /readyz until the test ends, as a balancer does.
+func (c *crew) followReadiness() {
+	ctx, stop := context.WithCancel(context.Background())
+	var following sync.WaitGroup
+	for n, g := range c.fleet {
+		following.Go(func() {
+			ticker := time.NewTicker(100 * time.Millisecond)
+			defer ticker.Stop()
+			for ctx.Err() == nil {
+				c.ready[n].Store(isOK(c.t, g.opsURL+"/readyz"))
+				<-ticker.C
+			}
+		})
+	}
+	c.t.Cleanup(func() {
+		stop()
+		following.Wait()
+	})
+}
+
+// startBeside sends the fleet, beside a crew, a key's requests beyond its limit and what needs neither Redis nor core.
+func startBeside(t *testing.T, fleet []*gateway) *load {
+	t.Helper()
+	return startLoad(t, fleet, stream{keys: newKeys(t, 1), rate: 20}, controlStream)
+}
+
+// endBeside tells by how many the key went over its limit, and whether the machine was too busy for times to be judged.
+func endBeside(l *load) (over int, busy string) {
+	all := l.stop()
+	return max(0, all.of(0).overAdmission()), all.of(1).busy()
+}

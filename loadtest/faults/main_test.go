@@ -1,0 +1,193 @@
+// Package faults_test breaks what the service stands on, under load, and holds it to what it promises then. Everything is
+// a real process: the built gateway and core, Postgres and Redis; where the network must misbehave, a TCP proxy does.
+//
+//	go test ./loadtest/faults -v -args -strict
+//
+// prints a table of what was measured, on a machine with nothing else to do. Without -strict all times have an allowance.
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"intents.internal/core/account"
+	"intents.internal/deploy/stack"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+)
+
+// secret is what gateways and core share.
+const secret = "the secret that gateways and core share in these tests"
+
+// atOnce is how many tests run at the same time: they wait for most of their time, so it may be more than there are cores.
+const atOnce = "5"
+
+var strict = flag.Bool("strict", false, "hold the promised times themselves, without the allowance for a shared machine")
+
+// crowded is the allowance on all times, the gateways' own budgets among them: these tests run beside all others, on two
+// shared cores, under the race detector, where a process may wait for a core as long as the promise is.
+const crowded = 5
+
+// within is a time with the allowance, unless -strict was given.
+func within(promise time.Duration) time.Duration {
+	if *strict {
+		return promise
+	}
+	return crowded * promise
+}
+
+// shared is what all tests use and none may stop: core with its Postgres, and the programs. A test that stops core starts a
+// stack of its own.
+var shared struct {
+	stack    *stack.Stack
+	binaries string
+	owner    uuid.UUID // the account of all keys
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", atOnce)
+	}
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	data, err := os.MkdirTemp("", "intents-faults-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(data) }()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	var log lockedBuffer
+	shared.binaries = filepath.Join(data, "bin")
+	if err := stack.Build(ctx, "", shared.binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
+		return 1, fmt.Errorf("%w\n%s", err, log.String())
+	}
+	shared.stack, err = stack.Start(ctx, stack.Config{
+		Data: data, Binaries: shared.binaries, Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Log: &log,
+		CoreEnv: []string{"CORE_GATEWAY_SECRET=" + secret}, GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + secret},
+		DatabaseURL: os.Getenv("DATABASE_URL"),
+	})
+	if err != nil {
+		return 1, fmt.Errorf("%w\n%s", err, log.String())
+	}
+	if shared.owner, err = ownerOf(ctx, shared.stack.Env()); err != nil {
+		return 1, errors.Join(err, shared.stack.Stop())
+	}
+	code = m.Run()
+	fmt.Print(outcomes.table())
+	if err := shared.stack.Stop(); err != nil {
+		return 1, err
+	}
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "the log of core and what it stands on:\n"+log.String())
+	}
+	return code, nil
+}
+
+// ownerOf is the account of a stack's demo keys.
+func ownerOf(ctx context.Context, env stack.Env) (owner uuid.UUID, err error) {
+	conn, err := pgx.Connect(ctx, env.DatabaseURL)
+	if err != nil {
+		return owner, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	err = conn.QueryRow(ctx, `SELECT account_id FROM api_keys WHERE start = $1`, env.TestKey[:12]).Scan(&owner)
+	return owner, err
+}
+
+// newKeys makes test keys with the usual limit, in the shared database.
+func newKeys(t *testing.T, count int) []string {
+	t.Helper()
+	return newKeysIn(t, shared.stack.Env().DatabaseURL, shared.owner, count)
+}
+
+// newKeysIn makes them straight in the table, since a client may have a hundred at most.
+func newKeysIn(t *testing.T, databaseURL string, owner uuid.UUID, count int) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	texts := make([]string, count)
+	now := time.Now()
+	rows := pgx.CopyFromSlice(count, func(n int) ([]any, error) {
+		key := apikey.New(network.Test)
+		texts[n] = key.Reveal()
+		hash := key.Hash()
+		return []any{
+			uuid.New(), owner, fmt.Sprintf("fault %d", n), hash[:], key.Start(), string(network.Test), true,
+			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), now, now,
+		}, nil
+	})
+	columns := []string{
+		"id", "account_id", "name", "hash", "start", "environment", "enabled",
+		"limit_requests", "limit_period_seconds", "created_at", "updated_at",
+	}
+	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"api_keys"}, columns, rows); err != nil {
+		t.Fatalf("make keys: %v", err)
+	}
+	return texts
+}
+
+// eventually returns when done, which is asked again and again, says so.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(time.Minute); !done(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatal("not in a minute: " + what)
+		}
+	}
+}
+
+// pass lets load run for a while.
+func pass(t *testing.T, span time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(span)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+	}
+}
+
+// lockedBuffer takes what several processes say at once.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}

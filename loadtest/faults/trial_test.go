@@ -1,0 +1,168 @@
+package faults_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+)
+
+const (
+	// crowdKeys share crowdRate requests a second: each stays far below its limit, so that whatever is refused to one of
+	// them is a fault's doing.
+	crowdKeys = 60
+	crowdRate = 40
+	// greedyRate is what the one key gets that asks for more than its limit.
+	greedyRate = 40
+
+	// healthy is how long a trial runs before its fault: the greedy key's burst is used up by then, and there is something
+	// to compare with.
+	healthy = 1500 * time.Millisecond
+	// settling is how long connections take to be there, and requests to be answered, which is no part of what is compared.
+	settling = 300 * time.Millisecond
+	// outage is how long a fault lasts where nothing else is said.
+	outage = 2500 * time.Millisecond
+	// aftermath is how long a trial goes on once all is well, and longer than a probe of the breaker takes.
+	aftermath = time.Second
+	// refilled is how long it goes on where buckets were lost: the greedy key hears of it after the time of a token, and then
+	// needs more than a second to use another burst up.
+	refilled = 3 * time.Second
+)
+
+// The streams of a trial.
+const (
+	crowd = iota
+	greedy
+	control
+)
+
+// trial is gateways on a Redis of their own, behind a proxy, under load, while a fault strikes.
+type trial struct {
+	t     *testing.T
+	redis *redisServer
+	proxy *proxy
+	fleet []*gateway
+	keys  []string // the crowd's, then the greedy one
+	load  *load
+	watch *watch
+
+	// struck is when the fault was about to begin, broken when it had; ended when it was about to end, healed when it had.
+	struck, broken, ended, healed time.Time
+
+	// slower is what the fault added to the time of nine in ten requests.
+	slower time.Duration
+	busy   string // why times are not judged; empty where they are
+
+	dialsBefore int
+	peakBefore  [2]int
+}
+
+// newTrial starts everything and lets load run for a while, until the greedy key is refused at every gateway. The load is
+// stopped by finish.
+func newTrial(t *testing.T, gateways int, redis *redisServer, env ...string) *trial {
+	t.Helper()
+	tr := &trial{t: t, redis: redis, proxy: startProxy(t, redis.address)}
+	budget := "GATEWAY_LIMIT_BUDGET=" + within(50*time.Millisecond).String()
+	tr.fleet = startGateways(t, gateways, fleetConfig{redis: tr.proxy.address, env: append([]string{budget}, env...)})
+	tr.keys = newKeys(t, crowdKeys+1)
+	warm(t, tr.fleet, tr.keys[:crowdKeys])
+	tr.watch = startWatch(t, tr.fleet)
+	tr.load = startLoad(t, tr.fleet,
+		stream{keys: tr.keys[:crowdKeys], rate: crowdRate}, stream{keys: tr.keys[crowdKeys:], rate: greedyRate}, controlStream)
+	pass(t, healthy)
+	eventually(t, "the greedy key is refused", func() bool {
+		refused := map[int]bool{}
+		for _, one := range tr.load.soFar() {
+			refused[one.gateway] = refused[one.gateway] || one.status == http.StatusTooManyRequests
+		}
+		return !slices.Contains(slices.Collect(maps.Values(refused)), false)
+	})
+	return tr
+}
+
+// strike begins the fault.
+func (tr *trial) strike(fault func()) {
+	tr.dialsBefore = tr.proxy.dials()
+	tr.peakBefore[0], tr.peakBefore[1] = tr.watch.peaks()
+	tr.struck = time.Now()
+	fault()
+	tr.broken = time.Now()
+}
+
+// end ends the fault.
+func (tr *trial) end(remedy func()) {
+	tr.ended = time.Now()
+	remedy()
+	tr.healed = tr.watch.heal(tr.t)
+}
+
+// dialsASecond is how many connections a gateway asked for while the fault lasted.
+func (tr *trial) dialsASecond() float64 {
+	return float64(tr.proxy.dials()-tr.dialsBefore) / time.Since(tr.struck).Seconds() / float64(len(tr.fleet))
+}
+
+// finish waits until Redis decides again, and goes on for a while, ends the load and tells what it came to.
+func (tr *trial) finish(fault string, goOn time.Duration) (outcome, samples) {
+	tr.t.Helper()
+	recovery := tr.watch.recovery(tr.t)
+	pass(tr.t, goOn)
+	everything := tr.load.stop()
+	tr.watch.end()
+	tr.busy = everything.of(control).busy()
+	everything = everything.filter(func(one sample) bool { return one.stream != control })
+	everything.mustBeSound(tr.t)
+	all := everything.fed()
+	if starved := len(everything) - len(all); starved > 0 {
+		tr.t.Logf("%d of %d requests are left out: this machine had no core for core itself", starved, len(everything))
+	}
+	hit, during, after := all.between(tr.struck, time.Now()), all.between(tr.struck, tr.ended), all.between(tr.healed, time.Now())
+	before := all.between(tr.load.began.Add(settling), tr.struck.Add(-settling)) // and none that met the fault
+	tr.slower = during.quantile(0.9) - before.quantile(0.9)
+	tr.t.Logf("99 in 100 requests within %s before, %s during, %s after the fault", before.p99(), during.p99(), after.p99())
+	return outcome{
+		Fault: fault, Gateways: len(tr.fleet), Requests: len(hit), Errors: len(hit.errors()),
+		OverAdmission: all.of(greedy).overAdmission(), AddedP99: max(0, during.p99()-before.p99()), Recovery: recovery,
+	}, all
+}
+
+// blame fails the test for what depends on time, unless the machine was too busy for anybody to keep it.
+func (tr *trial) blame(format string, args ...any) {
+	tr.t.Helper()
+	blame(tr.t, tr.busy, format, args...)
+}
+
+// mustAnswerAll wants that nobody had an error, and that the crowd was never refused.
+func (tr *trial) mustAnswerAll(all samples) {
+	tr.t.Helper()
+	if failed := all.errors(); len(failed) > 0 || len(all) == 0 {
+		tr.t.Errorf("%d of %d requests failed: %v", len(failed), len(all), failed.statuses())
+	}
+	if statuses := all.of(crowd).statuses(); statuses[200] != len(all.of(crowd)) {
+		tr.t.Errorf("the crowd, which stays below its limits, was answered %v", statuses)
+	}
+}
+
+// mustKeep holds an outcome to what is promised of every fault of Redis.
+func (tr *trial) mustKeep(o outcome) {
+	tr.t.Helper()
+	added := o.AddedP99
+	if !*strict {
+		added = tr.slower // it takes the machine to be busy for a moment to make one in a hundred wait
+	}
+	if promise := within(60*time.Millisecond) + stall(); added > promise {
+		tr.blame("%s added %s to the time of almost all requests, more than %s", o.Fault, added, promise)
+	}
+	if promise := within(time.Second); o.Recovery > promise {
+		tr.blame("%s: Redis was asked again %s after it was over, later than %s", o.Fault, o.Recovery, promise)
+	}
+}
+
+// mustLimit wants that no key had more let through beyond its limit than so many bursts, and what replicas without Redis
+// let through each by themselves: they go on from what it said last, so that is no more than what came back meanwhile.
+func (tr *trial) mustLimit(o outcome, all samples, bursts int) {
+	tr.t.Helper()
+	if most := bursts*burst + len(tr.fleet)*(all.refill()+1); o.OverAdmission > most {
+		tr.blame("%s: %d requests of one key beyond the limit, more than %d", o.Fault, o.OverAdmission, most)
+	}
+}

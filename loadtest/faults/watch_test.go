@@ -1,0 +1,131 @@
+package faults_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+// watch follows the metrics of gateways while something is done to them.
+type watch struct {
+	fleet []*gateway
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+
+	mu   sync.Mutex
+	last []metrics
+	// healed is when the fault ended, atHealed what each gateway had counted by then, and well when it was first seen after
+	// that to ask Redis and to keep nobody from it.
+	healed   time.Time
+	atHealed []metrics
+	well     []time.Time
+	// goroutines and descriptors are the most that one gateway had.
+	goroutines, descriptors float64
+}
+
+// watchEvery is how exactly a watch tells times.
+const watchEvery = 100 * time.Millisecond
+
+func startWatch(t *testing.T, fleet []*gateway) *watch {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	w := &watch{fleet: fleet, stop: stop, last: make([]metrics, len(fleet))}
+	for n, g := range fleet {
+		w.last[n] = g.metrics(t)
+	}
+	w.done.Go(func() { w.run(ctx) })
+	t.Cleanup(w.end)
+	return w
+}
+
+func (w *watch) end() {
+	w.stop()
+	w.done.Wait()
+}
+
+func (w *watch) run(ctx context.Context) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for n, g := range w.fleet {
+			if m, err := g.readMetrics(ctx); err == nil {
+				w.note(n, m)
+			}
+		}
+	}
+}
+
+// The gateway's counters of requests that were decided without Redis, and of its word.
+const (
+	fallbackDecisions = `gateway_limit_decisions_total{decision="fallback_`
+	allowedByRedis    = `gateway_limit_decisions_total{decision="allowed"}`
+	refusedByRedis    = `gateway_limit_decisions_total{decision="refused"}`
+	failedCalls       = "gateway_limit_redis_failures_total"
+	degraded          = "gateway_limit_degraded"
+)
+
+func (m metrics) byRedis() float64 { return m[allowedByRedis] + m[refusedByRedis] }
+
+func (w *watch) note(n int, m metrics) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.healed.IsZero() && w.well[n].IsZero() && m[degraded] == 0 && m.byRedis() > w.atHealed[n].byRedis() {
+		w.well[n] = time.Now()
+	}
+	w.last[n] = m
+	w.goroutines = max(w.goroutines, m["go_goroutines"])
+	w.descriptors = max(w.descriptors, m["process_open_fds"])
+}
+
+// total is the sum of a metric over all gateways.
+func (w *watch) total(prefix string) (total float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.last {
+		total += m.sum(prefix)
+	}
+	return total
+}
+
+// heal notes that the fault has ended now.
+func (w *watch) heal(t *testing.T) time.Time {
+	t.Helper()
+	now := time.Now()
+	at := make([]metrics, len(w.fleet))
+	for n, g := range w.fleet {
+		at[n] = g.metrics(t)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.healed, w.atHealed, w.well = now, at, make([]time.Time, len(w.fleet))
+	return now
+}
+
+// recovery waits until every gateway asks Redis again and tells how long after the fault that was, to within watchEvery.
+func (w *watch) recovery(t *testing.T) (longest time.Duration) {
+	t.Helper()
+	eventually(t, "Redis decides again", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, at := range w.well {
+			if at.IsZero() {
+				return false
+			}
+			longest = max(longest, at.Sub(w.healed))
+		}
+		return true
+	})
+	return longest
+}
+
+func (w *watch) peaks() (goroutines, descriptors int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int(w.goroutines), int(w.descriptors)
+}
