@@ -1,0 +1,124 @@
+{{- define "intents.name" -}}
+{{- .Release.Name | trunc 48 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "intents.core" -}}
+{{- include "intents.name" . }}-core
+{{- end -}}
+
+{{- define "intents.gateway" -}}
+{{- include "intents.name" . }}-gateway
+{{- end -}}
+
+{{/* What a component's pods are selected by: a list of the root and the component. It must never change. */}}
+{{- define "intents.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ $root.Chart.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "intents.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "intents.selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
+{{- end -}}
+
+{{/* A component's image: a list of the root and the component's values. */}}
+{{- define "intents.image" -}}
+{{- $root := index . 0 -}}
+{{- $image := (index . 1).image -}}
+{{- with $root.Values.image.registry }}{{ . }}/{{ end -}}
+{{ $image.repository }}:{{ $image.tag | default $root.Values.image.tag | default $root.Chart.AppVersion }}
+{{- end -}}
+
+{{- define "intents.secretName" -}}
+{{- required "secret.name is required: the Secret with database-url, redis-url and gateway-secret" .Values.secret.name -}}
+{{- end -}}
+
+{{/* A setting from the Secret: a list of the root, the setting and the key's name in values. */}}
+{{- define "intents.fromSecret" -}}
+{{- $root := index . 0 -}}
+- name: {{ index . 1 }}
+  valueFrom: {secretKeyRef: {name: {{ include "intents.secretName" $root }}, key: {{ get $root.Values.secret.keys (index . 2) }}}}
+{{- end -}}
+
+{{/* The base URLs of the cores, each by its own name. */}}
+{{- define "intents.coreURLs" -}}
+{{- $core := include "intents.core" . -}}
+{{- $urls := list -}}
+{{- range until (int .Values.core.replicas) -}}
+{{- $urls = append $urls (printf "http://%s-%d.%s.%s.svc:8081" $core . $core $.Release.Namespace) -}}
+{{- end -}}
+{{- join "," $urls -}}
+{{- end -}}
+
+{{/* Probes of the operators' port. Readiness is asked often, so that a pod that ends gets no more clients. */}}
+{{- define "intents.probes" -}}
+startupProbe:
+  httpGet: {path: /livez, port: operators}
+  periodSeconds: 1
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /livez, port: operators}
+  periodSeconds: 10
+  timeoutSeconds: 3
+  failureThreshold: 3
+readinessProbe:
+  httpGet: {path: /readyz, port: operators}
+  periodSeconds: 2
+  timeoutSeconds: 2
+  failureThreshold: 2
+{{- end -}}
+
+{{/* The restricted profile of the pod security standards, and a file system that nobody can write to. */}}
+{{- define "intents.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "intents.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Where a component's pods go: a list of the root, the component and its values. */}}
+{{- define "intents.placement" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 2 -}}
+topologySpreadConstraints:
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "intents.selector" (list $root (index $ 1)) | nindent 8 }}
+  {{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $root.Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Further settings, sorted by name. */}}
+{{- define "intents.settings" -}}
+{{- range $name, $value := . }}
+- {name: {{ $name }}, value: {{ $value | quote }}}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,190 @@
+package manifests_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// releases are ways to install the chart which between them reach every branch of its templates.
+var releases = map[string]string{
+	"as it is": "secret: {name: intents}",
+	"all on": `
+secret: {name: intents}
+image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
+gateway:
+  image: {tag: v8}
+  settings: {GATEWAY_KEY_TTL: 10m, GATEWAY_ACCESS_LOG: "false"}
+  trustedProxies: [10.0.0.0/8, "fd00::/8"]
+  podAnnotations: {example.com/a: b}
+  nodeSelector: {example.com/pool: edge}
+  tolerations: [{key: edge, operator: Exists}]
+  affinity: {nodeAffinity: {}}
+  priorityClassName: high
+core:
+  replicas: 3
+  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents}
+  podAnnotations: {example.com/a: b}
+service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
+ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls}
+networkPolicy:
+  clients: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]
+  postgres: {peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
+serviceMonitor: {enabled: true, labels: {release: prometheus}}
+`,
+	"little on": `
+secret: {name: intents}
+autoscaling: {enabled: false}
+migrate: {importDefaults: false}
+networkPolicy: {enabled: false}
+podDisruptionBudget: {enabled: false}
+`,
+	"without the job, by CPU alone": `
+secret: {name: intents}
+autoscaling: {requestsPerSecond: 0}
+migrate: {enabled: false}
+networkPolicy: {operators: []}
+core: {replicas: 1}
+`,
+}
+
+const chartDir = root + "/deploy/helm"
+
+func parse(t *testing.T, values string) map[string]any {
+	t.Helper()
+	parsed := map[string]any{}
+	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(values, ": yes}", ": \"yes\"}")), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// What `helm lint --strict` says.
+func TestChartLints(t *testing.T) {
+	t.Parallel()
+	for name, values := range releases {
+		for _, message := range lint.RunAll(chartDir, parse(t, values), "intents").Messages {
+			if !strings.Contains(message.Error(), "icon is recommended") {
+				t.Errorf("%s: %s", name, message)
+			}
+		}
+	}
+}
+
+func render(t *testing.T, values string) (map[string]string, error) {
+	t.Helper()
+	chart, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := common.ReleaseOptions{Name: "trial", Namespace: "intents", Revision: 1, IsInstall: true}
+	all, err := util.ToRenderValues(chart, parse(t, values), release, common.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Engine{Strict: true}.RenderWithContext(t.Context(), chart, all)
+}
+
+// Values that cannot be meant are refused before anything is installed.
+func TestChartRefusesValues(t *testing.T) {
+	t.Parallel()
+	const ok = "secret: {name: intents}\n"
+	for name, c := range map[string]struct{ values, fault string }{
+		"no Secret":                     {"{}", "secret.name is required"},
+		"a value that nobody knows":     {ok + "gatway: {replicas: 3}", "gatway"},
+		"a setting of the other":        {ok + "core: {settings: {GATEWAY_KEY_TTL: 5m}}", "GATEWAY_KEY_TTL"},
+		"a setting the chart makes":     {ok + "core: {settings: {CORE_GATEWAY_SECRET: hush}}", "CORE_GATEWAY_SECRET"},
+		"a setting that is no text":     {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
+		"no core":                       {ok + "core: {replicas: 0}", "replicas"},
+		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
+		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
+	} {
+		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// objects are what a release installs, each of its own type: an object that Kubernetes does not know, or a field that its
+// type has not, fails the test.
+func objects(t *testing.T, values string) []runtime.Object {
+	t.Helper()
+	files, err := render(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, monitoring.AddToScheme} {
+		if err := add(known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := serializer.NewCodecFactory(known, serializer.EnableStrict).UniversalDeserializer()
+	var all []runtime.Object
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if filepath.Ext(file) != ".yaml" {
+			continue
+		}
+		documents := utilyaml.NewDocumentDecoder(io.NopCloser(strings.NewReader(files[file])))
+		buffer := make([]byte, 1<<20)
+		for {
+			n, err := documents.Read(buffer)
+			if err == io.EOF { //nolint:errorlint // as the decoder promises
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(buffer[:n])
+			if isEmpty(text) {
+				continue
+			}
+			object, _, err := decoder.Decode([]byte(text), nil, nil)
+			if err != nil {
+				t.Fatal(fmt.Errorf("%s: %w\n%s", file, err, text))
+			}
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+func isEmpty(document string) bool {
+	for line := range strings.Lines(document) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && line != "---" {
+			return false
+		}
+	}
+	return true
+}
+
+// of are the objects of one type, by name.
+func of[T interface {
+	runtime.Object
+	GetName() string
+}](all []runtime.Object,
+) map[string]T {
+	found := map[string]T{}
+	for _, object := range all {
+		if one, ok := object.(T); ok {
+			found[one.GetName()] = one
+		}
+	}
+	return found
+}

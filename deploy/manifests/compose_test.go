@@ -1,0 +1,228 @@
+package manifests_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+var secretLine = regexp.MustCompile(`(?m)^([A-Z_]+)=$`)
+
+// secrets are what .env.example asks for, each made up.
+func secrets(t *testing.T) []string {
+	t.Helper()
+	var lines []string
+	for _, line := range secretLine.FindAllStringSubmatch(read(t, ".env.example"), -1) {
+		lines = append(lines, line[1]+"="+strings.Repeat("5ec2e7", 11))
+	}
+	return lines
+}
+
+func load(t *testing.T, environment []string) (*types.Project, error) {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},
+		cli.WithEnv(environment), cli.WithInterpolation(true), cli.WithNormalization(true), cli.WithConsistency(true), cli.WithResolvedPaths(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return options.LoadProject(t.Context())
+}
+
+func project(t *testing.T) *types.Project {
+	t.Helper()
+	p, err := load(t, secrets(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What must be set is asked for, and .env.example names all of it and no more.
+func TestComposeAsksForItsSecrets(t *testing.T) {
+	t.Parallel()
+	all := secrets(t)
+	if len(all) == 0 {
+		t.Fatal(".env.example names no secret")
+	}
+	for i, line := range all {
+		name, _, _ := strings.Cut(line, "=")
+		if _, err := load(t, slices.Delete(slices.Clone(all), i, i+1)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("docker-compose.yml without %s: %v", name, err)
+		}
+	}
+}
+
+var jobs = []string{"import-chains", "import-tokens", "migrate"}
+
+func TestComposeOrder(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	got := map[string][]string{}
+	for name, service := range p.Services {
+		for on, dependency := range service.DependsOn {
+			got[name] = append(got[name], on+" "+dependency.Condition)
+		}
+		slices.Sort(got[name])
+	}
+	core := []string{"import-tokens service_completed_successfully", "postgres service_healthy", "redis service_healthy"}
+	want := map[string][]string{
+		"core-1": core, "core-2": core,
+		"gateway":       {"core-1 service_healthy", "core-2 service_healthy", "redis service_healthy"},
+		"grafana":       {"prometheus service_healthy"},
+		"haproxy":       {"gateway service_healthy"},
+		"import-chains": {"migrate service_completed_successfully"},
+		"import-tokens": {"import-chains service_completed_successfully"},
+		"migrate":       {"postgres service_healthy"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for name, service := range p.Services {
+		job := slices.Contains(jobs, name)
+		if job != (service.HealthCheck == nil) || job != (service.Restart == "no") {
+			t.Errorf("%s: what goes on has a health check and is started again, a job has not: %v %q", name, service.HealthCheck, service.Restart)
+		}
+	}
+}
+
+func TestComposeIsHardened(t *testing.T) {
+	t.Parallel()
+	for name, service := range project(t).Services {
+		if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) || len(service.CapAdd) > 0 || service.Privileged ||
+			!slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s has more rights than it needs", name)
+		}
+		if service.Deploy == nil || service.Deploy.Resources.Limits == nil || service.Deploy.Resources.Limits.MemoryBytes == 0 || service.Deploy.Resources.Limits.Pids == 0 {
+			t.Errorf("%s has no limits", name)
+		}
+		if _, tag, _ := strings.Cut(service.Image, ":"); tag == "" || tag == "latest" {
+			t.Errorf("%s: the image %s names no version", name, service.Image)
+		}
+		for _, volume := range service.Volumes {
+			if volume.Type != types.VolumeTypeBind {
+				continue
+			}
+			if _, err := os.Stat(volume.Source); err != nil || !volume.ReadOnly {
+				t.Errorf("%s mounts %s: %v, read-only %t", name, volume.Source, err, volume.ReadOnly)
+			}
+		}
+	}
+}
+
+// Only what people and clients use has a port, and only where they are; everything else shares networks with whom it
+// talks to.
+func TestComposeNetworks(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	ports, members := map[string]string{}, map[string][]string{}
+	for name, service := range p.Services {
+		for _, port := range service.Ports {
+			ports[name] = port.HostIP + ":" + port.Published
+		}
+		for network := range service.Networks {
+			members[network] = append(members[network], name)
+		}
+	}
+	for _, names := range members {
+		slices.Sort(names)
+	}
+	if diff := cmp.Diff(map[string]string{"haproxy": "127.0.0.1:8080", "prometheus": "127.0.0.1:9090", "grafana": "127.0.0.1:3000"}, ports); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string][]string{
+		"core":      {"core-1", "core-2", "gateway"},
+		"front":     {"gateway", "haproxy"},
+		"operators": {"grafana", "prometheus"},
+		"outside":   {"core-1", "core-2"},
+		"postgres":  {"core-1", "core-2", "import-chains", "import-tokens", "migrate", "postgres"},
+		"public":    {"haproxy"},
+		"redis":     {"core-1", "core-2", "gateway", "redis"},
+		"watch":     {"core-1", "core-2", "gateway", "prometheus"},
+	}, members); diff != "" {
+		t.Error(diff)
+	}
+	// Prometheus looks for every core and gateway by these names.
+	scraped := read(t, "deploy/prometheus/prometheus.yml")
+	for name, service := range map[string]string{"core-1": "core", "core-2": "core", "gateway": "gateway"} {
+		network := p.Services[name].Networks["watch"]
+		known := name == service || network != nil && slices.Contains(network.Aliases, service)
+		if !known || !strings.Contains(scraped, "names: ["+service+"]") {
+			t.Errorf("%s is not scraped", name)
+		}
+	}
+	var open []string
+	for name, network := range p.Networks {
+		if !network.Internal {
+			open = append(open, name)
+		}
+	}
+	slices.Sort(open)
+	if diff := cmp.Diff([]string{"operators", "outside", "public"}, open); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A service that is to be scaled has no name and no port of its own.
+func TestComposeGatewaysScale(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	gateway := p.Services["gateway"]
+	if gateway.ContainerName != "" || len(gateway.Ports) > 0 || gateway.GetScale() != 2 {
+		t.Errorf("name %q, ports %v, %d replicas", gateway.ContainerName, gateway.Ports, gateway.GetScale())
+	}
+	subnet := p.Networks["front"].Ipam.Config[0].Subnet
+	if trusted := *gateway.Environment["GATEWAY_TRUSTED_PROXIES"]; trusted != subnet {
+		t.Errorf("gateways trust %s, and haproxy is in %s", trusted, subnet)
+	}
+	if files := gateway.Ulimits["nofile"]; files == nil || files.Single*3/4 < 65536 {
+		t.Error("gateways may open too few files for GATEWAY_MAX_CONNS")
+	}
+	if !strings.Contains(read(t, "deploy/haproxy/haproxy.cfg"), " gateway:8080\n") {
+		t.Error("haproxy knows the gateways by another name or port")
+	}
+}
+
+// The services take the settings they are given, are asked for their health by commands they have, and are given the time to
+// end.
+func TestComposeSettings(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	for name, program := range map[string]string{"gateway": "gateway", "core-1": "core", "core-2": "core"} {
+		service := p.Services[name]
+		if service.Build.Target != program || service.Build.Dockerfile != "deploy/Dockerfile" {
+			t.Errorf("%s is built from %s of %s", name, service.Build.Target, service.Build.Dockerfile)
+		}
+		settings := imageSettings(t, program)
+		maps.Copy(settings, flat(service.Environment))
+		accepts(t, program, settings)
+		if diff := cmp.Diff(types.HealthCheckTest{"CMD", "/" + program, "healthcheck"}, service.HealthCheck.Test); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if grace, need := time.Duration(*service.StopGracePeriod), patience(t, settings, slowest[program]...); grace < need+2*time.Second {
+			t.Errorf("%s is killed after %s, and may take %s", name, grace, need)
+		}
+	}
+	for _, name := range jobs {
+		job := p.Services[name]
+		runs(t, job.Command, flat(job.Environment))
+	}
+}
+
+func flat(environment types.MappingWithEquals) map[string]string {
+	settings := map[string]string{}
+	for name, value := range environment {
+		if value != nil {
+			settings[name] = *value
+		}
+	}
+	return settings
+}

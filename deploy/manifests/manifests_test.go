@@ -1,0 +1,110 @@
+// Package manifests checks the files that the service is deployed with against what would read them and against the services
+// themselves, as far as that goes without a container engine or a cluster.
+//
+// It is a module outside the workspace, because what reads such files is large. deploy/check runs it.
+package manifests_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+const root = "../.."
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// accepts fails the test unless the program starts with these settings: its health check reads them all, and then finds
+// nobody at a port that nobody has.
+func accepts(t *testing.T, program string, settings map[string]string) {
+	t.Helper()
+	path := filepath.Join(programs(t), program)
+	ops := strings.ToUpper(program) + "_OPS_LISTEN"
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, path, "healthcheck")
+	for name, value := range settings {
+		if name != ops {
+			command.Env = append(command.Env, name+"="+value)
+		}
+	}
+	command.Env = append(command.Env, ops+"=127.0.0.1:1")
+	out, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(string(out), "not serving") {
+		t.Errorf("%s does not take its settings: %v\n%s", program, err, out)
+	}
+}
+
+var settingRow = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| [a-z ]+ \\| `([^`]*)` \\|")
+
+// settingDefaults are from the reference in deploy/README.md, which a test holds to the code.
+func settingDefaults(t *testing.T) map[string]string {
+	t.Helper()
+	defaults := map[string]string{}
+	for _, row := range settingRow.FindAllStringSubmatch(read(t, "deploy/README.md"), -1) {
+		defaults[row[1]] = row[2]
+	}
+	return defaults
+}
+
+// patience is how long a process with these settings may take to end.
+func patience(t *testing.T, settings map[string]string, names ...string) time.Duration {
+	t.Helper()
+	var sum time.Duration
+	for _, name := range names {
+		text, ok := settings[name]
+		if !ok {
+			text = settingDefaults(t)[name]
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(fmt.Errorf("%s: %w", name, err))
+		}
+		sum += d
+	}
+	return sum
+}
+
+// slowest are the settings whose sum bounds a process's end.
+var slowest = map[string][]string{
+	"core":    {"CORE_DRAIN_DELAY", "CORE_SHUTDOWN_GRACE"},
+	"gateway": {"GATEWAY_DRAIN_DELAY", "GATEWAY_DRAIN_TIMEOUT"},
+}
+
+// runs fails the test unless core takes these words as a command and gets as far as to ask for its database.
+func runs(t *testing.T, words []string, settings map[string]string) {
+	t.Helper()
+	path := filepath.Join(programs(t), "core")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, path, words...)
+	for name := range settings {
+		if name != "CORE_DATABASE_URL" {
+			t.Errorf("core %s needs no %s", words, name)
+		}
+	}
+	command.Env = []string{"CORE_DATABASE_URL=postgres://intents@127.0.0.1:1/intents"}
+	out, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "127.0.0.1:1") {
+		t.Errorf("core %s: %v\n%s", words, err, out)
+	}
+	if file, found := strings.CutPrefix(words[len(words)-1], "/data/"); found && !strings.Contains(read(t, dockerfile), "deploy/data/"+file) {
+		t.Errorf("core's image has no %s", words[len(words)-1])
+	}
+}

@@ -1,0 +1,256 @@
+package manifests_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	podsecurity "k8s.io/pod-security-admission/api"
+	standards "k8s.io/pod-security-admission/policy"
+)
+
+// templates are the pods of a release, by component.
+func templates(all []runtime.Object) map[string]*core.PodTemplateSpec {
+	pods := map[string]*core.PodTemplateSpec{}
+	for _, object := range of[*apps.StatefulSet](all) {
+		pods["core"] = &object.Spec.Template
+	}
+	for _, object := range of[*apps.Deployment](all) {
+		pods["gateway"] = &object.Spec.Template
+	}
+	for _, object := range of[*batch.Job](all) {
+		pods["migrate"] = &object.Spec.Template
+	}
+	return pods
+}
+
+// Every pod keeps to the restricted profile of Kubernetes' pod security standards, and to a file system nobody writes to.
+func TestPodsAreRestricted(t *testing.T) {
+	t.Parallel()
+	evaluator, err := standards.NewEvaluator(standards.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	for name, values := range releases {
+		for component, pod := range templates(objects(t, values)) {
+			for _, result := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
+				if !result.Allowed {
+					t.Errorf("%s: %s: %s: %s", name, component, result.ForbiddenReason, result.ForbiddenDetail)
+				}
+			}
+			if mounted := pod.Spec.AutomountServiceAccountToken; mounted == nil || *mounted {
+				t.Errorf("%s: %s can speak to Kubernetes", name, component)
+			}
+			for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+				if !*c.SecurityContext.ReadOnlyRootFilesystem || c.Resources.Limits.Memory().IsZero() {
+					t.Errorf("%s: %s: %s can write, or has no bound of memory", name, component, c.Name)
+				}
+			}
+		}
+	}
+}
+
+// settingsOf are a container's settings, secrets made up.
+func settingsOf(t *testing.T, c core.Container) map[string]string {
+	t.Helper()
+	made := map[string]string{
+		"database-url": "postgres://intents:hush@db/intents", "redis-url": "redis://:hush@redis:6379/0",
+		"gateway-secret": strings.Repeat("5ec2e7", 6), "oidc-client-secret": "hush",
+	}
+	settings := map[string]string{}
+	for _, env := range c.Env {
+		value := env.Value
+		if env.ValueFrom != nil {
+			value = made[env.ValueFrom.SecretKeyRef.Key]
+			if env.ValueFrom.SecretKeyRef.Name != "intents" || value == "" {
+				t.Errorf("%s comes from %v", env.Name, env.ValueFrom.SecretKeyRef)
+			}
+		}
+		if _, twice := settings[env.Name]; twice {
+			t.Errorf("%s is set twice", env.Name)
+		}
+		settings[env.Name] = value
+	}
+	return settings
+}
+
+// The services take the settings of every release, and are given the time to end; jobs run commands that there are.
+func TestPodSettings(t *testing.T) {
+	t.Parallel()
+	for name, values := range releases {
+		pods := templates(objects(t, values))
+		for _, component := range []string{"core", "gateway"} {
+			spec := pods[component].Spec
+			settings := settingsOf(t, spec.Containers[0])
+			accepts(t, component, settings)
+			grace := time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second
+			if need := patience(t, settings, slowest[component]...); grace < need+5*time.Second {
+				t.Errorf("%s: %s is killed after %s, and may take %s", name, component, grace, need)
+			}
+		}
+		job, ok := pods["migrate"]
+		if !ok {
+			continue
+		}
+		for _, c := range slices.Concat(job.Spec.InitContainers, job.Spec.Containers) {
+			runs(t, c.Args, settingsOf(t, c))
+		}
+	}
+}
+
+// Every gateway knows every core by the name that the cores' Service gives it.
+func TestGatewaysKnowAllCores(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"all on":                        "http://trial-core-0.trial-core.intents.svc:8081,http://trial-core-1.trial-core.intents.svc:8081,http://trial-core-2.trial-core.intents.svc:8081",
+		"without the job, by CPU alone": "http://trial-core-0.trial-core.intents.svc:8081",
+	} {
+		all := objects(t, releases[name])
+		set := of[*apps.StatefulSet](all)["trial-core"]
+		service := of[*core.Service](all)[set.Spec.ServiceName]
+		if service == nil || service.Spec.ClusterIP != core.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
+			t.Fatalf("%s: cores have no names: %v", name, service)
+		}
+		if diff := cmp.Diff(want, settingsOf(t, templates(all)["gateway"].Spec.Containers[0])["GATEWAY_CORE_URL"]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// What selects pods selects those it is meant for and no others, and every port is one they have.
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	for name, values := range releases {
+		all := objects(t, values)
+		pods := templates(all)
+		selects := func(what, component string, selector map[string]string) {
+			t.Helper()
+			for other, pod := range pods {
+				if labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) != (other == component) {
+					t.Errorf("%s: %s and the pods of %s", name, what, other)
+				}
+			}
+		}
+		probed := func(pod *core.PodTemplateSpec) {
+			c := pod.Spec.Containers[0]
+			for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+				if probe == nil || !hasPort(pod, probe.HTTPGet.Port.StrVal) || probe.HTTPGet.Port.StrVal != "operators" {
+					t.Errorf("%s: %s is probed by %v", name, c.Name, probe)
+				}
+			}
+		}
+		selects("the StatefulSet", "core", of[*apps.StatefulSet](all)["trial-core"].Spec.Selector.MatchLabels)
+		selects("the Deployment", "gateway", of[*apps.Deployment](all)["trial-gateway"].Spec.Selector.MatchLabels)
+		probed(pods["core"])
+		probed(pods["gateway"])
+		for _, service := range of[*core.Service](all) {
+			component := service.Labels["app.kubernetes.io/component"]
+			selects("the Service "+service.Name, component, service.Spec.Selector)
+			for _, port := range service.Spec.Ports {
+				if !hasPort(pods[component], port.TargetPort.StrVal) {
+					t.Errorf("%s: %s leads to no port: %v", name, service.Name, port)
+				}
+			}
+		}
+		if public := of[*core.Service](all)["trial-gateway"]; len(public.Spec.Ports) != 1 || public.Spec.Ports[0].TargetPort.StrVal != "public" {
+			t.Errorf("%s: the public Service shows %v", name, public.Spec.Ports)
+		}
+		for budget, object := range of[*policy.PodDisruptionBudget](all) {
+			selects("the budget "+budget, strings.TrimPrefix(budget, "trial-"), object.Spec.Selector.MatchLabels)
+		}
+		for _, object := range of[*networking.NetworkPolicy](all) {
+			selects("the policy "+object.Name, strings.TrimPrefix(object.Name, "trial-"), object.Spec.PodSelector.MatchLabels)
+		}
+	}
+}
+
+func hasPort(pod *core.PodTemplateSpec, name string) bool {
+	return slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p core.ContainerPort) bool { return p.Name == name })
+}
+
+// Only gateways reach cores, and only operators the operators' ports.
+func TestNetworkPolicies(t *testing.T) {
+	t.Parallel()
+	for name, values := range releases {
+		all := objects(t, values)
+		policies := of[*networking.NetworkPolicy](all)
+		if len(policies) == 0 {
+			if name != "little on" {
+				t.Errorf("%s has no policies", name)
+			}
+			continue
+		}
+		for component, private := range map[string]int{"core": 8081, "gateway": 0, "migrate": -1} {
+			object := policies["trial-"+component]
+			if !slices.Equal(object.Spec.PolicyTypes, []networking.PolicyType{"Ingress", "Egress"}) {
+				t.Errorf("%s: %s is bound for %v alone", name, component, object.Spec.PolicyTypes)
+			}
+			for _, rule := range object.Spec.Ingress {
+				port := rule.Ports[0].Port.IntValue()
+				ops := port == 9080 || port == 9081
+				open := len(rule.From) == 0
+				switch {
+				case len(rule.Ports) != 1, private < 0, ops && open:
+					t.Errorf("%s: %s lets in %v", name, component, rule)
+				case port == private:
+					want := []networking.NetworkPolicyPeer{{PodSelector: &meta.LabelSelector{
+						MatchLabels: of[*apps.Deployment](all)["trial-gateway"].Spec.Selector.MatchLabels,
+					}}}
+					if diff := cmp.Diff(want, rule.From); diff != "" {
+						t.Errorf("%s: who reaches %s: %s", name, component, diff)
+					}
+				}
+			}
+			for _, rule := range object.Spec.Egress {
+				if len(rule.Ports) == 0 {
+					t.Errorf("%s: %s may go anywhere", name, component)
+				}
+			}
+		}
+	}
+}
+
+func TestAutoscaling(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"as it is": {"gateway_requests_per_second", "cpu"}, "without the job, by CPU alone": {"cpu"}, "little on": nil,
+	} {
+		all := objects(t, releases[name])
+		deployment := of[*apps.Deployment](all)["trial-gateway"]
+		scaler := of[*autoscaling.HorizontalPodAutoscaler](all)["trial-gateway"]
+		if (scaler == nil) != (want == nil) || (scaler == nil) == (deployment.Spec.Replicas == nil) {
+			t.Errorf("%s: who says how many gateways there are? %v %v", name, scaler, deployment.Spec.Replicas)
+		}
+		if scaler == nil {
+			continue
+		}
+		var got []string
+		for _, metric := range scaler.Spec.Metrics {
+			if metric.Pods != nil {
+				got = append(got, metric.Pods.Metric.Name)
+			} else {
+				got = append(got, string(metric.Resource.Name))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || scaler.Spec.ScaleTargetRef.Name != deployment.Name || scaler.Spec.ScaleTargetRef.Kind != "Deployment" {
+			t.Errorf("%s: %v %s", name, scaler.Spec.ScaleTargetRef, diff)
+		}
+	}
+	adapter := read(t, "deploy/helm/prometheus-adapter.yaml")
+	if !strings.Contains(adapter, "as: gateway_requests_per_second") || !strings.Contains(adapter, "gateway_requests_total{") ||
+		!strings.Contains(read(t, "gateway/edge/metrics.go"), `"gateway_requests_total"`) {
+		t.Error("nobody serves the metric that gateways are scaled by")
+	}
+}

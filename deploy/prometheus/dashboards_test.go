@@ -1,0 +1,88 @@
+package prometheus_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// dashboard is what is looked at of one of Grafana's.
+type dashboard struct {
+	UID, Title, Description string
+	SchemaVersion           int
+	Templating              struct{ List []struct{ Name, Type string } }
+	Panels                  []panel
+}
+
+type panel struct {
+	ID         int
+	Type       string
+	Title      string
+	Datasource struct{ Type, UID string }
+	GridPos    struct{ X, Y, W, H int }
+	Targets    []struct {
+		RefID, Expr string
+		Datasource  struct{ UID string }
+	}
+	FieldConfig struct{ Defaults struct{ Unit string } }
+}
+
+// Dashboards can be provisioned again and again, on any Prometheus, and no panel hides another.
+func TestDashboards(t *testing.T) {
+	t.Parallel()
+	uids := map[string]string{}
+	for _, file := range files(t, "../grafana/dashboards/*.json") {
+		var d dashboard
+		if err := json.Unmarshal([]byte(read(t, file)), &d); err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if want := "intents-" + strings.TrimSuffix(filepath.Base(file), ".json"); d.UID != want || uids[d.UID] != "" {
+			t.Errorf("%s has the uid %q, want %q, which no other has", file, d.UID, want)
+		}
+		uids[d.UID] = file
+		variables := d.Templating.List
+		if d.Title == "" || d.Description == "" || d.SchemaVersion == 0 || len(variables) == 0 ||
+			variables[0].Name != "datasource" || variables[0].Type != "datasource" {
+			t.Errorf("%s lacks a title, a description, a schema version or the datasource variable", file)
+		}
+		checkPanels(t, file, d.Panels)
+	}
+}
+
+func checkPanels(t *testing.T, file string, panels []panel) {
+	t.Helper()
+	ids := map[int]bool{}
+	const width = 24
+	taken := map[[2]int]string{}
+	for _, p := range panels {
+		if ids[p.ID] || p.ID == 0 || p.Title == "" {
+			t.Errorf("%s: panel %d, %q, has no id or title of its own", file, p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		at := p.GridPos
+		if at.W < 1 || at.H < 1 || at.X < 0 || at.X+at.W > width {
+			t.Errorf("%s: %q is at %+v", file, p.Title, at)
+		}
+		for x := at.X; x < at.X+at.W; x++ {
+			for y := at.Y; y < at.Y+at.H; y++ {
+				if other := taken[[2]int{x, y}]; other != "" {
+					t.Fatalf("%s: %q and %q overlap", file, other, p.Title)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if p.Datasource.UID != "${datasource}" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 {
+			t.Errorf("%s: %q has another datasource, no unit or no query", file, p.Title)
+		}
+		for _, target := range p.Targets {
+			if target.RefID == "" || target.Expr == "" || target.Datasource.UID != "${datasource}" {
+				t.Errorf("%s: %q has an incomplete query: %+v", file, p.Title, target)
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Document is deploy/README.md with the references between their marker lines made anew; root is the repository.
+func Document(root, text string) (string, error) {
+	for _, service := range Services {
+		settings, err := Read(root, service)
+		if err != nil {
+			return "", err
+		}
+		begin := fmt.Sprintf("<!-- settings of %s: written by go run ./deploy/settings -->\n", service)
+		end := fmt.Sprintf("<!-- end of %s -->\n", service)
+		before, rest, found := strings.Cut(text, begin)
+		_, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			return "", fmt.Errorf("the document lacks the lines\n%s%s", begin, end)
+		}
+		text = before + begin + "\n" + table(settings) + "\n" + end + after
+	}
+	return text, nil
+}
+
+func table(settings []Setting) string {
+	var text strings.Builder
+	text.WriteString("| variable | kind | default | meaning |\n| --- | --- | --- | --- |\n")
+	for _, s := range settings {
+		value := "none"
+		if s.Default != "" {
+			value = "`" + s.Default + "`"
+		}
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", s.Variable, s.Kind, cell(value), cell(s.Meaning))
+	}
+	return text.String()
+}
+
+// cell keeps a text within its cell.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
