@@ -103,7 +103,8 @@ func TestOnlyCoreSlow(t *testing.T) {
 			blame(t, busy, "answered %d:%s", a.status, attempts{a}.first(1, struck))
 		}
 	}
-	if slow := refusals.p99(); slow > within(200*time.Millisecond) {
+	// Whose verdict is asked for again meanwhile, because the slow link held up the feed, waits for that answer first.
+	if slow := refusals.p99(); slow > within(latency+200*time.Millisecond) {
 		blame(t, busy, "99 in 100 were refused only after %s", slow)
 	}
 	if recovered > within(time.Second) {
