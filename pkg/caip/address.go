@@ -3,6 +3,8 @@ package caip
 import (
 	"encoding/hex"
 	"errors"
+	"hash"
+	"sync"
 
 	"golang.org/x/crypto/sha3"
 )
@@ -41,12 +43,24 @@ func ParseAddress(s string) (string, error) {
 	return sum, nil
 }
 
+// hasher is a Keccak-256 with its input and output, which would be allocated for each address otherwise.
+type hasher struct {
+	hash.Hash
+	address [addressLength]byte
+	sum     [32]byte
+}
+
+var hashers = sync.Pool{New: func() any { return &hasher{Hash: sha3.NewLegacyKeccak256()} }}
+
 // checksum raises the letters of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
 func checksum(address [addressLength]byte) string {
-	hash := sha3.NewLegacyKeccak256()
-	hash.Write(address[2:])
+	k := hashers.Get().(*hasher)
+	k.Reset()
+	k.address = address
+	k.Write(k.address[2:])
 	var digits [64]byte
-	hex.Encode(digits[:], hash.Sum(nil))
+	hex.Encode(digits[:], k.Sum(k.sum[:0]))
+	hashers.Put(k)
 	for i := 2; i < addressLength; i++ {
 		if isLower(address[i]) && digits[i-2] >= '8' {
 			address[i] -= 'a' - 'A'

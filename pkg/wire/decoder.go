@@ -6,24 +6,40 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // decoder walks one JSON document and gathers what is wrong with it. After a syntax error every call does nothing.
 type decoder struct {
-	in     *jsontext.Decoder
+	in     jsontext.Decoder
+	body   bytes.Reader
+	word   []byte // the string that was read last
 	issues []Issue
 	broken bool
 }
 
+// decoders are kept for their buffers: high-volume clients send many small documents.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// newDecoder returns one that release must be called on.
 func newDecoder(body []byte) *decoder {
-	return &decoder{in: jsontext.NewDecoder(bytes.NewReader(body))}
+	d := decoders.Get().(*decoder)
+	d.body.Reset(body)
+	d.in.Reset(&d.body)
+	return d
 }
 
-// object reads one object, calling the field's function at the value of each name.
-func (d *decoder) object(fields map[string]func(), required ...string) {
+func (d *decoder) release() {
+	d.body.Reset(nil)
+	d.issues, d.broken = nil, false
+	decoders.Put(d)
+}
+
+// object reads one object, calling read with the place of each name among the names, at its value. So many of the names, the
+// first ones, are required.
+func (d *decoder) object(names []string, required int, read func(n int)) {
 	if d.broken {
 		return
 	}
@@ -31,20 +47,17 @@ func (d *decoder) object(fields map[string]func(), required ...string) {
 		d.skip("must be an object")
 		return
 	}
-	parent := d.in.StackPointer()
 	if !d.next() {
 		return
 	}
-	seen := make([]string, 0, len(fields))
+	var seen [8]bool // of more names than any object has
 	for !d.broken && d.in.PeekKind() == '"' {
-		token, ok := d.token()
-		if !ok {
+		if !d.string() {
 			return
 		}
-		name := token.String()
-		seen = append(seen, name)
-		if read, known := fields[name]; known {
-			read()
+		if n := slices.IndexFunc(names, func(name string) bool { return name == string(d.word) }); n >= 0 {
+			seen[n] = true
+			read(n)
 		} else {
 			d.skip("is not a known field")
 		}
@@ -52,9 +65,9 @@ func (d *decoder) object(fields map[string]func(), required ...string) {
 	if !d.next() {
 		return
 	}
-	for _, name := range required {
-		if !slices.Contains(seen, name) {
-			d.issues = append(d.issues, Issue{Path: string(parent.AppendToken(name)), Message: "is required"})
+	for n, name := range names[:required] {
+		if !seen[n] {
+			d.issues = append(d.issues, Issue{Path: string(d.in.StackPointer().AppendToken(name)), Message: "is required"})
 		}
 	}
 }
@@ -68,16 +81,26 @@ func (d *decoder) text() (string, bool) {
 		d.skip("must be a string")
 		return "", false
 	}
-	token, ok := d.token()
-	if !ok {
+	if !d.string() {
 		return "", false
 	}
-	text := token.String()
-	if strings.IndexByte(text, 0) >= 0 {
+	if bytes.IndexByte(d.word, 0) >= 0 {
 		d.issue("must not hold a NUL character")
 		return "", false
 	}
-	return text, true
+	return string(d.word), true
+}
+
+// string reads the string that comes next, a name or a value, into word.
+func (d *decoder) string() bool {
+	value, err := d.in.ReadValue()
+	if err == nil {
+		d.word, err = jsontext.AppendUnquote(d.word[:0], value)
+	}
+	if err != nil {
+		d.fail(err)
+	}
+	return err == nil
 }
 
 // issue blames the value that was read last.
@@ -94,18 +117,13 @@ func (d *decoder) skip(message string) {
 	d.issue(message)
 }
 
+// next passes over a brace.
 func (d *decoder) next() bool {
-	_, ok := d.token()
-	return ok
-}
-
-func (d *decoder) token() (jsontext.Token, bool) {
-	token, err := d.in.ReadToken()
-	if err != nil {
+	if _, err := d.in.ReadToken(); err != nil {
 		d.fail(err)
-		return jsontext.Token{}, false
+		return false
 	}
-	return token, true
+	return true
 }
 
 // finish checks that nothing follows the document.

@@ -53,22 +53,40 @@ func (r TransferRequest) Chains() []caip.ChainID {
 // it stops where the text is not JSON; the request is whole only when there is none.
 func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 	d := newDecoder(body)
+	defer d.release()
 	var r TransferRequest
-	d.object(map[string]func(){
-		"source":      func() { d.leg(&r.Source, "account", "token", "amount") },
-		"destination": func() { d.leg(&r.Destination, "account") },
-		"deadline":    func() { d.deadline(&r.Deadline) },
-		"reference":   func() { d.reference(&r.Reference) },
-	}, "source", "destination")
+	d.object(requestFields, 2, func(n int) {
+		switch requestFields[n] {
+		case "source":
+			d.leg(&r.Source, len(legFields))
+		case "destination":
+			d.leg(&r.Destination, 1)
+		case "deadline":
+			d.deadline(&r.Deadline)
+		case "reference":
+			d.reference(&r.Reference)
+		}
+	})
 	return r, d.finish()
 }
 
-func (d *decoder) leg(leg *Leg, required ...string) {
-	d.object(map[string]func(){
-		"account": func() { d.accountID(&leg.Account) },
-		"token":   func() { d.accountID(&leg.Token) },
-		"amount":  func() { d.amount(&leg.Amount) },
-	}, required...)
+// The names of each object, those first that are required.
+var (
+	requestFields = []string{"source", "destination", "deadline", "reference"}
+	legFields     = []string{"account", "token", "amount"}
+)
+
+func (d *decoder) leg(leg *Leg, required int) {
+	d.object(legFields, required, func(n int) {
+		switch legFields[n] {
+		case "account":
+			d.accountID(&leg.Account)
+		case "token":
+			d.accountID(&leg.Token)
+		case "amount":
+			d.amount(&leg.Amount)
+		}
+	})
 }
 
 func (d *decoder) accountID(id *caip.AccountID) {

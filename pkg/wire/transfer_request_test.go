@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -158,4 +159,40 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 			t.Fatalf("read %+v as %+v", plain, request)
 		}
 	})
+}
+
+// Documents share what they are read with; what one held must not show in another.
+func TestDecodeTransferRequestTogether(t *testing.T) {
+	t.Parallel()
+	const broken = `{"source":{"account":"eip155:1:0x`
+	want, issues := wire.DecodeTransferRequest([]byte(whole))
+	if len(issues) > 0 {
+		t.Fatal(issues)
+	}
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			for range 500 {
+				body := whole
+				if n%2 == 0 {
+					body = broken
+				}
+				got, issues := wire.DecodeTransferRequest([]byte(body))
+				if (len(issues) > 0) != (n%2 == 0) || n%2 > 0 && got != want {
+					t.Errorf("%s: %+v, %v", body, got, issues)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func BenchmarkDecodeTransferRequest(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, issues := wire.DecodeTransferRequest([]byte(whole)); len(issues) > 0 {
+			b.Fatal(issues)
+		}
+	}
 }
