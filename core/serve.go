@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/api"
 	"intents.internal/core/console"
 	"intents.internal/core/postgres"
+	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -80,11 +81,11 @@ func serve(ctx context.Context, args []string) (err error) {
 	)
 
 	// Both listeners are open before either answers, so that whoever finds core ready can reach it.
-	public, err := listen(ctx, config.Listen)
+	public, err := open(ctx, config.Listen)
 	if err != nil {
 		return err
 	}
-	private, err := listen(ctx, config.OpsListen)
+	private, err := open(ctx, config.OpsListen)
 	if err != nil {
 		return errors.Join(err, public.Close())
 	}
@@ -147,8 +148,8 @@ func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, 
 	return store.CheckMigrated(ctx)
 }
 
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+func open(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := listen.TCP(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s (is the port taken?): %w", address, err)
 	}

@@ -26,6 +26,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -193,11 +194,10 @@ func (g *Gateway) accessLog() *slog.Logger {
 }
 
 func (g *Gateway) listen(ctx context.Context) (err error) {
-	var ports net.ListenConfig
-	if g.public, err = ports.Listen(ctx, "tcp", g.config.Listen); err != nil {
+	if g.public, err = listen.TCP(ctx, g.config.Listen); err != nil {
 		return fmt.Errorf("GATEWAY_LISTEN: %w", err)
 	}
-	if g.operations, err = ports.Listen(ctx, "tcp", g.config.OpsListen); err != nil {
+	if g.operations, err = listen.TCP(ctx, g.config.OpsListen); err != nil {
 		return fmt.Errorf("GATEWAY_OPS_LISTEN: %w", err)
 	}
 	return nil

@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package listen
+
+import "syscall"
+
+func boundUnsent(string, string, syscall.RawConn) error { return nil }
