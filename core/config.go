@@ -24,7 +24,7 @@ type Config struct {
 	OpsListen string `env:"CORE_OPS_LISTEN" envDefault:"127.0.0.1:9081"`
 	// DatabaseURL is the Postgres database, postgres://user:password@host:port/name. Required.
 	DatabaseURL telemetry.Secret `env:"CORE_DATABASE_URL"`
-	// DatabaseConnections is the size of the connection pool, 1 to 1000.
+	// DatabaseConnections is the size of the connection pool, 1 to 1000. Long lists have a quarter of it.
 	DatabaseConnections int `env:"CORE_DATABASE_CONNECTIONS" envDefault:"16"`
 	// StatementTimeout is how long one SQL statement may take, 100ms to 1m.
 	StatementTimeout time.Duration `env:"CORE_STATEMENT_TIMEOUT" envDefault:"4s"`

@@ -21,10 +21,11 @@ import (
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	db      *bun.DB
-	config  *pgx.ConnConfig
-	writer  *transferWriter
-	metrics *metrics
+	db        *bun.DB
+	config    *pgx.ConnConfig
+	writer    *transferWriter
+	longLists *longLists
+	metrics   *metrics
 }
 
 // Options bound what the store may ask of the database.
@@ -64,7 +65,9 @@ func Open(url string, o Options) (*Store, error) {
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	db := bun.NewDB(pool, pgdialect.New())
 	m := newMetrics(o.Metrics)
-	return &Store{db: db, config: config, writer: newTransferWriter(db, m), metrics: m}, nil
+	return &Store{
+		db: db, config: config, writer: newTransferWriter(db, m), longLists: newLongLists(o.MaxConnections), metrics: m,
+	}, nil
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%d", d.Milliseconds()) }

@@ -100,6 +100,11 @@ func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filte
 }
 
 func (s *Store) transferBatch(ctx context.Context, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
+	leave, err := s.longLists.enter(ctx, accountID, filter.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	rows := make([]summaryRow, 0, 16)

@@ -1,0 +1,77 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+)
+
+// However many long lists are asked for, each account has one connection for them and all together a quarter, so that
+// everything else is answered meanwhile.
+func TestLongListsLeaveConnections(t *testing.T) {
+	t.Parallel()
+	for _, trial := range []struct{ accounts, reading int }{{accounts: 2, reading: 2}, {accounts: 10, reading: connections / 4}} {
+		t.Run(fmt.Sprintf("%d accounts", trial.accounts), func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.Database(t)
+			direct, store := pgtest.Open(t, url), pgtest.Open(t, url)
+			release := lockTransfers(t, direct)
+			var lists errgroup.Group
+			for range trial.accounts {
+				owner := uuid.New()
+				for range 2 * connections {
+					lists.Go(func() error {
+						for _, err := range store.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+							return err
+						}
+						return nil
+					})
+				}
+			}
+			eventually(t, "long lists are being read", func() bool { return waiting(t, direct) >= trial.reading })
+			for range 100 {
+				if err := use(t.Context(), store); err != nil {
+					t.Fatalf("beside long lists: %v", err)
+				}
+			}
+			if found := waiting(t, direct); found > trial.reading {
+				t.Errorf("%d connections read long lists, not %d", found, trial.reading)
+			}
+			release()
+			if err := lists.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// connections is how many a store has that is opened without options.
+const connections = 16
+
+// lockTransfers makes everyone who reads intents wait.
+func lockTransfers(t *testing.T, store *postgres.Store) (release func()) {
+	t.Helper()
+	tx, err := store.Pool().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), `LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// waiting counts the statements that wait for a lock.
+func waiting(t *testing.T, store *postgres.Store) int {
+	t.Helper()
+	return pgtest.LookUp[int](t, store, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+}
