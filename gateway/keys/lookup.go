@@ -70,16 +70,17 @@ func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
 	}
 }
 
-func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (*Verdict, error) {
+func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (verdict *Verdict, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), v.lookUpTimeout)
 	defer cancel()
 	if bucket == "" {
 		return v.verify(ctx, hash)
 	}
-	if v.strangers.none(v.now()) { // before it costs anything
+	if !v.strangers.enter(v.now()) { // before it costs anything
 		v.metrics.crowdedOut.Inc()
 		return nil, ErrUnavailable
 	}
+	defer func() { v.strangers.leave(errors.Is(err, ErrRefused)) }()
 	leave, err := v.lanes.enter(ctx, bucket)
 	if err != nil {
 		v.metrics.lookUpsFailed.Inc()
@@ -89,10 +90,8 @@ func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (*Verdict, e
 	if d := v.limiter.Reserve(bucket, v.unknownRule); !d.Allowed {
 		return nil, BudgetError{d}
 	}
-	verdict, err := v.verify(ctx, hash)
-	if errors.Is(err, ErrRefused) {
-		v.strangers.take()
-	} else {
+	verdict, err = v.verify(ctx, hash)
+	if !errors.Is(err, ErrRefused) {
 		v.limiter.Return(bucket, v.unknownRule)
 	}
 	return verdict, err

@@ -7,35 +7,47 @@ import (
 
 // strangers bounds the unknown keys that are looked up for all addresses together, so that keys tried from very many
 // addresses, each within its own budget, cannot load core either. Only those that turn out unknown are charged: good keys
-// that are new here use nothing up. Look-ups under way can exceed it by as many as there may be.
+// that are new here use nothing up. Until then as many can be looked up at once as there may be look-ups under way; but once
+// half of a second's are spent, each look-up must have one of its own left, so that a flood is looked up one by one and not in bursts.
 type strangers struct {
 	// perSecond is how many may be looked up in a second; 0 for no bound.
 	perSecond float64
 
-	mu   sync.Mutex
-	left float64
-	at   time.Duration // when left was true
+	mu       sync.Mutex
+	left     float64
+	at       time.Duration // when left was true
+	underway int
 }
 
 func newStrangers(perSecond int) *strangers {
 	return &strangers{perSecond: float64(perSecond), left: float64(perSecond)}
 }
 
-// none reports whether no further one may be looked up for now.
-func (s *strangers) none(now time.Duration) bool {
+// enter reports whether another may be looked up now. If so, leave must be called.
+func (s *strangers) enter(now time.Duration) bool {
 	if s.perSecond == 0 {
-		return false
+		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = min(s.perSecond, s.left+(now-s.at).Seconds()*s.perSecond)
 	s.at = now
-	return s.left < 1
+	if flooded := s.left < s.perSecond/2; s.left < 1 || flooded && s.left < float64(1+s.underway) {
+		return false
+	}
+	s.underway++
+	return true
 }
 
-// take charges one that turned out unknown.
-func (s *strangers) take() {
+// leave ends what enter began, and charges for a key that turned out unknown.
+func (s *strangers) leave(unknown bool) {
+	if s.perSecond == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left--
+	s.underway--
+	if unknown {
+		s.left--
+	}
 }
