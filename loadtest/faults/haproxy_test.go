@@ -1,0 +1,117 @@
+package faults_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"intents.internal/pkg/embedded"
+)
+
+// haproxy is a real HAProxy before gateways, with the configuration that is shipped.
+type haproxy struct{ url, statistics string }
+
+// startHAProxy starts one until the test ends. What differs from the shipped configuration is where things are: Docker's
+// names become addresses, and a page of statistics tells whom it uses.
+func startHAProxy(t *testing.T, fleet []*gateway) haproxy {
+	t.Helper()
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("haproxy is not installed")
+		}
+		t.Skip("haproxy is not installed; on Debian: apt-get install haproxy")
+	}
+	clients, health := freeAddress(t), freeAddress(t)
+	var servers strings.Builder
+	for n, g := range fleet {
+		operators := g.opsURL[strings.LastIndexByte(g.opsURL, ':')+1:]
+		fmt.Fprintf(&servers, "server gateway-%d %s check port %s\n    ", n+1, strings.TrimPrefix(g.url, "http://"), operators)
+	}
+	text := readFile(t, "../../deploy/haproxy/haproxy.cfg")
+	for old, replacement := range map[string]string{
+		"maxconn 20000":    "maxconn 1000",
+		"bind :8080\n":     "bind " + clients + "\n",
+		"127.0.0.1:8404\n": health + "\n    stats enable\n    stats uri /statistics\n",
+		"check port 9080 ": "",
+		"init-addr none resolvers docker resolve-prefer ipv4": "",
+		"server-template gateway- 64 gateway:8080\n":          servers.String() + "\n",
+	} {
+		if strings.Count(text, old) != 1 {
+			t.Fatalf("the shipped configuration has %q %d times", old, strings.Count(text, old))
+		}
+		text = strings.Replace(text, old, replacement, 1)
+	}
+	path := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log lockedBuffer
+	process, err := embedded.StartProcess(embedded.Command{
+		Name: "haproxy", Path: program, Args: []string{"-db", "-f", path}, Output: func(line string) { fmt.Fprintln(&log, line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Log("the log of HAProxy:\n" + log.String())
+		}
+	})
+	h := haproxy{url: "http://" + clients, statistics: "http://" + health + "/statistics;csv"}
+	eventually(t, "HAProxy uses all gateways", func() bool { return h.inUse(t) == len(fleet) })
+	return h
+}
+
+// inUse is how many gateways it sends requests to.
+func (h haproxy) inUse(t *testing.T) (up int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.statistics, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := direct.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	rows, err := csv.NewReader(response.Body).ReadAll()
+	if err != nil || len(rows) == 0 {
+		return 0
+	}
+	column := map[string]int{}
+	for n, name := range rows[0] {
+		column[name] = n
+	}
+	for _, row := range rows {
+		if strings.HasPrefix(row[column["svname"]], "gateway-") && row[column["status"]] == "UP" {
+			up++
+		}
+	}
+	return up
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	port, err := embedded.FreePort("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "127.0.0.1:" + strconv.Itoa(port)
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
