@@ -141,10 +141,13 @@ func TestKeyChangesRefusesTheCursor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, snapshot, _ := strings.Cut(string(plain), "/")
-	at := func(when time.Time, snapshot string) string {
-		return base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%d/%s", when.Unix(), snapshot)))
+	parts := strings.Split(string(plain), "/")
+	history, snapshot := parts[1], parts[2]
+	write := func(when time.Time, history, snapshot string) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%d/%s/%s", when.Unix(), history, snapshot)))
 	}
+	at := func(when time.Time, snapshot string) string { return write(when, history, snapshot) }
+	cluster, timeline, _ := strings.Cut(history, ".")
 	if _, _, err := store.KeyChanges(t.Context(), at(time.Now().Add(-23*time.Hour), snapshot), time.Now()); err != nil {
 		t.Errorf("a cursor of 23 hours ago: %v", err)
 	}
@@ -152,8 +155,11 @@ func TestKeyChangesRefusesTheCursor(t *testing.T) {
 		"not base64":                "%%%",
 		"a word":                    "cursor",
 		"cut off":                   cursor[:len(cursor)/2],
-		"no time":                   base64.RawURLEncoding.EncodeToString([]byte(snapshot)),
-		"not a time":                base64.RawURLEncoding.EncodeToString([]byte("now/" + snapshot)),
+		"no time":                   base64.RawURLEncoding.EncodeToString([]byte(history + "/" + snapshot)),
+		"no history":                base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%d/%s", time.Now().Unix(), snapshot))),
+		"of another cluster":        write(time.Now(), "0"+cluster[1:]+"."+timeline, snapshot),
+		"of another timeline":       write(time.Now(), cluster+".00000099", snapshot),
+		"not a time":                base64.RawURLEncoding.EncodeToString([]byte("now/" + history + "/" + snapshot)),
 		"no snapshot":               at(time.Now(), ""),
 		"another statement":         at(time.Now(), "1:1:'; DROP TABLE key_changes; --"),
 		"a snapshot out of order":   at(time.Now(), "9:5:"),

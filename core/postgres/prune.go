@@ -27,7 +27,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time) error {
 		{"sessions", "expires_at", now},
 		{"nonces", "expires_at", now},
 		// Rows stay for twice as long as cursors are honoured, so that none is removed under a reader.
-		{"key_changes", "changed_at", now.Add(-2 * keyChangesKept)},
+		{"key_changes", "changed_at", now.Add(-2 * cursorsKept)},
 		{"key_usage", "minute", now.Add(-usageKept)},
 		{"usage_reports", "received_at", now.Add(-reportsKept)},
 	} {

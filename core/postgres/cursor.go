@@ -1,0 +1,59 @@
+package postgres
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cursorsKept is how long a cursor is good for.
+const cursorsKept = 24 * time.Hour
+
+// cursor is how far a reader has read what transactions write: the whole snapshot of its last reading. What was not visible
+// in that is new, however late its transaction commits.
+type cursor struct {
+	// history is what the snapshot's transaction numbers belong to. A database that was restored, or a standby that was
+	// promoted before it had seen everything, gives numbers out again that the snapshot has seen.
+	history string
+	// snapshot is in the text form of pg_snapshot, empty for a reader that has read nothing.
+	snapshot string
+	taken    time.Time
+}
+
+// currentHistory is the database cluster and its timeline, which Postgres leaves for a new one at the end of every recovery
+// from a backup and at every promotion.
+const currentHistory = `(SELECT to_hex(system_identifier) FROM pg_control_system()) || '.' ||
+	substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)`
+
+// String is a form that passes through URLs.
+func (c cursor) String() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.taken.Unix(), 10) + "/" + c.history + "/" + c.snapshot))
+}
+
+var (
+	historyForm  = regexp.MustCompile(`^[0-9a-f]{1,16}\.[0-9A-F]{8}$`)
+	snapshotForm = regexp.MustCompile(`^[0-9]{1,20}:[0-9]{1,20}:([0-9]{1,20}(,[0-9]{1,20})*)?$`)
+)
+
+// parseCursor reads what String wrote; empty is the cursor of a reader that has read nothing. It returns ErrCursorExpired for what is malformed
+// or too old.
+func parseCursor(text string, now time.Time) (c cursor, err error) {
+	if text == "" {
+		return c, nil
+	}
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return c, ErrCursorExpired
+	}
+	parts := strings.Split(string(decoded), "/")
+	if len(parts) != 3 || !historyForm.MatchString(parts[1]) || !snapshotForm.MatchString(parts[2]) {
+		return c, ErrCursorExpired
+	}
+	unix, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil || now.Sub(time.Unix(unix, 0)) > cursorsKept {
+		return c, ErrCursorExpired
+	}
+	return cursor{history: parts[1], snapshot: parts[2], taken: time.Unix(unix, 0)}, nil
+}
