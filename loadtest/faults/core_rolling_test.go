@@ -1,7 +1,9 @@
 package faults_test
 
 import (
+	"flag"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -31,21 +33,69 @@ func TestRollingRestartBehindHAProxy(t *testing.T) {
 	r.roll(t, c, "rolling restarts of 2 gateways and 2 cores behind HAProxy", least)
 }
 
+var previous = flag.String("previous", "", "a directory with the programs core and gateway of another version, for TestUpgrade")
+
+// Another version is upgraded to this one as deploy/README.md says, cores and then gateways, and goes back in reverse: the two
+// work together in between, and no request fails.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	if *previous == "" {
+		t.Skip("needs another version: go test ./loadtest/faults -run TestUpgrade -args -previous DIRECTORY")
+	}
+	r := startReleaseOf(t, *previous)
+	c := newCrew(t, r.fleet, reads, writes, keyedWrites)
+	c.followReadiness()
+	r.inUse = func() bool { return c.ready[0].Load() && c.ready[1].Load() }
+	r.steps = []func(*testing.T){
+		func(t *testing.T) { r.become(shared.binaries); r.restartCores(t) },
+		r.restartGateways,
+		func(t *testing.T) { r.become(*previous); r.restartGateways(t) },
+		r.restartCores,
+	}
+	r.roll(t, c, "upgrade of 2 gateways and 2 cores, and back", 0)
+}
+
 // release is what a new version is rolled out to.
 type release struct {
 	fleet   []*gateway
 	servers []*coreServer
 	// inUse reports whether all gateways are sent requests.
 	inUse func() bool
+	// steps are what one round of a roll does.
+	steps []func(*testing.T)
 }
 
 func startRelease(t *testing.T) *release {
 	t.Helper()
-	servers := startCores(t, 2)
-	return &release{servers: servers, fleet: startGateways(t, 2, fleetConfig{
+	return startReleaseOf(t, shared.binaries)
+}
+
+func startReleaseOf(t *testing.T, binaries string) *release {
+	t.Helper()
+	servers := []*coreServer{newCoreServer(t), newCoreServer(t)}
+	for _, server := range servers {
+		server.binaries = binaries
+		server.start(t)
+	}
+	for _, server := range servers {
+		server.awaitReady(t)
+	}
+	r := &release{servers: servers, fleet: startGateways(t, 2, fleetConfig{
 		// Longer than HAProxy takes to notice.
-		redis: startRedis(t).address, core: urlsOf(servers), env: unhurried("GATEWAY_DRAIN_DELAY=1500ms"),
+		redis: startRedis(t).address, core: urlsOf(servers), binaries: binaries, env: unhurried("GATEWAY_DRAIN_DELAY=1500ms"),
 	})}
+	r.steps = []func(*testing.T){r.restartGateways, r.restartCores}
+	return r
+}
+
+// become has whatever is started from now on be of the version in this directory.
+func (r *release) become(binaries string) {
+	for _, g := range r.fleet {
+		g.command.Path = filepath.Join(binaries, "gateway")
+	}
+	for _, server := range r.servers {
+		server.binaries = binaries
+	}
 }
 
 // roll restarts all of it, and again until the crew has made so many requests, of which none may fail.
@@ -57,7 +107,9 @@ func (r *release) roll(t *testing.T, c *crew, name string, least int) {
 	began := time.Now()
 	rounds := 0
 	for ; rounds == 0 || len(c.soFar()) < least; rounds++ {
-		r.restart(t)
+		for _, step := range r.steps {
+			step(t)
+		}
 	}
 	took := time.Since(began)
 	pass(t, 500*time.Millisecond)
@@ -83,20 +135,28 @@ func (r *release) roll(t *testing.T, c *crew, name string, least int) {
 	}
 }
 
-// restart ends and starts one after the other, each when the one before is in use again.
-func (r *release) restart(t *testing.T) {
+// restartGateways ends and starts one after the other, each when the one before is in use again.
+func (r *release) restartGateways(t *testing.T) {
 	t.Helper()
-	inUse := func() bool { return r.inUse() && coresUp(t, r.fleet) == len(r.servers) }
 	for _, g := range r.fleet {
 		g.stop(t)
 		g.start(t)
 		eventually(t, "the gateway is ready", func() bool { return g.ready(t) })
-		eventually(t, "the gateway is in use again", inUse)
+		r.awaitUse(t)
 	}
+}
+
+func (r *release) restartCores(t *testing.T) {
+	t.Helper()
 	for _, server := range r.servers {
 		server.stop(t)
 		server.start(t)
 		server.awaitReady(t)
-		eventually(t, "the core is in use again", inUse)
+		r.awaitUse(t)
 	}
+}
+
+func (r *release) awaitUse(t *testing.T) {
+	t.Helper()
+	eventually(t, "all are in use again", func() bool { return r.inUse() && coresUp(t, r.fleet) == len(r.servers) })
 }

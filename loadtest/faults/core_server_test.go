@@ -21,6 +21,7 @@ import (
 type coreServer struct {
 	url, opsURL string
 	env         []string
+	binaries    string
 	process     *embedded.Process
 	log         lockedBuffer
 }
@@ -49,7 +50,7 @@ func newCoreServer(t *testing.T) *coreServer {
 		}
 		addresses[n] = "127.0.0.1:" + strconv.Itoa(port)
 	}
-	c := &coreServer{url: "http://" + addresses[0], opsURL: "http://" + addresses[1]}
+	c := &coreServer{url: "http://" + addresses[0], opsURL: "http://" + addresses[1], binaries: shared.binaries}
 	c.env = append(os.Environ(),
 		"CORE_LISTEN="+addresses[0],
 		"CORE_OPS_LISTEN="+addresses[1],
@@ -73,7 +74,7 @@ func newCoreServer(t *testing.T) *coreServer {
 func (c *coreServer) start(t *testing.T) {
 	t.Helper()
 	process, err := embedded.StartProcess(embedded.Command{
-		Name: "core", Path: filepath.Join(shared.binaries, "core"), Args: []string{"serve"}, Env: c.env,
+		Name: "core", Path: filepath.Join(c.binaries, "core"), Args: []string{"serve"}, Env: c.env,
 		Output: func(line string) { fmt.Fprintln(&c.log, line) },
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -25,9 +26,11 @@ type gateway struct {
 
 // fleetConfig says what gateways stand on; zero values are the shared core, and no Redis.
 type fleetConfig struct {
-	redis string   // address, host:port
-	core  string   // URL
-	env   []string // NAME=value, which wins
+	redis string // address, host:port
+	core  string // URL
+	// binaries is where the program is, the built ones' directory if empty.
+	binaries string
+	env      []string // NAME=value, which wins
 }
 
 // startGateways starts so many until the test ends, and returns when they are ready. Their log is told if the test fails.
@@ -68,7 +71,7 @@ func startGateway(t *testing.T, config fleetConfig) *gateway {
 	)
 	var log lockedBuffer
 	g := &gateway{url: "http://" + addresses[0], opsURL: "http://" + addresses[1], command: embedded.Command{
-		Name: "gateway", Path: filepath.Join(shared.binaries, "gateway"), Env: append(env, config.env...),
+		Name: "gateway", Path: filepath.Join(cmp.Or(config.binaries, shared.binaries), "gateway"), Env: append(env, config.env...),
 		Output: func(line string) { fmt.Fprintln(&log, line) },
 	}}
 	g.start(t)
