@@ -8,5 +8,7 @@
 // Ubuntu's own packages, fetched by apt in user mode into the cache directory. Redis comes from the URL handed in, from
 // redis-server or valkey-server, or runs inside this program (miniredis).
 //
+// Beside such a Postgres there can be a streaming replica of it, and a PgBouncer if the machine has one.
+//
 // It runs on Linux, macOS and the BSDs; on Windows, run it inside WSL.
 package embedded

@@ -195,6 +195,8 @@ func (p *Postgres) arguments() []string {
 	if p.ephemeral {
 		settings = append(settings,
 			"fsync=off", "full_page_writes=off", "synchronous_commit=off",
+			// A replica looks for its primary at once, and not after seconds.
+			"wal_retrieve_retry_interval=100ms",
 			// Files beside the data leave nothing in /dev/shm when the server is killed.
 			"dynamic_shared_memory_type=mmap")
 	}
@@ -264,6 +266,7 @@ func (p *Postgres) halt() error {
 	if p.process == nil {
 		return nil
 	}
+	_ = p.Resume() // a suspended server would not hear of its end
 	if p.ephemeral {
 		return p.process.Stop(syscall.SIGQUIT, 10*time.Second)
 	}

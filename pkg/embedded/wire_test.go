@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -21,7 +22,8 @@ func query(databaseURL, statement string) (string, error) {
 		return "", err
 	}
 	dialer := net.Dialer{Timeout: 5 * time.Second}
-	socket := filepath.Join(target.Query().Get("host"), ".s.PGSQL.5432")
+	at := target.Query()
+	socket := filepath.Join(at.Get("host"), ".s.PGSQL."+cmp.Or(at.Get("port"), "5432"))
 	conn, err := dialer.DialContext(context.Background(), "unix", socket)
 	if err != nil {
 		return "", err

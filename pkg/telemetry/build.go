@@ -11,15 +11,21 @@ import (
 // version and revision are set by the linker (-X) where a build has no version control at hand, such as one in a container.
 var version, revision string
 
+// Build is the version and the revision that this process was built from, "unknown" where that is not known.
+func Build() (builtVersion, builtRevision string) {
+	fromGo, sourced := moduleVersion(debug.ReadBuildInfo())
+	return cmp.Or(version, fromGo, "unknown"), cmp.Or(revision, sourced, "unknown")
+}
+
 // newBuildInfo is a metric that is always 1; what it tells is in its labels.
 func newBuildInfo() prometheus.Collector {
-	fromGo, sourced := moduleVersion(debug.ReadBuildInfo())
+	version, revision := Build()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_build_info",
 		Help: "Always 1; the labels tell what was built. More than one version or revision of a service means that a roll-out is under way, or stuck.",
 		ConstLabels: prometheus.Labels{
-			"version":    cmp.Or(version, fromGo, "unknown"),
-			"revision":   cmp.Or(revision, sourced, "unknown"),
+			"version":    version,
+			"revision":   revision,
 			"go_version": runtime.Version(),
 		},
 	}, func() float64 { return 1 })

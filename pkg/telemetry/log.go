@@ -7,7 +7,8 @@ import (
 	"log/slog"
 )
 
-// NewLogger writes one JSON object a line to w, each with the service's name. Debug lines are left out.
+// NewLogger writes one JSON object a line to w, each with the service's name, and with the ids of the request in whose
+// context it was logged (InRequest). Debug lines are left out.
 func NewLogger(w io.Writer, service string) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(w, nil)).With("service", service)
+	return slog.New(requestHandler{slog.NewJSONHandler(w, nil)}).With("service", service)
 }

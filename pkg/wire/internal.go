@@ -13,6 +13,9 @@ const (
 	HeaderKeyID         = "X-Key-Id"
 	HeaderKeyEnv        = "X-Key-Env"
 	HeaderGatewaySecret = "X-Gateway-Secret"
+	// HeaderTraceDecided is there where a gateway has decided whether the trace of traceparent is sampled. Without it that
+	// is what the client would like.
+	HeaderTraceDecided = "X-Trace-Decided"
 )
 
 // Paths of core's internal API. Every call bears HeaderGatewaySecret.

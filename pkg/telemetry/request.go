@@ -1,0 +1,33 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+)
+
+// ofRequest is the key of a request's attributes in its context.
+type ofRequest struct{}
+
+// InRequest is ctx of a request. Every line that is logged with it, or a context made of it, by a logger of NewLogger bears
+// the attributes: those that tell which request it was, and in which trace.
+func InRequest(ctx context.Context, attributes ...slog.Attr) context.Context {
+	return context.WithValue(ctx, ofRequest{}, attributes)
+}
+
+// requestHandler adds what InRequest left in the context.
+type requestHandler struct{ slog.Handler }
+
+func (h requestHandler) Handle(ctx context.Context, line slog.Record) error {
+	if attributes, in := ctx.Value(ofRequest{}).([]slog.Attr); in {
+		line.AddAttrs(attributes...)
+	}
+	return h.Handler.Handle(ctx, line)
+}
+
+func (h requestHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return requestHandler{h.Handler.WithAttrs(attributes)}
+}
+
+func (h requestHandler) WithGroup(name string) slog.Handler {
+	return requestHandler{h.Handler.WithGroup(name)}
+}

@@ -1,0 +1,96 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/pkg/telemetry"
+)
+
+// over is a context that has ended: with it a Cluster's client tells what it knows, and asks nobody.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// Node is the address of the master that holds the key in a Cluster; empty where that is not known yet, and for a client of
+// anything else. It asks nobody.
+func Node(client redis.UniversalClient, key string) string {
+	cluster, is := client.(*redis.ClusterClient)
+	if !is {
+		return ""
+	}
+	master, err := cluster.MasterForKey(over, key)
+	if err != nil {
+		return ""
+	}
+	return master.Options().Addr
+}
+
+// Reload has a Cluster's client look anew which node holds what, in the background and at most five times a second. Whoever
+// lost a node calls it: its replica may have taken its place.
+func Reload(client redis.UniversalClient) {
+	if cluster, is := client.(*redis.ClusterClient); is {
+		cluster.ReloadState(context.Background())
+	}
+}
+
+var errClusterState = errors.New("no master of the cluster says that it serves (cluster_state:ok)")
+
+// Serving returns nil while Redis serves, which a Cluster does as long as any of its masters says so.
+func Serving(ctx context.Context, client redis.UniversalClient) error {
+	cluster, is := client.(*redis.ClusterClient)
+	if !is {
+		return client.Ping(ctx).Err()
+	}
+	var serving atomic.Bool
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		info, err := master.ClusterInfo(ctx).Result()
+		if strings.Contains(info, "cluster_state:ok") {
+			serving.Store(true)
+		}
+		return err
+	})
+	switch {
+	case serving.Load():
+		return nil
+	case err != nil:
+		return err
+	default:
+		return errClusterState
+	}
+}
+
+// Pool is the metrics of a client's connections, for a registry; of a Cluster's, those to all nodes that it knows.
+func Pool(service string, client redis.UniversalClient) prometheus.Collector {
+	limit := func() int { return 0 }
+	switch client := client.(type) {
+	case *redis.Client:
+		limit = func() int { return client.Options().MaxActiveConns }
+	case *redis.ClusterClient:
+		nodes := new(atomic.Int64)
+		client.OnNewNode(func(node *redis.Client) {
+			nodes.Add(1)
+			// go-redis tells of no end.
+			runtime.AddCleanup(node, func(nodes *atomic.Int64) { nodes.Add(-1) }, nodes)
+		})
+		limit = func() int { return int(nodes.Load()) * client.Options().MaxActiveConns }
+	}
+	return telemetry.Pool(service, "redis", func() telemetry.PoolState {
+		if cluster, is := client.(*redis.ClusterClient); is && Node(cluster, "") == "" {
+			return telemetry.PoolState{} // the nodes are not known yet, and reading must not wait for them
+		}
+		stats := client.PoolStats()
+		return telemetry.PoolState{
+			Limit: limit(), Open: int(stats.TotalConns), InUse: int(stats.TotalConns) - int(stats.IdleConns),
+			Waits: uint64(stats.WaitCount), TimedOut: uint64(stats.Timeouts),
+		}
+	})
+}

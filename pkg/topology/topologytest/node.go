@@ -1,0 +1,201 @@
+// Package topologytest runs real Redis Clusters, and real masters with replicas and Sentinels, for tests. All of them keep
+// their data in temporary directories and end with the test.
+package topologytest
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/pkg/embedded"
+)
+
+// Security is what a client must show and may expect; the zero value is neither passwords nor TLS.
+type Security struct {
+	// Password is the servers', SentinelPassword the Sentinels'.
+	Password, SentinelPassword string
+	// TLS is the certificate that all of them show. They ask clients for none.
+	TLS *Certificate
+}
+
+// Node is one Redis, or one Sentinel. Its methods fail the test.
+type Node struct {
+	// Address is its host:port.
+	Address string
+	// Client speaks to this node alone.
+	Client *redis.Client
+
+	tb      testing.TB
+	port    int
+	args    []string
+	process *embedded.Process
+	log     lines
+}
+
+// Start starts it, again if need be, and returns when it answers.
+func (n *Node) Start() {
+	n.tb.Helper()
+	process, err := embedded.StartProcess(embedded.Command{Name: "redis", Path: program(n.tb), Args: n.args, Output: n.log.add})
+	if err != nil {
+		n.tb.Fatal(err)
+	}
+	n.process = process
+	Eventually(n.tb, "the Redis at "+n.Address+" answers", func() bool { return n.Client.Ping(n.tb.Context()).Err() == nil })
+}
+
+// Kill ends it as a crash would.
+func (n *Node) Kill() { n.process.Kill() }
+
+// Pause stops it in its tracks, so that it takes connections and never answers, until Resume.
+func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
+
+// Resume lets it go on.
+func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
+
+func (n *Node) signal(s os.Signal) {
+	n.tb.Helper()
+	if err := n.process.Signal(s); err != nil {
+		n.tb.Fatal(err)
+	}
+}
+
+// Do runs one command on it.
+func (n *Node) Do(command ...any) any {
+	n.tb.Helper()
+	reply, err := n.Client.Do(n.tb.Context(), command...).Result()
+	if err != nil {
+		n.tb.Fatalf("%s: %v: %v", n.Address, command, err)
+	}
+	return reply
+}
+
+// Info is one field of INFO, empty where the node does not answer: a Sentinel cuts the connections of one that it makes a
+// replica.
+func (n *Node) Info(section, field string) string {
+	n.tb.Helper()
+	text, err := n.Client.Info(n.tb.Context(), section).Result()
+	if err != nil {
+		return ""
+	}
+	for line := range strings.SplitSeq(text, "\r\n") {
+		if value, is := strings.CutPrefix(line, field+":"); is {
+			return value
+		}
+	}
+	return ""
+}
+
+func newNode(tb testing.TB, password string, certificate *Certificate, args ...string) *Node {
+	tb.Helper()
+	dir, port := tb.TempDir(), freePort(tb)
+	n := &Node{tb: tb, port: port, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	listen := []string{"--port", strconv.Itoa(port)}
+	options := &redis.Options{Addr: n.Address, Protocol: 2, Password: password, DialTimeout: time.Second, MaxRetries: -1}
+	if certificate != nil {
+		listen = []string{
+			"--port", "0", "--tls-port", strconv.Itoa(port), "--tls-cert-file", certificate.cert, "--tls-key-file", certificate.key,
+			"--tls-ca-cert-file", certificate.Authority, "--tls-auth-clients", "no", "--tls-replication", "yes",
+		}
+		options.TLSConfig = &tls.Config{RootCAs: certificate.pool, MinVersion: tls.VersionTLS12}
+	}
+	n.args = append(append([]string{"--bind", "127.0.0.1", "--dir", dir, "--loglevel", "notice"}, listen...), args...)
+	if password != "" {
+		n.args = append(n.args, "--requirepass", password)
+	}
+	n.Client = redis.NewClient(options)
+	tb.Cleanup(func() {
+		_ = n.Client.Close()
+		if n.process != nil {
+			n.process.Kill()
+		}
+		if tb.Failed() {
+			tb.Logf("the log of the Redis at %s:\n%s", n.Address, n.log.String())
+		}
+	})
+	return n
+}
+
+// newServer is a Redis that keeps nothing on disk and lets replicas in at once.
+func newServer(tb testing.TB, s Security, args ...string) *Node {
+	tb.Helper()
+	args = append([]string{"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"}, args...)
+	if s.Password != "" {
+		args = append(args, "--masterauth", s.Password)
+	}
+	return newNode(tb, s.Password, s.TLS, args...)
+}
+
+// program finds the server. The one inside a Go program is no part of a Cluster.
+func program(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		tb.Fatal("no redis-server or valkey-server on PATH")
+	}
+	tb.Skip("no redis-server or valkey-server on PATH")
+	return ""
+}
+
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	port, err := embedded.FreePort("")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return port
+}
+
+// writeConfig writes a file that the Redis may change.
+func writeConfig(tb testing.TB, text string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "redis.conf")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// Eventually waits for what is said to be so, and fails the test after a minute.
+func Eventually(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(time.Minute); !is(); <-ticker.C {
+		if time.Now().After(deadline) {
+			tb.Fatal("not so after a minute: " + what)
+		}
+	}
+}
+
+// lines are what a process has said.
+type lines struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (l *lines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(&l.all, line)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}

@@ -1,0 +1,203 @@
+// Package tracingtest is a collector for tests: it takes spans by OTLP over HTTP, as any OpenTelemetry collector does, and
+// tells what came.
+package tracingtest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Span is one that came. Ids are in hexadecimal digits; Parent is empty for a span that begins a trace.
+type Span struct {
+	// Service is the resource's service.name.
+	Service string
+	Name    string
+	// Kind is internal, server or client.
+	Kind                string
+	TraceID, ID, Parent string
+	State               string
+	Attributes          map[string]any
+	Links               []Link
+	Failed              bool
+	Start, End          time.Time
+}
+
+// Link is to another span.
+type Link struct{ TraceID, ID string }
+
+// Collector takes spans.
+type Collector struct {
+	// URL is the endpoint that services are given.
+	URL string
+
+	mu       sync.Mutex
+	spans    []Span
+	requests int
+	headers  http.Header
+	answer   http.HandlerFunc
+}
+
+// Start runs a collector until the test ends. A handler other than nil answers in its place, until Answer says otherwise.
+func Start(tb testing.TB, answer http.HandlerFunc) *Collector {
+	tb.Helper()
+	c := &Collector{answer: answer}
+	server := httptest.NewServer(c)
+	tb.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	c.URL = server.URL
+	return c
+}
+
+// Answer has another handler answer from now on; nil takes spans again.
+func (c *Collector) Answer(answer http.HandlerFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer = answer
+}
+
+// ServeHTTP takes one export.
+func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	c.requests++
+	c.headers = r.Header.Clone()
+	answer := c.answer
+	c.mu.Unlock()
+	body, err := io.ReadAll(r.Body) // without which a handler that hangs would not notice that the other side has left
+	if answer != nil {
+		answer(w, r)
+		return
+	}
+	var export collector.ExportTraceServiceRequest
+	if err == nil {
+		err = proto.Unmarshal(body, &export)
+	}
+	if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.Error(w, fmt.Sprintf("no export of traces: %v", err), http.StatusBadRequest)
+		return
+	}
+	c.take(&export)
+	reply, _ := proto.Marshal(&collector.ExportTraceServiceResponse{}) // which is empty
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	_, _ = w.Write(reply)
+}
+
+func (c *Collector) take(export *collector.ExportTraceServiceRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, of := range export.GetResourceSpans() {
+		service, _ := values(of.GetResource().GetAttributes())["service.name"].(string)
+		for _, scope := range of.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				c.spans = append(c.spans, read(service, span))
+			}
+		}
+	}
+}
+
+func read(service string, span *traces.Span) Span {
+	s := Span{
+		Service: service, Name: span.GetName(),
+		Kind:    strings.ToLower(strings.TrimPrefix(span.GetKind().String(), "SPAN_KIND_")),
+		TraceID: hex.EncodeToString(span.GetTraceId()), ID: hex.EncodeToString(span.GetSpanId()), Parent: hex.EncodeToString(span.GetParentSpanId()),
+		State: span.GetTraceState(), Attributes: values(span.GetAttributes()),
+		Failed: span.GetStatus().GetCode() == traces.Status_STATUS_CODE_ERROR,
+		Start:  at(span.GetStartTimeUnixNano()), End: at(span.GetEndTimeUnixNano()),
+	}
+	for _, link := range span.GetLinks() {
+		s.Links = append(s.Links, Link{hex.EncodeToString(link.GetTraceId()), hex.EncodeToString(link.GetSpanId())})
+	}
+	return s
+}
+
+func at(nanoseconds uint64) time.Time { return time.Unix(0, int64(nanoseconds)) } //nolint:gosec // it fits until 2262
+
+// values are texts, numbers (int64, float64) and truths; what is none of these is in its protobuf text.
+func values(attributes []*common.KeyValue) map[string]any {
+	all := map[string]any{}
+	for _, attribute := range attributes {
+		switch value := attribute.GetValue().GetValue().(type) {
+		case *common.AnyValue_StringValue:
+			all[attribute.GetKey()] = value.StringValue
+		case *common.AnyValue_IntValue:
+			all[attribute.GetKey()] = value.IntValue
+		case *common.AnyValue_DoubleValue:
+			all[attribute.GetKey()] = value.DoubleValue
+		case *common.AnyValue_BoolValue:
+			all[attribute.GetKey()] = value.BoolValue
+		default:
+			all[attribute.GetKey()] = attribute.GetValue().String()
+		}
+	}
+	return all
+}
+
+// Spans are those that have come.
+func (c *Collector) Spans() []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.spans)
+}
+
+// Exports is how often something was sent, and the headers that came last.
+func (c *Collector) Exports() (count int, last http.Header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests, c.headers
+}
+
+// Await waits up to 20 s for the spans of one trace to be such as holds says, and returns them.
+func (c *Collector) Await(tb testing.TB, traceID, what string, holds func([]Span) bool) []Span {
+	tb.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		all := Of(traceID, c.Spans())
+		if holds(all) {
+			return all
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within 20 s: %s; there are:\n%s", what, Text(all))
+		}
+		<-ticker.C
+	}
+}
+
+// Of are the spans of one trace.
+func Of(traceID string, spans []Span) []Span {
+	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.TraceID != traceID })
+}
+
+// Find is the first span of this service with this name.
+func Find(spans []Span, service, name string) (Span, bool) {
+	for _, s := range spans {
+		if s.Service == service && s.Name == name {
+			return s, true
+		}
+	}
+	return Span{}, false
+}
+
+// Text lists spans, for the message of a test that failed.
+func Text(spans []Span) string {
+	var text strings.Builder
+	for _, s := range spans {
+		fmt.Fprintf(&text, "%s %q (%s) %s below %q, %v, links %v\n", s.Service, s.Name, s.Kind, s.ID, s.Parent, s.Attributes, s.Links)
+	}
+	return text.String()
+}
