@@ -6,49 +6,68 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"time"
 	"unicode/utf8"
 
 	"github.com/caarlos0/env/v11"
-	"github.com/redis/go-redis/v9"
 
 	"intents.internal/core/access"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/topology"
 )
 
-// Config is every setting of core. They are read from the environment.
+// Config is every setting of core. They are read from the environment and from the file that EnvFile names. Fields that bear
+// the tag reload change while core runs, the others when it starts again.
 type Config struct {
+	// EnvFile is a file of settings, one NAME=value a line, that lie over the environment's. It is read again when its content
+	// changes and on SIGHUP. Default none.
+	EnvFile string `env:"CORE_ENV_FILE"`
 	// Listen is the host:port gateways reach core at.
 	Listen string `env:"CORE_LISTEN" envDefault:"127.0.0.1:8081"`
 	// OpsListen is the host:port of the operations listener: /metrics, /livez, /readyz, /debug/pprof. Keep it private.
 	OpsListen string `env:"CORE_OPS_LISTEN" envDefault:"127.0.0.1:9081"`
 	// DatabaseURL is the Postgres database, postgres://user:password@host:port/name. Required.
-	DatabaseURL telemetry.Secret `env:"CORE_DATABASE_URL"`
+	DatabaseURL telemetry.Secret `env:"CORE_DATABASE_URL" reload:"credentials"`
+	// MigrateDatabaseURL is where migrations connect, Postgres itself, where DatabaseURL goes through a pooler such as
+	// PgBouncer. DatabaseURL where it is not set.
+	MigrateDatabaseURL telemetry.Secret `env:"CORE_MIGRATE_DATABASE_URL"`
+	// ReadDatabaseURL is a streaming replica that lists of intents are read from as far as it is up to date. Default none.
+	ReadDatabaseURL telemetry.Secret `env:"CORE_READ_DATABASE_URL" reload:"credentials"`
 	// DatabaseConnections is the size of the connection pool, 1 to 1000. Long lists have a quarter of it.
 	DatabaseConnections int `env:"CORE_DATABASE_CONNECTIONS" envDefault:"16"`
 	// StatementTimeout is how long one SQL statement may take, 100ms to 1m.
 	StatementTimeout time.Duration `env:"CORE_STATEMENT_TIMEOUT" envDefault:"4s"`
 	// GatewaySecret is shared with the gateways, 32 characters or more. Required.
-	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET"`
+	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET" reload:"yes"`
+	// GatewaySecretPrevious is another secret that gateways may still bear while theirs are being changed, 32 characters or
+	// more. Default none.
+	GatewaySecretPrevious telemetry.Secret `env:"CORE_GATEWAY_SECRET_PREVIOUS" reload:"yes"`
+	// RedisMode is which Redis there is: single (one server), cluster (a Redis Cluster) or sentinel (a master that Sentinels
+	// watch over).
+	RedisMode topology.Mode `env:"CORE_REDIS_MODE" envDefault:"single"`
 	// RedisURL is where the limits below are kept, shared by all cores, and where gateways keep the keys' rate limits:
-	// redis://, rediss:// or unix://. While it does not answer each core counts alone.
+	// redis://, rediss:// or unix://. For a cluster redis://node1:6379?addr=node2:6379, for sentinels
+	// redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster, with as many addr as there are. While it does not
+	// answer each core counts alone.
 	RedisURL telemetry.Secret `env:"CORE_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
 	// PublicURL is where browsers reach the service. With https, cookies are Secure.
 	PublicURL string `env:"CORE_PUBLIC_URL" envDefault:"http://127.0.0.1:8080"`
 	// SignUp is who may make an account: "open" for everyone, "closed" for nobody.
-	SignUp string `env:"CORE_SIGN_UP" envDefault:"open"`
+	SignUp string `env:"CORE_SIGN_UP" envDefault:"open" reload:"yes"`
 	// SignInPerIP is how often one address may try to sign in a minute, 1 to 1000000. A version 6 address counts by its /64.
 	// This and the limits below are buckets of that size which refill at that rate.
-	SignInPerIP int `env:"CORE_SIGN_IN_PER_IP" envDefault:"30"`
+	SignInPerIP int `env:"CORE_SIGN_IN_PER_IP" envDefault:"30" reload:"yes"`
 	// SignInPerAccount is how often the password of one account may be tried in 15 minutes, 1 to 1000000. A right one fills
 	// the bucket again.
-	SignInPerAccount int `env:"CORE_SIGN_IN_PER_ACCOUNT" envDefault:"10"`
+	SignInPerAccount int `env:"CORE_SIGN_IN_PER_ACCOUNT" envDefault:"10" reload:"yes"`
 	// SignUpPerIP is how often one address may try to make an account an hour, 1 to 1000000.
-	SignUpPerIP int `env:"CORE_SIGN_UP_PER_IP" envDefault:"20"`
+	SignUpPerIP int `env:"CORE_SIGN_UP_PER_IP" envDefault:"20" reload:"yes"`
 	// KeysPerAccount is how many API keys one account may make or rotate an hour, 1 to 1000000.
-	KeysPerAccount int `env:"CORE_KEYS_PER_ACCOUNT" envDefault:"100"`
+	KeysPerAccount int `env:"CORE_KEYS_PER_ACCOUNT" envDefault:"100" reload:"yes"`
 	// KeysPerIP is the same for one address.
-	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300"`
+	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300" reload:"yes"`
 	// OIDCIssuer is the issuer URL of an OpenID Connect provider whose people may sign in, exactly as it names itself: https,
 	// or http on a loopback address. Default none. Register CORE_PUBLIC_URL/auth/oauth2/callback/oidc there.
 	OIDCIssuer string `env:"CORE_OIDC_ISSUER"`
@@ -58,6 +77,25 @@ type Config struct {
 	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET"`
 	// OIDCName is what people know the provider by, 1 to 64 characters.
 	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect"`
+	// AccessLog writes one line per request to standard output. Without it there are lines of requests that failed by core's
+	// fault alone.
+	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true"`
+	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
+	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
+	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	// TracesHeaders are headers of every export to the collector, such as its credentials: name=value, comma separated and
+	// percent-encoded. Default none.
+	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
+	// TracesSampler says which traces are recorded that no gateway has decided on: parentbased_traceidratio (some),
+	// parentbased_always_on or parentbased_always_off. Default parentbased_traceidratio.
+	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`
+	// TracesSamplerArg is the share of traces that parentbased_traceidratio records, 0 to 1. Default 0.1.
+	TracesSamplerArg float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"0.1"`
+	// TracesServiceName is what traces call this service. Default none; without it that is the service.name in
+	// TracesResource, else intents-core.
+	TracesServiceName string `env:"OTEL_SERVICE_NAME"`
+	// TracesResource is what else traces tell of this process: name=value, comma separated and percent-encoded. Default none.
+	TracesResource string `env:"OTEL_RESOURCE_ATTRIBUTES"`
 	// MigrateOnStart brings the database up to this version before serving.
 	MigrateOnStart bool `env:"CORE_MIGRATE_ON_START" envDefault:"false"`
 	// DrainDelay is how long core still takes requests after TERM, while it tells gateways to turn to another core, 0s to 1m.
@@ -67,13 +105,17 @@ type Config struct {
 	ShutdownGrace time.Duration `env:"CORE_SHUTDOWN_GRACE" envDefault:"15s"`
 }
 
-// readConfig reads the environment. What it returns is not validated yet.
-func readConfig() (Config, error) {
-	config, err := env.ParseAs[Config]()
-	if err != nil {
-		return Config{}, fmt.Errorf("read the settings: %w", err)
+// readConfig reads the settings that are needed, which validate says.
+func readConfig(validate func(Config) error) (settings.Reading[Config], error) {
+	source := settings.Source[Config]{Variable: "CORE_ENV_FILE", Environment: env.ToMap(os.Environ())}
+	source.Parse = func(environment map[string]string) (Config, error) {
+		config, err := env.ParseAsWithOptions[Config](env.Options{Environment: environment})
+		if err != nil {
+			return Config{}, fmt.Errorf("read the settings: %w", err)
+		}
+		return config, validate(config)
 	}
-	return config, nil
+	return source.Read()
 }
 
 // Validate reports every fault at once.
@@ -83,11 +125,14 @@ func (c Config) Validate() error {
 		validAddress("CORE_LISTEN", c.Listen),
 		validAddress("CORE_OPS_LISTEN", c.OpsListen),
 		expect(len(c.GatewaySecret.Reveal()) >= 32, "CORE_GATEWAY_SECRET must have 32 characters or more; make one with: openssl rand -hex 32"),
-		validRedis(c.RedisURL),
+		expect(c.GatewaySecretPrevious == "" || len(c.GatewaySecretPrevious.Reveal()) >= 32,
+			"CORE_GATEWAY_SECRET_PREVIOUS must have 32 characters or more, or none"),
+		validRedis(c.RedisMode, c.RedisURL),
 		validOrigin(c.PublicURL),
 		expect(c.SignUp == "open" || c.SignUp == "closed", `CORE_SIGN_UP must be "open" or "closed", not %q`, c.SignUp),
 		c.validateLimits(),
 		c.validateOIDC(),
+		c.validateTraces(),
 		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),
 		expect(c.ShutdownGrace >= time.Second && c.ShutdownGrace <= 5*time.Minute, "CORE_SHUTDOWN_GRACE must be 1s to 5m, not %s", c.ShutdownGrace),
 	)
@@ -161,9 +206,9 @@ func validIssuer(issuer string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && loopback
 }
 
-func validRedis(rawURL telemetry.Secret) error {
-	_, err := redis.ParseURL(rawURL.Reveal())
-	return expect(err == nil, "CORE_REDIS_URL must be a URL such as redis://127.0.0.1:6379/0")
+func validRedis(mode topology.Mode, rawURL telemetry.Secret) error {
+	err := topology.Validate(mode, rawURL.Reveal())
+	return expect(err == nil, "CORE_REDIS_URL %v", err)
 }
 
 func validAddress(name, address string) error {

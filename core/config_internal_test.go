@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/topology"
 )
 
 // valid is a Config without a fault.
@@ -58,6 +60,9 @@ func TestConfigValidate(t *testing.T) {
 		"another word":         {func(c *Config) { c.SignUp = "Open" }, "CORE_SIGN_UP"},
 		"no Redis":             {func(c *Config) { c.RedisURL = "" }, "CORE_REDIS_URL"},
 		"another database":     {func(c *Config) { c.RedisURL = "http://:hunter2@127.0.0.1" }, "CORE_REDIS_URL"},
+		"a cluster":            {func(c *Config) { c.RedisMode, c.RedisURL = topology.Cluster, "redis://:hunter2@a:1?addr=b:2" }, ""},
+		"two of one":           {func(c *Config) { c.RedisURL = "redis://:hunter2@a:1?addr=b:2" }, "CORE_REDIS_URL"},
+		"sentinels of nobody":  {func(c *Config) { c.RedisMode = topology.Sentinel }, "CORE_REDIS_URL"},
 		"the lowest limits": {func(c *Config) {
 			c.SignInPerIP, c.SignInPerAccount, c.SignUpPerIP, c.KeysPerAccount, c.KeysPerIP = 1, 1, 1, 1, 1
 		}, ""},
@@ -74,6 +79,10 @@ func TestConfigValidate(t *testing.T) {
 		"no client id":            {func(c *Config) { provided(c); c.OIDCClientID = "" }, "CORE_OIDC_CLIENT_ID"},
 		"no client secret":        {func(c *Config) { provided(c); c.OIDCClientSecret = "" }, "CORE_OIDC_CLIENT_SECRET"},
 		"no provider name":        {func(c *Config) { provided(c); c.OIDCName = "" }, "CORE_OIDC_NAME"},
+		"a collector":             {func(c *Config) { c.TracesEndpoint, c.TracesHeaders = "https://collector.example", "a=hunter2" }, ""},
+		"a collector of no kind":  {func(c *Config) { c.TracesEndpoint = "collector:4318" }, "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"another sampler":         {func(c *Config) { c.TracesSampler = "always_on" }, "OTEL_TRACES_SAMPLER"},
+		"more than all traces":    {func(c *Config) { c.TracesSamplerArg = 2 }, "OTEL_TRACES_SAMPLER_ARG"},
 		"no time to finish":       {func(c *Config) { c.ShutdownGrace = 0 }, "CORE_SHUTDOWN_GRACE"},
 		"too much time to finish": {func(c *Config) { c.ShutdownGrace = 6 * time.Minute }, "CORE_SHUTDOWN_GRACE"},
 	} {

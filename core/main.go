@@ -27,7 +27,7 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core accounts disable|enable EMAIL     refuse an account's keys and sign-ins, or take that back
   core accounts delete EMAIL             end an account for good; its intents stay
 
-Settings come from the environment; CORE_DATABASE_URL is the one that every command needs.
+Settings come from the environment, and from the file that CORE_ENV_FILE names; CORE_DATABASE_URL is the one that every command needs.
 `
 
 func main() {
@@ -78,14 +78,11 @@ func checkHealth(ctx context.Context, args []string) error {
 	if len(args) != 0 {
 		return usageError("healthcheck takes no further words; settings come from the environment")
 	}
-	config, err := readConfig()
+	read, err := readConfig(Config.Validate)
 	if err != nil {
 		return err
 	}
-	if err := config.Validate(); err != nil {
-		return err
-	}
-	return telemetry.Probe(ctx, config.OpsListen)
+	return telemetry.Probe(ctx, read.Config.OpsListen)
 }
 
 // withStore runs a one-off command that takes the given number of further words.
@@ -93,14 +90,11 @@ func withStore(args []string, words int, work func(*postgres.Store) error) (err 
 	if len(args) != words {
 		return usageError("the command takes other words")
 	}
-	config, err := readConfig()
+	read, err := readConfig(Config.ValidateDatabase)
 	if err != nil {
 		return err
 	}
-	if err := config.ValidateDatabase(); err != nil {
-		return err
-	}
-	store, err := openStore(config, nil)
+	store, err := openStore(read.Config, nil)
 	if err != nil {
 		return err
 	}
@@ -111,6 +105,8 @@ func withStore(args []string, words int, work func(*postgres.Store) error) (err 
 func openStore(config Config, metrics prometheus.Registerer) (*postgres.Store, error) {
 	return postgres.Open(config.DatabaseURL.Reveal(), postgres.Options{
 		MaxConnections: config.DatabaseConnections, StatementTimeout: config.StatementTimeout, Metrics: metrics,
+		MigrateURL: config.MigrateDatabaseURL.Reveal(), ReadURL: config.ReadDatabaseURL.Reveal(),
+		Traced: config.tracing().On(),
 	})
 }
 

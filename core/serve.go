@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +23,10 @@ import (
 	"intents.internal/core/console"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/listen"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/topology"
+	"intents.internal/pkg/tracing"
 )
 
 const (
@@ -41,15 +46,22 @@ func serve(ctx context.Context, args []string) (err error) {
 	if len(args) != 0 {
 		return usageError("serve takes no further words; settings come from the environment")
 	}
-	config, err := readConfig()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	started, err := readConfig(Config.Validate)
 	if err != nil {
 		return err
 	}
-	if err := config.Validate(); err != nil {
-		return err
-	}
+	config := started.Config
 	log := telemetry.NewLogger(os.Stdout, "core")
 	metrics := telemetry.NewRegistry()
+	tracer, err := tracing.New(config.tracing(), log, metrics)
+	if err != nil {
+		return err
+	}
+	// After the store, whose last commits have spans as well.
+	defer func() { err = errors.Join(err, tracer.Shutdown(context.WithoutCancel(ctx))) }()
 	store, err := openStore(config, metrics)
 	if err != nil {
 		return err
@@ -62,41 +74,41 @@ func serve(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	shared, err := access.NewRedis(config.RedisURL.Reveal(), redisBudget)
+	shared, err := access.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget)
 	if err != nil {
 		return fmt.Errorf("CORE_REDIS_URL %w", err)
 	}
 	defer func() { err = errors.Join(err, shared.Close()) }()
-	metrics.MustRegister(collectors.NewDBStatsCollector(store.Pool(), "core"), access.RedisPool(shared))
+	if tracer != nil {
+		shared.AddHook(access.TraceRedis())
+	}
+	metrics.MustRegister(collectors.NewDBStatsCollector(store.Pool(), "core"), topology.Pool("core", shared))
 	var ending drain
 	ready := func(ctx context.Context) error { return errors.Join(ending.check(ctx), store.Ping(ctx)) }
-	handler, err := newHandler(config, store, live, shared, ready, log, metrics)
+	handler, parts, err := newHandler(config, store, live, shared, ready, tracer, log, metrics)
 	if err != nil {
 		return err
 	}
-	operations := telemetry.Operations(metrics,
+	follower := settings.NewFollower(started, settings.Options[Config]{
+		Apply: parts.apply, Again: again, Service: "core", Log: log, Metrics: metrics,
+	})
+	operations := telemetry.Operations(metrics, append(replicaChecks(store, metrics),
 		telemetry.Check{Name: "postgres", Probe: store.Ping},
-		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return shared.Ping(ctx).Err() }, Optional: true},
+		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, shared) }, Optional: true},
 		telemetry.Check{Name: "serving", Probe: ending.check},
-	)
+	)...)
 
-	// Both listeners are open before either answers, so that whoever finds core ready can reach it.
-	public, err := open(ctx, config.Listen)
+	public, private, err := listenBoth(ctx, config)
 	if err != nil {
 		return err
-	}
-	private, err := open(ctx, config.OpsListen)
-	if err != nil {
-		return errors.Join(err, public.Close())
 	}
 	// The operations listener outlives the public one, so that probes see the drain.
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { live.Run(ctx, log); return nil })
-	group.Go(func() error { prune(ctx, store, log); return nil })
-	group.Go(func() error { expire(ctx, store, log); return nil })
-	group.Go(func() error { census(ctx, store, log); return nil })
+	for _, run := range chores(ctx, store, live, follower, log) {
+		group.Go(func() error { run(); return nil })
+	}
 	group.Go(func() error {
 		defer finish()
 		return answer(ctx, public, ending.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
@@ -109,32 +121,49 @@ func serve(ctx context.Context, args []string) (err error) {
 	return err
 }
 
+// chores are what core does besides answering, each until ctx ends.
+func chores(
+	ctx context.Context, store *postgres.Store, live *postgres.LiveRegistry, follower *settings.Follower[Config], log *slog.Logger,
+) []func() {
+	return []func(){
+		func() { follower.Run(ctx) },
+		func() { live.Run(ctx, log) },
+		func() { store.FollowReplica(ctx, log) },
+		func() { prune(ctx, store, log) },
+		func() { expire(ctx, store, log) },
+		func() { census(ctx, store, log) },
+	}
+}
+
 // newHandler puts together what answers gateways.
 func newHandler(
 	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient,
-	ready func(context.Context) error, log *slog.Logger, metrics *prometheus.Registry,
-) (http.Handler, error) {
+	ready func(context.Context) error, tracer *tracing.Tracer, log *slog.Logger, metrics *prometheus.Registry,
+) (http.Handler, changing, error) {
 	passwords, err := account.NewPasswords()
 	if err != nil {
-		return nil, err
+		return nil, changing{}, err
 	}
 	service, err := access.New(access.Config{
 		Store: store, Passwords: passwords, Redis: shared, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: config.oidc(),
 	})
 	if err != nil {
-		return nil, err
+		return nil, changing{}, err
 	}
 	pages, err := console.New(console.Config{
 		Access: service, Store: store, Registry: live, Cookie: access.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
 	})
 	if err != nil {
-		return nil, err
+		return nil, changing{}, err
 	}
-	return api.New(api.Config{
+	secrets := api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious)
+	handler, err := api.New(api.Config{
 		Store: store, Registry: live, Access: service, Log: log, Metrics: metrics,
-		GatewaySecret: config.GatewaySecret, PublicURL: config.PublicURL, Ready: ready, Console: pages,
+		Secrets: secrets, PublicURL: config.PublicURL, Ready: ready, Console: pages,
+		Tracer: tracer, AccessLog: config.AccessLog,
 	})
+	return handler, changing{store: store, secrets: secrets, access: service}, err
 }
 
 func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, log *slog.Logger) error {
@@ -145,7 +174,36 @@ func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, 
 		}
 		log.Info("migrated", "applied", applied)
 	}
-	return store.CheckMigrated(ctx)
+	if err := store.CheckMigrated(ctx); err != nil {
+		return err
+	}
+	missing, err := store.LimitsNotInForce(ctx)
+	if err == nil && len(missing) > 0 {
+		log.Warn("time limits are not in force in the database, as behind a pooler that ignores them; "+
+			"have Postgres set them for this role, as deploy/README.md says", "limits", missing)
+	}
+	return err
+}
+
+// replicaChecks has operators see the replica, where there is one.
+func replicaChecks(store *postgres.Store, metrics *prometheus.Registry) []telemetry.Check {
+	pool := store.ReplicaPool()
+	if pool == nil {
+		return nil
+	}
+	metrics.MustRegister(collectors.NewDBStatsCollector(pool, "core_replica"))
+	return []telemetry.Check{{Name: "replica", Probe: store.CheckReplica, Optional: true}}
+}
+
+// listenBoth opens both listeners before either answers, so that whoever finds core ready can reach it.
+func listenBoth(ctx context.Context, config Config) (public, private net.Listener, err error) {
+	if public, err = open(ctx, config.Listen); err != nil {
+		return nil, nil, err
+	}
+	if private, err = open(ctx, config.OpsListen); err != nil {
+		return nil, nil, errors.Join(err, public.Close())
+	}
+	return public, private, nil
 }
 
 func open(ctx context.Context, address string) (net.Listener, error) {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,7 +44,7 @@ type Config struct {
 	// Redis holds the limits that all cores share. Nil lets this core count alone.
 	Redis  redis.UniversalClient
 	Limits Limits
-	// SignUpOpen lets anyone make an account.
+	// SignUpOpen lets anyone make an account, until SetSignUpOpen says otherwise.
 	SignUpOpen bool
 	Log        *slog.Logger
 	Metrics    prometheus.Registerer
@@ -56,7 +57,8 @@ type Config struct {
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	rules     rules
+	rules     atomic.Pointer[rules]
+	signUp    atomic.Bool
 	limiter   *limiter
 	passwords passwordMetrics
 }
@@ -66,13 +68,28 @@ func New(config Config) (*Service, error) {
 	if err := config.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	limits := newRules(config.Limits)
-	limiter, err := newLimiter(config, limits)
+	limiter, err := newLimiter(config, newRules(config.Limits))
 	if err != nil {
 		return nil, fmt.Errorf("prepare the limits: %w", err)
 	}
-	return &Service{Config: config, rules: limits, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}, nil
+	s := &Service{Config: config, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}
+	s.SetLimits(config.Limits)
+	s.SetSignUpOpen(config.SignUpOpen)
+	return s, nil
 }
+
+// SetLimits has these limits, which must be valid, count from the next try on. Buckets stay as empty as they are, as far as
+// they are no larger than before.
+func (s *Service) SetLimits(l Limits) {
+	limits := newRules(l)
+	s.rules.Store(&limits)
+}
+
+// SetSignUpOpen lets anyone make an account from now on, or nobody.
+func (s *Service) SetSignUpOpen(open bool) { s.signUp.Store(open) }
+
+// SignUpOpen reports whether anyone may make an account now.
+func (s *Service) SignUpOpen() bool { return s.signUp.Load() }
 
 // Visitor is a browser, signed in or not.
 type Visitor struct {

@@ -10,23 +10,30 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
+
+	"intents.internal/pkg/topology"
 )
 
 const (
-	// avoidFor is how long Redis is left alone after it failed, so that not every visitor waits for it.
+	// avoidFor is how long Redis, or the node of a Cluster, is left alone after it failed, so that not every visitor waits for
+	// it.
 	avoidFor = time.Second
 	// logEvery spaces the log lines of one outage.
 	logEvery = 10 * time.Second
+	// redisPrefix is what redis_rate puts before a bucket's name.
+	redisPrefix = "rate:"
 	// heldBuckets bounds the buckets in memory, about 300 bytes each. Whose bucket is pushed out has a full one.
 	heldBuckets = 1 << 16
 )
 
 // limiter counts tries in Redis, and in this core's memory while Redis does not answer. It is safe for concurrent use.
 type limiter struct {
-	shared  *redis_rate.Limiter // nil without Redis
+	redis   redis.UniversalClient // nil without Redis
+	shared  *redis_rate.Limiter   // nil without Redis
 	own     *lru.Cache[string, *rate.Limiter]
-	avoid   atomic.Int64 // until when Redis is left alone, in Unix nanoseconds
+	outages outages
 	logged  atomic.Int64 // when the last line of an outage was written, in Unix nanoseconds
 	log     *slog.Logger
 	metrics limiterMetrics
@@ -37,9 +44,9 @@ func newLimiter(config Config, limits rules) (*limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &limiter{own: own, log: config.Log, metrics: newLimiterMetrics(config.Metrics, limits)}
+	l := &limiter{redis: config.Redis, own: own, log: config.Log, metrics: newLimiterMetrics(config.Metrics, limits)}
 	if config.Redis != nil {
-		l.shared = redis_rate.NewLimiter(config.Redis)
+		l.shared = redis_rate.NewLimiter(topology.AtMostOnce{UniversalClient: config.Redis})
 	}
 	return l, nil
 }
@@ -69,12 +76,13 @@ var errNoRedis = errors.New("no redis to count in")
 
 // spendShared returns how long to wait, 0 for a try that is let through, and errNoRedis where Redis did not decide.
 func (l *limiter) spendShared(ctx context.Context, bucket string, limit redis_rate.Limit) (time.Duration, error) {
-	if !l.reachable() {
+	node, reachable := l.node(bucket)
+	if !reachable {
 		return 0, errNoRedis
 	}
 	result, err := l.shared.Allow(ctx, bucket, limit)
 	if err != nil {
-		return 0, l.failed(ctx, err)
+		return 0, l.failed(ctx, node, err)
 	}
 	if result.Allowed > 0 {
 		return 0, nil
@@ -84,14 +92,19 @@ func (l *limiter) spendShared(ctx context.Context, bucket string, limit redis_ra
 
 // spendOwn returns how long to wait, 0 for a try that is let through.
 func (l *limiter) spendOwn(bucket string, limit redis_rate.Limit) time.Duration {
+	every := rate.Limit(float64(limit.Rate) / limit.Period.Seconds())
 	held, found := l.own.Get(bucket)
 	if !found {
-		held = rate.NewLimiter(rate.Limit(float64(limit.Rate)/limit.Period.Seconds()), limit.Burst)
+		held = rate.NewLimiter(every, limit.Burst)
 		if first, found, _ := l.own.PeekOrAdd(bucket, held); found {
 			held = first
 		}
 	}
 	now := time.Now()
+	if held.Burst() != limit.Burst { // another one since
+		held.SetLimitAt(now, every)
+		held.SetBurstAt(now, limit.Burst)
+	}
 	reservation := held.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
@@ -104,22 +117,24 @@ func (l *limiter) spendOwn(bucket string, limit redis_rate.Limit) time.Duration 
 func (l *limiter) reset(ctx context.Context, r rule, subject string) {
 	bucket := r.name + ":" + subject
 	l.own.Remove(bucket)
-	if !l.reachable() {
+	node, reachable := l.node(bucket)
+	if !reachable {
 		return
 	}
 	if err := l.shared.Reset(ctx, bucket); err != nil {
-		_ = l.failed(ctx, err) // noted there
+		_ = l.failed(ctx, node, err) // noted there
 	}
 }
 
 // peek tells how full a bucket is, or ErrLimitUnknown.
 func (l *limiter) peek(ctx context.Context, bucket string, limit redis_rate.Limit) (*redis_rate.Result, error) {
-	if !l.reachable() {
+	node, reachable := l.node(bucket)
+	if !reachable {
 		return nil, ErrLimitUnknown
 	}
 	result, err := l.shared.AllowN(ctx, bucket, limit, 0)
 	if err != nil {
-		if err = l.failed(ctx, err); errors.Is(err, errNoRedis) {
+		if err = l.failed(ctx, node, err); errors.Is(err, errNoRedis) {
 			err = ErrLimitUnknown
 		}
 		return nil, err
@@ -127,17 +142,24 @@ func (l *limiter) peek(ctx context.Context, bucket string, limit redis_rate.Limi
 	return result, nil
 }
 
-func (l *limiter) reachable() bool { return l.shared != nil && time.Now().UnixNano() >= l.avoid.Load() }
+// node names the node that has the bucket, where there is a Cluster, and tells whether it is to be asked.
+func (l *limiter) node(bucket string) (node string, reachable bool) {
+	if l.shared == nil {
+		return "", false
+	}
+	node = topology.Node(l.redis, redisPrefix+bucket)
+	return node, !l.outages.on(node)
+}
 
-// failed notes a failure of Redis and returns errNoRedis; a visitor who has left is no failure.
-func (l *limiter) failed(ctx context.Context, cause error) error {
+// failed notes a failure of Redis, or of one node, and returns errNoRedis; a visitor who has left is no failure.
+func (l *limiter) failed(ctx context.Context, node string, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("count a try: %w", err)
 	}
-	now := time.Now().UnixNano()
-	l.avoid.Store(now + int64(avoidFor))
+	at := time.Now()
+	l.outages.begin(node, at, avoidFor)
 	l.metrics.failures.Inc()
-	last := l.logged.Load()
+	now, last := at.UnixNano(), l.logged.Load()
 	if now-last >= int64(logEvery) && l.logged.CompareAndSwap(last, now) {
 		l.log.LogAttrs(ctx, slog.LevelWarn, "limits without redis, counting in this core alone", slog.Any("error", cause))
 	}

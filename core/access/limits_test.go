@@ -13,6 +13,7 @@ import (
 
 	"intents.internal/core/access"
 	"intents.internal/core/account"
+	"intents.internal/pkg/topology"
 )
 
 // Password guesses are counted for an address whether or not it has an account, and a right password forgives them.
@@ -129,7 +130,7 @@ func TestNewRefusesLimits(t *testing.T) {
 			t.Errorf("%+v are taken", limits)
 		}
 	}
-	if _, err := access.NewRedis("http://:hunter2@127.0.0.1", time.Second); err == nil || strings.Contains(err.Error(), "hunter2") {
+	if _, err := access.NewRedis(topology.Single, "http://:hunter2@127.0.0.1", time.Second); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a URL of something else: %v", err)
 	}
 }

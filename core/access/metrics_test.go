@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/access"
 	"intents.internal/core/account"
+	"intents.internal/pkg/topology"
 )
 
 // A password whose turn does not come is seen waiting, and counted when it is refused.
@@ -44,13 +45,13 @@ func TestPasswordsAreMeasured(t *testing.T) {
 
 func TestRedisPoolIsMeasured(t *testing.T) {
 	t.Parallel()
-	client, err := access.NewRedis(startRedis(t).URL, generous)
+	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(access.RedisPool(client))
+	registry.MustRegister(topology.Pool("core", client))
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}

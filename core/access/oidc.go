@@ -88,7 +88,7 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 	if s.OIDC == nil {
 		return "", "", ErrOIDCOff
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
 		return "", "", err
 	}
 	p, err := s.OIDC.provider(ctx)
@@ -112,7 +112,7 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	if !ok || time.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
 		return nil, ErrFlowExpired
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
 		return nil, err
 	}
 	p, err := s.OIDC.provider(ctx)

@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/topology"
 )
 
 // generous is a budget that a busy machine keeps; what is tested is not the time.
@@ -44,7 +45,12 @@ func startRedis(t *testing.T) *embedded.Redis {
 // countingIn lets a service keep its limits in the Redis at url.
 func countingIn(t *testing.T, url string, budget time.Duration) func(*access.Config) {
 	t.Helper()
-	client, err := access.NewRedis(url, budget)
+	return countingOn(t, topology.Single, url, budget)
+}
+
+func countingOn(t *testing.T, mode topology.Mode, url string, budget time.Duration) func(*access.Config) {
+	t.Helper()
+	client, err := access.NewRedis(mode, url, budget)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func (s *Service) confirm(ctx context.Context, session *account.Session, owner *
 		}
 		return nil
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerAccount, digest(owner.Email)); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.Load().signInPerAccount, digest(owner.Email)); err != nil {
 		return err
 	}
 	matches, err := s.matches(ctx, password, owner.PasswordHash)

@@ -18,10 +18,10 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
 		return nil, err
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerAccount, digest(email)); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.Load().signInPerAccount, digest(email)); err != nil {
 		return nil, err
 	}
 	owner, err := s.Store.AccountByEmail(ctx, email)
@@ -37,7 +37,7 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	if !matches {
 		return nil, ErrCredentials
 	}
-	s.limiter.reset(ctx, s.rules.signInPerAccount, digest(email))
+	s.limiter.reset(ctx, s.rules.Load().signInPerAccount, digest(email))
 	return s.startSession(ctx, v, owner, "with a password")
 }
 

@@ -6,8 +6,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,7 +17,7 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/api/docs"
 	"intents.internal/core/postgres"
-	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -30,12 +28,16 @@ type Config struct {
 	Access   *access.Service
 	Log      *slog.Logger
 	Metrics  *prometheus.Registry
-	// GatewaySecret is what every request must bear: only gateways may speak to core.
-	GatewaySecret telemetry.Secret
+	// Secrets are what every request must bear one of: only gateways may speak to core.
+	Secrets *Secrets
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
 	// Ready is nil while core can work and will go on to.
 	Ready func(context.Context) error
+	// Tracer makes the spans of requests; nil for none.
+	Tracer *tracing.Tracer
+	// AccessLog writes a line for every request; without it there are those of requests that failed by core's fault alone.
+	AccessLog bool
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
@@ -166,19 +168,4 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, failure{}))
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 	mux.Handle("GET "+wire.PathChains, s.route(s.listChainEnvironments, failure{}))
-}
-
-// onlyGateways refuses whoever does not know the secret. Digests are compared, so that neither its content nor its
-// length shows in the time that takes.
-func (s *Server) onlyGateways(next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte(s.GatewaySecret.Reveal()))
-	denied := s.route(func(http.ResponseWriter, *http.Request) error { return errNotGateway }, failure{})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got := sha256.Sum256([]byte(r.Header.Get(wire.HeaderGatewaySecret)))
-		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
-			denied.ServeHTTP(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }

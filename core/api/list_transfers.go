@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 )
 
@@ -32,12 +33,18 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	var summaries iter.Seq2[transfer.Summary, error]
 	if list.limit > 0 {
 		list.filter.Limit = list.limit + 1 // one more tells whether there is a next page
-	} else if unchanged, err := s.tagWholeList(w, r, by.AccountID); unchanged || err != nil {
-		return err
+		summaries = s.Store.Transfers(r.Context(), by.AccountID, list.filter)
+	} else {
+		glance, err := s.tagWholeList(w, r, by.AccountID)
+		if err != nil || !glance.Changed {
+			return err
+		}
+		summaries = s.Store.TransfersSince(r.Context(), by.AccountID, list.filter, glance)
 	}
-	next, stop := iter.Pull2(s.Store.Transfers(r.Context(), by.AccountID, list.filter))
+	next, stop := iter.Pull2(summaries)
 	defer stop()
 	held := list.limit
 	if held == 0 {
@@ -63,24 +70,24 @@ const wholeListTag = `W/"e.`
 
 // tagWholeList answers with 304 where nothing of the account's has changed since the list that the client holds, and
 // otherwise tags the one that will be sent.
-func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (unchanged bool, err error) {
+func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (postgres.Glance, error) {
 	held := r.Header.Get("If-None-Match")
 	cursor, ours := strings.CutPrefix(held, wholeListTag)
 	if !ours {
 		cursor = ""
 	}
-	changed, next, err := s.Store.TransfersChanged(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), time.Now())
+	glance, err := s.Store.TransfersChanged(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), time.Now())
 	if err != nil {
-		return false, err
+		return postgres.Glance{}, err
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if !changed {
+	if !glance.Changed {
 		w.Header().Set("ETag", held)
 		w.WriteHeader(http.StatusNotModified)
-		return true, nil
+		return glance, nil
 	}
-	w.Header().Set("ETag", wholeListTag+next+`"`)
-	return false, nil
+	w.Header().Set("ETag", wholeListTag+glance.Cursor+`"`)
+	return glance, nil
 }
 
 // together is how many intents are encoded before others have their turn on the processor: about 0.1 ms. The scheduler

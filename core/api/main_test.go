@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -68,10 +67,11 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 		t.Fatal(err)
 	}
 	s := &service{store: store, live: live, log: &lines{}}
-	log, metrics := slog.New(slog.NewJSONHandler(s.log, nil)), telemetry.NewRegistry()
+	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
 		api: api.Config{
-			Store: store, Registry: live, Log: log, Metrics: metrics, GatewaySecret: gatewaySecret, PublicURL: "http://intents.example",
+			Store: store, Registry: live, Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
+			AccessLog: true,
 		},
 		access: access.Config{
 			Store: store, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",

@@ -16,6 +16,7 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	underWay prometheus.Gauge
 	defects  prometheus.Counter
+	outdated prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -40,6 +41,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		defects: factory.NewCounter(prometheus.CounterOpts{
 			Name: "core_defects_total",
 			Help: "Requests that failed for a reason nobody foresaw, panics included. Each is a defect and has an error line in the log.",
+		}),
+		outdated: factory.NewCounter(prometheus.CounterOpts{
+			Name: "core_previous_secret_requests_total",
+			Help: "Requests that bore CORE_GATEWAY_SECRET_PREVIOUS. While it rises, gateways still use that secret, and fail if it is dropped.",
 		}),
 	}
 }

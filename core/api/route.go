@@ -31,6 +31,7 @@ func (s *Server) route(e endpoint, unforeseen failure) http.Handler {
 func (s *Server) streamRoute(e endpoint, unforeseen failure) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
+		r, span := s.startTrace(r, started)
 		s.metrics.underWay.Inc()
 		defer s.metrics.underWay.Dec()
 		seen := &observed{ResponseWriter: w}
@@ -40,6 +41,7 @@ func (s *Server) streamRoute(e endpoint, unforeseen failure) http.Handler {
 			writeRefusal(seen, describe(cause, unforeseen))
 		}
 		s.record(r, seen.status, started, cause, cut)
+		endTrace(span, r, seen.status, cut)
 		if cut {
 			panic(http.ErrAbortHandler)
 		}
@@ -93,7 +95,6 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		slog.String("route", route),
 		slog.Int("status", status),
 		slog.Float64("duration_ms", float64(elapsed.Microseconds())/1000),
-		slog.String("request_id", r.Header.Get(wire.HeaderRequestID)),
 		slog.String("key_id", r.Header.Get(wire.HeaderKeyID)),
 	}
 	level := slog.LevelInfo
@@ -102,7 +103,7 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
-	if status < http.StatusInternalServerError && slices.Contains(routine, route) {
+	if status < http.StatusInternalServerError && (!s.AccessLog || slices.Contains(routine, route)) {
 		return
 	}
 	s.Log.LogAttrs(r.Context(), level, "request", attributes...)

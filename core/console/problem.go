@@ -12,7 +12,6 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
-	"intents.internal/pkg/wire"
 )
 
 // problem is what a page says of an error.
@@ -133,7 +132,7 @@ func (c *console) refuse(w http.ResponseWriter, r *http.Request, in who, err err
 	left := errors.Is(r.Context().Err(), context.Canceled) // who has left needs nobody's help
 	if p.status >= http.StatusInternalServerError && !left {
 		c.Log.LogAttrs(r.Context(), slog.LevelError, "console page failed",
-			slog.String("route", r.Pattern), slog.String("request_id", r.Header.Get(wire.HeaderRequestID)), slog.Any("error", err))
+			slog.String("route", r.Pattern), slog.Any("error", err))
 	}
 	f := &form{Problems: []problem{p}}
 	return c.render(w, r, in, "problem", view{Title: p.Title, Form: f, Body: p})

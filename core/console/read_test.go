@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/topology"
 	"intents.internal/pkg/wire"
 )
 
@@ -57,7 +58,7 @@ func TestRateLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = redis.Stop() })
-	client, err := access.NewRedis(redis.URL, 10*time.Second)
+	client, err := access.NewRedis(topology.Single, redis.URL, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ type cursor struct {
 }
 
 // currentHistory is the database cluster and its timeline, which Postgres leaves for a new one at the end of every recovery
-// from a backup and at every promotion.
+// from a backup and at every promotion. A standby has no position of its own to name the timeline by.
 const currentHistory = `(SELECT to_hex(system_identifier) FROM pg_control_system()) || '.' ||
-	substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)`
+	CASE WHEN pg_is_in_recovery() THEN '00000000' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END`
 
 // String is a form that passes through URLs.
 func (c cursor) String() string {

@@ -17,6 +17,7 @@ type metrics struct {
 	intents       *prometheus.GaugeVec
 	expiryLag     prometheus.Gauge
 	censusFailure prometheus.Counter
+	lists         *prometheus.CounterVec
 }
 
 // born stands for the status before the first.
@@ -72,6 +73,14 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help: "Times that core_intents and core_expiry_lag_seconds could not be read, which then keep their last value.",
 		}),
 	}
+	m.lists = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "core_list_batches_total",
+		Help: "Batches of up to 1,000 intents that lists have read, from the primary or the replica. A rise of the primary's share " +
+			"means that the replica is not used; core_replica_fallbacks_total says why.",
+	}, []string{"source"})
+	for _, source := range []string{sourcePrimary, sourceReplica} {
+		m.lists.WithLabelValues(source)
+	}
 	factory.NewGauge(prometheus.GaugeOpts{
 		Name: "core_writes_waiting_limit",
 		Help: "How many new intents may wait for a commit.",
@@ -82,6 +91,14 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	m.moved(transfer.Created, transfer.Expired, 0)
 	return m
 }
+
+// Where a batch of a list was read.
+const (
+	sourcePrimary = "primary"
+	sourceReplica = "replica"
+)
+
+func (m *metrics) listed(source string) { m.lists.WithLabelValues(source).Inc() }
 
 // moved counts n intents that went from one status to another.
 func (m *metrics) moved(from, to transfer.Status, n int) {

@@ -26,28 +26,30 @@ func measured(t *testing.T) (store *postgres.Store, values func() map[string]flo
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return store, func() map[string]float64 {
-		t.Helper()
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := map[string]float64{}
-		for _, family := range families {
-			for _, m := range family.GetMetric() {
-				name := family.GetName()
-				for _, label := range m.GetLabel() {
-					name += " " + label.GetValue()
-				}
-				if h := m.GetHistogram(); h != nil {
-					all[name+" count"], all[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
-				} else {
-					all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
-				}
+	return store, func() map[string]float64 { t.Helper(); return gather(t, registry) }
+}
+
+func gather(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			if h := m.GetHistogram(); h != nil {
+				all[name+" count"], all[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
+			} else {
+				all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
 			}
 		}
-		return all
 	}
+	return all
 }
 
 // What was counted is what the events tell.

@@ -5,6 +5,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,34 +22,76 @@ import (
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	db        *bun.DB
-	config    *pgx.ConnConfig
-	writer    *transferWriter
+	db     *bun.DB
+	limits timeLimits
+	traced bool
+	writer *transferWriter
+	// longLists is whose turn it is to read a long list.
 	longLists *longLists
 	metrics   *metrics
+	// migration is how migrations connect.
+	migration *pgx.ConnConfig
+	// login and replicaLogin are whom the pools' new connections are made as.
+	login, replicaLogin login
+	// replica is nil where lists are read from the primary alone.
+	replica *replica
 }
 
 // Options bound what the store may ask of the database.
 type Options struct {
+	// MigrateURL is where migrations connect: to Postgres itself, also where a pooler stands before it. Empty for the store's
+	// own URL.
+	MigrateURL string
+	// ReadURL is a streaming replica that lists are read from as far as it is up to date; FollowReplica finds that out. Empty
+	// for none.
+	ReadURL string
 	// MaxConnections is the size of the pool, 16 where it is 0.
 	MaxConnections int
 	// StatementTimeout ends a statement that runs longer, 5 s where it is 0.
 	StatementTimeout time.Duration
+	// Traced shows queries in the traces of the requests that make them.
+	Traced bool
 	// Metrics is where the store's go; nil for nowhere.
 	Metrics prometheus.Registerer
 }
 
 // Open prepares a pool for a Postgres URL. It connects when first used, so a database that is down shows then.
 func Open(url string, o Options) (*Store, error) {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return nil, errors.New("the database URL cannot be read; it looks like postgres://user:password@host:5432/name")
-	}
 	if o.MaxConnections == 0 {
 		o.MaxConnections = 16
 	}
 	if o.StatementTimeout == 0 {
 		o.StatementTimeout = 5 * time.Second
+	}
+	s := &Store{
+		limits: newTimeLimits(o.StatementTimeout), traced: o.Traced, longLists: newLongLists(o.MaxConnections), metrics: newMetrics(o.Metrics),
+	}
+	config, err := s.connConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("the database URL %w", err)
+	}
+	if s.migration, err = s.connConfig(cmp.Or(o.MigrateURL, url)); err != nil {
+		return nil, fmt.Errorf("CORE_MIGRATE_DATABASE_URL %w", err)
+	}
+	if o.ReadURL != "" {
+		standby, err := s.connConfig(o.ReadURL)
+		if err != nil {
+			return nil, fmt.Errorf("CORE_READ_DATABASE_URL %w", err)
+		}
+		s.replica = newReplica(s.openPool(standby, o.MaxConnections, &s.replicaLogin), o.Metrics)
+	}
+	s.db = s.openPool(config, o.MaxConnections, &s.login)
+	s.writer = newTransferWriter(s.db, s.metrics, newQueryTracer(config))
+	return s, nil
+}
+
+var errBadURL = errors.New("cannot be read; it looks like postgres://user:password@host:5432/name")
+
+// connConfig is how every connection to a URL is made.
+func (s *Store) connConfig(url string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errBadURL // err may tell the password
 	}
 	// bun writes values into the SQL text, so a cache of prepared statements would never hit, and it breaks behind a
 	// pooler that shares connections between transactions.
@@ -56,26 +99,32 @@ func Open(url string, o Options) (*Store, error) {
 	config.ConnectTimeout = 2 * time.Second
 	config.RuntimeParams["application_name"] = "intents-core"
 	config.RuntimeParams["timezone"] = "UTC"
-	config.RuntimeParams["statement_timeout"] = milliseconds(o.StatementTimeout)
-	config.RuntimeParams["lock_timeout"] = milliseconds(o.StatementTimeout / 2)
-	config.RuntimeParams["idle_in_transaction_session_timeout"] = milliseconds(2 * o.StatementTimeout)
-	pool := stdlib.OpenDB(*config)
-	pool.SetMaxOpenConns(o.MaxConnections)
-	pool.SetMaxIdleConns(o.MaxConnections)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	db := bun.NewDB(pool, pgdialect.New())
-	m := newMetrics(o.Metrics)
-	return &Store{
-		db: db, config: config, writer: newTransferWriter(db, m), longLists: newLongLists(o.MaxConnections), metrics: m,
-	}, nil
+	for setting, limit := range s.limits.settings {
+		config.RuntimeParams[setting] = milliseconds(limit)
+	}
+	return config, nil
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%d", d.Milliseconds()) }
+func (s *Store) openPool(config *pgx.ConnConfig, size int, as *login) *bun.DB {
+	pool := stdlib.OpenDB(*config, stdlib.OptionBeforeConnect(as.put))
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	db := bun.NewDB(pool, pgdialect.New()).WithQueryHook(s.limits)
+	if s.traced {
+		db = db.WithQueryHook(newQueryTracer(config))
+	}
+	return db
+}
 
-// Close writes the intents that still wait and closes the pool.
+// Close writes the intents that still wait and closes the pools.
 func (s *Store) Close() error {
 	s.writer.close()
-	return s.db.Close()
+	err := s.db.Close()
+	if s.replica != nil {
+		err = errors.Join(err, s.replica.db.Close())
+	}
+	return err
 }
 
 // Ping tells whether the database answers.
@@ -88,6 +137,14 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Pool is the connection pool, for its metrics.
 func (s *Store) Pool() *sql.DB { return s.db.DB }
+
+// ReplicaPool is that of the replica, nil where there is none.
+func (s *Store) ReplicaPool() *sql.DB {
+	if s.replica == nil {
+		return nil
+	}
+	return s.replica.db.DB
+}
 
 // invalidText is the SQLSTATE of a value that cannot be read as its type.
 const invalidText = "22P02"

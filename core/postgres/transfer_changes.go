@@ -6,32 +6,77 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 )
+
+// Glance is what a look at an account's events has told: how its intents stood on the primary at that moment.
+type Glance struct {
+	// Changed tells whether any of the intents was made or changed its status since the cursor of the one before.
+	Changed bool
+	// Cursor is what to ask with next.
+	Cursor string
+
+	// proven is a moment since which nothing has changed and which the replica has reached; nil sends lists to the primary.
+	proven *moment
+}
 
 // TransfersChanged tells whether any of an account's intents was made or changed its status since the cursor, and gives
 // the cursor for now. It looks at the events since then and at no intent, so it costs little however long the lists are.
 // A cursor that is empty, too old or not one of ours says that they changed.
-func (s *Store) TransfersChanged(ctx context.Context, accountID uuid.UUID, cursorText string, now time.Time) (changed bool, next string, err error) {
-	previous, err := parseCursor(cursorText, now)
+func (s *Store) TransfersChanged(ctx context.Context, accountID uuid.UUID, after string, now time.Time) (Glance, error) {
+	previous, err := parseCursor(after, now)
 	if err != nil {
 		previous = cursor{} // nothing is known of what the client holds
 	}
-	current := cursor{taken: now}
-	if previous == (cursor{}) {
-		changed = true
-		err = s.db.NewRaw("SELECT "+currentHistory+", pg_current_snapshot()::text").Scan(ctx, &current.history, &current.snapshot)
-	} else {
-		err = s.db.NewRaw(`SELECT `+currentHistory+`, pg_current_snapshot()::text,
-			pg_snapshot_xmax(?0::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
-				SELECT FROM events WHERE account_id = ?1 AND xid >= pg_snapshot_xmin(?0::pg_snapshot)
-				AND NOT pg_visible_in_snapshot(xid, ?0::pg_snapshot))`, previous.snapshot, accountID).Scan(ctx, &current.history, &current.snapshot, &changed)
-		changed = changed || previous.history != current.history
-	}
+	glance, current, err := s.glance(ctx, accountID, previous)
 	if sqlState(err) == invalidText {
 		return s.TransfersChanged(ctx, accountID, "", now)
 	}
 	if err != nil {
-		return false, "", fmt.Errorf("look for changes of account %s: %w", accountID, err)
+		return Glance{}, fmt.Errorf("look for changes of account %s: %w", accountID, err)
 	}
-	return changed, current.String(), nil
+	current.taken = now
+	glance.Cursor = current.String()
+	return glance, nil
+}
+
+// glance asks the primary, in one statement, about changes since a snapshot and about those since the moment that the
+// replica has reached.
+func (s *Store) glance(ctx context.Context, accountID uuid.UUID, previous cursor) (glance Glance, current cursor, err error) {
+	proven := s.replica.proof()
+	changed, settled := s.db.NewRaw("true"), s.db.NewRaw("false")
+	if previous != (cursor{}) {
+		changed = s.changedSince(accountID, previous.snapshot)
+	}
+	if proven != nil {
+		// A standby has no position of its own to name the timeline by.
+		settled = s.db.NewRaw(`CASE WHEN pg_is_in_recovery() THEN false ELSE NOT ?
+			AND substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) = ?
+			AND (SELECT system_identifier FROM pg_control_system()) = ? END`,
+			s.changedSince(accountID, proven.Snapshot), proven.Timeline, proven.System)
+	}
+	var answer struct {
+		History, Snapshot string
+		Changed, Settled  bool
+	}
+	err = s.db.NewRaw("SELECT "+currentHistory+" AS history, pg_current_snapshot()::text AS snapshot, ? AS changed, ? AS settled", changed, settled).Scan(ctx, &answer)
+	if err != nil {
+		return Glance{}, cursor{}, err
+	}
+	glance.Changed = answer.Changed || answer.History != previous.history
+	switch {
+	case answer.Settled:
+		glance.proven = proven
+	case proven != nil && answer.Changed:
+		s.replica.metrics.fellBack(errChanged)
+	}
+	return glance, cursor{history: answer.History, snapshot: answer.Snapshot}, nil
+}
+
+// changedSince is true where the account has an event that a snapshot does not see, or the database is older than that, as
+// happens when one goes back to a backup.
+func (s *Store) changedSince(accountID uuid.UUID, snapshot string) *bun.RawQuery {
+	return s.db.NewRaw(`(pg_snapshot_xmax(?0::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
+		SELECT FROM events WHERE account_id = ?1 AND xid >= pg_snapshot_xmin(?0::pg_snapshot)
+		AND NOT pg_visible_in_snapshot(xid, ?0::pg_snapshot)))`, snapshot, accountID)
 }

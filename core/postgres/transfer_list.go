@@ -62,15 +62,35 @@ type summaryRow struct {
 }
 
 // Transfers yields an account's intents, newest first, until the first error. Intents made while it runs are left out.
+// Everything that was acknowledged before is there, also where the list comes from a replica.
 func (s *Store) Transfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) iter.Seq2[transfer.Summary, error] {
 	return func(yield func(transfer.Summary, error) bool) {
+		var glance Glance
+		if s.replica != nil && (filter.Limit == 0 || filter.Limit > smallPage) {
+			var err error
+			if glance, _, err = s.glance(ctx, accountID, cursor{}); err != nil {
+				yield(transfer.Summary{}, fmt.Errorf("look for changes of account %s: %w", accountID, err))
+				return
+			}
+		}
+		s.TransfersSince(ctx, accountID, filter, glance)(yield)
+	}
+}
+
+// TransfersSince is Transfers for whoever has just had a glance at the account: it spares another, and everything that the
+// glance has seen is there.
+func (s *Store) TransfersSince(
+	ctx context.Context, accountID uuid.UUID, filter TransferFilter, glance Glance,
+) iter.Seq2[transfer.Summary, error] {
+	return func(yield func(transfer.Summary, error) bool) {
+		from := &reading{proven: glance.proven}
 		left := filter.Limit
 		for {
 			filter.Limit = listBatch
 			if left > 0 {
 				filter.Limit = min(left, listBatch)
 			}
-			rows, err := s.transferBatch(ctx, accountID, filter)
+			rows, err := s.transferBatch(ctx, from, accountID, filter)
 			if err != nil {
 				yield(transfer.Summary{}, err)
 				return
@@ -93,13 +113,15 @@ func (s *Store) Transfers(ctx context.Context, accountID uuid.UUID, filter Trans
 // ExplainTransfers is Postgres's plan for the first query of a list, so that a test can hold it to its index.
 func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (plan string, err error) {
 	var lines []string
-	if err := s.db.NewRaw("EXPLAIN ?", s.transferQuery(accountID, filter)).Scan(ctx, &lines); err != nil {
+	if err := s.db.NewRaw("EXPLAIN ?", transferQuery(s.db, accountID, filter)).Scan(ctx, &lines); err != nil {
 		return "", fmt.Errorf("explain a list of transfers: %w", err)
 	}
 	return strings.Join(lines, "\n"), nil
 }
 
-func (s *Store) transferBatch(ctx context.Context, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
+// transferBatch reads from the replica while it may, and from the primary otherwise. A list that has turned to the primary
+// stays there, where nothing is older than what it has shown.
+func (s *Store) transferBatch(ctx context.Context, from *reading, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
 	leave, err := s.longLists.enter(ctx, accountID, filter.Limit)
 	if err != nil {
 		return nil, err
@@ -107,36 +129,51 @@ func (s *Store) transferBatch(ctx context.Context, accountID uuid.UUID, filter T
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
+	if from.proven != nil && !s.replica.usable() {
+		from.proven = nil // it has failed others while this list waited for its turn
+	}
+	if from.proven != nil {
+		rows, err := s.replica.batch(ctx, from, accountID, filter)
+		if err == nil {
+			s.metrics.listed(sourceReplica)
+			return rows, nil
+		}
+		if ctx.Err() == nil {
+			s.replica.failed(err)
+		}
+		from.proven = nil
+	}
 	rows := make([]summaryRow, 0, 16)
-	if err := s.transferQuery(accountID, filter).Scan(ctx, &rows); err != nil {
+	if err := transferQuery(s.db, accountID, filter).Scan(ctx, &rows); err != nil {
 		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
 	}
+	s.metrics.listed(sourcePrimary)
 	return rows, nil
 }
 
 // transferQuery reads one batch. Several statuses become one query each, merged: an index gives the rows of one status
 // in order, but not those of several.
-func (s *Store) transferQuery(accountID uuid.UUID, filter TransferFilter) *bun.SelectQuery {
+func transferQuery(db *bun.DB, accountID uuid.UUID, filter TransferFilter) *bun.SelectQuery {
 	if len(filter.Statuses) < 2 || !filter.UpdatedSince.IsZero() {
-		return s.narrow(accountID, filter)
+		return narrow(db, accountID, filter)
 	}
 	var parts *bun.SelectQuery
 	for _, status := range filter.Statuses {
 		of := filter
 		of.Statuses = []transfer.Status{status}
 		// The parentheses that ORDER BY needs inside a union come with the sub-select.
-		part := s.db.NewSelect().TableExpr("(?) AS part", s.narrow(accountID, of))
+		part := db.NewSelect().TableExpr("(?) AS part", narrow(db, accountID, of))
 		if parts == nil {
 			parts = part
 		} else {
 			parts = parts.UnionAll(part)
 		}
 	}
-	return s.db.NewSelect().TableExpr("(?) AS merged", parts).Order("id DESC").Limit(int64(filter.Limit))
+	return db.NewSelect().TableExpr("(?) AS merged", parts).Order("id DESC").Limit(int64(filter.Limit))
 }
 
-func (s *Store) narrow(accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
-	query := s.db.NewSelect().Table("transfers").
+func narrow(db *bun.DB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
+	query := db.NewSelect().Table("transfers").
 		Column("id", "type", "status", "order_id", "source_chain", "hash", "created_at", "updated_at").
 		Where("account_id = ?", accountID).Limit(int64(f.Limit))
 	if f.Type != "" {

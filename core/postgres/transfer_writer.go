@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/tracing"
 )
 
 const (
@@ -40,11 +41,14 @@ type transferWriter struct {
 	closed   bool
 	flushers sync.WaitGroup
 	metrics  *metrics
+	tracer   queryTracer
 }
 
 // insertion is one row on its way. done gets its outcome once.
 type insertion struct {
-	row  *transferRow
+	row *transferRow
+	// span is that of whoever waits for it.
+	span tracing.Span
 	done chan outcome
 }
 
@@ -52,10 +56,12 @@ type insertion struct {
 type outcome struct {
 	stored bool
 	err    error
+	// commit is the span of the commit, which all its rows share.
+	commit tracing.Span
 }
 
-func newTransferWriter(db *bun.DB, m *metrics) *transferWriter {
-	w := &transferWriter{db: db, metrics: m}
+func newTransferWriter(db *bun.DB, m *metrics, tracer queryTracer) *transferWriter {
+	w := &transferWriter{db: db, metrics: m, tracer: tracer}
 	w.arrived.L = &w.mu
 	for range flushers {
 		w.flushers.Go(w.flush)
@@ -74,12 +80,15 @@ func (w *transferWriter) close() {
 
 // insert waits until the row is durable, refused or ctx ends; in the last case it may be stored all the same.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (stored bool, err error) {
-	i := &insertion{row: row, done: make(chan outcome, 1)}
+	span := tracing.FromContext(ctx).Start("write transfer", tracing.Internal)
+	defer span.End()
+	i := &insertion{row: row, span: span, done: make(chan outcome, 1)}
 	if err := w.enqueue(i); err != nil {
 		return false, err
 	}
 	select {
 	case o := <-i.done:
+		span.Link(o.commit)
 		return o.stored, o.err
 	case <-ctx.Done():
 		return false, ctx.Err()
@@ -124,7 +133,9 @@ func (w *transferWriter) write(batch []*insertion) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	started := time.Now()
+	commit := w.startCommit(batch)
 	stored, err := w.store(ctx, batch)
+	endQuery(commit, err)
 	w.metrics.batch.Observe(float64(len(batch)))
 	w.metrics.writing.Observe(time.Since(started).Seconds())
 	w.metrics.moved(born, transfer.Created, len(stored))
@@ -135,7 +146,7 @@ func (w *transferWriter) write(batch []*insertion) {
 		return
 	}
 	for _, i := range batch {
-		i.done <- outcome{stored: stored[i.row.ID], err: err}
+		i.done <- outcome{stored: stored[i.row.ID], err: err, commit: commit}
 	}
 }
 

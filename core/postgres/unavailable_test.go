@@ -110,6 +110,12 @@ func TestUnavailable(t *testing.T) {
 			t.Helper()
 			return use(t.Context(), pgtest.Open(t, crowded(t, direct, url)))
 		},
+		"the pooler has no connection free in time": func(t *testing.T) error {
+			t.Helper()
+			pooled := pgtest.Pooler(t, url, "pool_mode = transaction", "default_pool_size = 1", "query_wait_timeout = 1", pgtest.IgnoredParameters)
+			begin(t, pgtest.Open(t, pooled))
+			return use(t.Context(), pgtest.Open(t, pooled))
+		},
 		"wrapped": func(t *testing.T) error {
 			t.Helper()
 			return fmt.Errorf("wrapped: %w", use(t.Context(), pgtest.Open(t, pgtest.Closed(t))))
@@ -179,9 +185,14 @@ func crowded(t *testing.T, store *postgres.Store, databaseURL string) string {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"postgres://user:secret@host:port/name", "mysql=1 secret", "postgres://%zz:secret@h/d"} {
-		_, err := postgres.Open(bad, postgres.Options{})
-		if err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", bad, err)
+		for name, open := range map[string]func() (*postgres.Store, error){
+			"the database URL":          func() (*postgres.Store, error) { return postgres.Open(bad, postgres.Options{}) },
+			"CORE_MIGRATE_DATABASE_URL": func() (*postgres.Store, error) { return postgres.Open("", postgres.Options{MigrateURL: bad}) },
+			"CORE_READ_DATABASE_URL":    func() (*postgres.Store, error) { return postgres.Open("", postgres.Options{ReadURL: bad}) },
+		} {
+			if _, err := open(); err == nil || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), name+" cannot be read") {
+				t.Errorf("%s: %v", bad, err)
+			}
 		}
 	}
 	store := pgtest.New(t)

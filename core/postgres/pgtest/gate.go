@@ -19,9 +19,9 @@ type Gate struct {
 	URL string
 
 	listener        net.Listener
-	network, target string
 	work            sync.WaitGroup
 	mu              sync.Mutex
+	network, target string
 	shut            bool
 	refused         int
 	conns           map[net.Conn]bool
@@ -82,6 +82,22 @@ func (g *Gate) Open() {
 	g.shut = false
 }
 
+// LeadTo has the gate stand before another server from now on, and cuts all connections: the same databases and users must be
+// there.
+func (g *Gate) LeadTo(tb testing.TB, databaseURL string) {
+	tb.Helper()
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.network, g.target = pgconn.NetworkAddress(config.Host, config.Port)
+	for conn := range g.conns {
+		_ = conn.Close()
+	}
+}
+
 // Refused counts the connections that came while the gate was shut.
 func (g *Gate) Refused() int {
 	g.mu.Lock()
@@ -101,7 +117,10 @@ func (g *Gate) accept() {
 
 func (g *Gate) pass(client net.Conn) {
 	defer client.Close()
-	database, err := net.Dial(g.network, g.target) //nolint:noctx // it is local and the gate closes what it opens
+	g.mu.Lock()
+	network, target := g.network, g.target
+	g.mu.Unlock()
+	database, err := net.Dial(network, target) //nolint:noctx // it is local and the gate closes what it opens
 	if err != nil {
 		return
 	}

@@ -1,0 +1,89 @@
+package access_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/access"
+	"intents.internal/pkg/topology"
+	"intents.internal/pkg/tracing"
+	"intents.internal/pkg/tracing/tracingtest"
+)
+
+// Calls to Redis are shown in the trace of the request that makes them, without keys and values; those of no request are not.
+func TestTraceRedis(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t, nil)
+	tracer, err := tracing.New(tracing.Config{Service: "core", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(access.TraceRedis())
+
+	if err := client.Ping(t.Context()).Err(); err != nil { // which connects
+		t.Fatal(err)
+	}
+	request := tracer.Serve("POST /auth/sign-in/email", tracing.Parent{}, false, time.Now())
+	ctx := request.In(t.Context())
+	if err := client.Get(ctx, "secret").Err(); err == nil {
+		t.Fatal("there is a value")
+	}
+	if err := client.Set(ctx, "secret", "secret", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.EvalSha(ctx, strings.Repeat("0", 40), []string{"secret"}).Err(); err == nil {
+		t.Fatal("there is such a script")
+	}
+	if err := client.LPush(ctx, "secret", "secret").Err(); err == nil {
+		t.Fatal("a text is a list")
+	}
+	pipe := client.Pipeline()
+	pipe.Del(ctx, "secret")
+	pipe.Del(ctx, "secret")
+	if _, err := pipe.Exec(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	request.End()
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	about := func(name string, more ...any) map[string]any {
+		all := map[string]any{"db.system.name": "redis", "db.operation.name": name}
+		for i := 0; i < len(more); i += 2 {
+			all[more[i].(string)] = more[i+1]
+		}
+		return all
+	}
+	want := map[string]map[string]any{
+		"GET": about("GET"), "SET": about("SET"), "EVALSHA": about("EVALSHA"), "LPUSH": about("LPUSH", "error.type", "redis"),
+		"PIPELINE": about("PIPELINE", "db.operation.batch.size", int64(2)),
+	}
+	got := map[string]map[string]any{}
+	for _, s := range collector.Spans() {
+		if s.Kind != "client" {
+			continue
+		}
+		got[s.Name] = s.Attributes
+		if s.Parent != request.SpanID() || s.Failed != (s.Name == "LPUSH") {
+			t.Errorf("%+v", s)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
