@@ -12,17 +12,21 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
-	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/topology"
 	"intents.internal/pkg/wire"
 )
 
-// Config is everything an operator can set, by environment variables alone. Durations are written like 250ms or 1m.
+// Config is everything an operator can set, by environment variables and in the file that EnvFile names. Durations are written
+// like 250ms or 1m. Fields that bear the tag reload change while the gateway runs, the others when it starts again.
 type Config struct {
+	// EnvFile is a file of settings, one NAME=value a line, that lie over the environment's. It is read again when its content
+	// changes and on SIGHUP. Default none.
+	EnvFile string `env:"GATEWAY_ENV_FILE"`
 	// Listen is where clients are served, host:port. Default 127.0.0.1:8080.
 	Listen string `env:"GATEWAY_LISTEN" envDefault:"127.0.0.1:8080"`
 	// OpsListen is where operators find /metrics, /livez, /readyz and /debug/pprof, host:port. Default 127.0.0.1:9080;
@@ -34,7 +38,7 @@ type Config struct {
 	// Default http://127.0.0.1:8081.
 	CoreURLs []string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
 	// CoreSecret is the secret shared with core, its CORE_GATEWAY_SECRET. At least 32 characters; no default.
-	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET"`
+	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET" reload:"yes"`
 	// CoreTimeout bounds an exchange with core, a second attempt included, and each wait for more of a long answer. Default
 	// 10s; 100ms to 5m.
 	CoreTimeout time.Duration `env:"GATEWAY_CORE_TIMEOUT" envDefault:"10s"`
@@ -47,14 +51,18 @@ type Config struct {
 	// ChainsRefresh is how often the table of chain environments is asked for. Default 5s; at least 100ms.
 	ChainsRefresh time.Duration `env:"GATEWAY_CHAINS_REFRESH" envDefault:"5s"`
 
-	// RedisURL is where the rate limits are kept, shared by all replicas: redis://, rediss:// or unix://. Default
-	// redis://127.0.0.1:6379/0.
+	// RedisMode is which Redis there is: single (one server), cluster (a Redis Cluster) or sentinel (a master that Sentinels
+	// watch over). Default single.
+	RedisMode topology.Mode `env:"GATEWAY_REDIS_MODE" envDefault:"single"`
+	// RedisURL is where the rate limits are kept, shared by all replicas: redis://, rediss:// or unix://. For a cluster
+	// redis://node1:6379?addr=node2:6379, for sentinels redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster,
+	// with as many addr as there are. Default redis://127.0.0.1:6379/0.
 	RedisURL telemetry.Secret `env:"GATEWAY_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
 	// LimitBudget is how long one call to Redis may take, for all the requests that share it. Default 50ms; 1ms to 5s.
 	LimitBudget time.Duration `env:"GATEWAY_LIMIT_BUDGET" envDefault:"50ms"`
 	// LimitFallback is what decides while Redis does not answer: local (a bucket per key and replica), open (everything
 	// passes) or closed (503). Default local.
-	LimitFallback limit.Fallback `env:"GATEWAY_LIMIT_FALLBACK" envDefault:"local"`
+	LimitFallback limit.Fallback `env:"GATEWAY_LIMIT_FALLBACK" envDefault:"local" reload:"yes"`
 	// LimitMemory bounds the keys whose buckets are copied here, about 300 bytes each: for refusals that ask nobody, and
 	// for going on where Redis does not answer. Default 100000; at least 1.
 	LimitMemory int `env:"GATEWAY_LIMIT_MEMORY" envDefault:"100000"`
@@ -68,10 +76,10 @@ type Config struct {
 	UnknownKeyTTL time.Duration `env:"GATEWAY_UNKNOWN_KEY_TTL" envDefault:"10s"`
 	// UnknownKeysPerMinute is how many unknown keys one client address may have looked up; further new keys from there get
 	// 429. Default 60; at least 1.
-	UnknownKeysPerMinute int `env:"GATEWAY_UNKNOWN_KEYS_PER_MINUTE" envDefault:"60"`
+	UnknownKeysPerMinute int `env:"GATEWAY_UNKNOWN_KEYS_PER_MINUTE" envDefault:"60" reload:"yes"`
 	// UnknownKeysPerSecond is how many unknown keys all addresses together may have looked up by this gateway; further new
 	// keys get 503, those in use are served on. Default 100; 0 for no bound.
-	UnknownKeysPerSecond int `env:"GATEWAY_UNKNOWN_KEYS_PER_SECOND" envDefault:"100"`
+	UnknownKeysPerSecond int `env:"GATEWAY_UNKNOWN_KEYS_PER_SECOND" envDefault:"100" reload:"yes"`
 	// KeyLookUpTimeout bounds a look-up at core. Default 1s; 10ms to 1s, since an older answer proves nothing.
 	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"1s"`
 	// KeyLookUps bounds the look-ups under way at once. Default 64; at least 1.
@@ -99,10 +107,10 @@ type Config struct {
 	// MaxConns bounds the client connections served at once; more get 503 and are closed. Where it is over three quarters of
 	// the files that the process may open (ulimit -n), it is that, and MaxConnsPerIP shrinks with it. Default 65536; at
 	// least 1.
-	MaxConns int `env:"GATEWAY_MAX_CONNS" envDefault:"65536"`
+	MaxConns int `env:"GATEWAY_MAX_CONNS" envDefault:"65536" reload:"yes"`
 	// MaxConnsPerIP bounds those of one IPv4 address or IPv6 /64; behind a proxy all have the proxy's. Default 16384; 0 for
 	// no bound.
-	MaxConnsPerIP int `env:"GATEWAY_MAX_CONNS_PER_IP" envDefault:"16384"`
+	MaxConnsPerIP int `env:"GATEWAY_MAX_CONNS_PER_IP" envDefault:"16384" reload:"yes"`
 	// MaxHeaderBytes bounds a request's line and headers. Default 8192; 1024 to 1048576. Each connection in use holds
 	// this much.
 	MaxHeaderBytes int `env:"GATEWAY_MAX_HEADER_BYTES" envDefault:"8192"`
@@ -111,10 +119,30 @@ type Config struct {
 	MaxBodyBytes int `env:"GATEWAY_MAX_BODY_BYTES" envDefault:"65536"`
 	// TrustedProxies are the networks (CIDR, comma separated) whose X-Forwarded-For and X-Forwarded-Proto are believed.
 	// Default none.
-	TrustedProxies []netip.Prefix `env:"GATEWAY_TRUSTED_PROXIES"`
+	TrustedProxies []netip.Prefix `env:"GATEWAY_TRUSTED_PROXIES" reload:"yes"`
 
 	// AccessLog writes one line per request to standard output. Default true.
-	AccessLog bool `env:"GATEWAY_ACCESS_LOG" envDefault:"true"`
+	AccessLog bool `env:"GATEWAY_ACCESS_LOG" envDefault:"true" reload:"yes"`
+	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
+	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
+	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	// TracesHeaders are headers of every export to the collector, such as its credentials: name=value, comma separated and
+	// percent-encoded. Default none.
+	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
+	// TracesSampler says which traces are recorded: parentbased_traceidratio (some of the clients'), parentbased_always_on or
+	// parentbased_always_off. Default parentbased_traceidratio.
+	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`
+	// TracesSamplerArg is the share of traces that parentbased_traceidratio records, 0 to 1. Default 0.1.
+	TracesSamplerArg float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"0.1"`
+	// TracesTrustClients believes the sampled flag of a client's traceparent, by which clients could have everything recorded.
+	// Without it the sampler decides on a client's trace as on any other, and keeps its id. Default false.
+	TracesTrustClients bool `env:"GATEWAY_TRACES_TRUST_CLIENTS" envDefault:"false"`
+	// TracesServiceName is what traces call this service. Default none; without it that is the service.name in
+	// TracesResource, else intents-gateway.
+	TracesServiceName string `env:"OTEL_SERVICE_NAME"`
+	// TracesResource is what else traces tell of this process: name=value, comma separated and percent-encoded. Default none.
+	TracesResource string `env:"OTEL_RESOURCE_ATTRIBUTES"`
+
 	// DrainDelay is how long the gateway still takes connections after TERM, so that whoever balances load sees /readyz
 	// fail first. Default 1s; at least 0.
 	DrainDelay time.Duration `env:"GATEWAY_DRAIN_DELAY" envDefault:"1s"`
@@ -196,8 +224,8 @@ func (c Config) faults() []fault {
 	if len(c.CoreSecret) < 32 {
 		add("GATEWAY_CORE_SECRET", "must have at least 32 characters")
 	}
-	if _, err := redis.ParseURL(c.RedisURL.Reveal()); err != nil {
-		add("GATEWAY_REDIS_URL", "must be a URL such as redis://127.0.0.1:6379/0")
+	if err := topology.Validate(c.RedisMode, c.RedisURL.Reveal()); err != nil {
+		add("GATEWAY_REDIS_URL", "%v", err)
 	}
 
 	duration("GATEWAY_CORE_TIMEOUT", c.CoreTimeout, 100*time.Millisecond, 5*time.Minute)
@@ -214,6 +242,10 @@ func (c Config) faults() []fault {
 	duration("GATEWAY_IDLE_TIMEOUT", c.IdleTimeout, time.Second, 0)
 	duration("GATEWAY_DRAIN_DELAY", c.DrainDelay, 0, 0)
 	duration("GATEWAY_DRAIN_TIMEOUT", c.DrainTimeout, time.Second, 0)
+
+	for _, f := range c.tracing().Faults() {
+		add(f.Variable, "%s", f.Text)
+	}
 
 	number("GATEWAY_CORE_MAX_CONNS", c.CoreMaxConns, 1)
 	number("GATEWAY_LIMIT_MEMORY", c.LimitMemory, 1)

@@ -61,6 +61,50 @@ func TestConfigOfSeveralCores(t *testing.T) {
 	}
 }
 
+func TestConfigOfTraces(t *testing.T) {
+	t.Parallel()
+	_, err := gateway.ParseConfig(map[string]string{
+		"GATEWAY_CORE_SECRET":         strings.Repeat("s", 32),
+		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:hunter2@collector",
+		"OTEL_EXPORTER_OTLP_HEADERS":  "hunter2",
+		"OTEL_TRACES_SAMPLER":         "always_on",
+		"OTEL_TRACES_SAMPLER_ARG":     "1.5",
+		"OTEL_RESOURCE_ATTRIBUTES":    "a=b,c",
+	})
+	want := []string{
+		`OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://127.0.0.1:4318; put credentials into OTEL_EXPORTER_OTLP_HEADERS`,
+		`OTEL_EXPORTER_OTLP_HEADERS must be name=value, comma separated and percent-encoded; pair 1 is not`,
+		`OTEL_TRACES_SAMPLER must be parentbased_traceidratio, parentbased_always_on or parentbased_always_off, not "always_on"`,
+		`OTEL_TRACES_SAMPLER_ARG must be 0 to 1, not 1.5`,
+		`OTEL_RESOURCE_ATTRIBUTES must be name=value, comma separated and percent-encoded; pair 2 is not`,
+	}
+	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConfigOfRedis(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ mode, url, want string }{
+		{"single", "redis://:hunter2@a:1/0", ""},
+		{"cluster", "redis://:hunter2@a:1?addr=b:2", ""},
+		{"sentinel", "redis://:hunter2@a:1/0?addr=b:2&master_name=m&password=hunter2", ""},
+		{"ring", "redis://:hunter2@a:1", `GATEWAY_REDIS_MODE cannot be read: must be single, cluster or sentinel, not "ring"`},
+		{"single", "redis://:hunter2@a:1?addr=b:2", "GATEWAY_REDIS_URL has addr or master_name, which are for the modes cluster and sentinel: " +
+			"set the mode, or leave them out"},
+		{"cluster", "redis://:hunter2@a:1/3", "GATEWAY_REDIS_URL must name no database: a cluster has only database 0"},
+		{"sentinel", "redis://:hunter2@a:1", "GATEWAY_REDIS_URL must, for sentinels, be a URL such as " +
+			"redis://sentinel1:26379/0?addr=sentinel2:26379&addr=sentinel3:26379&master_name=mymaster, with redis:// or rediss://"},
+	} {
+		_, err := gateway.ParseConfig(map[string]string{
+			"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_REDIS_MODE": c.mode, "GATEWAY_REDIS_URL": c.url,
+		})
+		if got := fmt.Sprint(err); got != c.want && (c.want != "" || err != nil) {
+			t.Errorf("%s %s: %s, want %q", c.mode, c.url, got, c.want)
+		}
+	}
+}
+
 func TestConfigHidesItsSecrets(t *testing.T) {
 	t.Parallel()
 	config, err := gateway.ParseConfig(map[string]string{

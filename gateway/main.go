@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/control"
@@ -28,6 +29,8 @@ import (
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/topology"
+	"intents.internal/pkg/tracing"
 )
 
 func main() {
@@ -47,18 +50,24 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	if len(args) > 0 && !check {
 		return fmt.Errorf("the gateway takes no words but healthcheck, not %q; settings come from the environment", args)
 	}
-	config, err := ParseConfig(env.ToMap(os.Environ()))
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	started, err := Source(env.ToMap(os.Environ())).Read()
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
 	if check {
-		return telemetry.Probe(ctx, config.OpsListen)
+		return telemetry.Probe(ctx, started.Config.OpsListen)
 	}
-	gateway, err := New(ctx, config, log)
+	gateway, err := New(ctx, started.Config, log)
 	if err != nil {
 		return err
 	}
-	return errors.Join(gateway.Run(ctx), gateway.Close())
+	unfollow := gateway.Follow(ctx, started, again)
+	err = gateway.Run(ctx)
+	unfollow()
+	return errors.Join(err, gateway.Close())
 }
 
 // Gateway is one replica: its listeners, its parts and the goroutines that keep them fresh.
@@ -71,14 +80,16 @@ type Gateway struct {
 	cores    *cores.Set
 	core     *control.Client
 	chains   *control.Chains
-	redis    *redis.Client
+	redis    redis.UniversalClient
 	limiter  *limit.Limiter
 	verifier *keys.Verifier
 	usage    *usage.Recorder
 	forward  *forward.Client
 	edge     *edge.Edge
+	tracer   *tracing.Tracer
 	ops      *http.Server
 	access   *lineBuffer
+	metrics  *prometheus.Registry
 }
 
 // New checks the config, builds the parts and takes both ports; nothing is served before Run. Close must be called.
@@ -91,12 +102,16 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, err
 	}
 	g := &Gateway{config: config, log: log, access: newLineBuffer(os.Stdout)}
-	g.redis, err = limit.NewRedis(config.RedisURL.Reveal(), config.LimitBudget)
+	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget)
 	if err != nil {
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
 	}
 	registry := telemetry.NewRegistry()
-	registry.MustRegister(telemetry.Pool("gateway", "redis", g.redisPool))
+	g.metrics = registry
+	if g.tracer, err = tracing.New(config.tracing(), log, registry); err != nil {
+		return nil, err
+	}
+	registry.MustRegister(topology.Pool("gateway", g.redis))
 	g.cores = cores.New(cores.Options{URLs: urls, Secret: config.CoreSecret, Log: log, Metrics: registry})
 	g.core = control.New(g.cores, config.CoreSecret, config.CoreMaxConns)
 	g.chains = control.NewChains(g.core, config.ChainsRefresh, log)
@@ -141,33 +156,31 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Chains:         g.chains,
 		Core:           g.core,
 		Forward:        g.forward,
+		Tracer:         g.tracer,
 		Usage:          g.usage,
 		CoreSilence:    config.CoreSilence,
 		TrustedProxies: config.TrustedProxies,
 		Server:         config.server(),
-		AccessLog:      g.accessLog(),
+		AccessLog:      g.accessLog(config),
 		Log:            log,
 		Metrics:        registry,
 	})
-	g.ops = &http.Server{
-		ReadHeaderTimeout: 5 * time.Second,
-		Handler: telemetry.Operations(registry,
-			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
-			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
-			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready},
-			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, Optional: config.LimitFallback != limit.Closed}),
-	}
+	g.ops = g.newOperations()
 	if err := g.listen(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
 }
 
-func (g *Gateway) redisPool() telemetry.PoolState {
-	s := g.redis.PoolStats()
-	return telemetry.PoolState{
-		Limit: g.redis.Options().MaxActiveConns, Open: int(s.TotalConns), InUse: int(s.TotalConns) - int(s.IdleConns),
-		Waits: uint64(s.WaitCount), TimedOut: uint64(s.Timeouts),
+// newOperations serves operators.
+func (g *Gateway) newOperations() *http.Server {
+	return &http.Server{
+		ReadHeaderTimeout: 5 * time.Second,
+		Handler: telemetry.Operations(g.metrics,
+			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
+			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
+			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready},
+			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, OptionalNow: g.redisIsOptional}),
 	}
 }
 
@@ -186,8 +199,8 @@ func (c Config) server() edge.ServerOptions {
 	}
 }
 
-func (g *Gateway) accessLog() *slog.Logger {
-	if !g.config.AccessLog {
+func (g *Gateway) accessLog(c Config) *slog.Logger {
+	if !c.AccessLog {
 		return nil
 	}
 	return telemetry.NewLogger(g.access, "gateway")
@@ -255,6 +268,7 @@ func (g *Gateway) drain(reportLast func()) error {
 	defer cancel()
 	err := g.edge.Drain(ctx)
 	reportLast()
+	err = errors.Join(err, g.tracer.Shutdown(ctx))
 	g.log.Info("gateway stopped")
 	return errors.Join(err, g.ops.Close())
 }
@@ -274,5 +288,6 @@ func (g *Gateway) Close() error {
 	g.limiter.Close()
 	g.forward.Close()
 	g.core.Close()
-	return errors.Join(append(errs, g.redis.Close(), g.access.flush())...)
+	traced := g.tracer.Shutdown(context.Background()) // for where Run never was
+	return errors.Join(append(errs, traced, g.redis.Close(), g.access.flush())...)
 }

@@ -46,7 +46,7 @@ var (
 // read one database, so an answer means the same whichever gave it: a cursor of the key changes, too.
 type Client struct {
 	cores  *cores.Set
-	secret telemetry.Secret
+	secret atomic.Pointer[telemetry.Secret]
 	http   []*http.Client // of each core, by its index
 	// answered is when a core last answered anything, nil for never.
 	answered atomic.Pointer[time.Time]
@@ -54,7 +54,8 @@ type Client struct {
 
 // New makes a client of the cores. maxConns bounds the connections it opens to each.
 func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
-	c := &Client{cores: set, secret: secret}
+	c := &Client{cores: set}
+	c.SetSecret(secret)
 	for _, core := range set.All() {
 		c.http = append(c.http, &http.Client{
 			Transport: &http.Transport{
@@ -69,6 +70,9 @@ func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
 	}
 	return c
 }
+
+// SetSecret has questions bear another secret from now on.
+func (c *Client) SetSecret(secret telemetry.Secret) { c.secret.Store(&secret) }
 
 // Close drops idle connections. Calls under way end by their contexts.
 func (c *Client) Close() {

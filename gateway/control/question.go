@@ -85,13 +85,15 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 	if err != nil {
 		return nil, answer{}, err
 	}
-	request.Header.Set(wire.HeaderGatewaySecret, c.secret.Reveal())
+	request.Header.Set(wire.HeaderGatewaySecret, c.secret.Load().Reveal())
 	if q.body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	if q.etag != "" {
 		request.Header.Set("If-None-Match", q.etag)
 	}
+	span := startQuestion(ctx, core, q, request.Header)
+	defer func() { endQuestion(span, reply.status, err) }()
 	core.Begin()
 	defer core.End()
 	response, err := c.http[core.Index].Do(request)

@@ -69,7 +69,7 @@ func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 	if err != nil {
 		return down, err
 	}
-	request.Header.Set(wire.HeaderGatewaySecret, s.secret)
+	request.Header.Set(wire.HeaderGatewaySecret, s.secret.Load().Reveal())
 	response, err := s.probes.Do(request)
 	if err != nil {
 		return down, err

@@ -38,7 +38,7 @@ type Options struct {
 type Set struct {
 	cores  []*Core
 	tls    *tls.Config
-	secret string
+	secret atomic.Pointer[telemetry.Secret]
 	probes *http.Client
 	log    *slog.Logger
 	// turn spreads requests evenly over cores that are equally busy.
@@ -47,7 +47,8 @@ type Set struct {
 
 // New makes a set in which every core is taken to answer. Without Run it never learns that one answers again.
 func New(o Options) *Set {
-	s := &Set{tls: o.TLS, secret: o.Secret.Reveal(), log: o.Log}
+	s := &Set{tls: o.TLS, log: o.Log}
+	s.SetSecret(o.Secret)
 	s.probes = s.newProbes()
 	factory := promauto.With(o.Metrics)
 	setAside := factory.NewCounterVec(prometheus.CounterOpts{
@@ -81,6 +82,9 @@ func New(o Options) *Set {
 
 // All are the cores, each at the place that its Index says.
 func (s *Set) All() []*Core { return s.cores }
+
+// SetSecret has probes bear another secret from now on.
+func (s *Set) SetSecret(secret telemetry.Secret) { s.secret.Store(&secret) }
 
 // TLS is how the core is to be spoken to, nil for plain HTTP. The caller may change what it gets.
 func (s *Set) TLS(c *Core) *tls.Config {

@@ -29,6 +29,7 @@ const (
 // plain text, does not count IPv6 addresses, and stops serving for good where the process has no file descriptor left.
 type door struct {
 	options ServerOptions
+	log     *slog.Logger
 
 	// conns counts the connections open by where they come from, lists those under way and held the long answers that are
 	// being read by whose they are.
@@ -50,27 +51,24 @@ type reader struct {
 }
 
 func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) *door {
-	most, each := affordable(o.MaxConns, o.MaxConnsPerIP, openFileLimit())
-	if most < o.MaxConns {
-		log.Warn("fewer connections than configured: the process may not open enough files",
-			"max_conns", most, "max_conns_per_ip", each, "configured", o.MaxConns)
-	}
 	d := &door{
 		options: o,
-		conns:   newQuota[netip.Addr](most, each),
+		log:     log,
+		conns:   newQuota[netip.Addr](0, 0),
 		lists:   newQuota[reader](0, (o.MaxLongAnswers+listShare-1)/listShare),
 		held:    newQuota[reader](o.MaxLongAnswers, (o.MaxLongAnswers+longShare-1)/longShare),
 		lobby:   make(chan struct{}, lobbySize),
 	}
+	d.bound(o.MaxConns, o.MaxConnsPerIP)
 	factory := promauto.With(registry)
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_connections_open",
-		Help: "Client connections open. Near GATEWAY_MAX_CONNS, new ones are about to be refused.",
-	}, func() float64 { return float64(d.conns.count()) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_long_answers",
-		Help: "Long answers that clients are reading. Near three quarters of GATEWAY_CORE_MAX_CONNS, new ones are about to be refused.",
-	}, func() float64 { return float64(d.held.count()) })
+	gauge := func(name, help string, read func() int) {
+		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
+	}
+	gauge("gateway_connections_open", "Client connections open. Near gateway_connections_limit, new ones are about to be refused.", d.conns.count)
+	gauge("gateway_connections_limit", "Client connections that may be open at once: GATEWAY_MAX_CONNS, or as many as the files that the "+
+		"process may open allow. A lower value than configured means that these are too few.", d.conns.limit)
+	gauge("gateway_long_answers", "Long answers that clients are reading. Near gateway_long_answers_limit, new ones are about to be refused.", d.held.count)
+	gauge("gateway_long_answers_limit", "Long answers that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", d.held.limit)
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_connections_refused_total",
 		Help: "Client connections answered 503 at once because too many were open in all (full) or from one address (address), and " +
@@ -84,6 +82,16 @@ func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) 
 		Help: "Client connections closed because an answer was not read in time. A rise means an attack or clients with bad networks.",
 	})
 	return d
+}
+
+// bound lets so many connections in from now on, in all and from one address, or as many as can be afforded. Those that are
+// open stay.
+func (d *door) bound(conns, perAddress int) {
+	most, each := affordable(conns, perAddress, openFileLimit())
+	if d.conns.bound(most, each) && most < conns {
+		d.log.Warn("fewer connections than configured: the process may not open enough files",
+			"max_conns", most, "max_conns_per_ip", each, "configured", conns)
+	}
 }
 
 // affordable lowers the bounds, in proportion, to three quarters of the files that the process may open: the rest is for

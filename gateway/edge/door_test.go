@@ -64,6 +64,9 @@ func TestTooManyConnections(t *testing.T) {
 	if open, refused := g.value(t, "gateway_connections_open"), g.value(t, `gateway_connections_refused_total{reason="full"}`); open != most || refused != 3 {
 		t.Errorf("%v open, %v refused", open, refused)
 	}
+	if limit := g.value(t, "gateway_connections_limit"); limit != most {
+		t.Errorf("%v may be open, it says, and %d may", limit, most)
+	}
 	// What the client still sends does not reset the connection, for a moment that a busy machine may miss.
 	eventually(t, "a refused client may finish its request", func() bool {
 		c := g.dial(t)

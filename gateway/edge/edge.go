@@ -22,6 +22,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/tracing"
 )
 
 // Options are the edge's parts and settings; all must be set unless said otherwise.
@@ -37,6 +38,8 @@ type Options struct {
 	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are believed; none may be given.
 	TrustedProxies []netip.Prefix
 	Server         ServerOptions
+	// Tracer makes the spans of requests; nil for none.
+	Tracer *tracing.Tracer
 	// AccessLog gets one line per request; nil for none.
 	AccessLog *slog.Logger
 	Log       *slog.Logger
@@ -52,15 +55,16 @@ type Edge struct {
 	forward     *forward.Client
 	usage       *usage.Recorder
 	coreSilence time.Duration
-	trusted     []netip.Prefix
+	trusted     atomic.Pointer[[]netip.Prefix]
 	maxBody     int
 
 	server    *fasthttp.Server
 	door      *door
 	draining  atomic.Bool
 	exchanges sync.Pool
+	tracer    *tracing.Tracer
 
-	accessLog *slog.Logger
+	accessLog atomic.Pointer[slog.Logger]
 	log       *slog.Logger
 	metrics   metrics
 }
@@ -75,12 +79,13 @@ func New(o Options) *Edge {
 		forward:     o.Forward,
 		usage:       o.Usage,
 		coreSilence: o.CoreSilence,
-		trusted:     o.TrustedProxies,
 		maxBody:     o.Server.MaxBodyBytes,
-		accessLog:   o.AccessLog,
+		tracer:      o.Tracer,
 		log:         o.Log,
 		metrics:     newMetrics(o.Metrics),
 	}
+	e.SetTrustedProxies(o.TrustedProxies)
+	e.SetAccessLog(o.AccessLog)
 	e.exchanges.New = func() any { return &exchange{} }
 	e.door = newDoor(o.Server, o.Log, o.Metrics)
 	e.server = e.newServer(o.Server)
@@ -93,6 +98,7 @@ func (e *Edge) handle(ctx *fasthttp.RequestCtx) { e.handleAt(ctx, ctx.Time()) }
 func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 	x := e.begin(ctx, now)
 	defer e.end(x)
+	e.startTrace(x)
 	if refusal := e.process(x); refusal != nil {
 		x.answer(refusal)
 	}
@@ -172,7 +178,7 @@ func (e *Edge) identify(x *exchange) *reply {
 
 // lookUp has core asked whose key it is.
 func (e *Edge) lookUp(x *exchange, hash apikey.Hash) *reply {
-	verdict, err := e.keys.Verify(hash, x.client)
+	verdict, err := e.keys.VerifyIn(x.span, hash, x.client)
 	e.metrics.keyStage.Observe(x.tick().Seconds())
 
 	var overBudget keys.BudgetError
@@ -191,7 +197,7 @@ func (e *Edge) lookUp(x *exchange, hash apikey.Hash) *reply {
 
 // spend takes one request from the key's bucket and tells the client how it stands.
 func (e *Edge) spend(x *exchange) *reply {
-	decision, err := e.limiter.Take(x.verdict.Bucket, x.verdict.Rule(), x.now)
+	decision, err := e.limiter.TakeIn(x.span, x.verdict.Bucket, x.verdict.Rule(), x.now)
 	if !decision.Remembered {
 		e.metrics.limitStage.Observe(x.tick().Seconds())
 	}

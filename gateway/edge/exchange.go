@@ -14,6 +14,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -38,6 +39,8 @@ type exchange struct {
 	route   *route
 	verdict *keys.Verdict
 	outcome outcome
+	// span is the request's in its trace, the zero Span while tracing is off.
+	span tracing.Span
 	// fate is what the key's usage counts the request as.
 	fate usage.Kind
 	// unread says that the connection closes with some of the request unread.
@@ -63,7 +66,7 @@ func (e *Edge) begin(ctx *fasthttp.RequestCtx, now time.Time) *exchange {
 // end finishes every request, whatever became of it.
 func (e *Edge) end(x *exchange) {
 	if cause := recover(); cause != nil {
-		e.reportPanic(cause)
+		e.reportPanic(x, cause)
 		x.ctx.Response.Header.Reset() // of what was being built
 		x.ctx.Response.Header.SetNoDefaultContentType(true)
 		x.answer(internalError)
@@ -84,9 +87,8 @@ func (e *Edge) end(x *exchange) {
 	}
 	elapsed := x.now.Sub(x.began)
 	e.metrics.count(x.route, x.outcome, elapsed)
-	if e.accessLog != nil {
-		e.logAccess(x, elapsed)
-	}
+	x.endTrace()
+	e.logAccess(x, elapsed)
 	e.release(x)
 }
 
@@ -128,6 +130,8 @@ func (x *exchange) upstream(target []byte) *forward.Request {
 		Began:    x.now,
 		Target:   target,
 		ID:       x.id,
+		Span:     x.span,
+		Route:    x.route.pattern,
 		ClientIP: x.scratch,
 		Proto:    x.proto,
 		Verdict:  x.verdict,

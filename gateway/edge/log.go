@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// logAccess writes the one line of a request. It names the route, never the path, query, key or body.
+// logAccess writes the one line of a request, where lines are wanted. It names the route, never the path, query, key or body.
 func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
+	log := e.accessLog.Load()
+	if log == nil {
+		return
+	}
 	attributes := make([]slog.Attr, 0, 8)
 	attributes = append(attributes,
 		slog.String("request_id", string(x.id)),
@@ -24,8 +28,12 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	if x.upstreamTime > 0 {
 		attributes = append(attributes, slog.Float64("upstream_ms", milliseconds(x.upstreamTime)))
 	}
-	e.accessLog.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
+	attributes = x.appendTraceIDs(attributes)
+	log.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
 }
+
+// otherMethod stands for every method that no HTTP specification has.
+const otherMethod = "other"
 
 // methodName keeps what a client made up out of the log.
 func methodName(method []byte) string {
@@ -34,11 +42,14 @@ func methodName(method []byte) string {
 			return known
 		}
 	}
-	return "other"
+	return otherMethod
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func (e *Edge) reportPanic(cause any) {
-	e.log.Error("request handler panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+func (e *Edge) reportPanic(x *exchange, cause any) {
+	attributes := x.appendTraceIDs([]slog.Attr{
+		slog.String("request_id", string(x.id)), slog.String("error", fmt.Sprint(cause)), slog.String("stack", string(debug.Stack())),
+	})
+	e.log.LogAttrs(context.Background(), slog.LevelError, "request handler panicked", attributes...)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"time"
 
@@ -34,9 +35,8 @@ type ServerOptions struct {
 }
 
 const (
-	// spareWorkers keep fasthttp's own bound, whose refusal is not JSON, above the door's: a connection that has left may
-	// still occupy a worker for a moment.
-	spareWorkers = 1024
+	// noBound keeps fasthttp's own bound, whose refusal is not JSON and which cannot be changed, out of the door's way.
+	noBound = math.MaxInt32
 	// idleWorkers is how long a goroutine waits for its next connection.
 	idleWorkers = 2 * time.Second
 )
@@ -52,7 +52,7 @@ func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 		ReadTimeout:           o.ReadTimeout,
 		WriteTimeout:          o.WriteTimeout,
 		IdleTimeout:           o.IdleTimeout,
-		Concurrency:           o.MaxConns + spareWorkers,
+		Concurrency:           noBound,
 		MaxIdleWorkerDuration: idleWorkers,
 		ReadBufferSize:        o.MaxHeaderBytes,
 		MaxRequestBodySize:    o.MaxBodyBytes,

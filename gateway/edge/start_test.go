@@ -25,6 +25,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/topology"
 )
 
 // gateway is an edge with all that belongs to it, on a real listener.
@@ -61,7 +62,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 
 	g := &gateway{registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
 	log := slog.New(slog.NewJSONHandler(g.log, nil))
-	redis, err := limit.NewRedis(s.redisURL, s.budget)
+	redis, err := limit.NewRedis(topology.Single, s.redisURL, s.budget)
 	if err != nil {
 		tb.Fatal(err)
 	}

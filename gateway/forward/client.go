@@ -8,6 +8,7 @@ package forward
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,7 +76,7 @@ type Client struct {
 	cores *cores.Set
 	links []*link // of each core, by its index
 	// secret is the header line that proves who asks.
-	secret  string
+	secret  atomic.Pointer[string]
 	timeout time.Duration
 	retries prometheus.Counter
 
@@ -100,13 +101,13 @@ func (l *link) pool(stream bool) *pool {
 func New(o Options) *Client {
 	c := &Client{
 		cores:   o.Cores,
-		secret:  wire.HeaderGatewaySecret + ": " + o.Secret.Reveal() + "\r\n",
 		timeout: o.Timeout,
 		retries: promauto.With(o.Metrics).NewCounter(prometheus.CounterOpts{
 			Name: "gateway_core_retries_total",
 			Help: "Requests sent to a core a second time after the first attempt broke off. A rise means that cores close connections in use.",
 		}),
 	}
+	c.SetSecret(o.Secret)
 	c.texts.New = func() any { return new([]byte) }
 	c.heads.New = func() any { return &fasthttp.ResponseHeader{} }
 	for _, core := range o.Cores.All() {
@@ -118,6 +119,12 @@ func New(o Options) *Client {
 		c.links = append(c.links, l)
 	}
 	return c
+}
+
+// SetSecret has requests bear another secret from now on.
+func (c *Client) SetSecret(secret telemetry.Secret) {
+	line := wire.HeaderGatewaySecret + ": " + secret.Reveal() + "\r\n"
+	c.secret.Store(&line)
 }
 
 // Close drops idle connections.

@@ -49,17 +49,19 @@ func (c *Client) exchange(r *Request, text *[]byte) error {
 	t := terms{began: r.Began, deadline: r.Began.Add(c.timeout), repeatable: isRepeatable(&r.Ctx.Request.Header), peer: r.Peer}
 	var tried cores.Tried
 	failed := ErrUnreachable
-	for sent := 0; ; {
+	for sent, attempt := 0, 0; ; attempt++ {
 		core := c.cores.Pick(tried)
 		if core == nil {
 			return failed
 		}
-		*text = c.appendRequest((*text)[:0], r, core.URL.Host)
+		span := r.startAttempt(core, attempt)
+		*text = c.appendRequest((*text)[:0], r, core.URL.Host, span)
 		core.Begin()
 		err := c.try(c.links[core.Index], r, *text, t)
 		if err != nil || !r.Ctx.Response.IsBodyStream() { // else the end of the body is the end of the exchange
 			core.End()
 		}
+		r.endAttempt(span, err)
 		switch {
 		case err == nil:
 			return nil

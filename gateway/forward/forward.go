@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/keys"
+	"intents.internal/pkg/tracing"
 )
 
 // Request is what the gateway says to core on behalf of a client. Everything in it is used only until Do returns.
@@ -15,6 +16,10 @@ type Request struct {
 	Target []byte
 	// ID is the request id.
 	ID []byte
+	// Span is the request's; the zero Span for none, which passes a client's own trace on.
+	Span tracing.Span
+	// Route is the template of the target's path, for spans.
+	Route string
 	// Began is when the request is handed over; Do sets Ended to when the head of the answer, or an error, had come.
 	Began, Ended time.Time
 	// ClientIP is the client's address in text, and Proto the scheme it used.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -13,8 +14,6 @@ const (
 	headerIdempotencyKey = "Idempotency-Key"
 	headerForwardedFor   = "X-Forwarded-For"
 	headerForwardedProto = "X-Forwarded-Proto"
-	headerTraceParent    = "Traceparent"
-	headerTraceState     = "Tracestate"
 )
 
 // clientHeaders are what a client may say to core on every route. What is not listed is dropped: hop-by-hop headers,
@@ -71,8 +70,9 @@ var answerHeaders = map[string]bool{
 	fasthttp.HeaderXFrameOptions:       true,
 }
 
-// appendRequest builds the request as it is sent: from the lists above and what the gateway itself has to say.
-func (c *Client) appendRequest(b []byte, r *Request, host string) []byte {
+// appendRequest builds the request as it is sent: from the lists above and what the gateway itself has to say. The span is
+// that of the attempt.
+func (c *Client) appendRequest(b []byte, r *Request, host string, span tracing.Span) []byte {
 	from := &r.Ctx.Request.Header
 	b = append(b, from.Method()...)
 	b = append(b, ' ')
@@ -85,7 +85,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string) []byte {
 		b = appendHeader(b, fasthttp.HeaderHost, host)
 	}
 	b = appendHeaders(b, from, clientHeaders)
-	b = append(b, c.secret...)
+	b = append(b, *c.secret.Load()...)
 	b = appendHeader(b, wire.HeaderRequestID, r.ID)
 	b = appendHeader(b, headerForwardedFor, r.ClientIP)
 	b = appendHeader(b, headerForwardedProto, r.Proto)
@@ -94,7 +94,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string) []byte {
 		b = appendHeader(b, wire.HeaderKeyID, r.Verdict.KeyID())
 		b = appendHeader(b, wire.HeaderKeyEnv, string(r.Verdict.Environment()))
 	}
-	b = appendTrace(b, from)
+	b = appendTrace(b, from, span)
 	body := r.Ctx.Request.Body()
 	if len(body) > 0 || from.IsPost() {
 		b = append(b, "Content-Length: "...)
@@ -125,45 +125,6 @@ func appendHeaders(b []byte, from *fasthttp.RequestHeader, names []string) []byt
 		}
 	}
 	return b
-}
-
-// appendTrace passes a W3C trace context on if it is well formed; without a traceparent, tracestate means nothing.
-func appendTrace(b []byte, from *fasthttp.RequestHeader) []byte {
-	parents := from.PeekAll(headerTraceParent)
-	if len(parents) != 1 || !isTraceParent(parents[0]) {
-		return b
-	}
-	b = appendHeader(b, headerTraceParent, parents[0])
-	if states := from.PeekAll(headerTraceState); len(states) == 1 && len(states[0]) <= 512 {
-		b = appendHeader(b, headerTraceState, states[0])
-	}
-	return b
-}
-
-// isTraceParent knows version 00: 00-<32 hex>-<16 hex>-<2 hex>, lower case, ids not all zero.
-func isTraceParent(b []byte) bool {
-	if len(b) != 55 || string(b[:3]) != "00-" || b[35] != '-' || b[52] != '-' {
-		return false
-	}
-	return isHex(b[3:35]) && isHex(b[36:52]) && isHex(b[53:]) && !isZero(b[3:35]) && !isZero(b[36:52])
-}
-
-func isHex(b []byte) bool {
-	for _, c := range b {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-func isZero(b []byte) bool {
-	for _, c := range b {
-		if c != '0' {
-			return false
-		}
-	}
-	return true
 }
 
 // copyAnswerHeaders takes from core's answer what a client may see.

@@ -8,9 +8,9 @@ import (
 // lanes bound how many look-ups are under way at once for each address, so that an address with many good keys waits
 // its turn instead of reserving more of its budget than there is.
 type lanes struct {
-	width int
-
 	mu sync.Mutex
+	// width is that of lanes that open from now on.
+	width int
 	// open are the lanes in use.
 	open map[string]*lane
 }
@@ -21,6 +21,13 @@ type lane struct {
 }
 
 func newLanes(width int) *lanes { return &lanes{width: width, open: map[string]*lane{}} }
+
+// widen, or narrow, lanes that are not open yet.
+func (l *lanes) widen(width int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.width = width
+}
 
 // enter waits for a place in the lane of this name until ctx ends. leave must be called after a nil error only.
 func (l *lanes) enter(ctx context.Context, name string) (leave func(), err error) {

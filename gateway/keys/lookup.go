@@ -6,12 +6,15 @@ import (
 
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/tracing"
 )
 
 // lookUp is one question to core that everyone who asks the same waits for.
 type lookUp struct {
 	// bucket is the budget it is on, empty for none.
-	bucket  string
+	bucket string
+	// span is that of whoever asks.
+	span    tracing.Span
 	done    chan struct{}
 	verdict *Verdict
 	err     error
@@ -20,8 +23,11 @@ type lookUp struct {
 	overtaken bool
 }
 
+// lookUpSpan is what a request spends waiting for a look-up.
+const lookUpSpan = "key look-up"
+
 // ask looks the key up at core on the budget of this bucket, if any, together with whoever else is asking.
-func (v *Verifier) ask(hash apikey.Hash, bucket string) (*Verdict, error) {
+func (v *Verifier) ask(span tracing.Span, hash apikey.Hash, bucket string) (*Verdict, error) {
 	for {
 		v.mu.Lock()
 		switch verdict, known := v.recall(hash, v.now()); known { // a look-up may just have ended
@@ -35,14 +41,15 @@ func (v *Verifier) ask(hash apikey.Hash, bucket string) (*Verdict, error) {
 		}
 		l, underway := v.lookUps[hash]
 		if !underway {
-			l = &lookUp{bucket: bucket, done: make(chan struct{})}
+			l = &lookUp{bucket: bucket, span: span.Start(lookUpSpan, tracing.Internal), done: make(chan struct{})}
 			v.lookUps[hash] = l
 		}
 		v.mu.Unlock()
 		if !underway {
 			v.perform(hash, l)
+		} else {
+			l.await(span)
 		}
-		<-l.done // in bounded time: perform has a deadline
 		if errors.As(l.err, new(BudgetError)) && l.bucket != bucket {
 			continue // somebody else's budget is used up
 		}
@@ -50,9 +57,21 @@ func (v *Verifier) ask(hash apikey.Hash, bucket string) (*Verdict, error) {
 	}
 }
 
+// await waits in bounded time: perform has a deadline.
+func (l *lookUp) await(span tracing.Span) {
+	joined := span.Start(lookUpSpan, tracing.Internal)
+	joined.Link(l.span)
+	<-l.done
+	joined.End()
+}
+
 func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
 	defer close(l.done)
-	l.verdict, l.err = v.verdictFromCore(hash, l.bucket)
+	l.verdict, l.err = v.verdictFromCore(l.span, hash, l.bucket)
+	if errors.Is(l.err, ErrUnavailable) {
+		l.span.Fail("unavailable")
+	}
+	l.span.End()
 
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -70,8 +89,8 @@ func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
 	}
 }
 
-func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (verdict *Verdict, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), v.lookUpTimeout)
+func (v *Verifier) verdictFromCore(span tracing.Span, hash apikey.Hash, bucket string) (verdict *Verdict, err error) {
+	ctx, cancel := context.WithTimeout(span.In(context.Background()), v.lookUpTimeout)
 	defer cancel()
 	if bucket == "" {
 		return v.verify(ctx, hash)
@@ -87,12 +106,13 @@ func (v *Verifier) verdictFromCore(hash apikey.Hash, bucket string) (verdict *Ve
 		return nil, ErrUnavailable
 	}
 	defer leave()
-	if d := v.limiter.Reserve(bucket, v.unknownRule); !d.Allowed {
+	rule := *v.unknownRule.Load() // what is given back was taken by the same
+	if d := v.limiter.Reserve(bucket, rule); !d.Allowed {
 		return nil, BudgetError{d}
 	}
 	verdict, err = v.verify(ctx, hash)
 	if !errors.Is(err, ErrRefused) {
-		v.limiter.Return(bucket, v.unknownRule)
+		v.limiter.Return(bucket, rule)
 	}
 	return verdict, err
 }

@@ -12,7 +12,7 @@ type metrics struct {
 	changes, purges, pollsFailed prometheus.Counter
 }
 
-func newMetrics(registry prometheus.Registerer, v *Verifier) metrics {
+func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metrics {
 	factory := promauto.With(registry)
 	verdicts := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_key_verdicts_total",
@@ -29,8 +29,12 @@ func newMetrics(registry prometheus.Registerer, v *Verifier) metrics {
 	}, func() float64 { return v.age(v.now()).Seconds() })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_key_verdicts_held",
-		Help: "Verdicts in the cache. Near its capacity, raise the capacity or expect more look-ups.",
+		Help: "Verdicts in the cache. At gateway_key_verdicts_limit, keys in use are looked up at core again and again.",
 	}, func() float64 { return float64(v.verdicts.EstimatedSize()) })
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "gateway_key_verdicts_limit",
+		Help: "Verdicts that the cache may hold: GATEWAY_KEY_CACHE.",
+	}).Set(float64(capacity))
 	return metrics{
 		hits:           verdicts.WithLabelValues("cache"),
 		unknownHits:    verdicts.WithLabelValues("unknown_cache"),

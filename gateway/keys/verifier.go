@@ -22,6 +22,7 @@ import (
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/tracing"
 )
 
 // Trust is how old the proof of a verdict may be: its own look-up or the last good poll of the change feed.
@@ -71,7 +72,7 @@ type Verifier struct {
 	lanes         *lanes
 	strangers     *strangers
 	limiter       *limit.Limiter
-	unknownRule   redis_rate.Limit
+	unknownRule   atomic.Pointer[redis_rate.Limit]
 
 	verdicts *otter.Cache[apikey.Hash, *Verdict]
 	unknown  *otter.Cache[apikey.Hash, struct{}]
@@ -100,10 +101,9 @@ func New(o Options) *Verifier {
 		core:          o.Core,
 		lookUpTimeout: o.LookUpTimeout,
 		slots:         make(chan struct{}, o.LookUps),
-		lanes:         newLanes(max(1, o.UnknownPerMinute/lanesPerBudget)),
+		lanes:         newLanes(1),
 		strangers:     newStrangers(o.UnknownPerSecond),
 		limiter:       o.Limiter,
-		unknownRule:   redis_rate.PerMinute(o.UnknownPerMinute),
 		verdicts: otter.Must(&otter.Options[apikey.Hash, *Verdict]{
 			MaximumSize:      o.Capacity,
 			ExpiryCalculator: otter.ExpiryWriting[apikey.Hash, *Verdict](o.TTL),
@@ -116,9 +116,19 @@ func New(o Options) *Verifier {
 		lookUps: map[apikey.Hash]*lookUp{},
 		log:     o.Log,
 	}
+	v.SetUnknown(o.UnknownPerMinute, o.UnknownPerSecond)
 	v.proven.Store(int64(-Trust)) // nothing is proven yet
-	v.metrics = newMetrics(o.Metrics, v)
+	v.metrics = newMetrics(o.Metrics, v, o.Capacity)
 	return v
+}
+
+// SetUnknown changes how many unknown keys one address may have looked up in a minute, and all together in a second (0 for
+// no bound).
+func (v *Verifier) SetUnknown(perMinute, perSecond int) {
+	rule := redis_rate.PerMinute(perMinute)
+	v.unknownRule.Store(&rule)
+	v.lanes.widen(max(1, perMinute/lanesPerBudget))
+	v.strangers.bound(perSecond)
 }
 
 // Close ends the caches' housekeeping. The verifier must not be in use any more.
@@ -146,6 +156,11 @@ func (v *Verifier) Recall(hash apikey.Hash, at time.Time) (verdict *Verdict, kno
 // Verify gives the verdict on the key with this hash, presented from this address. Its errors are ErrRefused,
 // ErrUnavailable and BudgetError.
 func (v *Verifier) Verify(hash apikey.Hash, client netip.Addr) (*Verdict, error) {
+	return v.VerifyIn(tracing.Span{}, hash, client)
+}
+
+// VerifyIn is Verify for a request with a span, below which it shows where core is asked.
+func (v *Verifier) VerifyIn(span tracing.Span, hash apikey.Hash, client netip.Addr) (*Verdict, error) {
 	verdict, known := v.recall(hash, v.now())
 	switch known {
 	case usable:
@@ -156,10 +171,10 @@ func (v *Verifier) Verify(hash apikey.Hash, client netip.Addr) (*Verdict, error)
 		return nil, ErrRefused
 	case outdated:
 		v.metrics.rechecks.Inc()
-		return v.ask(hash, "")
+		return v.ask(span, hash, "")
 	default:
 		v.metrics.misses.Inc()
-		verdict, err := v.askForStranger(hash, client)
+		verdict, err := v.askForStranger(span, hash, client)
 		if errors.As(err, new(BudgetError)) {
 			v.metrics.overBudget.Inc()
 		}
@@ -206,12 +221,12 @@ func (v *Verifier) now() time.Duration { return time.Since(v.start) }
 // askForStranger looks up a key that no verdict is held for, on the budget of the client's address: a token is reserved
 // before core is asked, so that no rush of unknown keys can load core beyond the budget. It is given back unless the key
 // turns out unknown, since many clients with good keys may share one address.
-func (v *Verifier) askForStranger(hash apikey.Hash, client netip.Addr) (*Verdict, error) {
+func (v *Verifier) askForStranger(span tracing.Span, hash apikey.Hash, client netip.Addr) (*Verdict, error) {
 	bucket := "unknown-keys:" + neighbourhood(client)
-	if d, held := v.limiter.Refused(bucket, v.unknownRule); held {
+	if d, held := v.limiter.Refused(bucket, *v.unknownRule.Load()); held {
 		return nil, BudgetError{d}
 	}
-	return v.ask(hash, bucket)
+	return v.ask(span, hash, bucket)
 }
 
 // neighbourhood is what shares one budget: an IPv4 address, or the /64 that one IPv6 client commonly has to itself.

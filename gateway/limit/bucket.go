@@ -104,8 +104,9 @@ func decide(full time.Time, rule redis_rate.Limit, now time.Time) (Decision, tim
 
 // dimensions are how long one request takes to come back, and the whole bucket.
 func dimensions(rule redis_rate.Limit) (interval, size time.Duration) {
-	rate := time.Duration(rule.Rate)
-	return max(1, rule.Period/rate), rule.Period * time.Duration(rule.Burst) / rate
+	period, rate, burst := rule.Period.Nanoseconds(), int64(rule.Rate), int64(rule.Burst)
+	// The product of period and burst may not fit.
+	return time.Duration(max(1, period/rate)), time.Duration(period/rate*burst + period%rate*burst/rate)
 }
 
 // buckets is the bounded set of copies. A key that is pushed out of it starts again without one.

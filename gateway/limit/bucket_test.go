@@ -57,5 +57,20 @@ func TestBucketDecidesAsRedisRateDoes(t *testing.T) {
 	}
 }
 
+// A limit may be high and its period long: their product is more nanoseconds than there are.
+func TestHighLimitsOverLongPeriods(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	for _, rule := range []redis_rate.Limit{
+		{Rate: 1 << 30, Burst: 1 << 30, Period: 366 * 24 * time.Hour}, {Rate: 200_000, Burst: 200_000, Period: 24 * time.Hour}, redis_rate.PerMinute(50),
+	} {
+		var b limit.Bucket
+		first := b.Take(rule, now)
+		if again := b.Take(rule, now); !first.Allowed || !again.Allowed || again.ResetAfter <= first.ResetAfter {
+			t.Errorf("%v: %+v, then %+v", rule, first, again)
+		}
+	}
+}
+
 // near allows for the digits that the script keeps of its times.
 func near(a, b time.Duration) bool { return (a - b).Abs() < 100*time.Microsecond }

@@ -7,6 +7,9 @@ import (
 	"sync"
 
 	"github.com/go-redis/redis_rate/v10"
+
+	"intents.internal/pkg/topology"
+	"intents.internal/pkg/tracing"
 )
 
 // maxBatch bounds the buckets of one script call, and so how long Redis is busy with nothing else.
@@ -14,10 +17,11 @@ const maxBatch = 256
 
 var errLeaderLost = errors.New("the request that asked redis for this one has failed")
 
-// request is one request of a bucket on its way to Redis.
+// request is one request of a bucket on its way to Redis, or one call where calls are what is shared.
 type request struct {
 	bucket *bucket
 	rule   redis_rate.Limit
+	call   *topology.Script
 	// turn is signalled once: with the outcome in place, or to say that this request leads the next batch.
 	turn  chan struct{}
 	leads bool
@@ -25,6 +29,9 @@ type request struct {
 	decided  bool
 	decision Decision
 	err      error
+
+	// span is the request's, shared that of the call it has its part in.
+	span, shared tracing.Span
 }
 
 // combiner lets concurrent requests share calls without a timer and without a goroutine of its own (flat combining): the
@@ -43,21 +50,46 @@ type combiner struct {
 }
 
 // decide has one request decided, by this call or by that of another.
-func (c *combiner) decide(b *bucket, rule redis_rate.Limit) (Decision, error) {
-	r, ok := c.idle.Get().(*request)
-	if !ok {
-		r = &request{turn: make(chan struct{}, 1)}
+func (c *combiner) decide(span tracing.Span, b *bucket, rule redis_rate.Limit) (Decision, error) {
+	r := c.take()
+	r.span, r.bucket, r.rule = span, b, rule
+	c.join(r)
+	span.Link(r.shared)
+	d, err := r.decision, r.err
+	c.put(r)
+	return d, err
+}
+
+// send has one call sent, by this one or by another.
+func (c *combiner) send(span tracing.Span, call *topology.Script) error {
+	r := c.take()
+	r.span, r.call = span, call
+	c.join(r)
+	span.Link(r.shared)
+	err := r.err
+	c.put(r)
+	return err
+}
+
+func (c *combiner) take() *request {
+	if r, ok := c.idle.Get().(*request); ok {
+		return r
 	}
-	*r = request{bucket: b, rule: rule, turn: r.turn}
+	return &request{turn: make(chan struct{}, 1)}
+}
+
+func (c *combiner) put(r *request) {
+	*r = request{turn: r.turn}
+	c.idle.Put(r)
+}
+
+// join returns when the request has been in a batch.
+func (c *combiner) join(r *request) {
 	if c.enqueue(r) {
 		c.lead(r)
 	} else if <-r.turn; r.leads {
 		c.lead(r)
 	}
-	d, err := r.decision, r.err
-	*r = request{turn: r.turn}
-	c.idle.Put(r)
-	return d, err
 }
 
 // enqueue tells whether the request is to lead at once.

@@ -101,8 +101,8 @@ func TestRequestsAtOnceShareCalls(t *testing.T) {
 // A Redis that forgets the script is taught it again within the same decision.
 func TestForgottenScript(t *testing.T) {
 	t.Parallel()
-	l := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed)
-	forgetter := newLimiter(t, "redis://"+l.redis.Options().Addr, generous, limit.Closed)
+	r := startRedis(t, false)
+	l, forgetter := newLimiter(t, r.URL, generous, limit.Closed), newLimiter(t, r.URL, generous, limit.Closed)
 	var load sync.WaitGroup
 	var passed atomic.Int64
 	done := make(chan struct{})
@@ -145,7 +145,7 @@ func TestCutConnections(t *testing.T) {
 		t.Skip("no redis-server or valkey-server on PATH, and no other can cut connections")
 	}
 	l := newLimiter(t, r.URL, generous, limit.Local)
-	cutter := newLimiter(t, "redis://"+l.redis.Options().Addr, generous, limit.Closed)
+	cutter := newLimiter(t, r.URL, generous, limit.Closed)
 	stop := make(chan struct{})
 	var load sync.WaitGroup
 	for range 8 {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+
+	"intents.internal/pkg/tracing"
 )
 
 // TakeMany takes one request from each of the buckets in one call.
@@ -52,7 +54,7 @@ func NewCombiner(ask func(requests int) error) *Combiner {
 
 // Decide has one request decided.
 func (c *Combiner) Decide() error {
-	_, err := c.decide(&bucket{}, redis_rate.PerMinute(50))
+	_, err := c.decide(tracing.Span{}, &bucket{}, redis_rate.PerMinute(50))
 	return err
 }
 
@@ -62,3 +64,6 @@ func (c *Combiner) Waiting() int {
 	defer c.mu.Unlock()
 	return len(c.waiting)
 }
+
+// Slot is a key's hash slot.
+func Slot(key string) uint16 { return slot(key) }

@@ -6,18 +6,18 @@
 package limit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
+
+	"intents.internal/pkg/tracing"
 )
 
 const (
@@ -51,7 +51,7 @@ type Decision struct {
 // Options are the limiter's settings; all must be set.
 type Options struct {
 	// Redis is the client of NewRedis.
-	Redis *redis.Client
+	Redis redis.UniversalClient
 	// Budget is how long one call to Redis may take, for all the requests that share it.
 	Budget time.Duration
 	// Fallback is the policy while Redis does not answer.
@@ -64,74 +64,93 @@ type Options struct {
 
 // Limiter is safe for concurrent use.
 type Limiter struct {
-	redis    *redis.Client
-	budget   time.Duration
-	combiner combiner
-	// returning lets one Return at a time call Redis, beside the batches.
-	returning sync.Mutex
-	breaker   *gobreaker.CircuitBreaker[string]
-	fallback  Fallback
-	copies    *buckets
-	log       *slog.Logger
-	sampler   sampler
-	metrics   metrics
+	shared   shared
+	fallback atomic.Pointer[Fallback]
+	copies   *buckets
+	log      *slog.Logger
+	sampler  sampler
+	metrics  metrics
+}
+
+// shared is where the buckets of all replicas are: on one server, or on the nodes of a Cluster.
+type shared interface {
+	// decide takes one request from a bucket and notes the answer in the copy. After an error Redis has not decided.
+	decide(span tracing.Span, own *bucket, rule redis_rate.Limit) (Decision, error)
+	// giveBack puts the request back whose token takes this time, and tells how long after the call the bucket is full.
+	giveBack(own *bucket, token time.Duration) (full time.Duration, err error)
+	// away is the share of the servers in use that requests are kept from, 0 to 1.
+	away() float64
+	close()
 }
 
 // New makes a limiter. It opens no connection until the first decision.
 func New(o Options) *Limiter {
 	l := &Limiter{
-		redis:    o.Redis,
-		budget:   o.Budget,
-		fallback: o.Fallback,
-		copies:   newBuckets(o.Capacity),
-		log:      o.Log,
-		sampler:  sampler{every: logEvery},
-		metrics:  newMetrics(o.Metrics, o.Budget),
+		copies:  newBuckets(o.Capacity),
+		log:     o.Log,
+		sampler: sampler{every: logEvery},
 	}
-	l.combiner.ask = l.ask
-	l.breaker = gobreaker.NewCircuitBreaker[string](gobreaker.Settings{
-		MaxRequests:   1,
-		Timeout:       probeEvery,
-		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		OnStateChange: func(_ string, _, to gobreaker.State) { l.metrics.degraded.Set(degraded(to)) },
-	})
+	l.metrics = newMetrics(o.Metrics, o.Budget, func() float64 { return l.shared.away() })
+	l.SetFallback(o.Fallback)
+	watchMemory(o.Metrics, l.copies, o.Capacity)
+	if nodes, is := o.Redis.(*redis.ClusterClient); is {
+		l.shared = newCluster(nodes, o.Budget, l.metrics)
+	} else {
+		l.shared = newSingle(o.Redis, o.Budget, l.metrics)
+	}
 	return l
 }
 
+// newBreaker keeps requests from a server that has failed several times, but for a probe now and then.
+func newBreaker() *gobreaker.CircuitBreaker[string] {
+	return gobreaker.NewCircuitBreaker[string](gobreaker.Settings{
+		MaxRequests: 1,
+		Timeout:     probeEvery,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+	})
+}
+
+// SetFallback changes the policy for while Redis does not answer, from the next decision on.
+func (l *Limiter) SetFallback(f Fallback) { l.fallback.Store(&f) }
+
+// Fallback is the policy as it is now.
+func (l *Limiter) Fallback() Fallback { return *l.fallback.Load() }
+
 var errDegraded = errors.New("redis does not answer, the fallback decides")
 
-// Ready is a readiness check that fails while requests are kept from Redis. It asks Redis nothing itself.
+// Ready is a readiness check that fails while all requests are kept from Redis. It asks Redis nothing itself.
 func (l *Limiter) Ready(context.Context) error {
-	if l.breaker.State() != gobreaker.StateClosed {
+	if l.shared.away() == 1 {
 		return errDegraded
 	}
 	return nil
 }
 
-func degraded(state gobreaker.State) float64 {
-	if state == gobreaker.StateClosed {
-		return 0
-	}
-	return 1
-}
-
 // Close ends the memory's housekeeping. The limiter must not be in use any more; the Redis client stays open.
 func (l *Limiter) Close() {
 	l.copies.cache.StopAllGoroutines()
+	l.shared.close()
 }
 
 // Take asks now for one request of the bucket name under the rule. The name is shared by all replicas. The only error is
 // ErrUnavailable.
 func (l *Limiter) Take(name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
-	return l.take(l.copies.of(name), rule, l.fallback, now)
+	return l.TakeIn(tracing.Span{}, name, rule, now)
 }
 
-func (l *Limiter) take(own *bucket, rule redis_rate.Limit, fallback Fallback, now time.Time) (Decision, error) {
+// TakeIn is Take for a request with a span, below which it shows where Redis is asked.
+func (l *Limiter) TakeIn(span tracing.Span, name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
+	return l.take(span, l.copies.of(name), rule, l.Fallback(), now)
+}
+
+func (l *Limiter) take(span tracing.Span, own *bucket, rule redis_rate.Limit, fallback Fallback, now time.Time) (Decision, error) {
 	if d, certain := own.refusal(rule, now); certain {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
-	d, err := l.combiner.decide(own, rule)
+	asking := span.Start("limit", tracing.Internal)
+	d, err := l.shared.decide(asking, own, rule)
+	endAsking(asking, err)
 	switch {
 	case err != nil:
 		return l.withoutRedis(own, rule, fallback, err)
@@ -150,57 +169,6 @@ func (l *Limiter) Refused(name string, rule redis_rate.Limit) (Decision, bool) {
 		return Decision{}, false
 	}
 	return held.refusal(rule, time.Now())
-}
-
-// ask lets Redis decide on a batch, in one call for each rule in it, most often one.
-func (l *Limiter) ask(batch []*request) error {
-	l.metrics.batch.Observe(float64(len(batch)))
-	slices.SortStableFunc(batch, func(a, b *request) int {
-		return cmp.Or(cmp.Compare(a.rule.Rate, b.rule.Rate), cmp.Compare(a.rule.Burst, b.rule.Burst), cmp.Compare(a.rule.Period, b.rule.Period))
-	})
-	for len(batch) > 0 {
-		n := 1
-		for n < len(batch) && batch[n].rule == batch[0].rule {
-			n++
-		}
-		if err := l.askOne(batch[:n]); err != nil {
-			return err
-		}
-		batch = batch[n:]
-	}
-	return nil
-}
-
-// askOne is one call, for requests of one rule.
-func (l *Limiter) askOne(batch []*request) error {
-	rule := batch[0].rule
-	keys := make([]string, len(batch))
-	for i, r := range batch {
-		keys[i] = r.bucket.key
-	}
-	asked := time.Now()
-	reply, err := l.call(takeMany, keys, rule.Burst, rule.Rate, rule.Period.Seconds())
-	if err != nil {
-		return err
-	}
-	answered := time.Now()
-	l.metrics.roundTrip.Observe(answered.Sub(asked).Seconds())
-	if err := readReply(reply, rule, batch); err != nil {
-		return err
-	}
-	for _, r := range batch {
-		r.bucket.tell(r.decision, asked, answered)
-	}
-	return nil
-}
-
-// call runs a script within the budget, unless the breaker keeps it from Redis.
-func (l *Limiter) call(script *redis.Script, keys []string, args ...any) (string, error) {
-	return l.breaker.Execute(func() (string, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), l.budget)
-		defer cancel()
-		return script.Run(ctx, l.redis, keys, args...).Text()
-	})
 }
 
 func (l *Limiter) withoutRedis(own *bucket, rule redis_rate.Limit, fallback Fallback, cause error) (Decision, error) {

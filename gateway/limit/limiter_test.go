@@ -17,6 +17,7 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/topology"
 )
 
 var fiftyAMinute = redis_rate.PerMinute(50)
@@ -26,16 +27,21 @@ const generous = 5 * time.Second
 
 type limiter struct {
 	*limit.Limiter
-	redis    *redis.Client
+	redis    redis.UniversalClient
 	registry *prometheus.Registry
 	log      *bytes.Buffer
 }
 
-func newLimiter(t *testing.T, url string, budget time.Duration, fallback limit.Fallback) limiter {
-	t.Helper()
-	client, err := limit.NewRedis(url, budget)
+func newLimiter(tb testing.TB, url string, budget time.Duration, fallback limit.Fallback) limiter {
+	tb.Helper()
+	return newLimiterOn(tb, topology.Single, url, budget, fallback)
+}
+
+func newLimiterOn(tb testing.TB, mode topology.Mode, url string, budget time.Duration, fallback limit.Fallback) limiter {
+	tb.Helper()
+	client, err := limit.NewRedis(mode, url, budget)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	l := limiter{redis: client, registry: prometheus.NewRegistry(), log: &bytes.Buffer{}}
 	l.Limiter = limit.New(limit.Options{
@@ -46,7 +52,7 @@ func newLimiter(t *testing.T, url string, budget time.Duration, fallback limit.F
 		Log:      slog.New(slog.NewJSONHandler(l.log, nil)),
 		Metrics:  l.registry,
 	})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		l.Close()
 		_ = client.Close()
 	})
@@ -54,15 +60,15 @@ func newLimiter(t *testing.T, url string, budget time.Duration, fallback limit.F
 }
 
 // startRedis runs a private Redis, the real one or the one in this process.
-func startRedis(t *testing.T, inProcess bool) *embedded.Redis {
-	t.Helper()
-	r, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{InProcess: inProcess})
+func startRedis(tb testing.TB, inProcess bool) *embedded.Redis {
+	tb.Helper()
+	r, err := embedded.StartRedis(tb.Context(), embedded.RedisConfig{InProcess: inProcess})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Stop() })
+	tb.Cleanup(func() { _ = r.Stop() })
 	if !inProcess && r.PID() == 0 && os.Getenv("CI") == "true" {
-		t.Fatal("no redis-server or valkey-server on PATH: this test wants a real one")
+		tb.Fatal("no redis-server or valkey-server on PATH: this test wants a real one")
 	}
 	return r
 }

@@ -13,17 +13,22 @@ type metrics struct {
 	fallbackAllowed, fallbackRefused, fallbackUnavailable prometheus.Counter
 
 	failures  prometheus.Counter
-	degraded  prometheus.Gauge
 	batch     prometheus.Histogram
 	roundTrip prometheus.Histogram
 }
 
-func newMetrics(registry prometheus.Registerer, budget time.Duration) metrics {
+// newMetrics registers them. away is read whenever they are.
+func newMetrics(registry prometheus.Registerer, budget time.Duration, away func() float64) metrics {
 	factory := promauto.With(registry)
 	factory.NewGauge(prometheus.GaugeOpts{
 		Name: "gateway_limit_budget_seconds",
 		Help: "How long one call to Redis may take before the fallback decides.",
 	}).Set(budget.Seconds())
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gateway_limit_degraded",
+		Help: "1 while the breaker keeps requests away from Redis and the fallback decides, else 0. Of a Redis Cluster, the share of " +
+			"its nodes that requests are kept from: the keys on them are decided by the fallback.",
+	}, away)
 	decisions := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_limit_decisions_total",
 		Help: "Rate limit decisions. refused_from_memory are refusals that cost no call to Redis. A rise of any fallback_ " +
@@ -40,10 +45,6 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration) metrics {
 			Name: "gateway_limit_redis_failures_total",
 			Help: "Calls to Redis that failed or took longer than the budget. A rise means that Redis is down, slow or cut off.",
 		}),
-		degraded: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "gateway_limit_degraded",
-			Help: "1 while the breaker keeps requests away from Redis and the fallback decides, else 0.",
-		}),
 		batch: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "gateway_limit_batch_size",
 			Help:    "Decisions that one call to Redis brought. It grows with load; a rise at the same load means that Redis is slower.",
@@ -56,6 +57,20 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration) metrics {
 			NativeHistogramBucketFactor: 1.1,
 		}),
 	}
+}
+
+// watchMemory shows how much of the memory for buckets is in use.
+func watchMemory(registry prometheus.Registerer, copies *buckets, capacity int) {
+	factory := promauto.With(registry)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gateway_limit_buckets_held",
+		Help: "Buckets of which this gateway has a copy. At gateway_limit_buckets_limit, copies in use are dropped for others: " +
+			"refusals cost calls to Redis then, and without Redis a key whose copy was dropped has a full bucket.",
+	}, func() float64 { return float64(copies.cache.EstimatedSize()) })
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "gateway_limit_buckets_limit",
+		Help: "Buckets of which this gateway may have copies: GATEWAY_LIMIT_MEMORY.",
+	}).Set(float64(capacity))
 }
 
 // sampler lets one log line through per interval and counts those it held back.

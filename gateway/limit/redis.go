@@ -1,44 +1,27 @@
 package limit
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"intents.internal/pkg/topology"
 )
 
-// go-redis prints every failed dial; the limiter's own log line, sampled, says the same once.
-func init() { logging.Disable() }
-
-// NewRedis makes the client the limiter's calls go through. rawURL is redis://, rediss:// or unix://; the errors never
-// repeat it, since it may hold a password. budget is the time one decision may take, from which the client's timeouts
-// follow.
-func NewRedis(rawURL string, budget time.Duration) (*redis.Client, error) {
-	options, err := redis.ParseURL(rawURL)
-	if err != nil {
-		return nil, errors.New("must be a URL such as redis://127.0.0.1:6379/0")
-	}
-	// A decision that was sent may have been charged, so nothing is ever sent twice: no retries of calls or dials.
-	options.MaxRetries = -1
-	options.DialerRetries = 1
-	options.DialTimeout = 2 * budget
-	options.ReadTimeout = budget + 10*time.Millisecond
-	options.WriteTimeout = budget + 10*time.Millisecond
-	options.PoolTimeout = budget * 2 / 5
-	options.ContextTimeoutEnabled = true
-	// One batch is under way at a time and one token on its way back; others may be in the closing. The pool's nominal
-	// size is the number of failed dials after which go-redis itself dials no more than once a second, which the breaker does
-	// better: a Redis that is back is found by the next probe.
-	options.MaxActiveConns = 4
-	options.PoolSize = 1 << 14
-	// RESP2 and no handshake extras: a new connection is usable after the TCP handshake alone.
-	options.Protocol = 2
-	options.DisableIdentity = true
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewClient(options), nil
+// NewRedis makes the client the limiter's calls go through, to one server, a Cluster or a master behind Sentinels; the
+// errors never repeat rawURL, since it may hold a password. budget is the time one decision may take, from which the client's
+// timeouts follow.
+func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.UniversalClient, error) {
+	return topology.New(mode, rawURL, topology.Options{
+		DialTimeout: 2 * budget,
+		Timeout:     budget + 10*time.Millisecond,
+		PoolTimeout: budget * 2 / 5,
+		// One batch is under way at a time and one token on its way back; others may be in the closing. The breaker spaces the
+		// dials to a Redis that fails, and better than go-redis would: one that is back is found by the next probe.
+		Conns:    4,
+		PoolSize: 1 << 14,
+	})
 }
 
 // Fallback is what happens to requests while Redis does not answer.

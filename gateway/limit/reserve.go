@@ -1,11 +1,12 @@
 package limit
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+
+	"intents.internal/pkg/tracing"
 )
 
 // giveBack moves the time at which a bucket is full back by that of one token, ARGV[1] in seconds. It keeps redis_rate's
@@ -30,7 +31,7 @@ func (l *Limiter) Reserve(name string, rule redis_rate.Limit) Decision {
 		l.metrics.refusedFromMemory.Inc()
 		return d
 	}
-	d, _ := l.take(own, rule, Local, now) // which has no error
+	d, _ := l.take(tracing.Span{}, own, rule, Local, now) // which has no error
 	if !d.Allowed {
 		own.unreserve(token(rule))
 	}
@@ -43,24 +44,12 @@ func (l *Limiter) Return(name string, rule redis_rate.Limit) {
 	own, token := l.copies.of(name), token(rule)
 	own.unreserve(token)
 	asked := time.Now()
-	full, err := l.giveBack(own, token)
+	full, err := l.shared.giveBack(own, token)
 	if err != nil {
 		own.giveBack(token)
 		return
 	}
 	own.tell(Decision{ResetAfter: full}, asked, time.Now())
-}
-
-// giveBack tells how long after the call the bucket is full.
-func (l *Limiter) giveBack(own *bucket, token time.Duration) (full time.Duration, err error) {
-	l.returning.Lock()
-	defer l.returning.Unlock()
-	reply, err := l.call(giveBack, []string{own.key}, token.Seconds())
-	if err != nil {
-		return 0, err
-	}
-	seconds, err := strconv.ParseFloat(reply, 64)
-	return time.Duration(seconds * float64(time.Second)), err
 }
 
 // token is the time in which the bucket refills by one.

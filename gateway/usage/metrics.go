@@ -10,8 +10,12 @@ type metrics struct {
 	waiting                        prometheus.Gauge
 }
 
-func newMetrics(registry prometheus.Registerer) metrics {
+func newMetrics(registry prometheus.Registerer, backlog int) metrics {
 	factory := promauto.With(registry)
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "gateway_usage_waiting_limit",
+		Help: "Counts of a key and minute that may wait to be reported: GATEWAY_USAGE_BACKLOG. The oldest are dropped beyond it.",
+	}).Set(float64(backlog))
 	reports := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_usage_reports_total",
 		Help: "Usage reports to core, by result. failed ones are sent again: a rise means that core does not answer. refused " +

@@ -65,7 +65,7 @@ func New(o Options) *Recorder {
 		since:    time.Now(),
 		gathered: make(chan struct{}, 1),
 		log:      o.Log,
-		metrics:  newMetrics(o.Metrics),
+		metrics:  newMetrics(o.Metrics, o.Backlog),
 	}
 }
 

@@ -1,0 +1,263 @@
+package edge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/edge"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
+	"intents.internal/pkg/tracing/tracingtest"
+	"intents.internal/pkg/wire"
+)
+
+const (
+	clientTrace = "0af7651916cd43dd8448eb211c80319c" // of trace
+	clientSpan  = "b7ad6b7169203331"
+)
+
+// traced has the edge make spans for a collector.
+func traced(t *testing.T, endpoint, sampler string) func(*edge.Options) {
+	t.Helper()
+	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: endpoint, Sampler: sampler},
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tracer.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(o *edge.Options) { o.Tracer = tracer }
+}
+
+// shown is what is compared of a span.
+type shown struct {
+	Name, Kind, Parent string
+	Failed             bool
+	Attributes         map[string]any
+}
+
+// show lists spans by their names, each parent by its own; of those that began elsewhere it is the id.
+func show(spans []tracingtest.Span) map[string]shown {
+	names := map[string]string{}
+	for _, s := range spans {
+		names[s.ID] = s.Kind + " " + s.Name
+	}
+	all := map[string]shown{}
+	for _, s := range spans {
+		parent := names[s.Parent]
+		if parent == "" {
+			parent = s.Parent
+		}
+		all[names[s.ID]] = shown{Name: s.Name, Kind: s.Kind, Parent: parent, Failed: s.Failed, Attributes: s.Attributes}
+	}
+	return all
+}
+
+// A request has one span of its own, below the client's, and one for each thing it waited for; none tells more than the
+// access log does.
+func TestTraceOfARequest(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t, nil)
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{KeyID: "the-key-id"})
+	g.send(t, request("GET", "/v2/transfers/secret-path?secret=query",
+		apiKey(key)+"X-Request-Id: r1\r\nUser-Agent: secret-agent\r\nTraceparent: "+trace+"\r\nTracestate: a=b\r\n", ""))
+	spans := collector.Await(t, clientTrace, "all spans have come", func(s []tracingtest.Span) bool { return len(s) >= 6 })
+
+	port, _ := strconv.ParseInt(core.URL.Port(), 10, 64)
+	asked := func(method, template string, status int64) map[string]any {
+		return map[string]any{
+			"http.request.method": method, "url.template": template, "http.response.status_code": status,
+			"server.address": core.URL.Hostname(), "server.port": port,
+		}
+	}
+	const server = "server GET /v2/transfers/{id}"
+	want := map[string]shown{
+		server: {Name: "GET /v2/transfers/{id}", Kind: "server", Parent: clientSpan, Attributes: map[string]any{
+			"http.request.method": "GET", "http.route": "/v2/transfers/{id}", "http.response.status_code": int64(200), "url.scheme": "http",
+			"intents.request_id": "r1", "intents.key_id": "the-key-id", "intents.environment": "test", "intents.outcome": "ok",
+		}},
+		"internal key look-up": {Name: "key look-up", Kind: "internal", Parent: server, Attributes: map[string]any{}},
+		"client POST " + wire.PathVerifyKey: {
+			Name: "POST " + wire.PathVerifyKey, Kind: "client", Parent: "internal key look-up", Attributes: asked("POST", wire.PathVerifyKey, 200),
+		},
+		"internal limit": {Name: "limit", Kind: "internal", Parent: server, Attributes: map[string]any{}},
+		"client EVALSHA": {Name: "EVALSHA", Kind: "client", Parent: "internal limit", Attributes: map[string]any{
+			"db.system.name": "redis", "db.operation.name": "EVALSHA",
+		}},
+		"client GET /v2/transfers/{id}": {
+			Name: "GET /v2/transfers/{id}", Kind: "client", Parent: server, Attributes: asked("GET", "/v2/transfers/{id}", 200),
+		},
+	}
+	if diff := cmp.Diff(want, show(spans)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var own, forwarded tracingtest.Span
+	for _, s := range spans {
+		switch {
+		case s.Kind == "server":
+			own = s
+		case s.Name == "GET /v2/transfers/{id}":
+			forwarded = s
+		}
+	}
+	heard := core.Requests()[0].Header
+	if diff := cmp.Diff(http.Header{
+		"Traceparent": {"00-" + clientTrace + "-" + forwarded.ID + "-01"}, "Tracestate": {"a=b"}, "X-Trace-Decided": {"1"},
+	}, http.Header{
+		"Traceparent": heard["Traceparent"], "Tracestate": heard["Tracestate"], "X-Trace-Decided": heard["X-Trace-Decided"],
+	}); diff != "" {
+		t.Errorf("core heard (-want +got):\n%s", diff)
+	}
+	hash := key.Hash()
+	for _, secret := range []string{key.Reveal(), key.Start(), fmt.Sprintf("%x", hash[:]), "secret"} {
+		if text := tracingtest.Text(spans); strings.Contains(text, secret) {
+			t.Errorf("the spans hold %q:\n%s", secret, text)
+		}
+	}
+	line := accessLine(t, g)
+	if line["trace_id"] != clientTrace || line["span_id"] != own.ID {
+		t.Errorf("the log line has the ids %v and %v, want %s and %s", line["trace_id"], line["span_id"], clientTrace, own.ID)
+	}
+}
+
+// accessLine is the first of the access log.
+func accessLine(t *testing.T, g *gateway) (line map[string]any) {
+	t.Helper()
+	eventually(t, "the line is written", func() bool {
+		for text := range strings.Lines(g.log.String()) {
+			if strings.Contains(text, `"request"`) {
+				return json.Unmarshal([]byte(text), &line) == nil
+			}
+		}
+		return false
+	})
+	return line
+}
+
+// What the gateway refuses is no error of the server's by the conventions, what core fails at is.
+func TestTraceOfFailures(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t, nil)
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
+	for _, c := range []struct {
+		method, target, headers, name, outcome string
+		failed                                 bool
+	}{
+		{"GET", "/v2/tokens", "", "GET /v2/tokens", "no_key", false},
+		{"GET", "/nowhere/secret", "", "GET", "not_found", false},
+		{"BREW", "/nowhere/secret", "", "HTTP other", "method_not_allowed", false},
+		{"GET", "/v2/transfers/1", apiKey(core.AddKey(network.Test)), "GET /v2/transfers/{id}", "core_error", true},
+	} {
+		id := fmt.Sprintf("%032x", len(c.outcome)+1)
+		g.send(t, request(c.method, c.target, c.headers+"Traceparent: 00-"+id+"-"+clientSpan+"-01\r\n", ""))
+		of := func(s []tracingtest.Span) (own tracingtest.Span, found bool) {
+			for _, span := range s {
+				if span.Kind == "server" {
+					return span, true
+				}
+			}
+			return own, false
+		}
+		own, _ := of(collector.Await(t, id, c.name, func(s []tracingtest.Span) bool { _, found := of(s); return found }))
+		if own.Failed != c.failed {
+			t.Errorf("%s %s: %+v", c.method, c.target, own)
+		}
+		if c.failed != (own.Attributes["error.type"] == c.outcome) {
+			t.Errorf("%s %s: error.type %v", c.method, c.target, own.Attributes["error.type"])
+		}
+		if strings.Contains(tracingtest.Text([]tracingtest.Span{own}), "secret") {
+			t.Errorf("%s %s: the path is told: %+v", c.method, c.target, own)
+		}
+		if c.method != "BREW" && (own.Name != c.name || own.Attributes["intents.outcome"] != c.outcome) {
+			t.Errorf("%s %s: %q, %v", c.method, c.target, own.Name, own.Attributes)
+		}
+	}
+}
+
+// A client's sampled flag is not believed: where the gateway says no, core hears no, and nothing is sent to the collector.
+func TestClientsFlagIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t, nil)
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_off")})
+	key := apiKey(core.AddKey(network.Test))
+	g.send(t, request("GET", "/v2/tokens", key+"Traceparent: "+trace+"\r\nTracestate: a=b\r\nX-Trace-Decided: 1\r\n", ""))
+	heard := core.Requests()[0].Header
+	parent := heard.Get("Traceparent")
+	if !strings.HasPrefix(parent, "00-"+clientTrace+"-") || !strings.HasSuffix(parent, "-00") || strings.Contains(parent, clientSpan) {
+		t.Errorf("core heard the traceparent %s", parent)
+	}
+	if heard.Get("X-Trace-Decided") != "1" || heard.Get("Tracestate") != "a=b" {
+		t.Errorf("core heard %v", heard)
+	}
+	if line := accessLine(t, g); line["trace_id"] != clientTrace {
+		t.Errorf("the log line has the trace id %v", line["trace_id"])
+	}
+	if exports, _ := collector.Exports(); exports != 0 {
+		t.Errorf("%d exports", exports)
+	}
+}
+
+// Without tracing a client's trace goes through as it is, and core is not told that the gateway decided on it.
+func TestTraceWithoutTracing(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	later := "cc" + trace[2:] + "-more"
+	for _, parent := range []string{trace, later} {
+		g.send(t, request("GET", "/v2/tokens", key+"Traceparent: "+parent+"\r\nX-Trace-Decided: 1\r\n", ""))
+	}
+	for n, parent := range []string{trace, later} {
+		if heard := core.Requests()[n].Header; heard.Get("Traceparent") != parent || heard["X-Trace-Decided"] != nil {
+			t.Errorf("core heard %v, want %s", heard, parent)
+		}
+	}
+	line := accessLine(t, g)
+	if _, has := line["span_id"]; has || line["trace_id"] != clientTrace {
+		t.Errorf("the log line: %v", line)
+	}
+}
+
+// An invalid trace context is replaced, never copied.
+func TestInvalidTraceIsReplaced(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t, nil)
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
+	key := apiKey(core.AddKey(network.Test))
+	bad := []string{
+		"Traceparent: 00-xyz\r\nTracestate: a=b\r\n",
+		"Traceparent: " + trace + "\r\nTraceparent: " + trace + "\r\nTracestate: a=b\r\n",
+		"Traceparent: " + strings.ToUpper(trace) + "\r\nTracestate: a=b\r\n",
+		"Traceparent: ff" + trace[2:] + "\r\n",
+		"Tracestate: a=b\r\n",
+	}
+	for _, headers := range bad {
+		g.send(t, request("GET", "/v2/tokens", key+headers, ""))
+	}
+	for n, headers := range bad {
+		heard := core.Requests()[n].Header
+		if parent := heard.Get("Traceparent"); !tracing.IsTraceparent(parent) || strings.Contains(parent, clientTrace) || heard["Tracestate"] != nil {
+			t.Errorf("%q: core heard %v", headers, heard)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package forward
+
+import (
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/cores"
+	"intents.internal/pkg/tracing"
+	"intents.internal/pkg/wire"
+)
+
+// startAttempt begins the span of one attempt, the first of which is 0. In a trace that is not sampled it is the request's
+// own, which passes the trace on.
+func (r *Request) startAttempt(core *cores.Core, attempt int) tracing.Span {
+	if !r.Span.Recording() {
+		return r.Span
+	}
+	method := string(r.Ctx.Method())
+	span := r.Span.Start(method+" "+r.Route, tracing.Client, tracing.RequestMethod(method), tracing.URLTemplate(r.Route))
+	span.SetServer(core.Address)
+	if attempt > 0 {
+		span.Set(tracing.ResendCount(attempt))
+	}
+	return span
+}
+
+// endAttempt ends it with the answer's status, or why there was none. Of an answer that streams it is the beginning.
+func (r *Request) endAttempt(span tracing.Span, err error) {
+	if !span.Recording() {
+		return
+	}
+	if err == nil {
+		span.Answered(r.Ctx.Response.StatusCode())
+	} else {
+		span.Fail(failureOf(err))
+	}
+	span.End()
+}
+
+func failureOf(err error) string {
+	for _, known := range []struct {
+		err  error
+		name string
+	}{
+		{ErrUnreachable, "unreachable"},
+		{ErrBusy, "busy"},
+		{ErrNotHeld, "not_held"},
+		{ErrTimeout, "timeout"},
+		{ErrClientGone, "client_gone"},
+		{errAbandoned, "abandoned"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name
+		}
+	}
+	return "broken"
+}
+
+// appendTrace passes the trace on: as the gateway's own span, or where it makes none a W3C trace context of the client's,
+// if that is well formed. Without a traceparent, tracestate means nothing.
+func appendTrace(b []byte, from *fasthttp.RequestHeader, span tracing.Span) []byte {
+	if span.IsValid() {
+		return appendSpan(b, span)
+	}
+	parents := from.PeekAll(tracing.HeaderTraceparent)
+	if len(parents) != 1 || !tracing.IsTraceparent(parents[0]) {
+		return b
+	}
+	b = appendHeader(b, tracing.HeaderTraceparent, parents[0])
+	if states := from.PeekAll(tracing.HeaderTracestate); len(states) == 1 && len(states[0]) <= 512 {
+		b = appendHeader(b, tracing.HeaderTracestate, states[0])
+	}
+	return b
+}
+
+// appendSpan tells core besides that the sampled flag is not the client's.
+func appendSpan(b []byte, span tracing.Span) []byte {
+	b = append(b, tracing.HeaderTraceparent+": "...)
+	b = span.AppendTraceparent(b)
+	b = append(b, "\r\n"+wire.HeaderTraceDecided+": 1\r\n"...)
+	if state := span.Tracestate(); state != "" {
+		b = appendHeader(b, tracing.HeaderTracestate, state)
+	}
+	return b
+}

@@ -1,0 +1,97 @@
+package forward_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/forward"
+	"intents.internal/pkg/tracing"
+	"intents.internal/pkg/tracing/tracingtest"
+)
+
+// Each attempt is a span of its own, which core hears of; those after the first say which they are.
+func TestTraceOfAttempts(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t, nil)
+	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan string, 4)
+	breaks := startCore(t, func(w http.ResponseWriter, r *http.Request) {
+		heard <- r.Header.Get("Traceparent")
+		hangUp(w, r)
+	})
+	answers := startCore(t, func(w http.ResponseWriter, r *http.Request) {
+		heard <- r.Header.Get("Traceparent")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, "nothing here")
+	})
+	c := newClient(t, settings{unprobed: true}, answers.URL, refusing(t), breaks.URL)
+	server := tracer.Serve("GET /v2/transfers/{id}", tracing.Parent{}, false, time.Now())
+	var ctx fasthttp.RequestCtx
+	ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
+	if err := c.Do(&forward.Request{
+		Ctx: &ctx, Target: []byte("/v2/transfers/secret"), ID: []byte("id"), Span: server, Route: "/v2/transfers/{id}",
+		Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	server.End()
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	type attempt struct {
+		Name, Kind, Parent string
+		Failed             bool
+		Error, Status, Try any
+	}
+	var got []attempt
+	var told []string
+	for _, s := range collector.Spans() {
+		if s.Kind == "client" {
+			got = append(got, attempt{
+				s.Name, s.Kind, s.Parent, s.Failed, s.Attributes["error.type"], s.Attributes["http.response.status_code"],
+				s.Attributes["http.request.resend_count"],
+			})
+			if s.Attributes["error.type"] != "unreachable" {
+				told = append(told, "00-"+s.TraceID+"-"+s.ID+"-01")
+			}
+		}
+	}
+	if len(got) != 3 {
+		t.Fatalf("%d attempts, want one at each core: %+v", len(got), got)
+	}
+	last := got[2]
+	if last.Error != "404" || last.Status != int64(404) || last.Name != "GET /v2/transfers/{id}" || last.Parent != server.SpanID() || !last.Failed {
+		t.Errorf("the last attempt: %+v", last)
+	}
+	for n, a := range got[:2] {
+		if a.Status != nil || a.Parent != server.SpanID() || !a.Failed || a.Error != "unreachable" && a.Error != "broken" {
+			t.Errorf("attempt %d: %+v", n, a)
+		}
+	}
+	for n, a := range got {
+		if want := any(int64(n)); n > 0 && a.Try != want || n == 0 && a.Try != nil {
+			t.Errorf("attempt %d has the count %v", n, a.Try)
+		}
+	}
+	close(heard)
+	var parents []string
+	for parent := range heard {
+		parents = append(parents, parent)
+	}
+	if diff := cmp.Diff(told, parents); diff != "" {
+		t.Errorf("what the cores heard (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,31 @@
+package keys_test
+
+import (
+	"testing"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/network"
+)
+
+// The cache of verdicts shows how full it is, and how full it can be.
+func TestCacheIsMeasured(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	v := start(t, core, 60)
+	for range 2 {
+		key := core.AddKey(network.Test)
+		v.awaitFeed(t, core) // or its change would drop the verdict again
+		v.mustAccept(t, key)
+	}
+	got := map[string]float64{}
+	families, err := v.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		got[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue()
+	}
+	if held, most := got["gateway_key_verdicts_held"], got["gateway_key_verdicts_limit"]; held != 2 || most != 1000 {
+		t.Errorf("%v of %v verdicts are held, want 2 of 1000", held, most)
+	}
+}

@@ -1,0 +1,97 @@
+package keys_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
+	"intents.internal/pkg/tracing/tracingtest"
+	"intents.internal/pkg/wire"
+)
+
+// A look-up that several requests wait for is in the trace of the one that asks; the others link to it. What is known needs
+// no span.
+func TestTraceOfASharedLookUp(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t, nil)
+	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := coretest.Start(t, nil)
+	asked, release := make(chan struct{}), make(chan struct{})
+	core.BeforeVerdict = sync.OnceFunc(func() {
+		close(asked)
+		<-release
+	})
+	v := start(t, core, 1000)
+	key := core.AddKey(network.Test).Hash()
+	v.awaitChanges(t, 1)
+
+	var requests sync.WaitGroup
+	verify := func(hash apikey.Hash) tracing.Span {
+		span := tracer.Serve("request", tracing.Parent{}, false, time.Now())
+		requests.Go(func() {
+			if _, err := v.VerifyIn(span, hash, someone); err != nil {
+				t.Error(err)
+			}
+			span.End()
+		})
+		return span
+	}
+	first := verify(key)
+	<-asked
+	joins := v.counted(t, "gateway_key_verdicts_total")
+	var others []tracing.Span
+	for range 16 {
+		others = append(others, verify(key))
+	}
+	eventually(t, "the others ask as well", func() bool { return v.counted(t, "gateway_key_verdicts_total") == joins+16 })
+	close(release)
+	requests.Wait()
+	late := verify(key)
+	requests.Wait()
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	spans := collector.Spans()
+	lookUp := func(of tracing.Span) (found []tracingtest.Span) {
+		for _, s := range tracingtest.Of(of.TraceID(), spans) {
+			if s.Name == "key look-up" {
+				found = append(found, s)
+			}
+		}
+		return found
+	}
+	own := lookUp(first)
+	if len(own) != 1 || len(lookUp(late)) != 0 {
+		t.Fatalf("look-ups: %d, and late %d, want 1 and none:\n%s", len(own), len(lookUp(late)), tracingtest.Text(spans))
+	}
+	want := []tracingtest.Link{{TraceID: first.TraceID(), ID: own[0].ID}}
+	joined := 0
+	for _, other := range others {
+		for _, s := range lookUp(other) { // whoever came a moment later found the verdict
+			joined++
+			if diff := cmp.Diff(want, s.Links); diff != "" || s.Parent != other.SpanID() {
+				t.Errorf("links of one that joined (-want +got):\n%s", diff)
+			}
+		}
+	}
+	if joined == 0 {
+		t.Error("none of 16 joined")
+	}
+	question, found := tracingtest.Find(tracingtest.Of(first.TraceID(), spans), "intents-gateway", "POST "+wire.PathVerifyKey)
+	if !found || question.Parent != own[0].ID {
+		t.Errorf("the question to core: %+v", question)
+	}
+}

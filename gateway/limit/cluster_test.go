@@ -1,0 +1,264 @@
+package limit_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/google/uuid"
+
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/topology"
+	"intents.internal/pkg/topology/topologytest"
+)
+
+// onCluster makes limiters that share a Cluster.
+func onCluster(tb testing.TB, c *topologytest.Cluster, count int, budget time.Duration, fallback limit.Fallback) []limiter {
+	tb.Helper()
+	replicas := make([]limiter, count)
+	for i := range replicas {
+		replicas[i] = newLimiterOn(tb, topology.Cluster, c.URL, budget, fallback)
+	}
+	return replicas
+}
+
+// However many replicas ask a Cluster for however many keys on all its nodes: each key passes as often as redis_rate lets it
+// through there, and redis_rate reads the buckets.
+func TestClusterAdmitsAsRedisRate(t *testing.T) {
+	t.Parallel()
+	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
+	replicas := onCluster(t, c, 3, generous, limit.Closed)
+	const keys, clients, each = 60, 24, 300
+	prefix := uuid.NewString()
+	var passed [keys]atomic.Int64
+	var load sync.WaitGroup
+	for client := range clients {
+		load.Go(func() {
+			for n := range each {
+				key := (n + client) % keys
+				if d, err := replicas[(client+n)%3].Take(fmt.Sprint(prefix, key), fiftyADay, time.Now()); err != nil {
+					t.Error(err)
+				} else if d.Allowed {
+					passed[key].Add(1)
+				}
+			}
+		})
+	}
+	load.Wait()
+	nodes := map[string]int{}
+	one := redis_rate.NewLimiter(replicas[0].redis)
+	for key := range passed {
+		if got := passed[key].Load(); got != 50 {
+			t.Errorf("key %d: %d passed, want 50", key, got)
+		}
+		result, err := one.Allow(t.Context(), fmt.Sprint(prefix, key), fiftyADay)
+		if err != nil || result.Allowed != 0 || result.ResetAfter < 23*time.Hour {
+			t.Errorf("redis_rate finds the bucket of key %d as %+v, %v", key, result, err)
+		}
+		nodes[topology.Node(replicas[0].redis, fmt.Sprint("rate:", prefix, key))]++
+	}
+	batches, calls := replicas[0].observed(t, "gateway_limit_batch_size")
+	t.Logf("keys by node: %v; %g calls in %g pipelines of one replica", nodes, calls, batches)
+	if len(nodes) != 3 || calls < 1.2*batches {
+		t.Errorf("this shows little: keys by node %v, %g calls in %g pipelines", nodes, calls, batches)
+	}
+	for _, r := range replicas {
+		if failures := r.metric(t, "gateway_limit_redis_failures_total"); failures != 0 {
+			t.Errorf("%g calls failed", failures)
+		}
+	}
+}
+
+// observed is how often a histogram was fed, and the sum.
+func (l limiter) observed(t *testing.T, name string) (count, sum float64) {
+	t.Helper()
+	families, err := l.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			h := family.GetMetric()[0].GetHistogram()
+			return float64(h.GetSampleCount()), h.GetSampleSum()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0, 0
+}
+
+// Asked in turn about keys on all nodes, with rules of all kinds, the limiter and redis_rate decide alike on the buckets that
+// both of them fill.
+func TestClusterDecidesAsRedisRate(t *testing.T) {
+	t.Parallel()
+	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
+	ours := onCluster(t, c, 1, generous, limit.Closed)[0]
+	theirs := redis_rate.NewLimiter(ours.redis)
+	for i, rule := range []redis_rate.Limit{fiftyADay, {Rate: 7, Burst: 20, Period: time.Hour}, redis_rate.PerHour(3)} {
+		for key := range 9 {
+			name := fmt.Sprint(uuid.NewString(), i, key)
+			for left := rule.Burst; left > 0; left -= 2 {
+				d := ours.take(t, name, rule)
+				if !d.Allowed || d.Remaining != left-1 {
+					t.Fatalf("%v, %d left: %+v", rule, left, d)
+				}
+				if left == 1 {
+					break
+				}
+				want, err := theirs.Allow(t.Context(), name, rule)
+				if err != nil || want.Allowed != 1 || want.Remaining < left-3 || want.Remaining > left-2 {
+					t.Fatalf("%v, %d left: redis_rate %+v, %v", rule, left-1, want, err)
+				}
+			}
+			want, err := theirs.Allow(t.Context(), name, rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := ours.take(t, name, rule)
+			if late := want.RetryAfter - d.RetryAfter; d.Allowed || want.Allowed != 0 || late < -time.Second || late > time.Second {
+				t.Errorf("%v: %+v, redis_rate %+v", rule, d, want)
+			}
+		}
+	}
+}
+
+// What Reserve took can be given back on a Cluster as well.
+func TestClusterTakesBack(t *testing.T) {
+	t.Parallel()
+	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
+	l := onCluster(t, c, 1, generous, limit.Closed)[0]
+	for range 6 {
+		name := uuid.NewString()
+		for range 10 {
+			if d := l.Reserve(name, threeAnHour); !d.Allowed || d.Remaining != 2 {
+				t.Fatalf("reserve: %+v", d)
+			}
+			l.Return(name, threeAnHour)
+		}
+		for range 3 {
+			l.Reserve(name, threeAnHour)
+		}
+		if d := l.Reserve(name, threeAnHour); d.Allowed {
+			t.Fatalf("a fourth: %+v", d)
+		}
+		l.Return(name, threeAnHour)
+		if d := l.Reserve(name, threeAnHour); !d.Allowed || d.Remaining != 0 {
+			t.Errorf("after one was returned: %+v", d)
+		}
+	}
+	if failures := l.metric(t, "gateway_limit_redis_failures_total"); failures != 0 {
+		t.Errorf("%g calls failed", failures)
+	}
+}
+
+// Slots that move to another node while requests are under way, and nodes that forget the scripts, cost no request an error,
+// and none is charged twice.
+func TestSlotsMoveUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
+	replicas := onCluster(t, c, 3, generous, limit.Closed)
+	const slots, rounds = 5, 12
+	var names [slots]string
+	var passed [slots]atomic.Int64
+	for i := range names {
+		names[i] = uuid.NewString()
+	}
+	done := make(chan struct{})
+	var load sync.WaitGroup
+	end := sync.OnceFunc(func() { close(done); load.Wait() })
+	t.Cleanup(end)
+	for client := range 12 {
+		load.Go(func() {
+			for n := client; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if d, err := replicas[client%3].Take(names[n%slots], plenty, time.Now()); err != nil {
+					t.Error(err)
+					return
+				} else if d.Allowed {
+					passed[n%slots].Add(1)
+				}
+			}
+		})
+	}
+	at := map[string]int{} // which master has a name's slot
+	for _, name := range names {
+		at[name] = slices.Index(c.Masters, c.Owner(c.Slot("rate:"+name)))
+	}
+	for range rounds {
+		for _, name := range names {
+			slot, from := c.Slot("rate:"+name), c.Masters[at[name]]
+			at[name] = (at[name] + 1) % len(c.Masters)
+			to := c.Masters[at[name]]
+			c.Begin(slot, from, to)
+			c.Carry(slot, from, to)
+			to.Do("SCRIPT", "FLUSH")
+			c.Finish(slot, from, to)
+		}
+	}
+	end()
+	asked := 0.0
+	for _, r := range replicas {
+		asked += r.metric(t, "gateway_limit_decisions_total", "allowed") + r.metric(t, "gateway_limit_decisions_total", "refused")
+		if failures := r.metric(t, "gateway_limit_redis_failures_total"); failures != 0 {
+			t.Errorf("%g calls failed", failures)
+		}
+	}
+	t.Logf("%g decisions through %d moves", asked, rounds*slots)
+	one := redis_rate.NewLimiter(replicas[0].redis)
+	for i, name := range names {
+		left, err := one.AllowN(t.Context(), name, plenty, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := plenty.Burst-left.Remaining, int(passed[i].Load()); got < want-1 || got > want+1 || want == 0 {
+			t.Errorf("%d requests passed, %d were charged", want, got)
+		}
+	}
+}
+
+// plenty outlasts the test, and gives back one request in 84 s.
+var plenty = redis_rate.Limit{Rate: 1 << 10, Burst: 1 << 16, Period: 24 * time.Hour}
+
+// A connection that is lost after Redis has charged a request costs that request its answer, and no second charge.
+func TestClusterIsNotChargedTwice(t *testing.T) {
+	t.Parallel()
+	c := topologytest.StartCluster(t, 1, 0, topologytest.Security{})
+	cutter := topologytest.StartCutter(t, c.Masters[0])
+	c.Masters[0].Do("CONFIG", "SET", "cluster-announce-port", cutter.Port)
+	l, name := onCluster(t, c, 1, generous, limit.Closed)[0], uuid.NewString()
+	l.take(t, name, fiftyADay)
+	const cut = 15
+	for range cut {
+		cutter.CutNextReply()
+		if d, err := l.Take(name, fiftyADay, time.Now()); err == nil {
+			t.Errorf("decided without an answer: %+v", d)
+		}
+		l.take(t, name, fiftyADay) // a connection for the next one
+	}
+	left, err := redis_rate.NewLimiter(c.Masters[0].Client).AllowN(t.Context(), name, fiftyADay, 0)
+	if err != nil || left.Remaining < 50-1-2*cut-1 || left.Remaining > 50-1-2*cut || cutter.Cut() != cut {
+		t.Errorf("%+v left after %d calls, %v; %d were cut off", left, 1+2*cut, err, cutter.Cut())
+	}
+}
+
+// Keys are put apart by the slot that Redis counts.
+func TestSlotIsThatOfRedis(t *testing.T) {
+	t.Parallel()
+	c := topologytest.StartCluster(t, 1, 0, topologytest.Security{})
+	keys := []string{"", "{", "{}", "{}a", "{a}b", "a{b}c}", "{{a}}", "}{", "a{", "123456789", "rate:ünïcode"}
+	for range 200 {
+		keys = append(keys, "rate:key:"+uuid.NewString(), "{"+uuid.NewString()+"}"+uuid.NewString())
+	}
+	for _, key := range keys {
+		if got, want := limit.Slot(key), c.Slot(key); int(got) != want {
+			t.Errorf("%q: slot %d, Redis says %d", key, got, want)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package limit_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/tracing"
+	"intents.internal/pkg/tracing/tracingtest"
+)
+
+func newTracer(t *testing.T) (*tracing.Tracer, *tracingtest.Collector) {
+	t.Helper()
+	collector := tracingtest.Start(t, nil)
+	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tracer, collector
+}
+
+// takeTogether has requests, each of a key and a trace of its own, decided at once, and returns the spans.
+func takeTogether(t *testing.T, l limiter, requests int) []tracingtest.Span {
+	t.Helper()
+	tracer, collector := newTracer(t)
+	prefix := uuid.NewString()
+	var all sync.WaitGroup
+	for n := range requests {
+		span := tracer.Serve("request", tracing.Parent{}, false, time.Now())
+		all.Go(func() {
+			if _, err := l.TakeIn(span, fmt.Sprint("secret", prefix, n), fiftyADay, time.Now()); err != nil {
+				t.Error(err)
+			}
+			span.End()
+		})
+	}
+	all.Wait()
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return collector.Spans()
+}
+
+// A call to Redis that requests share is one span, below one of them and linked with the others, which link to it: a script call
+// on one server, a pipeline on a Cluster.
+func TestTraceOfASharedCall(t *testing.T) {
+	t.Parallel()
+	t.Run("one server", func(t *testing.T) {
+		t.Parallel()
+		l := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed)
+		// The first batch waits, so that the others gather.
+		if err := l.redis.Do(t.Context(), "CLIENT", "PAUSE", "300").Err(); err != nil {
+			t.Fatal(err)
+		}
+		checkCalls(t, takeTogether(t, l, 40), "EVALSHA", 1)
+	})
+	t.Run("a cluster", func(t *testing.T) {
+		t.Parallel()
+		l := onCluster(t, topologytest.StartCluster(t, 3, 0, topologytest.Security{}), 1, generous, limit.Closed)[0]
+		// A call that finds its script unknown is repeated whole, in a pipeline of its own.
+		checkCalls(t, takeTogether(t, l, 40), "PIPELINE", 2)
+	})
+}
+
+// checkCalls wants each of 40 requests to name the calls that it had its part in, most at the most.
+func checkCalls(t *testing.T, spans []tracingtest.Span, name string, most int) {
+	t.Helper()
+	asking, calls := map[string]tracingtest.Span{}, map[string]tracingtest.Span{}
+	for _, s := range spans {
+		switch s.Name {
+		case "limit":
+			asking[s.ID] = s
+		case name:
+			calls[s.ID] = s
+		}
+	}
+	if len(asking) != 40 || len(calls) == 0 || len(calls) > 39 {
+		t.Fatalf("%d requests asked in %d calls, want 40 in fewer:\n%s", len(asking), len(calls), tracingtest.Text(spans))
+	}
+	parts := map[string]int{}
+	for _, s := range asking {
+		if len(s.Links) < 1 || len(s.Links) > most {
+			t.Errorf("a request has its part in %v, want 1 to %d calls", s.Links, most)
+		}
+		for _, link := range s.Links {
+			parts[link.ID]++
+			call := calls[link.ID]
+			in := call.Parent == s.ID && call.TraceID == s.TraceID
+			for _, back := range call.Links {
+				in = in || back.ID == s.ID && back.TraceID == s.TraceID
+			}
+			if !in || call.TraceID != link.TraceID {
+				t.Errorf("a request links to the call %+v, which does not know it", call)
+			}
+		}
+	}
+	for id, call := range calls {
+		if parts[id] != 1+len(call.Links) {
+			t.Errorf("a call with %d requests, to which %d link", 1+len(call.Links), parts[id])
+		}
+		if size, ofMany := call.Attributes["db.operation.batch.size"]; ofMany && size != int64(parts[id]) {
+			t.Errorf("a call of %d requests has the batch size %v", parts[id], size)
+		}
+		if call.Kind != "client" || call.Attributes["db.system.name"] != "redis" || call.Attributes["db.operation.name"] != name || call.Failed {
+			t.Errorf("%+v", call)
+		}
+	}
+	if text := tracingtest.Text(spans); strings.Contains(text, "secret") {
+		t.Errorf("the spans hold a bucket's name:\n%s", text)
+	}
+}
+
+// A Redis that does not answer shows in the trace; the request goes on all the same.
+func TestTraceWithoutRedis(t *testing.T) {
+	t.Parallel()
+	r := startRedis(t, true)
+	l := newLimiter(t, r.URL, generous, limit.Local)
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for _, s := range takeTogether(t, l, 5) {
+		switch {
+		case s.Name == "limit" && s.Failed:
+			failed++
+			if kind := s.Attributes["error.type"]; kind != "redis" && kind != "breaker_open" {
+				t.Errorf("error.type %v", kind)
+			}
+		case s.Name == "request" && s.Failed:
+			t.Errorf("the request failed: %+v", s)
+		}
+	}
+	if failed != 5 {
+		t.Errorf("%d of 5 requests show that Redis did not answer", failed)
+	}
+}
