@@ -32,7 +32,7 @@ func TestRestore(t *testing.T) {
 	data := t.TempDir()
 	slot, receive, backUp, restore, dump := o.blocks[0], o.blocks[1], o.blocks[2], o.blocks[3], o.blocks[4]
 
-	s, stop := stackOn(t, data, primary.URL)
+	s, stop := stackOf(t, data, primary.URL)
 	me := &client{t: t, base: s.Env().GatewayURL, key: s.Env().TestKey, http: direct}
 	o.run(slot)
 	receiving := o.start(receive)
@@ -53,7 +53,7 @@ listen_addresses = ''
 unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.auto.conf"`)
 	o.run(restore)
 	defer o.run(`pg_ctl --pgdata="$RESTORED" --mode=immediate stop`)
-	s, stop = stackOn(t, data, o.restoredURL)
+	s, stop = stackOf(t, data, o.restoredURL)
 	me.base = s.Env().GatewayURL
 	mustHave(t, me, append(first, later...))
 	if a := keyChangesAfter(t, s, heard.Cursor); a.Status != http.StatusGone {
@@ -65,7 +65,7 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	o.environment = append(o.environment, "DATABASE_URL="+o.restoredURL, "COPY_URL="+onDatabase(t, o.restoredURL, "intents_copy"))
 	o.run(dump)
 	stop()
-	s, stop = stackOn(t, data, onDatabase(t, o.restoredURL, "intents_copy"))
+	s, stop = stackOf(t, data, onDatabase(t, o.restoredURL, "intents_copy"))
 	defer stop()
 	me.base = s.Env().GatewayURL
 	mustHave(t, me, append(append(first, later...), afterwards...))
@@ -88,8 +88,8 @@ func keyChangesAfter(t *testing.T, s *stack.Stack, cursor string) answer {
 // direct never goes through a proxy that the environment may name.
 var direct = &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 
-// stackOn runs the service on a database, with the accounts and keys of its data directory.
-func stackOn(t *testing.T, data, databaseURL string) (s *stack.Stack, stop func()) {
+// stackOf runs the service on a database, with the accounts and keys of its data directory.
+func stackOf(t *testing.T, data, databaseURL string) (s *stack.Stack, stop func()) {
 	t.Helper()
 	var log lockedBuffer
 	s, err := stack.Start(t.Context(), stack.Config{
@@ -185,8 +185,7 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 		t.Fatal(err)
 	}
 	uid, gid := int(owner.Sys().(*syscall.Stat_t).Uid), int(owner.Sys().(*syscall.Stat_t).Gid)
-	// Not the test's own directory: other users may not look into that.
-	dir, err := os.MkdirTemp("", "intents-restore-")
+	dir, err := os.MkdirTemp("", "intents-restore-") //nolint:usetesting // nobody else may look into the test's own directory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +199,7 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 		}
 	}
 	if os.Geteuid() == 0 {
-		o.credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // they came from the system
+		o.credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
 	o.restoredURL = "postgres://intents@/intents?host=" + filepath.Join(dir, "socket")
 	o.restoredLog = filepath.Join(dir, "restored.log")

@@ -47,10 +47,8 @@ func TestUpgrade(t *testing.T) {
 	c.followReadiness()
 	r.inUse = func() bool { return c.ready[0].Load() && c.ready[1].Load() }
 	r.steps = []func(*testing.T){
-		func(t *testing.T) { r.become(shared.binaries); r.restartCores(t) },
-		r.restartGateways,
-		func(t *testing.T) { r.become(*previous); r.restartGateways(t) },
-		r.restartCores,
+		r.become(shared.binaries), r.restartCores, r.restartGateways,
+		r.become(*previous), r.restartGateways, r.restartCores,
 	}
 	r.roll(t, c, "upgrade of 2 gateways and 2 cores, and back", 0)
 }
@@ -88,13 +86,15 @@ func startReleaseOf(t *testing.T, binaries string) *release {
 	return r
 }
 
-// become has whatever is started from now on be of the version in this directory.
-func (r *release) become(binaries string) {
-	for _, g := range r.fleet {
-		g.command.Path = filepath.Join(binaries, "gateway")
-	}
-	for _, server := range r.servers {
-		server.binaries = binaries
+// become is the step after which whatever is started is of the version in this directory.
+func (r *release) become(binaries string) func(*testing.T) {
+	return func(*testing.T) {
+		for _, g := range r.fleet {
+			g.command.Path = filepath.Join(binaries, "gateway")
+		}
+		for _, server := range r.servers {
+			server.binaries = binaries
+		}
 	}
 }
 

@@ -1,0 +1,295 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/deploy/stack"
+)
+
+const (
+	oldSecret = "the secret that is to be replaced, 1"
+	newSecret = "the secret that takes its place, 2 2"
+)
+
+// live is a stack of two cores and two gateways that follow files of settings.
+type live struct {
+	t                     *testing.T
+	env                   stack.Env
+	coreFile, gatewayFile string
+}
+
+func startLive(t *testing.T) *live {
+	t.Helper()
+	dir := t.TempDir()
+	l := &live{t: t, coreFile: filepath.Join(dir, "core.env"), gatewayFile: filepath.Join(dir, "gateway.env")}
+	var log lockedBuffer
+	s, err := stack.Start(t.Context(), stack.Config{
+		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Cores: 2, Gateways: 2, Ephemeral: true, Log: &log,
+		RedisURL: running.Env().RedisURL, DatabaseURL: os.Getenv("DATABASE_URL"),
+		CoreEnv: append([]string{"CORE_GATEWAY_SECRET=" + oldSecret, "CORE_ENV_FILE=" + l.coreFile}, oneAddress...),
+		GatewayEnv: []string{
+			"GATEWAY_CORE_SECRET=" + oldSecret, "GATEWAY_ENV_FILE=" + l.gatewayFile, "GATEWAY_LIMIT_BUDGET=2s",
+			"GATEWAY_UNKNOWN_KEYS_PER_MINUTE=1000000",
+		},
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log("the stack's log:\n" + log.String())
+		}
+		for _, hush := range []string{oldSecret, newSecret} {
+			if strings.Contains(log.String(), hush) {
+				t.Error("the log tells a secret")
+			}
+		}
+	})
+	l.env = s.Env()
+	if err := executeOn(t.Context(), l.env.DatabaseURL, "UPDATE api_keys SET limit_requests = 1000000 WHERE start = $1", l.env.TestKey[:12]); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// write replaces a file of settings as careful people do, and tells nobody.
+func (l *live) write(file string, lines ...string) {
+	l.t.Helper()
+	fresh := file + ".new"
+	if err := os.WriteFile(fresh, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.Rename(fresh, file); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// metric is the sum of one over all processes of a service.
+func (l *live) metric(service, name string) (sum float64) {
+	l.t.Helper()
+	line := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`)
+	found := 0
+	for _, process := range l.env.Processes {
+		if process.OpsURL == "" || !strings.HasPrefix(process.Name, service) {
+			continue
+		}
+		for _, match := range line.FindAllStringSubmatch(get(l.t, process.OpsURL+"/metrics", http.StatusOK), -1) {
+			value, err := strconv.ParseFloat(match[1], 64)
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			sum += value
+			found++
+		}
+	}
+	if found != 2 {
+		l.t.Fatalf("%d processes tell %s", found, name)
+	}
+	return sum
+}
+
+// lets reports whether every core takes the secret for a gateway's, or none does.
+func (l *live) lets(secret string) (all, none bool) {
+	all, none = true, true
+	for _, core := range l.env.CoreURLs {
+		request, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, core+"/internal/ready", nil)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		request.Header.Set("X-Gateway-Secret", secret)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		all, none = all && response.StatusCode == http.StatusNoContent, none && response.StatusCode == http.StatusUnauthorized
+	}
+	return all, none
+}
+
+// traffic is clients that read and write through both gateways until they are stopped.
+type traffic struct {
+	clients  sync.WaitGroup
+	stopped  chan struct{}
+	answered atomic.Int64
+	mu       sync.Mutex
+	failures []string
+}
+
+func (l *live) drive() *traffic {
+	f := &traffic{stopped: make(chan struct{})}
+	for n := range 6 {
+		c := apiClient(l.t, l.env.TestKey)
+		c.base = l.env.GatewayURLs[n%len(l.env.GatewayURLs)]
+		f.clients.Go(func() {
+			ticker := time.NewTicker(8 * time.Millisecond)
+			defer ticker.Stop()
+			for turn := 0; ; turn++ {
+				select {
+				case <-f.stopped:
+					return
+				case <-ticker.C:
+					f.ask(c, turn)
+				}
+			}
+		})
+	}
+	l.t.Cleanup(f.stop)
+	return f
+}
+
+func (f *traffic) stop() {
+	select {
+	case <-f.stopped:
+	default:
+		close(f.stopped)
+	}
+	f.clients.Wait()
+}
+
+// ask makes a request: lists that no cache answers, new intents, and now and then a key that nobody has, which core is asked
+// about.
+func (f *traffic) ask(c *client, turn int) {
+	var a answer
+	var err error
+	want := http.StatusOK
+	switch {
+	case turn%16 == 0:
+		strange := *c
+		strange.key = "sk_test_" + strings.Repeat(strings.ReplaceAll(uuid.NewString(), "-", ""), 2)
+		a, err = strange.try(http.MethodGet, "/v2/tokens", nil)
+		want = http.StatusForbidden
+	case turn%4 == 0:
+		a, err = c.try(http.MethodPost, "/v2/transfers", body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", ""))
+		want = http.StatusCreated
+	default:
+		a, err = c.try(http.MethodGet, "/v2/transfers?limit=1", nil)
+	}
+	f.answered.Add(1)
+	if err != nil || a.Status != want {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.failures = append(f.failures, fmt.Sprintf("%d %v %s, want %d", a.Status, err, a.Body, want))
+	}
+}
+
+// more waits until so many further requests have been answered.
+func (f *traffic) more(t *testing.T, count int64) {
+	t.Helper()
+	until := f.answered.Load() + count
+	eventually(t, func() error {
+		if f.answered.Load() < until {
+			return errors.New("clients get no answers")
+		}
+		return nil
+	})
+}
+
+// until waits for what holds and fails the test if it never does.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	eventually(t, func() error {
+		if !holds() {
+			return errors.New("not so: " + what)
+		}
+		return nil
+	})
+}
+
+// The steps are those of deploy/README.md, "Changing settings while running".
+func TestSharedSecretIsReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
+	l := startLive(t)
+	clients := l.drive()
+	clients.more(t, 200)
+
+	l.write(l.coreFile, "CORE_GATEWAY_SECRET="+newSecret, "CORE_GATEWAY_SECRET_PREVIOUS="+oldSecret)
+	until(t, "all cores take the new secret", func() bool { all, _ := l.lets(newSecret); return all })
+	if all, _ := l.lets(oldSecret); !all {
+		t.Fatal("the old secret is refused too early")
+	}
+	clients.more(t, 200)
+	if l.metric("core", "core_previous_secret_requests_total") == 0 {
+		t.Error("nobody seems to use the previous secret, and all gateways do")
+	}
+
+	l.write(l.gatewayFile, "GATEWAY_CORE_SECRET="+newSecret)
+	last := -1.0
+	until(t, "no gateway uses the previous secret any more", func() bool {
+		before := last
+		last = l.metric("core", "core_previous_secret_requests_total")
+		clients.more(t, 100)
+		return last == before
+	})
+
+	l.write(l.coreFile, "CORE_GATEWAY_SECRET="+newSecret)
+	until(t, "no core takes the old secret", func() bool { _, none := l.lets(oldSecret); return none })
+	clients.more(t, 300)
+	clients.stop()
+	t.Logf("%d requests, %d failed", clients.answered.Load(), len(clients.failures))
+	if len(clients.failures) > 0 {
+		t.Errorf("%d requests failed, the first with %s", len(clients.failures), clients.failures[0])
+	}
+}
+
+// A file with a fault changes nothing, shows in the metrics, and is taken over once it is right; a signal spares the wait.
+func TestSettingsFileOfGateways(t *testing.T) {
+	t.Parallel()
+	l := startLive(t)
+	anyone := apiClient(t, "")
+	anyone.base = l.env.GatewayURLs[0]
+	strange := func() int {
+		c := *anyone
+		c.key = "sk_test_" + strings.Repeat(strings.ReplaceAll(uuid.NewString(), "-", ""), 2)
+		return c.do(http.MethodGet, "/v2/tokens", nil).Status
+	}
+
+	l.write(l.gatewayFile, "GATEWAY_UNKNOWN_KEYS_PER_MINUTE=1")
+	changed := time.Now()
+	until(t, "unknown keys are limited", func() bool { return strange() == http.StatusTooManyRequests })
+	t.Logf("a limit counted %s after it was written", time.Since(changed).Round(10*time.Millisecond))
+	if took := time.Since(changed); took > 2*time.Second {
+		t.Errorf("a limit counted after %s", took)
+	}
+
+	l.write(l.gatewayFile, "GATEWAY_UNKNOWN_KEYS_PER_MINUTE=many", "GATEWAY_CORE_SECRET=short", "GATEWAY_KEY_TLL=1m")
+	until(t, "the fault shows", func() bool { return l.metric("gateway", "gateway_config_reload_success") == 0 })
+	if status := strange(); status != http.StatusTooManyRequests {
+		t.Errorf("with a bad file the limit is another: %d", status)
+	}
+	if a := anyone.do(http.MethodGet, "/openapi.json", nil); a.Status != http.StatusOK {
+		t.Errorf("with a bad file core is not reached: %d %s", a.Status, a.Body)
+	}
+
+	l.write(l.gatewayFile, "GATEWAY_UNKNOWN_KEYS_PER_MINUTE=1000000", "GATEWAY_KEY_TTL=1m")
+	for n := range l.env.GatewayURLs {
+		if err := syscall.Kill(l.env.PID(stack.GatewayName(n+1)), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "it is right again", func() bool { return l.metric("gateway", "gateway_config_reload_success") == 2 })
+	until(t, "unknown keys are let through", func() bool { return strange() == http.StatusForbidden })
+	if pending := l.metric("gateway", "gateway_config_restart_pending"); pending != 2 {
+		t.Errorf("%v settings wait for a restart, want one of each gateway", pending)
+	}
+	if refused := l.metric("core", "core_config_reload_success"); refused != 2 {
+		t.Errorf("cores have no fault in theirs, %v of 2 say so", refused)
+	}
+}
