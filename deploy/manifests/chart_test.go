@@ -26,11 +26,14 @@ import (
 var releases = map[string]string{
 	"as it is": "secret: {name: intents}",
 	"all on": `
-secret: {name: intents}
+secret:
+  name: intents
+  settingsFiles: intents-live
+  keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url}
 image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
 gateway:
   image: {tag: v8}
-  settings: {GATEWAY_KEY_TTL: 10m, GATEWAY_ACCESS_LOG: "false"}
+  settings: {GATEWAY_KEY_TTL: 10m, GATEWAY_ACCESS_LOG: "false", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   trustedProxies: [10.0.0.0/8, "fd00::/8"]
   podAnnotations: {example.com/a: b}
   nodeSelector: {example.com/pool: edge}
@@ -39,14 +42,16 @@ gateway:
   priorityClassName: high
 core:
   replicas: 3
-  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents}
+  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   podAnnotations: {example.com/a: b}
 service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
 ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls}
 networkPolicy:
   clients: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]
-  postgres: {peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
+  postgres: {port: 6432, peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
+  traces: {port: 4318, peers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
 serviceMonitor: {enabled: true, labels: {release: prometheus}}
+prometheusRule: {enabled: true, labels: {release: prometheus}}
 `,
 	"little on": `
 secret: {name: intents}
@@ -55,8 +60,13 @@ migrate: {importDefaults: false}
 networkPolicy: {enabled: false}
 podDisruptionBudget: {enabled: false}
 `,
+	"on a cluster": `
+secret: {name: intents}
+redis: {mode: cluster}
+`,
 	"without the job, by CPU alone": `
 secret: {name: intents}
+redis: {mode: sentinel}
 autoscaling: {requestsPerSecond: 0}
 migrate: {enabled: false}
 networkPolicy: {operators: []}
@@ -111,6 +121,7 @@ func TestChartRefusesValues(t *testing.T) {
 		"a setting of the other":        {ok + "core: {settings: {GATEWAY_KEY_TTL: 5m}}", "GATEWAY_KEY_TTL"},
 		"a setting the chart makes":     {ok + "core: {settings: {CORE_GATEWAY_SECRET: hush}}", "CORE_GATEWAY_SECRET"},
 		"a setting that is no text":     {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
+		"a Redis of no kind":            {ok + "redis: {mode: ring}", "mode"},
 		"no core":                       {ok + "core: {replicas: 0}", "replicas"},
 		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
 		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},

@@ -66,7 +66,8 @@ func TestPodsAreRestricted(t *testing.T) {
 func settingsOf(t *testing.T, c core.Container) map[string]string {
 	t.Helper()
 	made := map[string]string{
-		"database-url": "postgres://intents:hush@db/intents", "redis-url": "redis://:hush@redis:6379/0",
+		"database-url": "postgres://intents:hush@db/intents", "migrate-database-url": "postgres://intents:hush@db/intents",
+		"read-database-url": "postgres://intents:hush@replica/intents", "redis-url": "redis://:hush@redis:6379/0",
 		"gateway-secret": strings.Repeat("5ec2e7", 6), "oidc-client-secret": "hush",
 	}
 	settings := map[string]string{}
@@ -82,6 +83,11 @@ func settingsOf(t *testing.T, c core.Container) map[string]string {
 			t.Errorf("%s is set twice", env.Name)
 		}
 		settings[env.Name] = value
+	}
+	for _, service := range []string{"CORE", "GATEWAY"} {
+		if settings[service+"_REDIS_MODE"] == "sentinel" {
+			settings[service+"_REDIS_URL"] += "?master_name=buckets"
+		}
 	}
 	return settings
 }
@@ -213,10 +219,15 @@ func TestNetworkPolicies(t *testing.T) {
 					}
 				}
 			}
+			sentinels := false
 			for _, rule := range object.Spec.Egress {
 				if len(rule.Ports) == 0 {
 					t.Errorf("%s: %s may go anywhere", name, component)
 				}
+				sentinels = sentinels || len(rule.Ports) == 1 && rule.Ports[0].Port.IntValue() == 26379
+			}
+			if want := component != "migrate" && strings.Contains(values, "mode: sentinel"); sentinels != want {
+				t.Errorf("%s: %s may reach Sentinels: %v", name, component, sentinels)
 			}
 		}
 	}

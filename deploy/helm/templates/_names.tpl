@@ -45,6 +45,28 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
   valueFrom: {secretKeyRef: {name: {{ include "intents.secretName" $root }}, key: {{ get $root.Values.secret.keys (index . 2) }}}}
 {{- end -}}
 
+{{/* The settings that change while pods run: a list of the root and the component. A folder is mounted, and not a file, since only
+then a changed Secret is seen. */}}
+{{- define "intents.settingsVolume" -}}
+{{- $root := index . 0 -}}
+{{- with $root.Values.secret.settingsFiles }}
+volumes:
+  - name: settings
+    secret:
+      secretName: {{ . }}
+      optional: true
+      defaultMode: 0444
+      items: [{key: {{ index $ 1 }}.env, path: {{ index $ 1 }}.env}]
+{{- end }}
+{{- end -}}
+
+{{- define "intents.settingsMount" -}}
+{{- if .Values.secret.settingsFiles }}
+volumeMounts:
+  - {name: settings, mountPath: /etc/intents, readOnly: true}
+{{- end }}
+{{- end -}}
+
 {{/* The base URLs of the cores, each by its own name. */}}
 {{- define "intents.coreURLs" -}}
 {{- $core := include "intents.core" . -}}

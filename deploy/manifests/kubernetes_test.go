@@ -1,0 +1,197 @@
+package manifests_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yannh/kubeconform/pkg/validator"
+)
+
+// kubernetes are the versions whose own schemas every release is held to: the oldest that the chart says it is for, and a
+// recent one. They come with Kubernetes' source, as a Go module.
+var kubernetes = []struct{ version, sum string }{
+	{"v1.29.6", "h1:jn8kA/oVOAWZOeoorx6xZ4d+KgGp+Evgi90x9bEI/DE="},
+	{"v1.36.3", "h1:qDQdoMiluAE2Eab6Fa52YV+WjiGz9mZFFoagEA6cI+o="},
+}
+
+// custom resources have their schemas elsewhere; their fields are checked when they are decoded.
+var custom = map[string]struct{}{"ServiceMonitor": {}, "PrometheusRule": {}}
+
+// Kubeconform finds nothing that an API server of these versions would refuse for its form.
+func TestChartConformsToKubernetes(t *testing.T) {
+	t.Parallel()
+	for _, k := range kubernetes {
+		t.Run(k.version, func(t *testing.T) {
+			t.Parallel()
+			conform := conformer(t, schemas(t, k.version, k.sum))
+			checked := 0
+			for name, values := range releases {
+				for _, result := range conform(render(t, values)) {
+					switch result.Status {
+					case validator.Valid:
+						checked++
+					case validator.Empty, validator.Skipped:
+					default:
+						t.Errorf("%s: %s: %v %v", name, result.Resource.Path, result.Err, result.ValidationErrors)
+					}
+				}
+			}
+			t.Logf("%d objects conform", checked)
+			if checked < 30 {
+				t.Error("too few objects were looked at")
+			}
+		})
+	}
+}
+
+// The check finds what it is for.
+func TestNonconformanceIsFound(t *testing.T) {
+	t.Parallel()
+	conform := conformer(t, schemas(t, kubernetes[1].version, kubernetes[1].sum))
+	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  ports: [{port: 80, targetPort: public}]\n"
+	for name, c := range map[string]struct {
+		manifest string
+		want     validator.Status
+	}{
+		"as it should be":         {service, validator.Valid},
+		"a field that nobody has": {service + "  prots: []\n", validator.Invalid},
+		"a text for a number":     {strings.Replace(service, "port: 80", `port: "80"`, 1), validator.Invalid},
+		"a field that must be":    {strings.Replace(service, "port: 80, ", "", 1), validator.Invalid},
+		"a kind that is gone":     {strings.Replace(service, "apiVersion: v1", "apiVersion: extensions/v1beta1", 1), validator.Error},
+	} {
+		for _, got := range conform(map[string]string{"a.yaml": c.manifest}, nil) {
+			if got.Status != c.want {
+				t.Errorf("%s: %v %v %v", name, got.Status, got.Err, got.ValidationErrors)
+			}
+		}
+	}
+}
+
+// conformer checks rendered files against the schemas of this folder.
+func conformer(t *testing.T, folder string) func(files map[string]string, err error) []validator.Result {
+	t.Helper()
+	check, err := validator.New([]string{folder + "/{{ .ResourceKind }}{{ .KindSuffix }}.json"}, validator.Opts{Strict: true, SkipKinds: custom})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(files map[string]string, err error) []validator.Result {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []validator.Result
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			if filepath.Ext(file) == ".yaml" {
+				all = append(all, check.Validate(file, io.NopCloser(strings.NewReader(files[file])))...)
+			}
+		}
+		return all
+	}
+}
+
+// schemas writes a JSON schema for each kind of object that this version of Kubernetes knows, by what its API servers publish,
+// and returns the folder. Fields that are not named are refused, as kubectl refuses them.
+func schemas(t *testing.T, version, sum string) (folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(source(t, version, sum), "api/openapi-spec/v3/*_openapi.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("schemas of %s: %q %v", version, files, err)
+	}
+	folder = t.TempDir()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var published struct {
+			Components struct{ Schemas map[string]map[string]any }
+		}
+		text = []byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/definitions/"))
+		if err := json.Unmarshal(text, &published); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, schema := range published.Components.Schemas {
+			forbidOthers(schema)
+		}
+		for name, schema := range published.Components.Schemas {
+			if of := fileOf(schema); of != "" {
+				writeSchema(t, filepath.Join(folder, of), name, published.Components.Schemas)
+			}
+		}
+	}
+	return folder
+}
+
+// source is where Kubernetes' source of this version lies, fetched by the go command if need be.
+func source(t *testing.T, version, sum string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes@"+version)
+	command.Dir = t.TempDir() // outside every module
+	said, err := command.Output()
+	var module struct{ Dir, Sum, Error string }
+	if err := errors.Join(err, json.Unmarshal(said, &module)); err != nil || module.Error != "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the schemas of Kubernetes %s cannot be had: %v %s", version, err, module.Error)
+		}
+		t.Skipf("not run: the schemas of Kubernetes %s cannot be had: %v %s", version, err, module.Error)
+	}
+	if module.Sum != sum {
+		t.Fatalf("Kubernetes %s has the sum %s, want %s", version, module.Sum, sum)
+	}
+	return module.Dir
+}
+
+// fileOf is the name that kubeconform looks for, empty for what is no object of its own.
+func fileOf(schema map[string]any) string {
+	kinds, _ := schema["x-kubernetes-group-version-kind"].([]any)
+	if len(kinds) != 1 { // several are the options of requests
+		return ""
+	}
+	kind, _ := kinds[0].(map[string]any)
+	group, _ := kind["group"].(string)
+	group, _, _ = strings.Cut(group, ".")
+	name, _ := kind["kind"].(string)
+	version, _ := kind["version"].(string)
+	if group != "" {
+		group = "-" + group
+	}
+	return strings.ToLower(name+group+"-"+version) + ".json"
+}
+
+// forbidOthers refuses fields that an object with named fields does not name.
+func forbidOthers(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if _, named := s["properties"].(map[string]any); named && s["additionalProperties"] == nil {
+			s["additionalProperties"] = false
+		}
+		for _, part := range s {
+			forbidOthers(part)
+		}
+	case []any:
+		for _, part := range s {
+			forbidOthers(part)
+		}
+	}
+}
+
+func writeSchema(t *testing.T, path, name string, definitions map[string]map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/" + name, "definitions": definitions,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
