@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -141,6 +142,7 @@ func (e *entrance) Accept() (net.Conn, error) {
 		case none:
 			v.inside.Store(true)
 			_ = tcp.SetWriteBuffer(sendBuffer) // a connection that is gone tells so when it is read
+			runtime.Gosched()                  // thousands that come at once must not go before those that are inside
 			return v, nil
 		}
 	}
