@@ -86,10 +86,9 @@ func TestTraceOfAttempts(t *testing.T) {
 			t.Errorf("attempt %d has the count %v", n, a.Try)
 		}
 	}
-	close(heard)
 	var parents []string
-	for parent := range heard {
-		parents = append(parents, parent)
+	for len(heard) > 0 { // each was heard before its core answered or hung up
+		parents = append(parents, <-heard)
 	}
 	if diff := cmp.Diff(told, parents); diff != "" {
 		t.Errorf("what the cores heard (-want +got):\n%s", diff)

@@ -57,6 +57,7 @@ func TestProxyBreaksConnections(t *testing.T) {
 
 	p.inflict(t, repliesDropped)
 	mustBeSilent(t, held, "dropped")
+	eventually(t, "the reply has been dropped", func() bool { return p.lost() == len("dropped") })
 	p.heal(t)
 	mustEcho(t, held, "another") // and not what was dropped
 

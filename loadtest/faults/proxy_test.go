@@ -50,6 +50,7 @@ type proxy struct {
 	open     map[*link]struct{}
 	accepted int
 	requests int // bytes from clients
+	dropped  int // bytes of replies that vanished
 	plugs    []net.Conn
 	closed   bool
 }
