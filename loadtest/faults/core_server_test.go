@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,14 +41,7 @@ func startCores(t *testing.T, count int) []*coreServer {
 
 func newCoreServer(t *testing.T) *coreServer {
 	t.Helper()
-	var addresses [2]string
-	for n := range addresses {
-		port, err := embedded.FreePort("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addresses[n] = "127.0.0.1:" + strconv.Itoa(port)
-	}
+	addresses := [2]string{freeAddress(t), freeAddress(t)}
 	c := &coreServer{url: "http://" + addresses[0], opsURL: "http://" + addresses[1], binaries: shared.binaries}
 	c.env = append(os.Environ(),
 		"CORE_LISTEN="+addresses[0],

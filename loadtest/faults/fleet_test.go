@@ -51,14 +51,7 @@ func startGateways(t *testing.T, count int, config fleetConfig) []*gateway {
 
 func startGateway(t *testing.T, config fleetConfig) *gateway {
 	t.Helper()
-	var addresses [2]string
-	for n := range addresses {
-		port, err := embedded.FreePort("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addresses[n] = "127.0.0.1:" + strconv.Itoa(port)
-	}
+	addresses := [2]string{freeAddress(t), freeAddress(t)}
 	env := append(os.Environ(),
 		"GATEWAY_LISTEN="+addresses[0],
 		"GATEWAY_OPS_LISTEN="+addresses[1],

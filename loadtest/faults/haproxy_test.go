@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -96,15 +95,6 @@ func (h haproxy) inUse(t *testing.T) (up int) {
 		}
 	}
 	return up
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	port, err := embedded.FreePort("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "127.0.0.1:" + strconv.Itoa(port)
 }
 
 func readFile(t *testing.T, path string) string {

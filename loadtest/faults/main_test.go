@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 )
 
@@ -172,6 +174,16 @@ func pass(t *testing.T, span time.Duration) {
 	case <-timer.C:
 	case <-t.Context().Done():
 	}
+}
+
+// freeAddress is where nobody listens, host:port.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	port, err := embedded.FreePort("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "127.0.0.1:" + strconv.Itoa(port)
 }
 
 // lockedBuffer takes what several processes say at once.
