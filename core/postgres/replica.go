@@ -88,6 +88,11 @@ func (m moment) sharesHistory(with moment) bool {
 	return m.System == with.System && m.Timeline == with.Timeline
 }
 
+// history is the database cluster and its timeline, as cursors have it.
+func (m moment) history() string {
+	return fmt.Sprintf("%x.%s", uint64(m.System), m.Timeline) //nolint:gosec // Postgres's to_hex takes the bits as they are, too
+}
+
 var (
 	errNotFollowed = errors.New("the replica has not been looked at yet")
 	errDiverged    = errors.New("the server at CORE_READ_DATABASE_URL is no standby of the primary's on its timeline; it was promoted, " +

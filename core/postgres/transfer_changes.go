@@ -49,11 +49,7 @@ func (s *Store) glance(ctx context.Context, accountID uuid.UUID, previous cursor
 		changed = s.changedSince(accountID, previous.snapshot)
 	}
 	if proven != nil {
-		// A standby has no position of its own to name the timeline by.
-		settled = s.db.NewRaw(`CASE WHEN pg_is_in_recovery() THEN false ELSE NOT ?
-			AND substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) = ?
-			AND (SELECT system_identifier FROM pg_control_system()) = ? END`,
-			s.changedSince(accountID, proven.Snapshot), proven.Timeline, proven.System)
+		settled = s.db.NewRaw("NOT ?", s.changedSince(accountID, proven.Snapshot))
 	}
 	var answer struct {
 		History, Snapshot string
@@ -65,7 +61,7 @@ func (s *Store) glance(ctx context.Context, accountID uuid.UUID, previous cursor
 	}
 	glance.Changed = answer.Changed || answer.History != previous.history
 	switch {
-	case answer.Settled:
+	case answer.Settled && answer.History == proven.history():
 		glance.proven = proven
 	case proven != nil && answer.Changed:
 		s.replica.metrics.fellBack(errChanged)
