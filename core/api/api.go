@@ -47,6 +47,7 @@ type Config struct {
 type Server struct {
 	Config
 	catalog catalogs
+	keys    *keyFeed
 	metrics *metrics
 	cookie  access.Cookie
 	// flowCookie is the one of an OpenID Connect sign-in that has begun.
@@ -64,6 +65,7 @@ func New(config Config) (http.Handler, error) {
 		Config: config, metrics: newMetrics(config.Metrics),
 		cookie: access.NewCookie(config.PublicURL), flowCookie: access.NewFlowCookie(config.PublicURL),
 	}
+	s.keys = newKeyFeed(s.Store, s.metrics.readings)
 	crossOrigin := http.NewCrossOriginProtection()
 	if err := crossOrigin.AddTrustedOrigin(config.PublicURL); err != nil {
 		return nil, err

@@ -7,12 +7,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-const (
-	// longestWait bounds a long poll: gateways distrust their verdicts when none has come back for a second.
-	longestWait = 500 * time.Millisecond
-	// changePoll is how often the database is asked meanwhile.
-	changePoll = 100 * time.Millisecond
-)
+// longestWait bounds a long poll: gateways distrust their verdicts when none has come back for a second.
+const longestWait = 500 * time.Millisecond
 
 // listKeyChanges answers the gateways' long poll GET /internal/key-changes?after=&wait=: at once if a key changed since
 // the cursor, otherwise when one does or the wait is over.
@@ -27,24 +23,12 @@ func (s *Server) listKeyChanges(w http.ResponseWriter, r *http.Request) error {
 			return invalid(wire.Issue{Path: "wait", Message: "must be a duration up to 500ms"})
 		}
 	}
-	deadline := time.Now().Add(wait)
-	after := parameters["after"]
-	for {
-		hashes, next, err := s.Store.KeyChanges(r.Context(), after, time.Now())
-		if err != nil {
-			return err
-		}
-		left := time.Until(deadline)
-		if len(hashes) > 0 || after == "" || left <= 0 {
-			if hashes == nil {
-				hashes = []string{}
-			}
-			return writeJSON(w, http.StatusOK, wire.KeyChanges{Cursor: next, Hashes: hashes})
-		}
-		select {
-		case <-r.Context().Done():
-			return r.Context().Err()
-		case <-time.After(min(left, changePoll)):
-		}
+	hashes, next, err := s.keys.after(r.Context(), parameters["after"], wait)
+	if err != nil {
+		return err
 	}
+	if hashes == nil {
+		hashes = []string{}
+	}
+	return writeJSON(w, http.StatusOK, wire.KeyChanges{Cursor: next, Hashes: hashes})
 }

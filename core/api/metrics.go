@@ -17,6 +17,7 @@ type metrics struct {
 	underWay prometheus.Gauge
 	defects  prometheus.Counter
 	outdated prometheus.Counter
+	readings prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -45,6 +46,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		outdated: factory.NewCounter(prometheus.CounterOpts{
 			Name: "core_previous_secret_requests_total",
 			Help: "Requests that bore CORE_GATEWAY_SECRET_PREVIOUS. While it rises, gateways still use that secret, and fail if it is dropped.",
+		}),
+		readings: factory.NewCounter(prometheus.CounterOpts{
+			Name: "core_key_feed_readings_total",
+			Help: "Readings of the database for gateways that wait to hear of changed keys: ten a second at most, however many wait.",
 		}),
 	}
 }

@@ -4,51 +4,74 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
 // ErrCursorExpired is returned for a cursor that is malformed, older than what is kept, or of another history, as after one
 // has gone back to a backup or to a standby that had not seen everything.
 var ErrCursorExpired = errors.New("the cursor is too old or not one of ours")
 
-// KeyChanges lists the hashes of the keys that changed since the cursor, each once, and the cursor to ask with next.
-// An empty cursor stands for now. No change is ever left out and none is told twice, however late its transaction
-// commits: the cursor is the whole snapshot of the last reading, and what was not visible in it is new.
-func (s *Store) KeyChanges(ctx context.Context, after string, now time.Time) (hashes []string, next string, err error) {
-	previous, err := parseCursor(after, now)
-	if err != nil {
-		return nil, "", err
+// KeyChanges is what has become of keys since a cursor.
+type KeyChanges struct {
+	// Hashes are those of the keys that changed, in hexadecimal, each once.
+	Hashes []string
+	// Expired says that the cursor is none that changes can be told since.
+	Expired bool
+}
+
+// KeyChanges tells, for each of these cursors, which keys have changed since, and gives the cursor to ask with next. An empty
+// cursor stands for now. No change is ever left out and none is told twice, however late its transaction commits: a
+// cursor is the whole snapshot of a reading, and what was not visible in that is new. It is one statement, however many
+// cursors there are.
+func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (since map[string]KeyChanges, next string, err error) {
+	since = make(map[string]KeyChanges, len(after))
+	var texts, snapshots []string
+	var previous []cursor
+	oldest := uint64(math.MaxUint64)
+	for _, text := range after {
+		c, err := parseCursor(text, now)
+		since[text] = KeyChanges{Expired: err != nil}
+		if err == nil && text != "" {
+			texts, previous, snapshots = append(texts, text), append(previous, c), append(snapshots, c.snapshot.text)
+			oldest = min(oldest, c.snapshot.xmin)
+		}
 	}
-	current := cursor{taken: now}
-	var joined string
-	var ahead bool
-	var lag float64
-	if previous == (cursor{}) {
-		err = s.db.NewRaw("SELECT "+currentHistory+", pg_current_snapshot()::text").Scan(ctx, &current.history, &current.snapshot)
-	} else {
-		// One statement, so that the changes and the next cursor come from one snapshot.
-		err = s.db.NewRaw(`SELECT `+currentHistory+`, pg_current_snapshot()::text,
-			pg_snapshot_xmax(?0::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()),
-			coalesce(string_agg(DISTINCT encode(hash, 'hex'), ','), ''),
-			coalesce(extract(epoch FROM clock_timestamp() - min(changed_at)), 0)
-			FROM key_changes
-			WHERE xid >= pg_snapshot_xmin(?0::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, ?0::pg_snapshot)`,
-			previous.snapshot).Scan(ctx, &current.history, &current.snapshot, &ahead, &joined, &lag)
-		ahead = ahead || previous.history != current.history
+	var rows []struct {
+		History, Snapshot string
+		Nth               int
+		Hashes            string
+		Lag               float64
 	}
-	if sqlState(err) == invalidText {
-		return nil, "", ErrCursorExpired
-	}
+	// One statement, so that the changes and the next cursor come from one snapshot. The oldest transaction stands there as a
+	// literal, which has the planner see that few rows are meant.
+	err = s.db.NewRaw(`SELECT history, snapshot::text, coalesce(nth, 0) AS nth, coalesce(hashes, '') AS hashes, coalesce(lag, 0) AS lag
+		FROM (SELECT `+currentHistory+` AS history, pg_current_snapshot() AS snapshot) AS present LEFT JOIN (
+			SELECT nth, string_agg(DISTINCT encode(hash, 'hex'), ',') AS hashes, extract(epoch FROM clock_timestamp() - min(changed_at)) AS lag
+			FROM key_changes JOIN unnest(?::pg_snapshot[]) WITH ORDINALITY AS reader (seen, nth) ON NOT pg_visible_in_snapshot(xid, seen)
+			WHERE xid >= ?::xid8 GROUP BY nth
+		) AS changes ON true`, pgdialect.Array(snapshots), strconv.FormatUint(oldest, 10)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, "", fmt.Errorf("read key changes: %w", err)
 	}
-	if ahead {
-		return nil, "", ErrCursorExpired
+	current := cursor{history: rows[0].History, taken: now}
+	if current.snapshot, err = parseSnapshot(rows[0].Snapshot); err != nil {
+		return nil, "", fmt.Errorf("read key changes: %q: %w", rows[0].Snapshot, err)
 	}
-	if joined != "" {
-		hashes = strings.Split(joined, ",")
-		s.metrics.keyChangeLag.Observe(lag)
+	for _, row := range rows {
+		if row.Nth > 0 {
+			since[texts[row.Nth-1]] = KeyChanges{Hashes: strings.Split(row.Hashes, ",")}
+			s.metrics.keyChangeLag.Observe(row.Lag)
+		}
 	}
-	return hashes, current.String(), nil
+	for n, c := range previous {
+		if c.history != current.history || c.snapshot.xmax > current.snapshot.xmax {
+			since[texts[n]] = KeyChanges{Expired: true}
+		}
+	}
+	return since, current.String(), nil
 }

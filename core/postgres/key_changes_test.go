@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +22,11 @@ import (
 // changes reads the feed once.
 func changes(t *testing.T, store *postgres.Store, after string) (hashes []string, cursor string) {
 	t.Helper()
-	hashes, cursor, err := store.KeyChanges(t.Context(), after, time.Now())
-	if err != nil {
-		t.Fatal(err)
+	since, cursor, err := store.KeyChanges(t.Context(), []string{after}, time.Now())
+	if err != nil || since[after].Expired {
+		t.Fatal(since, err)
 	}
-	return hashes, cursor
+	return since[after].Hashes, cursor
 }
 
 func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
@@ -147,18 +148,19 @@ func TestKeyChangesRefusesTheCursor(t *testing.T) {
 		return base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%d/%s/%s", when.Unix(), history, snapshot)))
 	}
 	at := func(when time.Time, snapshot string) string { return write(when, history, snapshot) }
-	cluster, timeline, _ := strings.Cut(history, ".")
-	if _, _, err := store.KeyChanges(t.Context(), at(time.Now().Add(-23*time.Hour), snapshot), time.Now()); err != nil {
-		t.Errorf("a cursor of 23 hours ago: %v", err)
-	}
+	changes(t, store, at(time.Now().Add(-23*time.Hour), snapshot))
+	cluster, rest, _ := strings.Cut(history, ".")
+	timeline, era, _ := strings.Cut(rest, ".")
 	for name, bad := range map[string]string{
 		"not base64":                "%%%",
 		"a word":                    "cursor",
 		"cut off":                   cursor[:len(cursor)/2],
 		"no time":                   base64.RawURLEncoding.EncodeToString([]byte(history + "/" + snapshot)),
 		"no history":                base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%d/%s", time.Now().Unix(), snapshot))),
-		"of another cluster":        write(time.Now(), "0"+cluster[1:]+"."+timeline, snapshot),
-		"of another timeline":       write(time.Now(), cluster+".00000099", snapshot),
+		"of another cluster":        write(time.Now(), "0"+cluster[1:]+"."+rest, snapshot),
+		"of another timeline":       write(time.Now(), cluster+".00000099."+era, snapshot),
+		"of before a crash":         write(time.Now(), cluster+"."+timeline+".1", snapshot),
+		"without an era":            write(time.Now(), cluster+"."+timeline, snapshot),
 		"not a time":                base64.RawURLEncoding.EncodeToString([]byte("now/" + history + "/" + snapshot)),
 		"no snapshot":               at(time.Now(), ""),
 		"another statement":         at(time.Now(), "1:1:'; DROP TABLE key_changes; --"),
@@ -169,8 +171,93 @@ func TestKeyChangesRefusesTheCursor(t *testing.T) {
 		"a list out of order":       at(time.Now(), "700:710:709,705"),
 		"members past the snapshot": at(time.Now(), "700:710:711"),
 	} {
-		if hashes, next, err := store.KeyChanges(t.Context(), bad, time.Now()); !errors.Is(err, postgres.ErrCursorExpired) {
-			t.Errorf("%s: got %q, %q, %v", name, hashes, next, err)
+		since, next, err := store.KeyChanges(t.Context(), []string{bad}, time.Now())
+		if err != nil || next == "" || !since[bad].Expired || since[bad].Hashes != nil {
+			t.Errorf("%s: got %+v, %q, %v", name, since, next, err)
 		}
+	}
+}
+
+// Whatever a cursor says, it cannot break the statement that it shares with others.
+func TestKeyChangesTakesTheSnapshotsThatPostgresTakes(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	_, cursor := changes(t, store, "")
+	plain, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := string(plain)[:strings.LastIndex(string(plain), "/")+1]
+	number := func() string {
+		return []string{"0", "1", "5", "7", "07", "9", "40", "4294967296", "4294967301", "18446744073709551616", "-1", "+5", "", "x"}[rand.IntN(14)]
+	}
+	var after []string
+	want := map[string]postgres.KeyChanges{}
+	taken := 0
+	for range 400 {
+		text := number() + ":" + number() + ":"
+		for range rand.IntN(3) {
+			text += number() + ","
+		}
+		if rand.IntN(4) > 0 {
+			text = strings.TrimSuffix(text, ",")
+		}
+		// Postgres itself says what is a snapshot, and which of them are of the past.
+		var past bool
+		err := store.Pool().QueryRowContext(t.Context(), `SELECT pg_snapshot_xmax($1::text::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())`,
+			text).Scan(&past)
+		if err == nil && (strings.Contains(text, "+") || strings.HasSuffix(text, ",")) {
+			continue // which Postgres takes, but never writes
+		}
+		if past {
+			taken++
+		}
+		cursor := base64.RawURLEncoding.EncodeToString([]byte(head + text))
+		after = append(after, cursor)
+		want[cursor] = postgres.KeyChanges{Expired: !past}
+	}
+	got, _, err := store.KeyChanges(t.Context(), after, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || taken == 0 {
+		t.Errorf("of %d cursors that Postgres takes (-want +got):\n%s", taken, diff)
+	}
+}
+
+// Many readers, each as far as it is, are told in one reading what each would be told alone.
+func TestKeyChangesForManyCursors(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	after := []string{"", "no cursor"}
+	want := map[string]postgres.KeyChanges{"": {}, "no cursor": {Expired: true}}
+	open := begin(t, store) // so that the snapshots differ by more than where they end
+	if err := noteChange(t.Context(), open, "late"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 {
+		_, cursor := changes(t, store, "")
+		after = append(after, cursor)
+		tx := begin(t, store)
+		if err := errors.Join(noteChange(t.Context(), tx, fmt.Sprint(n)), tx.Commit()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := open.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for n, cursor := range after[2:] {
+		hashes, _ := changes(t, store, cursor)
+		want[cursor] = postgres.KeyChanges{Hashes: hashes}
+		if len(hashes) != 20-n+1 {
+			t.Errorf("cursor %d is told %d changes", n, len(hashes))
+		}
+	}
+	got, next, err := store.KeyChanges(t.Context(), after, time.Now())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if left, _ := changes(t, store, next); len(left) > 0 {
+		t.Errorf("told again: %q", told(t, left))
 	}
 }

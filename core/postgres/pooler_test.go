@@ -171,12 +171,12 @@ func (c crew) follow(t *testing.T) (stop func() []string) {
 		var told []string
 		for turn := 0; ; turn++ {
 			last := ctx.Err() != nil // the reading after everything was done
-			hashes, next, err := c.cores[turn%pooledCores].KeyChanges(t.Context(), cursor, time.Now())
+			since, next, err := c.cores[turn%pooledCores].KeyChanges(t.Context(), []string{cursor}, time.Now())
 			if err != nil {
 				t.Errorf("key changes: %v", err)
 				last = true
 			}
-			told, cursor = append(told, hashes...), next
+			told, cursor = append(told, since[cursor].Hashes...), next
 			if last {
 				done <- told
 				return

@@ -46,10 +46,10 @@ const (
 // are of the moment's: the primary whether it still is that database cluster on that timeline, the replica whether it is a
 // standby of it, which one that was promoted, or follows another primary, is not.
 //
-// A moment that the replica has reached stays true if the primary crashes, since a standby is sent only what is flushed. One
-// that it has not may stand on log that is lost then and written anew, with the same transaction ids for others: these are
-// forgotten. So that none slips through, a look asks the replica first for its position and then takes a moment, and only
-// moments between which there was no crash count by that position.
+// A primary that crashes may lose log that was not flushed, and gives the transaction ids in it out again, so that a moment's
+// snapshot seems to see what was written later. All moments of before are therefore of another history. So that none slips
+// through, a look asks the replica first for its position and then takes a moment, and only moments of one history count by
+// that position.
 //
 // A list that has begun on the replica goes on there only if that has everything which the batch before has shown; once
 // it has turned to the primary it stays there.
@@ -77,20 +77,15 @@ type moment struct {
 	Timeline string
 	// System is what makes this database cluster and its standbys differ from all others.
 	System int64
-	// Era is another one after each recovery from a crash: Postgres's statistics begin anew with it.
+	// Era is another one after each recovery from a crash, see currentEra.
 	Era string
 
 	taken time.Time
 }
 
-// sharesHistory tells whether the positions and snapshots of two moments can be compared.
-func (m moment) sharesHistory(with moment) bool {
-	return m.System == with.System && m.Timeline == with.Timeline
-}
-
-// history is the database cluster and its timeline, as cursors have it.
+// history is what the moment's position and snapshot can be compared in, as cursors have it.
 func (m moment) history() string {
-	return fmt.Sprintf("%x.%s", uint64(m.System), m.Timeline) //nolint:gosec // Postgres's to_hex takes the bits as they are, too
+	return fmt.Sprintf("%x.%s.%s", uint64(m.System), m.Timeline, m.Era) //nolint:gosec // Postgres's to_hex takes the bits as they are, too
 }
 
 var (

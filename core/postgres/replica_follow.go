@@ -110,8 +110,7 @@ func (s *Store) takeMoment(ctx context.Context) (moment, error) {
 	now := moment{taken: time.Now()}
 	err := s.db.NewRaw(`SELECT pg_current_snapshot()::text AS snapshot, (log.position - '0/0'::pg_lsn)::bigint AS position,
 		substr(pg_walfile_name(log.position), 1, 8) AS timeline, system_identifier AS system,
-		coalesce((SELECT stats_reset::text FROM pg_stat_bgwriter), '') AS era
-		FROM pg_control_system(), pg_current_wal_insert_lsn() AS log (position)`).Scan(ctx, &now)
+		`+currentEra+` AS era FROM pg_control_system(), pg_current_wal_insert_lsn() AS log (position)`).Scan(ctx, &now)
 	return now, err
 }
 
@@ -119,10 +118,10 @@ func (s *Store) takeMoment(ctx context.Context) (moment, error) {
 func (r *replica) note(now moment, replayed int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reached != nil && !r.reached.sharesHistory(now) {
+	if r.reached != nil && r.reached.history() != now.history() {
 		r.reached = nil
 	}
-	if last := len(r.waiting) - 1; last >= 0 && (!r.waiting[last].sharesHistory(now) || r.waiting[last].Era != now.Era) {
+	if last := len(r.waiting) - 1; last >= 0 && r.waiting[last].history() != now.history() {
 		r.waiting = nil
 	}
 	passed := 0

@@ -52,12 +52,14 @@ func TestMomentsAreReachedInOrder(t *testing.T) {
 		r.note(at(position), position-1)
 	}
 	want(100_008)
-	// Those that wait when the primary crashes stand on log that may be lost.
+	// When the primary has crashed, those that wait stand on log that may be lost, and all on ids that may be given out again.
 	r.note(at(100_009), 100_008)
 	recovered := at(100_010)
-	recovered.Era = "after a crash"
+	recovered.Era = "1"
 	r.note(recovered, 100_009)
-	want(100_008)
+	want(0)
+	r.note(recovered, 100_010)
+	want(100_010)
 	// Positions of another timeline are no measure for this one's.
 	promoted := at(100_011)
 	promoted.Timeline = "00000002"

@@ -29,9 +29,6 @@ func (s *Store) TransfersChanged(ctx context.Context, accountID uuid.UUID, after
 		previous = cursor{} // nothing is known of what the client holds
 	}
 	glance, current, err := s.glance(ctx, accountID, previous)
-	if sqlState(err) == invalidText {
-		return s.TransfersChanged(ctx, accountID, "", now)
-	}
 	if err != nil {
 		return Glance{}, fmt.Errorf("look for changes of account %s: %w", accountID, err)
 	}
@@ -46,7 +43,7 @@ func (s *Store) glance(ctx context.Context, accountID uuid.UUID, previous cursor
 	proven := s.replica.proof()
 	changed, settled := s.db.NewRaw("true"), s.db.NewRaw("false")
 	if previous != (cursor{}) {
-		changed = s.changedSince(accountID, previous.snapshot)
+		changed = s.changedSince(accountID, previous.snapshot.text)
 	}
 	if proven != nil {
 		settled = s.db.NewRaw("NOT ?", s.changedSince(accountID, proven.Snapshot))
@@ -66,7 +63,9 @@ func (s *Store) glance(ctx context.Context, accountID uuid.UUID, previous cursor
 	case proven != nil && answer.Changed:
 		s.replica.metrics.fellBack(errChanged)
 	}
-	return glance, cursor{history: answer.History, snapshot: answer.Snapshot}, nil
+	current.history = answer.History
+	current.snapshot, err = parseSnapshot(answer.Snapshot)
+	return glance, current, err
 }
 
 // changedSince is true where the account has an event that a snapshot does not see, or the database is older than that, as

@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/postgres/pgtest"
+)
+
+// readings is how often the feed of changed keys was read.
+func readings(t *testing.T, registry *prometheus.Registry) int {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "core_key_feed_readings_total" {
+			return int(family.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	t.Fatal("readings are not counted")
+	return 0
+}
+
+func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
+	t.Parallel()
+	var registry *prometheus.Registry
+	s := start(t, func(c *settings) { registry = c.api.Metrics })
+	ann := signUp(t, s, "ann@example.com")
+	made := createKey(t, s, `{"name":"ci"}`, ann)
+	before, began := readings(t, registry), time.Now()
+
+	const gateways = 60
+	var following, told sync.WaitGroup
+	var polls atomic.Int64
+	following.Add(gateways)
+	for range gateways {
+		told.Go(func() {
+			cursor := s.poll(t, "", "0s").Cursor
+			following.Done()
+			for {
+				got := s.poll(t, cursor, "250ms")
+				polls.Add(1)
+				if slices.Contains(got.Hashes, hashOf(made.Key)) || t.Failed() {
+					return
+				}
+				cursor = got.Cursor
+			}
+		})
+	}
+	following.Wait()
+	<-time.After(700 * time.Millisecond) // in which all of them poll, and nothing happens
+	pgtest.Exec(t, s.store, `UPDATE api_keys SET enabled = false`)
+	told.Wait()
+	took, read := time.Since(began), readings(t, registry)-before
+	t.Logf("%d polls of %d gateways in %s: %d readings", polls.Load(), gateways, took, read)
+	if most := int(took/(100*time.Millisecond)) + 1; read > most {
+		t.Errorf("%d readings, at most %d are due", read, most)
+	}
+	if polls.Load() < 2*gateways {
+		t.Errorf("%d polls of %d gateways prove nothing", polls.Load(), gateways)
+	}
+}
+
+// One gateway's nonsense is its own affair.
+func TestKeyFeedTellsEachItsOwn(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	cursor := s.poll(t, "", "0s").Cursor
+	made := createKey(t, s, `{"name":"ci"}`, ann)
+	later := s.poll(t, cursor, "0s").Cursor
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			if got := s.call(t, "GET", "/internal/key-changes?wait=0s&after=nonsense", ""); got.Status != http.StatusGone {
+				t.Errorf("nonsense: %+v", got)
+			}
+		})
+		asking.Go(func() {
+			if got := s.poll(t, cursor, "0s"); !slices.Equal(got.Hashes, []string{hashOf(made.Key)}) {
+				t.Errorf("before the change: told of %q", strings.Join(got.Hashes, ","))
+			}
+		})
+		asking.Go(func() {
+			if got := s.poll(t, later, "0s"); len(got.Hashes) > 0 {
+				t.Errorf("after the change: told of %q", got.Hashes)
+			}
+		})
+	}
+	asking.Wait()
+}

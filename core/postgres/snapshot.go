@@ -1,0 +1,47 @@
+package postgres
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// snapshot is which transactions had ended when it was taken, in the text form of Postgres's pg_snapshot.
+type snapshot struct {
+	text string
+	// xmin is the oldest transaction that had not ended, xmax the first that had not begun.
+	xmin, xmax uint64
+}
+
+var errNoSnapshot = errors.New("not a pg_snapshot")
+
+// parseSnapshot reads xmin:xmax:xip,xip… and refuses what Postgres would, so that no reader's cursor can break a statement
+// that others share.
+func parseSnapshot(text string) (s snapshot, err error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return snapshot{}, errNoSnapshot
+	}
+	xmin, ok := transactionID(parts[0])
+	xmax, also := transactionID(parts[1])
+	if !ok || !also || xmax < xmin {
+		return snapshot{}, errNoSnapshot
+	}
+	if parts[2] != "" { // those under way, in ascending order
+		last := xmin
+		for id := range strings.SplitSeq(parts[2], ",") {
+			xid, ok := transactionID(id)
+			if !ok || xid < last || xid >= xmax {
+				return snapshot{}, errNoSnapshot
+			}
+			last = xid
+		}
+	}
+	return snapshot{text: text, xmin: xmin, xmax: xmax}, nil
+}
+
+// transactionID reads an xid8. Its lower half is what rows bear, where 0 stands for none.
+func transactionID(text string) (xid uint64, ok bool) {
+	xid, err := strconv.ParseUint(text, 10, 64)
+	return xid, err == nil && uint32(xid) != 0 //nolint:gosec // the lower half is meant
+}
