@@ -77,8 +77,8 @@ type Config struct {
 	// UnknownKeysPerMinute is how many unknown keys one client address may have looked up; further new keys from there get
 	// 429. Default 60; at least 1.
 	UnknownKeysPerMinute int `env:"GATEWAY_UNKNOWN_KEYS_PER_MINUTE" envDefault:"60" reload:"yes"`
-	// UnknownKeysPerSecond is how many unknown keys all addresses together may have looked up by this gateway; further new
-	// keys get 503, those in use are served on. Default 100; 0 for no bound.
+	// UnknownKeysPerSecond is how many unknown keys all addresses together may have looked up by this gateway; further ones
+	// get 503, and so does a key that was made less than a second ago. All others are served on. Default 100; 0 for no bound.
 	UnknownKeysPerSecond int `env:"GATEWAY_UNKNOWN_KEYS_PER_SECOND" envDefault:"100" reload:"yes"`
 	// KeyLookUpTimeout bounds a look-up at core. Default 1s; 10ms to 1s, since an older answer proves nothing.
 	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"1s"`

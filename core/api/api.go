@@ -48,6 +48,7 @@ type Server struct {
 	Config
 	catalog catalogs
 	keys    *keyFeed
+	filter  keyFilter
 	metrics *metrics
 	cookie  access.Cookie
 	// flowCookie is the one of an OpenID Connect sign-in that has begun.
@@ -167,6 +168,7 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, failure{}))
 	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, failure{}))
+	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, failure{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, failure{}))
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 	mux.Handle("GET "+wire.PathChains, s.route(s.listChainEnvironments, failure{}))

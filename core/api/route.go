@@ -82,7 +82,7 @@ func (o *observed) Write(b []byte) (int, error) {
 func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
 // routine is what gateways ask by themselves, every few seconds or more often; only its failures are worth a line.
-var routine = []string{"GET " + wire.PathKeyChanges, "GET " + wire.PathChains, "POST " + wire.PathUsage}
+var routine = []string{"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "POST " + wire.PathUsage}
 
 func (s *Server) record(r *http.Request, status int, started time.Time, cause error, cut bool) {
 	route, elapsed := r.Pattern, time.Since(started)

@@ -23,8 +23,12 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// maxAnswerBytes bounds what is read of one answer. The longest is the key changes of an outage.
-const maxAnswerBytes = 16 << 20
+const (
+	// maxAnswerBytes bounds what is read of one answer. The longest but a filter is the key changes of an outage.
+	maxAnswerBytes = 16 << 20
+	// maxFilterBytes is the bound of a filter, which has room for 20 million keys.
+	maxFilterBytes = 64 << 20
+)
 
 var (
 	// ErrUnknownKey says that no request may be made with the key: core knows none such, or it is disabled, expired or
@@ -36,7 +40,7 @@ var (
 	ErrNotModified = errors.New("not modified")
 	// ErrReportRefused says that core will never store the report.
 	ErrReportRefused = errors.New("core refuses the usage report")
-	// errTooLong says that an answer is longer than maxAnswerBytes.
+	// errTooLong says that an answer is longer than it may be.
 	errTooLong = errors.New("core's answer is too long")
 )
 
@@ -165,6 +169,25 @@ func keyChanges(cursor string, wait time.Duration) string {
 		query.Set("after", cursor)
 	}
 	return wire.PathKeyChanges + "?" + query.Encode()
+}
+
+// KeyFilter gets the filter of the keys there are, and the cursor that tells the changes since it was made.
+func (c *Client) KeyFilter(ctx context.Context) (filter *apikey.Filter, cursor string, err error) {
+	var got wire.KeyFilter
+	filter = new(apikey.Filter)
+	answer, err := c.ask(ctx, question{method: http.MethodGet, target: wire.PathKeyFilter, longest: maxFilterBytes}, &got)
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
+	case answer.status != http.StatusOK:
+		return nil, "", fmt.Errorf("get the filter of keys: %w", answer)
+	case got.Cursor == "":
+		return nil, "", errors.New("get the filter of keys: core's answer lacks the cursor")
+	}
+	if err := filter.UnmarshalBinary(got.Filter); err != nil {
+		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
+	}
+	return filter, got.Cursor, nil
 }
 
 // ChainEnvironments lists the chains core knows. An unchanged list is ErrNotModified; etag is that of the list the

@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,8 @@ type question struct {
 	etag          string
 	// hold is how long core may rightly take before it answers.
 	hold time.Duration
+	// longest bounds the answer, in bytes; 0 for maxAnswerBytes.
+	longest int64
 }
 
 // answer is what core's reply says outside its body. As an error it is a status nobody asked for.
@@ -101,11 +104,12 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 		return nil, answer{}, err
 	}
 	defer response.Body.Close()
-	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	longest := cmp.Or(q.longest, maxAnswerBytes)
+	text, err = io.ReadAll(io.LimitReader(response.Body, longest+1))
 	if err != nil {
 		return nil, answer{}, err
 	}
-	if len(text) > maxAnswerBytes {
+	if int64(len(text)) > longest {
 		return nil, answer{}, errTooLong
 	}
 	if response.Close {

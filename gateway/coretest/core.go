@@ -39,8 +39,11 @@ type Core struct {
 	BeforeVerdict func()
 	// LookUps counts look-ups.
 	LookUps atomic.Int64
-	// FeedDown, VerifyDown, ChainsDown and UsageDown make the parts of the internal API answer 503.
-	FeedDown, VerifyDown, ChainsDown, UsageDown atomic.Bool
+	// FeedDown, FilterDown, VerifyDown, ChainsDown and UsageDown make the parts of the internal API answer 503.
+	FeedDown, FilterDown, VerifyDown, ChainsDown, UsageDown atomic.Bool
+	// Filters counts the filters of keys given out; Filter is what they are instead of the keys there are, if set.
+	Filters atomic.Int64
+	Filter  *apikey.Filter
 	// Draining makes the stand-in say that it is about to end, as a core does that was told to.
 	Draining atomic.Bool
 	// LostReplies is how many usage reports are still to be stored without an answer.
@@ -67,6 +70,7 @@ func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+wire.PathVerifyKey, c.verifyKey)
 	mux.HandleFunc("GET "+wire.PathKeyChanges, c.keyChanges)
+	mux.HandleFunc("GET "+wire.PathKeyFilter, c.keyFilter)
 	mux.HandleFunc("GET "+wire.PathChains, c.chains)
 	mux.HandleFunc("POST "+wire.PathUsage, c.recordUsage)
 	mux.HandleFunc("GET "+wire.PathReady, c.ready)
@@ -264,6 +268,27 @@ func (c *Core) keyChanges(w http.ResponseWriter, r *http.Request) {
 	changes := wire.KeyChanges{Cursor: strconv.Itoa(len(c.changes)), Hashes: c.changes[from:]}
 	c.mu.Unlock()
 	_ = json.NewEncoder(w).Encode(changes)
+}
+
+func (c *Core) keyFilter(w http.ResponseWriter, _ *http.Request) {
+	if c.FilterDown.Load() {
+		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
+		return
+	}
+	c.Filters.Add(1)
+	c.mu.Lock()
+	cursor, filter := strconv.Itoa(len(c.changes)), c.Filter
+	if filter == nil {
+		filter = apikey.NewFilter(len(c.keys) + 1000)
+		for text := range c.keys {
+			var hash apikey.Hash
+			_, _ = hex.Decode(hash[:], []byte(text)) // it is one
+			filter.Add(hash)
+		}
+	}
+	c.mu.Unlock()
+	binary, _ := filter.MarshalBinary() // which does not fail
+	_ = json.NewEncoder(w).Encode(wire.KeyFilter{Filter: binary, Cursor: cursor})
 }
 
 func (c *Core) chains(w http.ResponseWriter, r *http.Request) {

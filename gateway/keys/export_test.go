@@ -15,3 +15,6 @@ func (v *Verifier) Held() int {
 	v.verdicts.CleanUp()
 	return v.verdicts.EstimatedSize()
 }
+
+// Expects reports whether there is a filter, and the key in it.
+func (v *Verifier) Expects(hash apikey.Hash) bool { return v.filter.has(hash) }

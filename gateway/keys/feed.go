@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"intents.internal/gateway/control"
@@ -23,8 +24,11 @@ const (
 	retryAfter = 50 * time.Millisecond
 )
 
-// Run follows core's change feed until ctx ends.
+// Run follows core's change feed, and keeps the filter of the keys there are, until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
+	var filtering sync.WaitGroup
+	filtering.Go(func() { v.followFilter(ctx) })
+	defer filtering.Wait()
 	var cursor string
 	failing, patience := false, pollTimeout
 	for ctx.Err() == nil {
@@ -68,6 +72,7 @@ func (v *Verifier) poll(ctx context.Context, cursor string, patience time.Durati
 	if cursor == "" {
 		// A verdict from before this cursor could have changed before it, too, and nobody would tell.
 		v.dropAll()
+		v.filter.miss()
 	} else {
 		v.drop(hashes)
 		v.metrics.changes.Add(float64(len(hashes)))

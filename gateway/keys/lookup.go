@@ -95,11 +95,15 @@ func (v *Verifier) verdictFromCore(span tracing.Span, hash apikey.Hash, bucket s
 	if bucket == "" {
 		return v.verify(ctx, hash)
 	}
-	if !v.strangers.enter(v.now()) { // before it costs anything
+	crowd := v.strangers
+	if v.filter.has(hash) {
+		crowd = v.mistaken // hardly ever: it is there
+	}
+	if !crowd.enter(v.now()) { // before it costs anything
 		v.metrics.crowdedOut.Inc()
 		return nil, ErrUnavailable
 	}
-	defer func() { v.strangers.leave(errors.Is(err, ErrRefused)) }()
+	defer func() { crowd.leave(errors.Is(err, ErrRefused)) }()
 	leave, err := v.lanes.enter(ctx, bucket)
 	if err != nil {
 		v.metrics.lookUpsFailed.Inc()
@@ -143,6 +147,7 @@ func (v *Verifier) verify(ctx context.Context, hash apikey.Hash) (*Verdict, erro
 
 // drop forgets what is known of the keys and keeps look-ups under way from being remembered or joined.
 func (v *Verifier) drop(hashes []apikey.Hash) {
+	v.filter.add(hashes) // a new key is a change as well
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, hash := range hashes {

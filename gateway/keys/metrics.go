@@ -9,7 +9,7 @@ type metrics struct {
 	hits, unknownHits, misses, rechecks, overBudget, crowdedOut prometheus.Counter
 	lookUpsUsable, lookUpsUnknown, lookUpsFailed                prometheus.Counter
 
-	changes, purges, pollsFailed prometheus.Counter
+	changes, purges, pollsFailed, filtersFailed prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metrics {
@@ -17,7 +17,7 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 	verdicts := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_key_verdicts_total",
 		Help: "Keys judged, by where the verdict came from. A rise of recheck means that the change feed is not followed; " +
-			"of unknown_cache, over_budget or crowded_out, that somebody is trying keys; with crowded_out, new clients get 503 meanwhile.",
+			"of unknown_cache, over_budget or crowded_out, that somebody is trying keys; with crowded_out, keys made a moment ago get 503 meanwhile.",
 	}, []string{"source"})
 	lookUps := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_key_lookups_total",
@@ -52,6 +52,11 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 		purges: factory.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_key_feed_purges_total",
 			Help: "Times every verdict was dropped because changes may have been missed. A rise means outages longer than core's memory.",
+		}),
+		filtersFailed: factory.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_key_filter_failures_total",
+			Help: "Times that the filter of the keys there are could not be got from core. A rise means that a flood of unknown keys would " +
+				"crowd out keys that are new to this gateway.",
 		}),
 		pollsFailed: factory.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_key_feed_failures_total",

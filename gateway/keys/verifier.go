@@ -70,7 +70,9 @@ type Verifier struct {
 	lookUpTimeout time.Duration
 	slots         chan struct{}
 	lanes         *lanes
-	strangers     *strangers
+	// strangers bounds the unknown keys that are looked up, mistaken those that the filter has by mistake.
+	strangers, mistaken *strangers
+	filter              filter
 	limiter       *limit.Limiter
 	unknownRule   atomic.Pointer[redis_rate.Limit]
 
@@ -103,6 +105,8 @@ func New(o Options) *Verifier {
 		slots:         make(chan struct{}, o.LookUps),
 		lanes:         newLanes(1),
 		strangers:     newStrangers(o.UnknownPerSecond),
+		mistaken:      newStrangers(o.UnknownPerSecond),
+		filter:        filter{missed: make(chan struct{}, 1)},
 		limiter:       o.Limiter,
 		verdicts: otter.Must(&otter.Options[apikey.Hash, *Verdict]{
 			MaximumSize:      o.Capacity,
@@ -129,6 +133,7 @@ func (v *Verifier) SetUnknown(perMinute, perSecond int) {
 	v.unknownRule.Store(&rule)
 	v.lanes.widen(max(1, perMinute/lanesPerBudget))
 	v.strangers.bound(perSecond)
+	v.mistaken.bound(perSecond)
 }
 
 // Close ends the caches' housekeeping. The verifier must not be in use any more.

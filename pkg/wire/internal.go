@@ -22,6 +22,7 @@ const (
 const (
 	PathVerifyKey  = "/internal/keys/verify"
 	PathKeyChanges = "/internal/key-changes"
+	PathKeyFilter  = "/internal/key-filter"
 	PathChains     = "/internal/chains"
 	PathUsage      = "/internal/usage"
 	// PathReady answers 204 while core can work and will go on to, else 503.
@@ -58,6 +59,14 @@ type KeyLimit struct {
 type KeyChanges struct {
 	Cursor string   `json:"cursor"`
 	Hashes []string `json:"hashes"`
+}
+
+// KeyFilter tells which keys there are, so that gateways under a flood of made-up ones need not ask about each.
+type KeyFilter struct {
+	// Filter is an apikey.Filter. It has every key that was there at the Cursor, usable or not; the changes since tell those
+	// made later.
+	Filter []byte `json:"filter"`
+	Cursor string `json:"cursor"`
 }
 
 // ChainEnvironment says which keys may use a chain.

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"intents.internal/pkg/apikey"
+)
+
+// hashesAtOnce is how many hashes one statement reads.
+const hashesAtOnce = 10_000
+
+// CountKeys is how many keys there are, usable or not, deleted ones left out.
+func (s *Store) CountKeys(ctx context.Context) (count int, err error) {
+	if err = s.db.NewRaw("SELECT count(*) FROM api_keys WHERE deleted_at IS NULL").Scan(ctx, &count); err != nil {
+		return 0, fmt.Errorf("count keys: %w", err)
+	}
+	return count, nil
+}
+
+// KeyHashes are those of all keys that were there before the call and are still, in their order. They are read in batches, so
+// neither a connection nor a snapshot is held for whoever takes them. An error ends it.
+func (s *Store) KeyHashes(ctx context.Context) iter.Seq2[apikey.Hash, error] {
+	return func(yield func(apikey.Hash, error) bool) {
+		last := []byte{}
+		for {
+			var batch [][]byte
+			err := s.db.NewRaw("SELECT hash FROM api_keys WHERE hash > ? AND deleted_at IS NULL ORDER BY hash LIMIT ?", last, hashesAtOnce).Scan(ctx, &batch)
+			if err != nil {
+				yield(apikey.Hash{}, fmt.Errorf("read the keys' hashes: %w", err))
+				return
+			}
+			for _, hash := range batch {
+				if !yield(apikey.Hash(hash), nil) {
+					return
+				}
+			}
+			if len(batch) < hashesAtOnce {
+				return
+			}
+			last = batch[len(batch)-1]
+		}
+	}
+}
