@@ -17,8 +17,8 @@ const (
 	// filterKept is how long a filter is given out: gateways that start together share one, and what has changed since is
 	// in the feed.
 	filterKept = 5 * time.Minute
-	// filterTimeout bounds the making of one, which takes about a second for each million keys.
-	filterTimeout = time.Minute
+	// filterTimeout bounds the making of one, which takes a few seconds for each million keys.
+	filterTimeout = 5 * time.Minute
 	// roomForKeys is for how many keys, at least, a filter has room that are made while it is in use.
 	roomForKeys = 10_000
 )
@@ -39,7 +39,8 @@ func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, json.RawMessage(answer))
 }
 
-// current gives the answer, made anew where it is too old. Who asks meanwhile waits for it.
+// current gives the answer, made anew where it is too old. Who asks meanwhile waits for it; if whoever began it leaves, it is made
+// all the same, for those that ask again.
 func (f *keyFilter) current(ctx context.Context, store *postgres.Store) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +50,7 @@ func (f *keyFilter) current(ctx context.Context, store *postgres.Store) ([]byte,
 	if f.answer != nil && time.Since(f.made) < filterKept {
 		return f.answer, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, filterTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filterTimeout)
 	defer cancel()
 	made := time.Now()
 	answer, err := makeKeyFilter(ctx, store)
