@@ -146,9 +146,6 @@ func (s *Store) ReplicaPool() *sql.DB {
 	return s.replica.db.DB
 }
 
-// invalidText is the SQLSTATE of a value that cannot be read as its type.
-const invalidText = "22P02"
-
 // sqlState is the SQLSTATE of an error that Postgres gave, empty for any other.
 func sqlState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {

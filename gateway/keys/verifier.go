@@ -73,8 +73,8 @@ type Verifier struct {
 	// strangers bounds the unknown keys that are looked up, mistaken those that the filter has by mistake.
 	strangers, mistaken *strangers
 	filter              filter
-	limiter       *limit.Limiter
-	unknownRule   atomic.Pointer[redis_rate.Limit]
+	limiter             *limit.Limiter
+	unknownRule         atomic.Pointer[redis_rate.Limit]
 
 	verdicts *otter.Cache[apikey.Hash, *Verdict]
 	unknown  *otter.Cache[apikey.Hash, struct{}]
