@@ -9,5 +9,6 @@ var (
 	ParseComplaint  = parseComplaint
 	ServerProcesses = serverProcesses
 	DataOf          = func(p *Postgres) string { return p.data }
+	RoomInMemory    = roomInMemory
 	RunDirOf        = func(p *Postgres) string { return p.run.path }
 )

@@ -77,7 +77,7 @@ func (b *PgBouncer) start(ctx context.Context, path string, config PgBouncerConf
 	if err != nil {
 		return err
 	}
-	if b.run, err = newRunDir(owner); err != nil {
+	if b.run, err = newRunDir(owner, diskParents()); err != nil {
 		return err
 	}
 	b.Dir = b.run.path

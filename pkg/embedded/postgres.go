@@ -23,8 +23,12 @@ type PostgresConfig struct {
 	Dir string
 
 	// Ephemeral is for tests: an empty database in a temporary directory, which Stop removes, and the next start does if
-	// Stop never came. It trades every safety on power loss for speed. Dir is not used.
+	// Stop never came. It trades every safety on power loss for speed, and is kept in memory where there is plenty. Dir is
+	// not used.
 	Ephemeral bool
+
+	// OnDisk keeps an ephemeral database out of memory, for what measures it or fills it.
+	OnDisk bool
 
 	// Log receives progress and the server's own lines, from several goroutines at once; nil discards them.
 	Log func(line string)
@@ -38,6 +42,7 @@ type Postgres struct {
 	Source string
 
 	ephemeral bool
+	parents   []string // of run
 	log       func(line string)
 	owner     *owner
 	binaries  *binaries
@@ -62,7 +67,10 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	if config.URL != "" {
 		return &Postgres{URL: config.URL, Source: "the one at the given URL"}, nil
 	}
-	p := &Postgres{ephemeral: config.Ephemeral, log: config.Log}
+	p := &Postgres{ephemeral: config.Ephemeral, parents: diskParents(), log: config.Log}
+	if config.Ephemeral && !config.OnDisk {
+		p.parents = ephemeralParents()
+	}
 	if p.log == nil {
 		p.log = func(string) {}
 	}
@@ -106,7 +114,7 @@ func (p *Postgres) prepare(ctx context.Context, dir string) error {
 	if p.binaries, err = findBinaries(ctx, strings.TrimSpace(string(version)), p.log); err != nil {
 		return err
 	}
-	if p.run, err = newRunDir(p.owner); err != nil {
+	if p.run, err = newRunDir(p.owner, p.parents); err != nil {
 		return err
 	}
 	if err := p.owner.reach(dir, p.binaries.dir); err != nil {
@@ -124,7 +132,7 @@ func (p *Postgres) prepareEphemeral(ctx context.Context) error {
 	if p.binaries, err = findBinaries(ctx, "", p.log); err != nil {
 		return err
 	}
-	if p.run, err = newRunDir(p.owner); err != nil {
+	if p.run, err = newRunDir(p.owner, p.parents); err != nil {
 		return err
 	}
 	if err := p.owner.reach(p.run.path, p.binaries.dir); err != nil {

@@ -15,7 +15,7 @@ func (p *Postgres) StartReplica(ctx context.Context) (*Postgres, error) {
 	if p.binaries == nil {
 		return nil, errors.New("start a replica: a Postgres that was handed in is not this program's to copy")
 	}
-	r := &Postgres{ephemeral: true, log: p.log, owner: p.owner, binaries: p.binaries}
+	r := &Postgres{ephemeral: true, parents: p.parents, log: p.log, owner: p.owner, binaries: p.binaries}
 	err := r.copyFrom(ctx, p)
 	if err == nil {
 		r.URL = "postgres://intents@/intents?host=" + r.run.path
@@ -31,7 +31,7 @@ func (p *Postgres) StartReplica(ctx context.Context) (*Postgres, error) {
 
 func (p *Postgres) copyFrom(ctx context.Context, primary *Postgres) error {
 	var err error
-	if p.run, err = newRunDir(p.owner); err != nil {
+	if p.run, err = newRunDir(p.owner, p.parents); err != nil {
 		return err
 	}
 	if err := p.owner.reach(p.run.path, p.binaries.dir); err != nil {

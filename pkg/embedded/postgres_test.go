@@ -36,6 +36,18 @@ func TestEphemeralPostgres(t *testing.T) {
 	}
 }
 
+// An ephemeral database is in memory where there is plenty, unless it is to be measured.
+func TestEphemeralPostgresInMemory(t *testing.T) {
+	t.Parallel()
+	for _, onDisk := range []bool{false, true} {
+		p := startPostgres(t, embedded.PostgresConfig{Ephemeral: true, OnDisk: onDisk})
+		inMemory := strings.HasPrefix(embedded.DataOf(p), "/dev/shm/")
+		if want := embedded.RoomInMemory() && !onDisk; inMemory != want {
+			t.Errorf("with OnDisk %t its data is in %s", onDisk, embedded.DataOf(p))
+		}
+	}
+}
+
 // The parent of a test's temporary directory is closed to everyone but its user, as /root is.
 func TestPostgresKeepsItsData(t *testing.T) {
 	t.Parallel()

@@ -24,10 +24,10 @@ const (
 	socketName    = "/.s.PGSQL.5432"
 )
 
-// newRunDir makes the directory for a server that runs as o. Only o and this program's user may enter it: the server in it
-// trusts whoever connects.
-func newRunDir(o *owner) (*runDir, error) {
-	parent, err := runDirParent(o)
+// newRunDir makes the directory for a server that runs as o, in the first of parents that will do. Only o and this program's
+// user may enter it: the server in it trusts whoever connects.
+func newRunDir(o *owner, parents []string) (*runDir, error) {
+	parent, err := runDirParent(o, parents)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func (r *runDir) remove() {
 	r.lock.Unlock()
 }
 
-// runDirParent is the temporary directory, or /tmp where that one is too deep for a socket or closed to o.
-func runDirParent(o *owner) (string, error) {
-	for _, dir := range runDirParents() {
+// runDirParent is the first of parents that is not too deep for a socket, nor closed to o.
+func runDirParent(o *owner, parents []string) (string, error) {
+	for _, dir := range parents {
 		if len(dir)+len("/")+len(runDirPrefix)+len("4294967295")+len(socketName) > maxSocketPath {
 			continue
 		}
@@ -91,11 +91,20 @@ func runDirParent(o *owner) (string, error) {
 	return "", errors.New("no directory is fit for a database socket: set TMPDIR to a short one that every user can enter")
 }
 
-func runDirParents() []string { return []string{os.TempDir(), "/tmp"} }
+// diskParents are the places for what is to be on disk, the usual one first.
+func diskParents() []string { return []string{os.TempDir(), "/tmp"} }
+
+// ephemeralParents begin with memory, if this machine has plenty of it.
+func ephemeralParents() []string {
+	if !roomInMemory() {
+		return diskParents()
+	}
+	return append([]string{memoryDir}, diskParents()...)
+}
 
 // sweepRunDirs removes the directories of programs that were killed, and ends what still runs in them.
 func sweepRunDirs(o *owner) {
-	for _, parent := range runDirParents() {
+	for _, parent := range append(diskParents(), memoryDir) {
 		found, _ := filepath.Glob(filepath.Join(parent, runDirPrefix+"*"))
 		for _, path := range found {
 			if ours(o, path) {
