@@ -126,6 +126,17 @@ func TestFollower(t *testing.T) {
 				},
 			},
 			{
+				what: "whoever stands in the query", text: "X_SECRET=new\nX_SERVER=redis://:new@a/0?username=u&password=p\n", success: 1,
+				applied: []config{{"", "here", "5", "new", "redis://:new@a/0?username=u&password=p"}},
+				lines:   []map[string]any{{"level": "INFO", "msg": "settings taken over", "changed": []any{"X_SERVER"}}},
+			},
+			{
+				what: "more in the query", text: "X_SECRET=new\nX_SERVER=redis://:new@a/0?username=u&password=q&db=1\n", success: 1, pending: 1,
+				lines: []map[string]any{
+					{"level": "WARN", "msg": "settings that apply after a restart only have changed", "settings": []any{"X_SERVER"}},
+				},
+			},
+			{
 				what: "what was there at the start", text: "X_SERVER=redis://:old@a/0\n", success: 1, applied: []config{base},
 				lines: []map[string]any{{"level": "INFO", "msg": "settings taken over", "changed": []any{"X_SECRET", "X_SERVER"}}},
 			},

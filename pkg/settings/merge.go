@@ -34,6 +34,10 @@ func merge[C any](running, fresh C) (next C, changed, pending []string) {
 	return next, changed, pending
 }
 
+// credentials are query parameters that name a user or tell a password: Postgres's may stand there as well, and where Redis's URL
+// names Sentinels the user and password before the host are theirs, and the master's stand there.
+var credentials = []string{"user", "username", "password"}
+
 // sameBesidesCredentials reports whether two URLs lead to one place.
 func sameBesidesCredentials(a, b string) bool {
 	place := func(raw string) string {
@@ -41,7 +45,14 @@ func sameBesidesCredentials(a, b string) bool {
 		if err != nil {
 			return raw
 		}
-		u.User = nil
+		query, err := url.ParseQuery(u.RawQuery)
+		if err != nil {
+			return raw
+		}
+		for _, name := range credentials {
+			query.Del(name)
+		}
+		u.User, u.RawQuery = nil, query.Encode()
 		return u.String()
 	}
 	return place(a) == place(b)

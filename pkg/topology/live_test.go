@@ -12,14 +12,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/pkg/parallel"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
 )
+
+// atOnce is how many tests run at the same time: they wait for servers to find each other, and to miss each other.
+const atOnce = "6"
 
 // certificate is what the servers of these tests show.
 var certificate *topologytest.Certificate
 
 func TestMain(m *testing.M) {
+	parallel.Tests(atOnce)
 	dir, err := os.MkdirTemp("", "intents-topology-")
 	if err == nil {
 		certificate, err = topologytest.NewCertificate(dir)

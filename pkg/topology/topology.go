@@ -15,6 +15,9 @@ import (
 // go-redis prints every failed dial; who calls Redis logs its failures itself, sampled.
 func init() { logging.Disable() }
 
+// protocol is RESP2, in which go-redis needs nothing else of a new connection.
+const protocol = 2
+
 // Mode is which Redis the URL means; the zero value is Single.
 type Mode string
 
@@ -38,7 +41,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	}
 }
 
-// Options bound what calls may cost; all but PoolSize must be set.
+// Options bound what calls may cost; all but PoolSize and Login must be set.
 type Options struct {
 	// DialTimeout is how long a new connection may take, besides three times Timeout where Sentinels are asked first; Timeout
 	// is how long one read or write may take, and PoolTimeout the wait for a connection that is in use.
@@ -48,11 +51,13 @@ type Options struct {
 	// PoolSize is how many calls may hold or wait for a connection, and the number of failed dials in a row after which
 	// go-redis dials no more than once a second. Default Conns.
 	PoolSize int
+	// Login lets the user and password change while the client is in use. Nil for those of the URL as long as it lives.
+	Login *Login
 }
 
 // Validate returns what New would say of the URL.
 func Validate(mode Mode, rawURL string) error {
-	_, err := newClient(mode, rawURL, Options{DialTimeout: 1, Timeout: 1, PoolTimeout: 1, Conns: 1}, false)
+	_, err := parse(mode, rawURL)
 	return err
 }
 
@@ -62,39 +67,30 @@ func Validate(mode Mode, rawURL string) error {
 // A call that was sent may have been executed, so none is sent again: neither by a client's own retries nor, with a
 // Cluster, after a connection was lost; for the latter scripts must be run through AtMostOnce. Replies are RESP2. go-redis
 // says HELLO on each new connection all the same, which costs one round trip, and a second one where the URL names a
-// database other than 0; with these options it says nothing else there.
-func New(mode Mode, rawURL string, options Options) (redis.UniversalClient, error) {
-	return newClient(mode, rawURL, options, true)
-}
-
-func newClient(mode Mode, rawURL string, o Options, build bool) (redis.UniversalClient, error) {
+// database other than 0; with these options it says nothing else there, but for a second HELLO to Sentinels that have a
+// password.
+func New(mode Mode, rawURL string, o Options) (redis.UniversalClient, error) {
+	p, err := parse(mode, rawURL)
+	if err != nil {
+		return nil, err
+	}
 	if o.PoolSize == 0 {
 		o.PoolSize = o.Conns
 	}
-	switch mode {
-	case Cluster:
-		options, err := parseCluster(rawURL)
-		if err != nil || !build {
-			return nil, err
-		}
-		o.boundCluster(options)
-		return redis.NewClusterClient(options), nil
-	case Sentinel:
-		options, err := parseSentinel(rawURL)
-		if err != nil || !build {
-			return nil, err
-		}
-		o.boundSentinel(options)
-		return redis.NewFailoverClient(options), nil
-	case Single, "":
-		options, err := parseSingle(rawURL)
-		if err != nil || !build {
-			return nil, err
-		}
-		o.boundSingle(options)
-		return redis.NewClient(options), nil
+	if o.Login == nil {
+		o.Login = new(Login)
+	}
+	o.Login.take(p)
+	switch {
+	case p.cluster != nil:
+		o.boundCluster(p.cluster)
+		return redis.NewClusterClient(p.cluster), nil
+	case p.sentinel != nil:
+		o.boundSentinel(p.sentinel)
+		return redis.NewFailoverClient(p.sentinel), nil
 	default:
-		return nil, fmt.Errorf("has no mode %q: single, cluster or sentinel", mode)
+		o.boundSingle(p.single)
+		return redis.NewClient(p.single), nil
 	}
 }
 
@@ -103,7 +99,8 @@ func (o Options) boundSingle(c *redis.Options) {
 	c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.PoolTimeout = o.DialTimeout, o.Timeout, o.Timeout, o.PoolTimeout
 	c.ContextTimeoutEnabled = true
 	c.MaxActiveConns, c.PoolSize, c.PipelinePoolSize = o.Conns, o.PoolSize, -1
-	c.Protocol, c.DisableIdentity = 2, true
+	c.Protocol, c.DisableIdentity = protocol, true
+	c.CredentialsProvider = o.Login.current
 	c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
@@ -117,7 +114,8 @@ func (o Options) boundCluster(c *redis.ClusterOptions) {
 	c.ContextTimeoutEnabled = true
 	// A pipeline pool of its own would have no bound.
 	c.MaxActiveConns, c.PoolSize, c.PipelinePoolSize = o.Conns, o.PoolSize, -1
-	c.Protocol, c.DisableIdentity = 2, true
+	c.Protocol, c.DisableIdentity = protocol, true
+	c.CredentialsProvider = o.Login.current
 	c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
@@ -129,5 +127,7 @@ func (o Options) boundSentinel(c *redis.FailoverOptions) {
 	c.DialTimeout = o.DialTimeout + 3*o.Timeout
 	c.ContextTimeoutEnabled = true
 	c.MaxActiveConns, c.PoolSize, c.PipelinePoolSize = o.Conns, o.PoolSize, -1
-	c.Protocol, c.DisableIdentity = 2, true
+	c.Protocol, c.DisableIdentity = protocol, true
+	c.CredentialsProvider = o.Login.current
+	c.SentinelUsername, c.SentinelPassword, c.OnConnect = "", "", o.Login.atSentinel
 }

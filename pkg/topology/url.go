@@ -2,6 +2,7 @@ package topology
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -18,6 +19,27 @@ var (
 	errDatabase = errors.New("must name no database: a cluster has only database 0")
 	errReplicas = errors.New("must not ask for replicas (read_only, replica_only, route_by_latency, route_randomly): they may be behind, and take no writes")
 )
+
+// parsed is what a URL says: one of the three, as its mode has it.
+type parsed struct {
+	single   *redis.Options
+	cluster  *redis.ClusterOptions
+	sentinel *redis.FailoverOptions
+}
+
+func parse(mode Mode, rawURL string) (p parsed, err error) {
+	switch mode {
+	case Cluster:
+		p.cluster, err = parseCluster(rawURL)
+	case Sentinel:
+		p.sentinel, err = parseSentinel(rawURL)
+	case Single, "":
+		p.single, err = parseSingle(rawURL)
+	default:
+		err = fmt.Errorf("has no mode %q: single, cluster or sentinel", mode)
+	}
+	return p, err
+}
 
 func parseSingle(rawURL string) (*redis.Options, error) {
 	options, err := redis.ParseURL(rawURL)

@@ -34,6 +34,9 @@ func URLScheme(scheme string) Attribute { return semconv.URLScheme(scheme) }
 // ResponseStatus is the status of an answer.
 func ResponseStatus(status int) Attribute { return semconv.HTTPResponseStatusCode(status) }
 
+// ResponseBodySize is how many bytes of an answer's body were passed on, as they went over the wire but without their framing.
+func ResponseBodySize(bytes int64) Attribute { return semconv.HTTPResponseBodySizeKey.Int64(bytes) }
+
 // ResendCount tells the attempts of one request apart; the first has none.
 func ResendCount(attempt int) Attribute { return semconv.HTTPRequestResendCount(attempt) }
 

@@ -137,6 +137,16 @@ func (s Span) SetBatchSize(n int) {
 	}
 }
 
+// AnswerBegins is the event that the head of an answer has come whose body is passed on as it comes.
+const AnswerBegins = "answer begins"
+
+// Event says that something happened in the operation just now. name is one of a closed set.
+func (s Span) Event(name string) {
+	if s.Recording() {
+		s.span.AddEvent(name)
+	}
+}
+
 // Fail says that the operation failed. kind is a word of a closed set, never a message.
 func (s Span) Fail(kind string) {
 	if s.Recording() {

@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -37,6 +36,7 @@ const (
 type Tracer struct {
 	provider     *sdk.TracerProvider
 	tracer       trace.Tracer
+	exporter     *exporter
 	ratio        float64
 	trustClients bool
 }
@@ -65,35 +65,15 @@ func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, er
 		sdk.WithRawSpanLimits(limits),
 		sdk.WithSpanProcessor(newQueue(exporter, counts, log)),
 	)
-	return &Tracer{provider: provider, tracer: provider.Tracer(scope), ratio: ratio, trustClients: c.TrustClients}, nil
+	return &Tracer{
+		provider: provider, tracer: provider.Tracer(scope), exporter: exporter, ratio: ratio, trustClients: c.TrustClients,
+	}, nil
 }
 
 // limits bound a span. None of ours comes near, but for the links of a span that many requests share.
 var limits = sdk.SpanLimits{
 	AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8, LinkCountLimit: 256,
 	AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 8,
-}
-
-func newExporter(c Config) (sdk.SpanExporter, error) {
-	target, err := c.target()
-	if err != nil {
-		return nil, err
-	}
-	headers, err := pairs(c.Headers.Reveal())
-	if err != nil {
-		return nil, err
-	}
-	exporter, err := otlptracehttp.New(context.Background(),
-		otlptracehttp.WithEndpointURL(target),
-		otlptracehttp.WithHeaders(headers),
-		otlptracehttp.WithTimeout(exportTimeout),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: exportTimeout,
-		}))
-	if err != nil {
-		return nil, fmt.Errorf("prepare the export of traces: %w", err)
-	}
-	return exporter, nil
 }
 
 // resource describes this process.
@@ -113,6 +93,15 @@ func (c Config) resource() (*resource.Resource, error) {
 		return nil, fmt.Errorf("describe this process for traces: %w", err)
 	}
 	return about, nil
+}
+
+// SetHeaders has exports bear these headers from now on, written as in Config. It returns what is wrong with them, and changes
+// nothing then.
+func (t *Tracer) SetHeaders(headers telemetry.Secret) error {
+	if t == nil {
+		return nil
+	}
+	return t.exporter.setHeaders(headers)
 }
 
 // Serve begins the span of a request that this service answers, which came at this time, below what came with it. decided

@@ -97,6 +97,7 @@ func TestOff(t *testing.T) {
 		tracing.StartShared(1, func(int) tracing.Span { return span }, "shared", tracing.Client).End()
 		child.Fail("x")
 		child.Answered(500)
+		child.Event(tracing.AnswerBegins)
 		child.End()
 		span.Name("other")
 		span.End()
@@ -128,6 +129,7 @@ func TestExport(t *testing.T) {
 	shared := tracing.StartShared(len(of), func(n int) tracing.Span { return of[n] }, "INSERT transfers", tracing.Client)
 	shared.Set(tracing.Query("INSERT", "transfers")...)
 	other.Link(shared)
+	shared.Event(tracing.AnswerBegins)
 	shared.Fail("23505")
 	shared.End()
 	inContext := tracing.FromContext(server.In(t.Context())).Start("wait", tracing.Internal)
@@ -158,7 +160,8 @@ func TestExport(t *testing.T) {
 				"db.operation.name": "INSERT", "db.collection.name": "transfers", "db.query.summary": "INSERT transfers",
 				"db.operation.batch.size": int64(3), "error.type": "23505",
 			},
-			Links: []tracingtest.Link{{TraceID: other.TraceID(), ID: other.SpanID()}},
+			Links:  []tracingtest.Link{{TraceID: other.TraceID(), ID: other.SpanID()}},
+			Events: []tracingtest.Event{{Name: "answer begins"}},
 		},
 		"wait": {Kind: "internal", TraceID: traceID, ID: inContext.SpanID(), Parent: server.SpanID(), State: "a=b", Attributes: map[string]any{}},
 	}
@@ -171,6 +174,11 @@ func TestExport(t *testing.T) {
 		}
 		w := want[name]
 		w.Service, w.Name, w.Start, w.End = s.Service, name, s.Start, s.End
+		for n := range min(len(w.Events), len(s.Events)) {
+			if w.Events[n].At = s.Events[n].At; w.Events[n].At.Before(s.Start) || w.Events[n].At.After(s.End) {
+				t.Errorf("%s: %+v is outside of %s to %s", name, w.Events[n], s.Start, s.End)
+			}
+		}
 		want[name] = w
 	}
 	if diff := cmp.Diff(want, byName); diff != "" {

@@ -31,12 +31,19 @@ type Span struct {
 	State               string
 	Attributes          map[string]any
 	Links               []Link
+	Events              []Event
 	Failed              bool
 	Start, End          time.Time
 }
 
 // Link is to another span.
 type Link struct{ TraceID, ID string }
+
+// Event is what happened in a span, and when.
+type Event struct {
+	Name string
+	At   time.Time
+}
 
 // Collector takes spans.
 type Collector struct {
@@ -120,6 +127,9 @@ func read(service string, span *traces.Span) Span {
 	}
 	for _, link := range span.GetLinks() {
 		s.Links = append(s.Links, Link{hex.EncodeToString(link.GetTraceId()), hex.EncodeToString(link.GetSpanId())})
+	}
+	for _, event := range span.GetEvents() {
+		s.Events = append(s.Events, Event{event.GetName(), at(event.GetTimeUnixNano())})
 	}
 	return s
 }
