@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +25,7 @@ type changed struct {
 	file string
 	// database is where core keeps everything, and asRole the same for another user.
 	database, asRole string
+	others           services
 	// visitors have been there so far; each has an address and an account of its own.
 	visitors atomic.Int64
 }
@@ -32,15 +34,18 @@ func startChanging(t *testing.T) *changed {
 	t.Helper()
 	c := &changed{t: t, file: filepath.Join(t.TempDir(), "core.env"), database: pgtest.Database(t)}
 	c.makeRole()
+	c.others = startServices(t)
 	// A replica that is none is looked at all the time, and that is all that is asked of it here.
-	c.process = serve(t, c.database, "CORE_READ_DATABASE_URL="+c.database, "CORE_ENV_FILE="+c.file, "CORE_DRAIN_DELAY=0s")
+	c.process = serve(t, c.database, append(c.others.settings(),
+		"CORE_READ_DATABASE_URL="+c.database, "CORE_ENV_FILE="+c.file, "CORE_DRAIN_DELAY=0s", "CORE_ACCESS_LOG=false")...)
 	return c
 }
 
 // set replaces the file and has it read at once.
 func (c *changed) set(lines ...string) {
 	c.t.Helper()
-	text := strings.ReplaceAll(strings.Join(lines, "\n"), "$AS_ROLE", c.asRole)
+	text := strings.NewReplacer("$AS_ROLE", c.asRole, "$REDIS_AS_OTHER", c.others.redisAsOther(), "$OTHER_ISSUER", c.others.another.url).
+		Replace(strings.Join(lines, "\n"))
 	if err := os.WriteFile(c.file, []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
@@ -57,6 +62,14 @@ func (c *changed) visitor() (ip, email string) {
 
 // call makes a request as a gateway that has this secret does, from this address and with this cookie. A body makes it a POST.
 func (c *changed) call(secret, ip, cookie, path, body string) (status int, newCookie string) {
+	c.t.Helper()
+	status, newCookie, _ = c.ask(secret, ip, cookie, path, body)
+	return status, newCookie
+}
+
+// ask is call, with what was answered.
+func (c *changed) ask(secret, ip, cookie, path, body string) (status int, newCookie, text string) {
+	c.t.Helper()
 	method := http.MethodGet
 	if body != "" {
 		method = http.MethodPost
@@ -74,9 +87,12 @@ func (c *changed) call(secret, ip, cookie, path, body string) (status int, newCo
 		c.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	newCookie, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
-	return response.StatusCode, newCookie
+	return response.StatusCode, newCookie, string(read)
 }
 
 func (c *changed) signUp(ip, email string) (status int, cookie string) {
@@ -100,12 +116,15 @@ func (c *changed) lets(secret string) bool {
 
 const otherSecret = "another-secret-of-the-gateways-56789"
 
-// each setting that bears the tag reload, what it is changed to, and what core does by that alone.
-var changes = []struct {
+// change is a setting that bears the tag reload, what it is changed to, and what core does by that alone.
+type change struct {
 	variable string
 	lines    []string
 	holds    func(*changed) bool
-}{
+}
+
+// changes are all but changesElsewhere.
+var changes = []change{
 	{
 		"CORE_GATEWAY_SECRET",
 		[]string{"CORE_GATEWAY_SECRET=" + otherSecret},
@@ -187,7 +206,10 @@ var changes = []struct {
 func TestSettingsChangeWhileRunning(t *testing.T) {
 	t.Parallel()
 	c := startChanging(t)
-	for _, change := range changes {
+	for _, change := range slices.Concat(changes, changesElsewhere) {
+		if change.variable == "CORE_REDIS_URL" && !c.others.haveUsers(t) {
+			continue
+		}
 		if change.holds(c) {
 			t.Errorf("%s: what it is to change is so already", change.variable)
 		}
@@ -196,8 +218,10 @@ func TestSettingsChangeWhileRunning(t *testing.T) {
 		c.set("# nothing")
 		eventually(t, change.variable+" counts no more", func() bool { return !change.holds(c) })
 	}
-	if log := c.out.String(); strings.Contains(log, otherSecret) || strings.Contains(log, "pass word") || strings.Contains(log, "pass%20word") {
-		t.Errorf("the log tells a secret:\n%s", log)
+	for _, secret := range []string{otherSecret, "pass word", "pass%20word", otherClientSecret} {
+		if log := c.out.String(); strings.Contains(log, secret) {
+			t.Errorf("the log tells a secret:\n%s", log)
+		}
 	}
 }
 
@@ -205,7 +229,7 @@ func TestSettingsChangeWhileRunning(t *testing.T) {
 func TestWhatChangesWhileRunningSaysSo(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{}
-	for _, c := range changes {
+	for _, c := range slices.Concat(changes, changesElsewhere) {
 		tried[c.variable] = true
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[program.Config]()) {

@@ -51,7 +51,7 @@ type Config struct {
 	// redis://, rediss:// or unix://. For a cluster redis://node1:6379?addr=node2:6379, for sentinels
 	// redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster, with as many addr as there are. While it does not
 	// answer each core counts alone.
-	RedisURL telemetry.Secret `env:"CORE_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
+	RedisURL telemetry.Secret `env:"CORE_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0" reload:"credentials"`
 	// PublicURL is where browsers reach the service. With https, cookies are Secure.
 	PublicURL string `env:"CORE_PUBLIC_URL" envDefault:"http://127.0.0.1:8080"`
 	// SignUp is who may make an account: "open" for everyone, "closed" for nobody.
@@ -70,22 +70,22 @@ type Config struct {
 	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300" reload:"yes"`
 	// OIDCIssuer is the issuer URL of an OpenID Connect provider whose people may sign in, exactly as it names itself: https,
 	// or http on a loopback address. Default none. Register CORE_PUBLIC_URL/auth/oauth2/callback/oidc there.
-	OIDCIssuer string `env:"CORE_OIDC_ISSUER"`
+	OIDCIssuer string `env:"CORE_OIDC_ISSUER" reload:"yes"`
 	// OIDCClientID is what the provider knows this service by. Required with an issuer.
-	OIDCClientID string `env:"CORE_OIDC_CLIENT_ID"`
+	OIDCClientID string `env:"CORE_OIDC_CLIENT_ID" reload:"yes"`
 	// OIDCClientSecret proves that to the provider. Required with an issuer.
-	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET"`
+	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET" reload:"yes"`
 	// OIDCName is what people know the provider by, 1 to 64 characters.
-	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect"`
+	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect" reload:"yes"`
 	// AccessLog writes one line per request to standard output. Without it there are lines of requests that failed by core's
 	// fault alone.
-	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true"`
+	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true" reload:"yes"`
 	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
 	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
 	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 	// TracesHeaders are headers of every export to the collector, such as its credentials: name=value, comma separated and
 	// percent-encoded. Default none.
-	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
+	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS" reload:"yes"`
 	// TracesSampler says which traces are recorded that no gateway has decided on: parentbased_traceidratio (some),
 	// parentbased_always_on or parentbased_always_off. Default parentbased_traceidratio.
 	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`

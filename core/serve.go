@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -74,7 +75,8 @@ func serve(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	shared, err := access.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget)
+	var login topology.Login
+	shared, err := access.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget, &login)
 	if err != nil {
 		return fmt.Errorf("CORE_REDIS_URL %w", err)
 	}
@@ -89,6 +91,7 @@ func serve(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	parts.redis = &login
 	follower := settings.NewFollower(started, settings.Options[Config]{
 		Apply: parts.apply, Again: again, Service: "core", Log: log, Metrics: metrics,
 	})
@@ -157,13 +160,17 @@ func newHandler(
 	if err != nil {
 		return nil, changing{}, err
 	}
-	secrets := api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious)
+	parts := changing{
+		store: store, secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), access: service,
+		accessLog: new(atomic.Bool), tracer: tracer,
+	}
+	parts.accessLog.Store(config.AccessLog)
 	handler, err := api.New(api.Config{
 		Store: store, Registry: live, Access: service, Log: log, Metrics: metrics,
-		Secrets: secrets, PublicURL: config.PublicURL, Ready: ready, Console: pages,
-		Tracer: tracer, AccessLog: config.AccessLog,
+		Secrets: parts.secrets, PublicURL: config.PublicURL, Ready: ready, Console: pages,
+		Tracer: tracer, AccessLog: parts.accessLog,
 	})
-	return handler, changing{store: store, secrets: secrets, access: service}, err
+	return handler, parts, err
 }
 
 func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, log *slog.Logger) error {

@@ -50,7 +50,7 @@ type Config struct {
 	Metrics    prometheus.Registerer
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
-	// OIDC is the OpenID Connect provider, nil for none.
+	// OIDC is the OpenID Connect provider, nil for none, until SetOIDC says otherwise.
 	OIDC *OIDC
 }
 
@@ -59,6 +59,7 @@ type Service struct {
 	Config
 	rules     atomic.Pointer[rules]
 	signUp    atomic.Bool
+	oidc      atomic.Pointer[OIDC]
 	limiter   *limiter
 	passwords passwordMetrics
 }
@@ -75,6 +76,7 @@ func New(config Config) (*Service, error) {
 	s := &Service{Config: config, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}
 	s.SetLimits(config.Limits)
 	s.SetSignUpOpen(config.SignUpOpen)
+	s.SetOIDC(config.OIDC)
 	return s, nil
 }
 

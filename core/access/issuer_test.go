@@ -31,6 +31,7 @@ type issuer struct {
 	key      *ecdsa.PrivateKey
 	down     atomic.Bool
 	mu       sync.Mutex
+	secret   string // the client's
 	codes    map[string]map[string]any
 	verifier map[string]string // by code, the challenge that its verifier must meet
 	userInfo map[string]any
@@ -38,7 +39,7 @@ type issuer struct {
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
-	i := &issuer{codes: map[string]map[string]any{}, verifier: map[string]string{}, key: newSigner(t)}
+	i := &issuer{secret: clientSecret, codes: map[string]map[string]any{}, verifier: map[string]string{}, key: newSigner(t)}
 	keys := &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: i.key.Public(), KeyID: "key", Algorithm: oidc.ES256}}}
 	mux := http.NewServeMux()
 	mux.Handle("GET /keys", keys)
@@ -89,7 +90,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	answer, known := i.codes[code]
 	switch {
-	case id != "intents" || secret != url.QueryEscape(clientSecret):
+	case id != "intents" || secret != url.QueryEscape(i.secret):
 		writeJSON(w, 401, map[string]string{"error": "invalid_client"})
 	case !known || base64.RawURLEncoding.EncodeToString(sum[:]) != i.verifier[code] ||
 		r.FormValue("redirect_uri") != "http://intents.example/auth/oauth2/callback/oidc":

@@ -59,10 +59,17 @@ type OIDC struct {
 	config   OIDCConfig
 	callback string
 	client   *http.Client
-	found    atomic.Pointer[provider]
+	found    atomic.Pointer[discovered]
 	finding  singleflight.Group
 }
 
+// discovered is what a provider has told of itself.
+type discovered struct {
+	*oidc.Provider
+	endpoint oauth2.Endpoint
+}
+
+// provider is one that is known, as this service uses it.
 type provider struct {
 	*oidc.Provider
 	oauth2   oauth2.Config
@@ -74,24 +81,35 @@ func NewOIDC(config OIDCConfig, publicURL string) *OIDC {
 	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: &http.Client{Timeout: providerTimeout}}
 }
 
+// SetOIDC has people sign in by this provider from now on, nil for none. Who is away at another one, or has been sent there by
+// another client id, has to begin anew.
+func (s *Service) SetOIDC(o *OIDC) {
+	if before := s.oidc.Load(); o != nil && before != nil && o.config.Issuer == before.config.Issuer {
+		o.found.Store(before.found.Load()) // nobody has to ask it again
+	}
+	s.oidc.Store(o)
+}
+
 // OIDCName is what people know the provider by, empty where there is none.
 func (s *Service) OIDCName() string {
-	if s.OIDC == nil {
+	o := s.oidc.Load()
+	if o == nil {
 		return ""
 	}
-	return s.OIDC.config.Name
+	return o.config.Name
 }
 
 // StartOIDC returns where to send the browser, and the flow that its cookie must bear until it comes back. It returns
 // ErrOIDCOff, ErrOIDCUnavailable or a *LimitedError.
 func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque string, err error) {
-	if s.OIDC == nil {
+	o := s.oidc.Load()
+	if o == nil {
 		return "", "", ErrOIDCOff
 	}
 	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
 		return "", "", err
 	}
-	p, err := s.OIDC.provider(ctx)
+	p, err := o.provider(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -105,7 +123,8 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 // registered it here first may not be its owner. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
 // ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
-	if s.OIDC == nil {
+	o := s.oidc.Load()
+	if o == nil {
 		return nil, ErrOIDCOff
 	}
 	f, ok := parseFlow(opaque)
@@ -115,20 +134,20 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
 		return nil, err
 	}
-	p, err := s.OIDC.provider(ctx)
+	p, err := o.provider(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ctx = oidc.ClientContext(ctx, s.OIDC.client)
+	ctx = oidc.ClientContext(ctx, o.client)
 	tokens, idToken, err := p.exchange(ctx, f, code)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 	}
-	identity, err := account.NewOIDCIdentity(s.OIDC.config.Issuer, idToken.Subject)
+	identity, err := account.NewOIDCIdentity(o.config.Issuer, idToken.Subject)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 	}
-	return s.signInIdentity(ctx, v, identity, "with "+s.OIDC.config.Name, func() (*account.Account, error) {
+	return s.signInIdentity(ctx, v, identity, "with "+o.config.Name, func() (*account.Account, error) {
 		who, err := p.claims(ctx, tokens, idToken)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
@@ -139,8 +158,8 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 
 // provider asks the provider for its endpoints until that succeeds; everybody who waits shares one answer.
 func (o *OIDC) provider(ctx context.Context) (*provider, error) {
-	if p := o.found.Load(); p != nil {
-		return p, nil
+	if found := o.found.Load(); found != nil {
+		return o.uses(found), nil
 	}
 	asked := o.finding.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), o.client), providerTimeout)
@@ -152,7 +171,7 @@ func (o *OIDC) provider(ctx context.Context) (*provider, error) {
 		if answer.Err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, answer.Err)
 		}
-		return o.found.Load(), nil
+		return o.uses(o.found.Load()), nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, ctx.Err())
 	}
@@ -175,15 +194,19 @@ func (o *OIDC) discover(ctx context.Context) error {
 	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	o.found.Store(&provider{
-		Provider: found,
+	o.found.Store(&discovered{found, endpoint})
+	return nil
+}
+
+func (o *OIDC) uses(found *discovered) *provider {
+	return &provider{
+		Provider: found.Provider,
 		oauth2: oauth2.Config{
-			ClientID: o.config.ClientID, ClientSecret: o.config.ClientSecret.Reveal(), Endpoint: endpoint,
+			ClientID: o.config.ClientID, ClientSecret: o.config.ClientSecret.Reveal(), Endpoint: found.endpoint,
 			RedirectURL: o.callback, Scopes: []string{oidc.ScopeOpenID, oidc.ScopeEmail, oidc.ScopeProfile},
 		},
 		verifier: found.Verifier(&oidc.Config{ClientID: o.config.ClientID}),
-	})
-	return nil
+	}
 }
 
 // exchange turns the code into tokens and checks the ID token: its signature, issuer, audience, expiry and nonce.

@@ -25,7 +25,7 @@ func TestTraceRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous)
+	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

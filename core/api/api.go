@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -36,8 +37,9 @@ type Config struct {
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.
 	Tracer *tracing.Tracer
-	// AccessLog writes a line for every request; without it there are those of requests that failed by core's fault alone.
-	AccessLog bool
+	// AccessLog writes a line for every request while it is true; else there are those of requests that failed by core's
+	// fault alone.
+	AccessLog *atomic.Bool
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler

@@ -103,7 +103,7 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
-	if status < http.StatusInternalServerError && (!s.AccessLog || slices.Contains(routine, route)) {
+	if status < http.StatusInternalServerError && (!s.AccessLog.Load() || slices.Contains(routine, route)) {
 		return
 	}
 	s.Log.LogAttrs(r.Context(), level, "request", attributes...)

@@ -58,7 +58,7 @@ func TestRateLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = redis.Stop() })
-	client, err := access.NewRedis(topology.Single, redis.URL, 10*time.Second)
+	client, err := access.NewRedis(topology.Single, redis.URL, 10*time.Second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,17 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/parallel"
 	"intents.internal/pkg/wire"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// atOnce is how many tests run at the same time: most wait for Postgres, and many for one that starts or fails.
+const atOnce = "4"
+
+func TestMain(m *testing.M) {
+	parallel.Tests(atOnce)
+	pgtest.Main(m)
+}
 
 // now has the precision of the database.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

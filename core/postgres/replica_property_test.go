@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 )
 
 const (
-	// propertyTime is how long writers and readers go on.
-	propertyTime = 6 * time.Second
+	// propertyTime is how long writers and readers go on, and longer where they are slow: until both cores have read enough
+	// lists of both servers.
+	propertyTime = 3 * time.Second
+	enough       = 20
 	// propertyAccounts write now and then, each by one goroutine, so that it knows what it must see.
 	propertyAccounts = 6
 )
@@ -26,16 +29,17 @@ func TestEveryAcknowledgedWriteIsSeen(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var work sync.WaitGroup
-	end := time.Now().Add(propertyTime)
-	work.Go(func() { s.disturb(t, end) })
+	var over atomic.Bool
 	for range propertyAccounts {
 		work.Go(func() {
 			reader := reader{stage: s, owner: uuid.New(), acknowledged: map[uuid.UUID]transfer.Status{}}
-			for time.Now().Before(end) && !t.Failed() {
+			for !over.Load() && !t.Failed() {
 				reader.step(t)
 			}
 		})
 	}
+	s.disturb(t)
+	over.Store(true)
 	work.Wait()
 	if s.a.fellBack(t, "changed")+s.b.fellBack(t, "changed") == 0 {
 		t.Error("no account was ever ahead of the replica")
@@ -43,18 +47,21 @@ func TestEveryAcknowledgedWriteIsSeen(t *testing.T) {
 	for name, core := range map[string]*follower{"a": s.a, "b": s.b} {
 		replica, primary := core.from(t, "replica"), core.from(t, "primary")
 		t.Logf("core %s read %v lists from the replica and %v from the primary", name, replica, primary)
-		if replica < 20 || primary < 20 {
+		if replica < enough || primary < enough {
 			t.Errorf("core %s: the test shows nothing of both", name)
 		}
 	}
 }
 
 // disturb stops replaying and lets it go on, at random.
-func (s stage) disturb(t *testing.T, end time.Time) {
+func (s stage) disturb(t *testing.T) {
 	t.Helper()
 	ticker := time.NewTicker(150 * time.Millisecond)
 	defer ticker.Stop()
-	for now := range ticker.C {
+	for began := time.Now(); time.Since(began) < time.Minute && !t.Failed(); <-ticker.C {
+		if time.Since(began) > propertyTime && s.a.readEnough(t) && s.b.readEnough(t) {
+			return
+		}
 		statement := `SELECT pg_wal_replay_pause()`
 		if rand.IntN(2) == 0 {
 			statement = `SELECT pg_wal_replay_resume()`
@@ -62,10 +69,13 @@ func (s stage) disturb(t *testing.T, end time.Time) {
 		if _, err := s.standby.Pool().ExecContext(t.Context(), statement); err != nil {
 			t.Error(err)
 		}
-		if now.After(end) {
-			return
-		}
 	}
+}
+
+// readEnough reports whether the core has read enough lists of both servers for a test to show something.
+func (f *follower) readEnough(t *testing.T) bool {
+	t.Helper()
+	return f.from(t, "replica") >= enough && f.from(t, "primary") >= enough && f.fellBack(t, "changed") > 0
 }
 
 // reader is an account that knows what was acknowledged to it.
