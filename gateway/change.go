@@ -35,11 +35,13 @@ func (g *Gateway) Apply(c Config) {
 	g.cores.SetSecret(c.CoreSecret)
 	g.core.SetSecret(c.CoreSecret)
 	g.forward.SetSecret(c.CoreSecret)
+	_ = g.login.Set(c.RedisMode, c.RedisURL.Reveal()) // but for the user it is the URL of before, and valid
 	g.limiter.SetFallback(c.LimitFallback)
 	g.verifier.SetUnknown(c.UnknownKeysPerMinute, c.UnknownKeysPerSecond)
 	g.edge.SetMaxConns(c.MaxConns, c.MaxConnsPerIP)
 	g.edge.SetTrustedProxies(c.TrustedProxies)
 	g.edge.SetAccessLog(g.accessLog(c))
+	_ = g.tracer.SetHeaders(c.TracesHeaders) // which are valid
 }
 
 // redisIsOptional reports whether requests are served while Redis does not answer.

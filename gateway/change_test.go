@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,26 +15,30 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	gateway "intents.internal/gateway"
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing/tracingtest"
 	"intents.internal/pkg/wire"
 )
 
 // program is a built gateway that runs and follows a file of settings.
 type program struct {
-	t       *testing.T
-	core    *coretest.Core
-	redis   *embedded.Redis
-	key     string
-	base    string // where clients are served
-	ops     string
-	file    string
-	process *os.Process
-	mu      sync.Mutex
-	said    bytes.Buffer
+	t         *testing.T
+	core      *coretest.Core
+	redis     *embedded.Redis
+	collector *tracingtest.Collector
+	key       string
+	base      string // where clients are served
+	ops       string
+	file      string
+	process   *os.Process
+	mu        sync.Mutex
+	said      bytes.Buffer
 }
 
 // Write takes what the process says.
@@ -58,24 +63,25 @@ func startProgram(t *testing.T) *program {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	core := coretest.Start(t, nil)
-	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	limits, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = redis.Stop() })
+	t.Cleanup(func() { _ = limits.Stop() })
 	listen, ops := freeAddress(t), freeAddress(t)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 100_000, PeriodSeconds: 60}})
 	p := &program{
-		t: t, core: core, redis: redis, key: key.Reveal(),
+		t: t, core: core, redis: limits, collector: tracingtest.Start(t, nil), key: key.Reveal(),
 		base: "http://" + listen, ops: "http://" + ops, file: filepath.Join(t.TempDir(), "gateway.env"),
 	}
 	run := exec.CommandContext(context.WithoutCancel(t.Context()), path)
 	run.Env = []string{
 		"GATEWAY_ENV_FILE=" + p.file, "GATEWAY_LISTEN=" + listen, "GATEWAY_OPS_LISTEN=" + ops, "GATEWAY_CORE_URL=" + core.URL.String(),
-		"GATEWAY_CORE_SECRET=" + coretest.Secret.Reveal(), "GATEWAY_REDIS_URL=" + redis.URL, "GATEWAY_DRAIN_DELAY=0s",
+		"GATEWAY_CORE_SECRET=" + coretest.Secret.Reveal(), "GATEWAY_REDIS_URL=" + limits.URL, "GATEWAY_DRAIN_DELAY=0s",
 		"GATEWAY_UNKNOWN_KEYS_PER_MINUTE=100000", "GATEWAY_UNKNOWN_KEYS_PER_SECOND=0", "GATEWAY_ACCESS_LOG=false",
 		"GATEWAY_LIMIT_BUDGET=1s", // a busy machine must not look like a slow Redis
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + p.collector.URL, "OTEL_TRACES_SAMPLER=parentbased_always_on",
 	}
 	run.Stdout, run.Stderr = p, p
 	if err := run.Start(); err != nil {
@@ -95,7 +101,8 @@ func startProgram(t *testing.T) *program {
 // set replaces the file and has it read at once.
 func (p *program) set(lines ...string) {
 	p.t.Helper()
-	if err := os.WriteFile(p.file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+	text := strings.ReplaceAll(strings.Join(lines, "\n"), "$REDIS_AS_OTHER", strings.Replace(p.redis.URL, "//", "//other:pass%20word@", 1))
+	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 	if err := p.process.Signal(syscall.SIGHUP); err != nil {
@@ -123,6 +130,22 @@ func (p *program) get(path, key string, headers ...string) (status int) {
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode
+}
+
+// onRedis runs a command as an operator does.
+func (p *program) onRedis(command ...any) (reply string) {
+	p.t.Helper()
+	options, err := redis.ParseURL(p.redis.URL)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	got, err := client.Do(p.t.Context(), command...).Result()
+	if err != nil {
+		p.t.Fatalf("%v: %v", command, err)
+	}
+	return fmt.Sprint(got)
 }
 
 // strange presents a key that nobody has.
@@ -156,6 +179,23 @@ var changes = []struct {
 	before          func(*program)
 	holds           func(*program) bool
 }{
+	{
+		variable: "GATEWAY_REDIS_URL", value: "$REDIS_AS_OTHER",
+		before: func(p *program) { p.onRedis("ACL", "SETUSER", "other", "on", ">pass word", "~*", "&*", "+@all") },
+		holds: func(p *program) bool {
+			p.onRedis("CLIENT", "KILL", "TYPE", "normal")
+			p.get("/v2/tokens", p.key)
+			return strings.Contains(p.onRedis("CLIENT", "LIST"), " user=other ")
+		},
+	},
+	{
+		variable: "OTEL_EXPORTER_OTLP_HEADERS", value: "authorization=other",
+		holds: func(p *program) bool {
+			p.get("/v2/tokens", p.key)
+			_, headers := p.collector.Exports()
+			return headers.Get("Authorization") == "other"
+		},
+	},
 	{
 		variable: "GATEWAY_CORE_SECRET", value: "another secret of thirty-two characters",
 		before: func(p *program) { p.core.SetSecret("another secret of thirty-two characters") },
@@ -209,6 +249,13 @@ func TestSettingsChangeWhileRunning(t *testing.T) {
 	t.Parallel()
 	p := startProgram(t)
 	for _, c := range changes {
+		if c.variable == "GATEWAY_REDIS_URL" && p.redis.InProcess() {
+			if os.Getenv("CI") == "true" {
+				t.Fatal("no redis-server or valkey-server on PATH")
+			}
+			t.Log("no redis-server on PATH: that its user and password change is not tried")
+			continue
+		}
 		if c.before != nil {
 			c.before(p)
 		}

@@ -57,7 +57,7 @@ type Config struct {
 	// RedisURL is where the rate limits are kept, shared by all replicas: redis://, rediss:// or unix://. For a cluster
 	// redis://node1:6379?addr=node2:6379, for sentinels redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster,
 	// with as many addr as there are. Default redis://127.0.0.1:6379/0.
-	RedisURL telemetry.Secret `env:"GATEWAY_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
+	RedisURL telemetry.Secret `env:"GATEWAY_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0" reload:"credentials"`
 	// LimitBudget is how long one call to Redis may take, for all the requests that share it. Default 50ms; 1ms to 5s.
 	LimitBudget time.Duration `env:"GATEWAY_LIMIT_BUDGET" envDefault:"50ms"`
 	// LimitFallback is what decides while Redis does not answer: local (a bucket per key and replica), open (everything
@@ -128,7 +128,7 @@ type Config struct {
 	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 	// TracesHeaders are headers of every export to the collector, such as its credentials: name=value, comma separated and
 	// percent-encoded. Default none.
-	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
+	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS" reload:"yes"`
 	// TracesSampler says which traces are recorded: parentbased_traceidratio (some of the clients'), parentbased_always_on or
 	// parentbased_always_off. Default parentbased_traceidratio.
 	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`

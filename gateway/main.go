@@ -81,6 +81,7 @@ type Gateway struct {
 	core     *control.Client
 	chains   *control.Chains
 	redis    redis.UniversalClient
+	login    topology.Login
 	limiter  *limit.Limiter
 	verifier *keys.Verifier
 	usage    *usage.Recorder
@@ -102,7 +103,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, err
 	}
 	g := &Gateway{config: config, log: log, access: newLineBuffer(os.Stdout)}
-	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget)
+	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget, &g.login)
 	if err != nil {
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
 	}

@@ -21,7 +21,8 @@ func (e *Edge) startTrace(x *exchange) {
 	x.span = e.tracer.Serve(x.route.pattern, tracing.ReadParent(parents, h.PeekAll(tracing.HeaderTracestate)), false, x.began)
 }
 
-// endTrace ends the span with what has become known of the request, as the access log tells it.
+// endTrace has the span tell what has become known of the request, as the access log does, and ends it; where the answer
+// streams, once that has been written.
 func (x *exchange) endTrace() {
 	if !x.span.Recording() {
 		return
@@ -50,7 +51,31 @@ func (x *exchange) endTrace() {
 	if status >= 500 {
 		x.span.Fail(x.outcome.String())
 	}
+	if v := visitorOf(x.ctx); v != nil && x.ctx.Response.IsBodyStream() {
+		v.follow(x.span)
+		return
+	}
 	x.span.End()
+}
+
+// follow keeps the span of a request whose answer streams until the answer has been written, or the connection closes.
+func (v *visitor) follow(span tracing.Span) {
+	span.Event(tracing.AnswerBegins)
+	v.answering.Store(&span)
+}
+
+// slowReader is why a client did not get all of an answer that it took too long to read.
+const slowReader = "slow_reader"
+
+// tellUnwritten has the span of the answer under way, if any, say why the client does not get all of it.
+func (v *visitor) tellUnwritten(err error) {
+	switch span := v.answering.Load(); {
+	case span == nil:
+	case isTimeout(err):
+		span.Fail(slowReader)
+	default:
+		span.Fail(outcomeClientGone.String())
+	}
 }
 
 // appendTraceIDs adds the ids of the request's trace to those of its log line: its own span's, or the client's trace where

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -45,6 +46,8 @@ type visitor struct {
 
 	// lists and holds are for whom the door counts a list and a long answer that are under way here, nil for none.
 	lists, holds atomic.Pointer[reader]
+	// answering is the span of the request whose answer is streamed at present, nil for none.
+	answering atomic.Pointer[tracing.Span]
 
 	// unread says that the connection closes with some of a request unread, stuck that it closes with an answer unread.
 	unread, stuck atomic.Bool
@@ -110,6 +113,9 @@ func (v *visitor) Write(p []byte) (int, error) {
 	n, err := v.Conn.Write(p)
 	v.written += int64(n)
 	v.waited += time.Since(began)
+	if err != nil {
+		v.tellUnwritten(err)
+	}
 	if isTimeout(err) && v.stuck.CompareAndSwap(false, true) {
 		v.door.slowReaders.Inc()
 	}
@@ -157,9 +163,13 @@ func (v *visitor) hold(r reader) bool {
 	return true
 }
 
+// finish is called when the last answer has been written, or never will be.
 func (v *visitor) finish() {
-	if v.holds.Load() == nil && v.lists.Load() == nil {
+	if v.holds.Load() == nil && v.lists.Load() == nil && v.answering.Load() == nil {
 		return // which is so nearly always, and cheaper to know
+	}
+	if span := v.answering.Swap(nil); span != nil {
+		span.End()
 	}
 	if r := v.holds.Swap(nil); r != nil {
 		v.door.held.give(*r)

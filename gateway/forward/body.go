@@ -2,6 +2,7 @@ package forward
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net/http/httputil"
 	"time"
@@ -64,6 +65,11 @@ type body struct {
 	patience time.Duration
 	// whole says that all of the body was read, last that core closes the connection after it.
 	whole, last bool
+	// passed counts the bytes that were read. broke is why core's part ended before the whole, nil where it did not.
+	passed int64
+	broke  error
+	// trace is nil for none.
+	trace *streamTrace
 }
 
 // stream is the answer's body to read. The connection is the body's from now on, until it is closed.
@@ -78,6 +84,16 @@ func (c *conn) stream(last bool, length int, patience time.Duration) *body {
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	n, err := b.next(p)
+	b.passed += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.broke = err
+	}
+	return n, err
+}
+
+// next reads some of the body; its error is io.EOF once there is no more.
+func (b *body) next(p []byte) (int, error) {
 	if b.whole {
 		return 0, io.EOF
 	}
@@ -107,6 +123,7 @@ func (b *body) Close() error {
 	}
 	b.conn, c.body = nil, nil
 	c.core.End()
+	b.endTrace(c)
 	if !b.whole {
 		c.drop()
 		return nil

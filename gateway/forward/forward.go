@@ -16,7 +16,8 @@ type Request struct {
 	Target []byte
 	// ID is the request id.
 	ID []byte
-	// Span is the request's; the zero Span for none, which passes a client's own trace on.
+	// Span is the request's; the zero Span for none, which passes a client's own trace on. It should not end before the body of
+	// a streamed answer has been passed on: that core broke off is told there.
 	Span tracing.Span
 	// Route is the template of the target's path, for spans.
 	Route string

@@ -25,17 +25,47 @@ func (r *Request) startAttempt(core *cores.Core, attempt int) tracing.Span {
 	return span
 }
 
-// endAttempt ends it with the answer's status, or why there was none. Of an answer that streams it is the beginning.
+// endAttempt ends it with the answer's status, or why there was none. Where the answer streams it goes on until the body has
+// been passed on.
 func (r *Request) endAttempt(span tracing.Span, err error) {
 	if !span.Recording() {
 		return
 	}
-	if err == nil {
-		span.Answered(r.Ctx.Response.StatusCode())
-	} else {
+	if err != nil {
 		span.Fail(failureOf(err))
+		span.End()
+		return
+	}
+	span.Answered(r.Ctx.Response.StatusCode())
+	if rest, streams := r.Ctx.Response.BodyStream().(*body); streams {
+		span.Event(tracing.AnswerBegins)
+		rest.trace = &streamTrace{attempt: span, request: r.Span}
+		return
 	}
 	span.End()
+}
+
+// streamTrace are the spans of an exchange whose answer streams. It lives as long as the body, which outlasts the exchange.
+type streamTrace struct{ attempt, request tracing.Span }
+
+// endTrace ends the attempt when its body ends: by the last of it, by core's fault, or because nobody reads on. Core's fault is
+// the request's too, which has its status already; why a client does not read on is for others to say.
+func (b *body) endTrace(from *conn) {
+	t := b.trace
+	if t == nil {
+		return
+	}
+	switch {
+	case b.whole:
+	case b.broke != nil:
+		failure := failureOf(from.cause(b.broke))
+		t.attempt.Fail(failure)
+		t.request.Fail("core_" + failure) // as outcomes are called
+	default:
+		t.attempt.Fail(failureOf(ErrClientGone))
+	}
+	t.attempt.Set(tracing.ResponseBodySize(b.passed))
+	t.attempt.End()
 }
 
 func failureOf(err error) string {

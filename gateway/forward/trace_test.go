@@ -94,3 +94,69 @@ func TestTraceOfAttempts(t *testing.T) {
 		t.Errorf("what the cores heard (-want +got):\n%s", diff)
 	}
 }
+
+// The attempt of an answer that streams lasts until the body is closed, and tells how much of it there was.
+func TestTraceOfAStream(t *testing.T) {
+	t.Parallel()
+	const whole = 256 << 10
+	core := startCore(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(make([]byte, whole))
+		if r.URL.Query().Has("breaks") {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	c := newClient(t, settings{unprobed: true}, core.URL)
+	for name, test := range map[string]struct {
+		query string
+		read  int64
+		why   any // nil for no failure
+	}{
+		"read":            {"", whole, nil},
+		"left":            {"", 1000, "client_gone"},
+		"broken off":      {"?breaks", whole, "broken"},
+		"left, and broke": {"?breaks", 1000, "client_gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := tracingtest.Start(t, nil)
+			tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
+				slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := tracer.Serve("GET /v2/transfers", tracing.Parent{}, false, time.Now())
+			var ctx fasthttp.RequestCtx
+			ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
+			if err := c.Do(&forward.Request{
+				Ctx: &ctx, Target: []byte("/v2/transfers" + test.query), ID: []byte("id"), Span: server, Route: "/v2/transfers",
+				Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http", Stream: true,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			passed, err := io.CopyN(io.Discard, ctx.Response.BodyStream(), test.read)
+			if passed == whole { // is there more?
+				_, err = ctx.Response.BodyStream().Read(make([]byte, 1))
+			}
+			t.Logf("%d bytes, then %v", passed, err)
+			closed := time.Now()
+			if err := ctx.Response.CloseBodyStream(); err != nil {
+				t.Error(err)
+			}
+			server.End()
+			if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			spans := collector.Spans()
+			if len(spans) != 2 || spans[0].Kind != "client" {
+				t.Fatalf("want the attempt, then the request:\n%s", tracingtest.Text(spans))
+			}
+			attempt, request := spans[0], spans[1]
+			if attempt.Attributes["error.type"] != test.why || attempt.Attributes["http.response.body.size"] != passed || attempt.End.Before(closed) {
+				t.Errorf("want the failure %v and %d bytes:\n%s", test.why, passed, tracingtest.Text(spans))
+			}
+			if broke := test.why == "broken"; request.Failed != broke || broke && request.Attributes["error.type"] != "core_broken" {
+				t.Errorf("the request is told another thing than that core broke off, or not:\n%s", tracingtest.Text(spans))
+			}
+		})
+	}
+}

@@ -60,7 +60,7 @@ func start(t *testing.T, core *coretest.Core, budget int) verifier {
 func startBefore(t *testing.T, set *cores.Set, budget int, changes ...func(*keys.Options)) verifier {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	client, err := limit.NewRedis(topology.Single, redisURL, 5*time.Second)
+	client, err := limit.NewRedis(topology.Single, redisURL, 5*time.Second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,7 @@ func TestClusterMasterDies(t *testing.T) {
 	c := topologytest.StartCluster(t, 3, 3, topologytest.Security{})
 	limiters := onCluster(t, c, 3, brief, limit.Closed)
 	s := startStream(t, limiters, byNode(c, 20))
+	s.attend(c.Masters[1])
 	s.awaitDecided(first)
 	began := s.awaitDecided(others)
 	if began.IsZero() {
@@ -102,6 +103,7 @@ func TestClusterNodeHangs(t *testing.T) {
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	limiters := onCluster(t, c, 2, brief, limit.Closed)
 	s := startStream(t, limiters, byNode(c, 20))
+	s.attend(c.Masters[1])
 	s.awaitDecided(first)
 	s.awaitDecided(others)
 	hung := time.Now()
@@ -148,6 +150,7 @@ func TestSlotMovesToNodeThatHangs(t *testing.T) {
 		t.Errorf("%g of the nodes are away, and all that was asked works", share)
 	}
 	s := startStream(t, []limiter{l}, map[string][]string{first: groups[first][1:]})
+	s.attend(c.Masters[0])
 	since := time.Now()
 	tried := 0
 	topologytest.Eventually(t, "two seconds are over", func() bool {

@@ -33,7 +33,7 @@ func TestSentinelFailover(t *testing.T) {
 	s := startStream(t, limiters, map[string][]string{first: {uuid.NewString(), uuid.NewString()}})
 	s.awaitDecided(first)
 	all.Master.Kill()
-	s.awaitPromotion(all, all.Replicas[0], "killed")
+	s.awaitPromotion(all, all.Replicas[0], "killed", func() {})
 	take(100)
 	if passed < 50 || passed > 100 {
 		t.Errorf("%d passed, want 50 to one burst more", passed)
@@ -47,21 +47,27 @@ func TestSentinelFailover(t *testing.T) {
 	s.awaitDecided(first)
 	mustBeExact(t, limiters, func(string) bool { return true })
 
-	topologytest.Eventually(t, "a failover is possible again", func() bool {
-		return all.Nodes[0].Client.Do(t.Context(), "SENTINEL", "FAILOVER", "buckets").Err() == nil
+	s.awaitPromotion(all, all.Master, "made a replica", func() {
+		// It is refused while there is no good replica, and given up where the machine is too slow for it.
+		_ = all.Nodes[0].Client.Do(t.Context(), "SENTINEL", "FAILOVER", "buckets").Err()
 	})
-	s.awaitPromotion(all, all.Master, "made a replica")
 	// Until the Sentinels have told the old one, whoever is connected to it may still be given one bucket more.
 	topologytest.Eventually(t, "the old one follows", func() bool { return all.Replicas[0].Info("replication", "master_link_status") == "up" })
 	s.awaitDecided(first)
 	mustBeExact(t, limiters, func(string) bool { return true })
 }
 
-// awaitPromotion waits until the heir decides, and tells what that cost.
-func (s *stream) awaitPromotion(all *topologytest.Sentinels, heir *topologytest.Node, what string) {
+// awaitPromotion asks for it until the heir is named, waits until the heir decides, and tells what that cost.
+func (s *stream) awaitPromotion(all *topologytest.Sentinels, heir *topologytest.Node, what string, ask func()) {
 	s.t.Helper()
 	began := time.Now()
-	topologytest.Eventually(s.t, "the sentinels name the heir", func() bool { return all.Named() == heir.Address })
+	topologytest.Eventually(s.t, "the sentinels name the heir", func() bool {
+		named := all.Named() == heir.Address
+		if !named {
+			ask()
+		}
+		return named
+	})
 	named := time.Now()
 	calls := func() string { return fmt.Sprint(heir.Info("commandstats", "cmdstat_evalsha")) }
 	before := calls()
