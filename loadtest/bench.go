@@ -80,7 +80,7 @@ func openBench(ctx context.Context, out, name string, gateways, keys int, pinned
 func (b *bench) startStack(ctx context.Context, gateways int) (err error) {
 	fmt.Println("building and starting the stack")
 	b.stack, err = stack.Start(ctx, stack.Config{
-		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, Log: quiet{b.log},
+		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, OnDisk: true, Log: quiet{b.log},
 		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + b.secret, "GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()-1))},
 		GatewayEnv: b.gatewayEnv(),
 	})

@@ -120,7 +120,7 @@ func openCrowdBench(ctx context.Context, f crowdFlags) (b *bench, err error) {
 	}
 	fmt.Println("building and starting the stack")
 	b.stack, err = stack.Start(ctx, stack.Config{
-		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Ephemeral: true, Log: quiet{b.log},
+		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Ephemeral: true, OnDisk: true, Log: quiet{b.log},
 		// Their lines would be read on the CPU of those that are measured.
 		CoreEnv: []string{"CORE_ACCESS_LOG=false"}, GatewayEnv: append(crowdSettings(b.cores), "GATEWAY_ACCESS_LOG=false"),
 	})

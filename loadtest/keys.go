@@ -48,7 +48,7 @@ func keys(ctx context.Context, args []string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
 	fmt.Println("building and starting the stack")
 	s, err := stack.Start(ctx, stack.Config{
-		Data: data, Listen: "127.0.0.1:0", Ephemeral: true,
+		Data: data, Listen: "127.0.0.1:0", Ephemeral: true, OnDisk: true,
 		// So that the load can come from addresses of its own.
 		GatewayEnv: []string{"GATEWAY_TRUSTED_PROXIES=127.0.0.0/8", "GATEWAY_ACCESS_LOG=false", fmt.Sprintf("GATEWAY_UNKNOWN_KEYS_PER_MINUTE=%d", unknownBudget)},
 	})

@@ -37,7 +37,7 @@ func stream(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
 	fmt.Println("building and starting the stack")
-	s, err := stack.Start(ctx, stack.Config{Data: data, Listen: "127.0.0.1:0", Ephemeral: true})
+	s, err := stack.Start(ctx, stack.Config{Data: data, Listen: "127.0.0.1:0", Ephemeral: true, OnDisk: true})
 	if err != nil {
 		return err
 	}

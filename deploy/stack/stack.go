@@ -44,8 +44,10 @@ type Config struct {
 	DatabaseURL string
 	RedisURL    string
 
-	// Ephemeral is for tests: the database is empty at the start, fast, unsafe on power loss, and removed at the end.
+	// Ephemeral is for tests: the database is empty at the start, fast, unsafe on power loss, and removed at the end. It is
+	// kept in memory where there is plenty, unless OnDisk says otherwise, for what measures it or fills it.
 	Ephemeral bool
+	OnDisk    bool
 
 	// InProcessRedis uses miniredis even where a Redis server is installed.
 	InProcessRedis bool
@@ -207,6 +209,7 @@ func (s *Stack) startPostgres(ctx context.Context) error {
 		URL:       s.config.DatabaseURL,
 		Dir:       s.path("postgres"),
 		Ephemeral: s.config.Ephemeral,
+		OnDisk:    s.config.OnDisk,
 		Log:       s.log.writer(Postgres),
 	})
 	return err
@@ -250,6 +253,7 @@ func (s *Stack) configure() {
 			"GATEWAY_CORE_URL="+strings.Join(urls(s.cores), ","),
 			"GATEWAY_CORE_SECRET="+secret,
 			"GATEWAY_REDIS_URL="+s.redis.URL,
+			"GATEWAY_DRAIN_DELAY=0s", // no balancer looks whether it is ready
 		)
 		if s.redis.InProcess() {
 			// It shares this process with all its supervision; a gateway that gave up on it after 50 ms would count alone.

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	kills   = 6
+	kills   = 4
 	writers = 16
 	secret  = "the secret that this test shares with core"
 )

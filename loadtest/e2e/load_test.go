@@ -105,7 +105,7 @@ func eventually(t *testing.T, do func() error) {
 
 const (
 	workers = 4 // of each gateway, half of them for the crowd
-	pace    = 10 * time.Millisecond
+	pace    = 20 * time.Millisecond
 )
 
 // load asks every gateway all the time: with the keys of a crowd, and with keys whose fate is watched.

@@ -18,7 +18,11 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/parallel"
 )
+
+// atOnce is how many tests run at the same time: they wait for most of their time, so it may be more than there are cores.
+const atOnce = "5"
 
 // running is the one stack that the tests of this package share, with three gateways, and binaries is where its programs
 // were built.
@@ -31,6 +35,7 @@ var (
 var oneAddress = []string{"CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000"}
 
 func TestMain(m *testing.M) {
+	parallel.Tests(atOnce)
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -22,15 +22,16 @@ import (
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	use(t)
+	cores := append(operations("core"), startBesideReplica(t))
 	t.Run("promtool finds no fault in the metrics", func(t *testing.T) {
 		t.Parallel()
-		for _, address := range append(operations("gateway"), operations("core")...) {
+		for _, address := range append(operations("gateway"), cores...) {
 			checkMetrics(t, address)
 		}
 	})
 	t.Run("queries fit the metrics", func(t *testing.T) {
 		t.Parallel()
-		p := startPrometheus(t)
+		p := startPrometheus(t, cores)
 		exported := p.exported()
 		queries := p.rules()
 		maps.Copy(queries, shownQueries(t))
@@ -53,7 +54,7 @@ func TestPrometheus(t *testing.T) {
 	})
 	t.Run("native histograms", func(t *testing.T) {
 		t.Parallel()
-		p := startPrometheus(t, "--enable-feature=native-histograms")
+		p := startPrometheus(t, cores, "--enable-feature=native-histograms")
 		for _, histogram := range []string{
 			"gateway_request_duration_seconds", "gateway_stage_duration_seconds", "gateway_limit_redis_duration_seconds",
 			"core_request_duration_seconds", "core_write_duration_seconds",

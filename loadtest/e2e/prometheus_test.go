@@ -25,8 +25,9 @@ type prometheus struct {
 	base string
 }
 
-// startPrometheus runs it until the test ends. It scrapes every second; all else is as shipped.
-func startPrometheus(t *testing.T, flags ...string) *prometheus {
+// startPrometheus runs it until the test ends. It scrapes the stack's gateways and these cores every second; all else is as
+// shipped.
+func startPrometheus(t *testing.T, cores []string, flags ...string) *prometheus {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -38,7 +39,7 @@ func startPrometheus(t *testing.T, flags ...string) *prometheus {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(config, []byte(scrapeConfig(t)), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(scrapeConfig(t, cores)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", port)
@@ -59,7 +60,7 @@ func startPrometheus(t *testing.T, flags ...string) *prometheus {
 		}
 	})
 	p := &prometheus{t: t, base: "http://" + address}
-	targets := len(operations("gateway")) + len(operations("core"))
+	targets := len(operations("gateway")) + len(cores)
 	eventually(t, func() error {
 		select {
 		case <-process.Done():
@@ -80,7 +81,7 @@ func startPrometheus(t *testing.T, flags ...string) *prometheus {
 }
 
 // scrapeConfig is the shipped one with the stack's addresses in place of names that only resolve where it is deployed.
-func scrapeConfig(t *testing.T) string {
+func scrapeConfig(t *testing.T, cores []string) string {
 	t.Helper()
 	text, err := os.ReadFile(monitoring + "prometheus/prometheus.yml")
 	if err != nil {
@@ -101,7 +102,7 @@ func scrapeConfig(t *testing.T) string {
 	replace("rules/*.yml", rules+"/*.yml")
 	for job, addresses := range map[string][]string{
 		"{names: [gateway], type: A, port: 9080, refresh_interval: 15s}": operations("gateway"),
-		"{names: [core], type: A, port: 9081, refresh_interval: 15s}":    operations("core"),
+		"{names: [core], type: A, port: 9081, refresh_interval: 15s}":    cores,
 	} {
 		replace("dns_sd_configs:\n      - "+job, `static_configs: [{targets: ["`+strings.Join(addresses, `", "`)+`"]}]`)
 	}

@@ -2,15 +2,12 @@ package e2e_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,12 +31,17 @@ type live struct {
 
 func startLive(t *testing.T) *live {
 	t.Helper()
+	return startLiveOn(t, running.Env().RedisURL)
+}
+
+func startLiveOn(t *testing.T, redisURL string) *live {
+	t.Helper()
 	dir := t.TempDir()
 	l := &live{t: t, coreFile: filepath.Join(dir, "core.env"), gatewayFile: filepath.Join(dir, "gateway.env")}
 	var log lockedBuffer
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Cores: 2, Gateways: 2, Ephemeral: true, Log: &log,
-		RedisURL: running.Env().RedisURL, DatabaseURL: os.Getenv("DATABASE_URL"),
+		RedisURL: redisURL, DatabaseURL: os.Getenv("DATABASE_URL"),
 		CoreEnv: append([]string{"CORE_GATEWAY_SECRET=" + oldSecret, "CORE_ENV_FILE=" + l.coreFile}, oneAddress...),
 		GatewayEnv: []string{
 			"GATEWAY_CORE_SECRET=" + oldSecret, "GATEWAY_ENV_FILE=" + l.gatewayFile, "GATEWAY_LIMIT_BUDGET=2s",
@@ -56,7 +58,7 @@ func startLive(t *testing.T) *live {
 		if t.Failed() {
 			t.Log("the stack's log:\n" + log.String())
 		}
-		for _, hush := range []string{oldSecret, newSecret} {
+		for _, hush := range []string{oldSecret, newSecret, oldPassword, newPassword} {
 			if strings.Contains(log.String(), hush) {
 				t.Error("the log tells a secret")
 			}
@@ -84,8 +86,16 @@ func (l *live) write(file string, lines ...string) {
 // metric is the sum of one over all processes of a service.
 func (l *live) metric(service, name string) (sum float64) {
 	l.t.Helper()
+	for _, value := range l.metrics(service, name) {
+		sum += value
+	}
+	return sum
+}
+
+// metrics are the values of one in both processes of a service.
+func (l *live) metrics(service, name string) (values []float64) {
+	l.t.Helper()
 	line := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`)
-	found := 0
 	for _, process := range l.env.Processes {
 		if process.OpsURL == "" || !strings.HasPrefix(process.Name, service) {
 			continue
@@ -95,14 +105,13 @@ func (l *live) metric(service, name string) (sum float64) {
 			if err != nil {
 				l.t.Fatal(err)
 			}
-			sum += value
-			found++
+			values = append(values, value)
 		}
 	}
-	if found != 2 {
-		l.t.Fatalf("%d processes tell %s", found, name)
+	if len(values) != 2 {
+		l.t.Fatalf("%d processes tell %s", len(values), name)
 	}
-	return sum
+	return values
 }
 
 // lets reports whether every core takes the secret for a gateway's, or none does.
@@ -122,84 +131,6 @@ func (l *live) lets(secret string) (all, none bool) {
 		all, none = all && response.StatusCode == http.StatusNoContent, none && response.StatusCode == http.StatusUnauthorized
 	}
 	return all, none
-}
-
-// traffic is clients that read and write through both gateways until they are stopped.
-type traffic struct {
-	clients  sync.WaitGroup
-	stopped  chan struct{}
-	answered atomic.Int64
-	mu       sync.Mutex
-	failures []string
-}
-
-func (l *live) drive() *traffic {
-	f := &traffic{stopped: make(chan struct{})}
-	for n := range 6 {
-		c := apiClient(l.t, l.env.TestKey)
-		c.base = l.env.GatewayURLs[n%len(l.env.GatewayURLs)]
-		f.clients.Go(func() {
-			ticker := time.NewTicker(8 * time.Millisecond)
-			defer ticker.Stop()
-			for turn := 0; ; turn++ {
-				select {
-				case <-f.stopped:
-					return
-				case <-ticker.C:
-					f.ask(c, turn)
-				}
-			}
-		})
-	}
-	l.t.Cleanup(f.stop)
-	return f
-}
-
-func (f *traffic) stop() {
-	select {
-	case <-f.stopped:
-	default:
-		close(f.stopped)
-	}
-	f.clients.Wait()
-}
-
-// ask makes a request: lists that no cache answers, new intents, and now and then a key that nobody has, which core is asked
-// about.
-func (f *traffic) ask(c *client, turn int) {
-	var a answer
-	var err error
-	want := http.StatusOK
-	switch {
-	case turn%16 == 0:
-		strange := *c
-		strange.key = "sk_test_" + strings.Repeat(strings.ReplaceAll(uuid.NewString(), "-", ""), 2)
-		a, err = strange.try(http.MethodGet, "/v2/tokens", nil)
-		want = http.StatusForbidden
-	case turn%4 == 0:
-		a, err = c.try(http.MethodPost, "/v2/transfers", body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", ""))
-		want = http.StatusCreated
-	default:
-		a, err = c.try(http.MethodGet, "/v2/transfers?limit=1", nil)
-	}
-	f.answered.Add(1)
-	if err != nil || a.Status != want {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.failures = append(f.failures, fmt.Sprintf("%d %v %s, want %d", a.Status, err, a.Body, want))
-	}
-}
-
-// more waits until so many further requests have been answered.
-func (f *traffic) more(t *testing.T, count int64) {
-	t.Helper()
-	until := f.answered.Load() + count
-	eventually(t, func() error {
-		if f.answered.Load() < until {
-			return errors.New("clients get no answers")
-		}
-		return nil
-	})
 }
 
 // until waits for what holds and fails the test if it never does.

@@ -20,7 +20,7 @@ import (
 func TestUsageIsCountedExactlyOnce(t *testing.T) {
 	t.Parallel()
 	// An interval that a gateway does not outlive by chance where it is stopped after a few requests.
-	s, _ := ownStack(t, 2, "GATEWAY_USAGE_INTERVAL=3s")
+	s, _ := ownStack(t, 2, "GATEWAY_USAGE_INTERVAL=2s")
 	u := &usages{stack: s, owner: newPerson(t, s.Env().GatewayURL), counted: map[string]usage{}}
 
 	t.Log("accepted, refused, limited")
@@ -45,7 +45,7 @@ func TestUsageIsCountedExactlyOnce(t *testing.T) {
 	}
 
 	t.Log("a core that is killed with reports under way loses none and doubles none")
-	u.killUnderway(t, 4)
+	u.killUnderway(t, 3)
 	u.await(t)
 	for n := range s.Env().GatewayURLs {
 		if err := s.Restart(t.Context(), stack.GatewayName(n+1)); err != nil {

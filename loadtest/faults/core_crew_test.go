@@ -77,8 +77,12 @@ type crew struct {
 // newCrew does nothing yet.
 func newCrew(t *testing.T, fleet []*gateway, does ...kind) *crew {
 	t.Helper()
+	pause := 20 * time.Millisecond
+	if *strict {
+		pause /= 2
+	}
 	c := &crew{
-		t: t, fleet: fleet, keys: newBoundlessKeys(t, 4), kinds: does, stopped: make(chan struct{}), pause: 10 * time.Millisecond,
+		t: t, fleet: fleet, keys: newBoundlessKeys(t, 4), kinds: does, stopped: make(chan struct{}), pause: pause,
 		client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}},
 		ready:  make([]atomic.Bool, len(fleet)), acknowledged: map[string]string{}, asked: map[string]kind{},
 	}

@@ -27,6 +27,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/parallel"
 )
 
 // secret is what gateways and core share.
@@ -58,12 +59,7 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", atOnce)
-	}
+	parallel.Tests(atOnce)
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,36 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Postgres understands every statement that the runbook has operators run, on the database as it is. None is carried out.
+func TestRunbookStatements(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(monitoring + "RUNBOOK.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), running.Env().DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	placeholders := strings.NewReplacer("PID", "1", "KEY_ID", uuid.NewString())
+	statements := regexp.MustCompile("(?s)`(?:sql|psql \"\\$\\w+\" -c) \"([^\"]+)\"`").FindAllStringSubmatch(string(text), -1)
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), "EXPLAIN "+placeholders.Replace(statement[1])); err != nil {
+			t.Errorf("%s: %v", statement[1], err)
+		}
+	}
+	if len(statements) < 10 {
+		t.Errorf("only %d statements were found", len(statements))
+	}
+}
