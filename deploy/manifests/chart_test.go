@@ -99,11 +99,16 @@ func TestChartLints(t *testing.T) {
 
 func render(t *testing.T, values string) (map[string]string, error) {
 	t.Helper()
+	return renderAs(t, "trial", values)
+}
+
+func renderAs(t *testing.T, name, values string) (map[string]string, error) {
+	t.Helper()
 	chart, err := loader.Load(chartDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := common.ReleaseOptions{Name: "trial", Namespace: "intents", Revision: 1, IsInstall: true}
+	release := common.ReleaseOptions{Name: name, Namespace: "intents", Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(chart, parse(t, values), release, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
@@ -136,7 +141,12 @@ func TestChartRefusesValues(t *testing.T) {
 // type has not, fails the test.
 func objects(t *testing.T, values string) []runtime.Object {
 	t.Helper()
-	files, err := render(t, values)
+	return objectsOf(t, "trial", values)
+}
+
+func objectsOf(t *testing.T, name, values string) []runtime.Object {
+	t.Helper()
+	files, err := renderAs(t, name, values)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -199,7 +199,13 @@ func TestNetworkPolicies(t *testing.T) {
 			continue
 		}
 		for component, private := range map[string]int{"core": 8081, "gateway": 0, "migrate": -1} {
-			object := policies["trial-"+component]
+			object, found := policies["trial-"+component]
+			if _, runs := templates(all)[component]; found != runs {
+				t.Errorf("%s: %s has a policy: %v, and pods: %v", name, component, found, runs)
+			}
+			if !found {
+				continue
+			}
 			if !slices.Equal(object.Spec.PolicyTypes, []networking.PolicyType{"Ingress", "Egress"}) {
 				t.Errorf("%s: %s is bound for %v alone", name, component, object.Spec.PolicyTypes)
 			}

@@ -1,5 +1,7 @@
+{{/* The release, short enough for what is put after it: a Service's name has 63 characters at most, a StatefulSet's 52, since its
+pods are labelled with it and a hash. Neither has dots. */}}
 {{- define "intents.name" -}}
-{{- .Release.Name | trunc 48 | trimSuffix "-" -}}
+{{- .Release.Name | replace "." "-" | trunc 45 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "intents.core" -}}

@@ -1,0 +1,96 @@
+package manifests_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Helm takes release names of 53 characters, and ones with dots. An API server takes neither in every object's name, which no
+// schema says.
+func TestEveryReleaseNameFits(t *testing.T) {
+	t.Parallel()
+	for _, release := range []string{"trial", "trial.eu.example", strings.Repeat("long", 13) + "r", strings.Repeat("a", 44) + ".tail"} {
+		all := objectsOf(t, release, releases["all on"])
+		for _, object := range all {
+			named, err := meta.Accessor(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if faults := validation.IsDNS1035Label(named.GetName()); len(faults) > 0 {
+				t.Errorf("%s: %T is called %s: %q", release, object, named.GetName(), faults)
+			}
+			for label, value := range named.GetLabels() {
+				if faults := validation.IsValidLabelValue(value); len(faults) > 0 {
+					t.Errorf("%s: %T has %s=%s: %q", release, object, label, value, faults)
+				}
+			}
+		}
+		for name, set := range of[*apps.StatefulSet](all) {
+			// The StatefulSet controller labels pods with the name, a dash and a hash of ten characters.
+			if faults := validation.IsValidLabelValue(name + "-0123456789"); len(faults) > 0 {
+				t.Errorf("%s: the pods of %s cannot be labelled: %q", release, name, faults)
+			}
+			if service := of[*core.Service](all)[set.Spec.ServiceName]; service == nil {
+				t.Errorf("%s: no Service gives the pods of %s their names", release, name)
+			}
+		}
+	}
+}
+
+// helmWaits is how long Helm waits for a hook where --timeout says nothing else.
+const helmWaits = 5 * time.Minute
+
+// The job's policy is there before the job, and goes with it: the job is bound neither by the last release's, nor by none.
+func TestJobComesWithItsPolicy(t *testing.T) {
+	t.Parallel()
+	const when, deleted, weight = "helm.sh/hook", "helm.sh/hook-delete-policy", "helm.sh/hook-weight"
+	for name, values := range releases {
+		all := objects(t, values)
+		job, policy := of[*batch.Job](all)["trial-migrate"], of[*networking.NetworkPolicy](all)["trial-migrate"]
+		if job == nil || policy == nil {
+			continue
+		}
+		for _, annotation := range []string{when, deleted} {
+			if diff := cmp.Diff(job.Annotations[annotation], policy.Annotations[annotation]); diff != "" {
+				t.Errorf("%s: %s of the job and its policy (-job +policy):\n%s", name, annotation, diff)
+			}
+		}
+		first, err := strconv.Atoi(policy.Annotations[weight])
+		if err != nil || first >= 0 || job.Annotations[weight] != "" {
+			t.Errorf("%s: the policy comes at %q, the job at %q", name, policy.Annotations[weight], job.Annotations[weight])
+		}
+		if limit := *job.Spec.ActiveDeadlineSeconds; limit >= int64(helmWaits/time.Second) {
+			t.Errorf("%s: the job may take %d s, and Helm gives up before, taking the policy away", name, limit)
+		}
+		if want := []string{"pre-install", "pre-upgrade"}; !slices.Equal(strings.Split(job.Annotations[when], ","), want) {
+			t.Errorf("%s: the job runs %s, want %q: a roll-back leaves the database as it is", name, job.Annotations[when], want)
+		}
+	}
+}
+
+// Pods are the same under another version of the chart, so that gateways held back by their tag are not restarted by it.
+func TestPodsDoNotNameTheChart(t *testing.T) {
+	t.Parallel()
+	for name, values := range releases {
+		all := objects(t, values)
+		deployment := of[*apps.Deployment](all)["trial-gateway"]
+		for component, pod := range templates(all) {
+			for label, value := range pod.Labels {
+				if deployment.Labels["helm.sh/chart"] == value || label == "app.kubernetes.io/version" {
+					t.Errorf("%s: pods of %s have %s=%s", name, component, label, value)
+				}
+			}
+		}
+	}
+}
