@@ -3,6 +3,7 @@ package prometheus_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,12 +17,12 @@ type dashboard struct {
 }
 
 type panel struct {
-	ID         int
-	Type       string
-	Title      string
-	Datasource struct{ Type, UID string }
-	GridPos    struct{ X, Y, W, H int }
-	Targets    []struct {
+	ID                 int
+	Type               string
+	Title, Description string
+	Datasource         struct{ Type, UID string }
+	GridPos            struct{ X, Y, W, H int }
+	Targets            []struct {
 		RefID, Expr string
 		Datasource  struct{ UID string }
 	}
@@ -76,13 +77,34 @@ func checkPanels(t *testing.T, file string, panels []panel) {
 		if p.Type == "row" {
 			continue
 		}
-		if p.Datasource.UID != "${datasource}" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 {
-			t.Errorf("%s: %q has another datasource, no unit or no query", file, p.Title)
+		if p.Datasource.UID != "${datasource}" || p.FieldConfig.Defaults.Unit == "" || p.Description == "" || len(p.Targets) == 0 {
+			t.Errorf("%s: %q has another datasource, no unit, no description or no query", file, p.Title)
 		}
 		for _, target := range p.Targets {
 			if target.RefID == "" || target.Expr == "" || target.Datasource.UID != "${datasource}" {
 				t.Errorf("%s: %q has an incomplete query: %+v", file, p.Title, target)
 			}
+			checkRanges(t, file+": "+p.Title, target.Expr)
+		}
+	}
+}
+
+var (
+	ranges   = regexp.MustCompile(`\[([^\]]*)\]`)
+	counters = regexp.MustCompile(`\b\w+_total\b(?:\{[^}]*\})?(.?)`)
+)
+
+// checkRanges wants counters to be read as rates, over as long as Grafana shows in one point: over less, some would be lost.
+func checkRanges(t *testing.T, place, query string) {
+	t.Helper()
+	for _, interval := range ranges.FindAllStringSubmatch(query, -1) {
+		if interval[1] != "$__rate_interval" {
+			t.Errorf("%s: a range of %s in %s", place, interval[1], query)
+		}
+	}
+	for _, counter := range counters.FindAllStringSubmatch(query, -1) {
+		if counter[1] != "[" {
+			t.Errorf("%s: a counter that is no rate in %s", place, query)
 		}
 	}
 }
