@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pictures are something to look at after a run; they prove nothing, and take a third of its time.
+// pictures are something to look at after a run; they prove nothing, and take much of its time.
 var pictures = flag.Bool("pictures", false, "leave pictures of the console's pages in "+screenshots)
 
 const screenshots = "../out/console"
