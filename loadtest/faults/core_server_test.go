@@ -52,8 +52,8 @@ func newCoreServer(t *testing.T) *coreServer {
 		"CORE_GATEWAY_SECRET="+secret,
 	)
 	t.Cleanup(func() {
-		c.resume()
 		if c.process != nil {
+			c.resume()
 			c.process.Kill()
 		}
 		if t.Failed() {
