@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -104,7 +105,8 @@ func (t *throng) readers(ctx context.Context, n int) {
 		gather() // so that the lists' own cost to core is not taken for that of their slow readers
 		if response.StatusCode != http.StatusOK {
 			_, _ = io.Copy(io.Discard, response.Body)
-			rest(ctx, time.Second) // as Retry-After says
+			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+			rest(ctx, time.Duration(max(1, seconds))*time.Second)
 			continue
 		}
 		for m.began = time.Now(); err == nil; rest(ctx, drip) {
