@@ -2,13 +2,11 @@ package access_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/access"
 	"intents.internal/pkg/topology"
@@ -19,12 +17,7 @@ import (
 // Calls to Redis are shown in the trace of the request that makes them, without keys and values; those of no request are not.
 func TestTraceRedis(t *testing.T) {
 	t.Parallel()
-	collector := tracingtest.Start(t, nil)
-	tracer, err := tracing.New(tracing.Config{Service: "core", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
-		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracer, collector := tracingtest.Tracer(t, "core")
 	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -14,29 +14,14 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-// readings is how often the feed of changed keys was read.
-func readings(t *testing.T, registry *prometheus.Registry) int {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "core_key_feed_readings_total" {
-			return int(family.GetMetric()[0].GetCounter().GetValue())
-		}
-	}
-	t.Fatal("readings are not counted")
-	return 0
-}
-
 func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
 	t.Parallel()
-	var registry *prometheus.Registry
-	s := start(t, func(c *settings) { registry = c.api.Metrics })
+	registry := prometheus.NewPedanticRegistry()
+	s := start(t, measuredBy(registry))
 	ann := signUp(t, s, "ann@example.com")
 	made := createKey(t, s, `{"name":"ci"}`, ann)
-	before, began := readings(t, registry), time.Now()
+	const readingsName = "core_key_feed_readings_total"
+	before, began := counted(t, registry)[readingsName], time.Now()
 
 	const gateways = 60
 	var following, told sync.WaitGroup
@@ -60,7 +45,7 @@ func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
 	<-time.After(700 * time.Millisecond) // in which all of them poll, and nothing happens
 	pgtest.Exec(t, s.store, `UPDATE api_keys SET enabled = false`)
 	told.Wait()
-	took, read := time.Since(began), readings(t, registry)-before
+	took, read := time.Since(began), int(counted(t, registry)[readingsName]-before)
 	t.Logf("%d polls of %d gateways in %s: %d readings", polls.Load(), gateways, took, read)
 	if most := int(took/(100*time.Millisecond)) + 1; read > most {
 		t.Errorf("%d readings, at most %d are due", read, most)

@@ -12,8 +12,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
-// ErrCursorExpired is returned for a cursor that is malformed, older than what is kept, or of another history, as after one
-// has gone back to a backup or to a standby that had not seen everything.
+// ErrCursorExpired says that a cursor is malformed, older than what is kept, or of another history, as after a crash of the server
+// or after one has gone back to a backup or to a standby that had not seen everything.
 var ErrCursorExpired = errors.New("the cursor is too old or not one of ours")
 
 // KeyChanges is what has become of keys since a cursor.

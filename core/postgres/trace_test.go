@@ -2,14 +2,12 @@ package postgres_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
@@ -20,13 +18,8 @@ import (
 // tracedStore is a store that shows its queries, and what makes the spans of requests to it. stop sends the last of them.
 func tracedStore(t *testing.T) (store *postgres.Store, tracer *tracing.Tracer, collector *tracingtest.Collector) {
 	t.Helper()
-	collector = tracingtest.Start(t, nil)
-	tracer, err := tracing.New(tracing.Config{Service: "core", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
-		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err = postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, Traced: true})
+	tracer, collector = tracingtest.Tracer(t, "core")
+	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, Traced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,12 @@ package forward_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/forward"
@@ -21,12 +19,7 @@ import (
 // Each attempt is a span of its own, which core hears of; those after the first say which they are.
 func TestTraceOfAttempts(t *testing.T) {
 	t.Parallel()
-	collector := tracingtest.Start(t, nil)
-	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
-		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracer, collector := tracingtest.Tracer(t, "gateway")
 	heard := make(chan string, 4)
 	breaks := startCore(t, func(w http.ResponseWriter, r *http.Request) {
 		heard <- r.Header.Get("Traceparent")
@@ -118,12 +111,7 @@ func TestTraceOfAStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			collector := tracingtest.Start(t, nil)
-			tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
-				slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-			if err != nil {
-				t.Fatal(err)
-			}
+			tracer, collector := tracingtest.Tracer(t, "gateway")
 			server := tracer.Serve("GET /v2/transfers", tracing.Parent{}, false, time.Now())
 			var ctx fasthttp.RequestCtx
 			ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)

@@ -2,13 +2,11 @@ package keys_test
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
@@ -22,12 +20,7 @@ import (
 // no span.
 func TestTraceOfASharedLookUp(t *testing.T) {
 	t.Parallel()
-	collector := tracingtest.Start(t, nil)
-	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
-		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracer, collector := tracingtest.Tracer(t, "gateway")
 	core := coretest.Start(t, nil)
 	asked, release := make(chan struct{}), make(chan struct{})
 	core.BeforeVerdict = sync.OnceFunc(func() {

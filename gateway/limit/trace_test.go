@@ -3,14 +3,12 @@ package limit_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/topology/topologytest"
@@ -18,21 +16,10 @@ import (
 	"intents.internal/pkg/tracing/tracingtest"
 )
 
-func newTracer(t *testing.T) (*tracing.Tracer, *tracingtest.Collector) {
-	t.Helper()
-	collector := tracingtest.Start(t, nil)
-	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: collector.URL, Sampler: "parentbased_always_on"},
-		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tracer, collector
-}
-
 // takeTogether has requests, each of a key and a trace of its own, decided at once, and returns the spans.
 func takeTogether(t *testing.T, l limiter, requests int) []tracingtest.Span {
 	t.Helper()
-	tracer, collector := newTracer(t)
+	tracer, collector := tracingtest.Tracer(t, "gateway")
 	prefix := uuid.NewString()
 	var all sync.WaitGroup
 	for n := range requests {

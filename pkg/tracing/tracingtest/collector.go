@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,10 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"intents.internal/pkg/tracing"
 )
 
 // Span is one that came. Ids are in hexadecimal digits; Parent is empty for a span that begins a trace.
@@ -68,6 +72,18 @@ func Start(tb testing.TB, answer http.HandlerFunc) *Collector {
 	})
 	c.URL = server.URL
 	return c
+}
+
+// Tracer makes a tracer of this service that records everything, and the collector that it tells.
+func Tracer(tb testing.TB, service string) (*tracing.Tracer, *Collector) {
+	tb.Helper()
+	c := Start(tb, nil)
+	tracer, err := tracing.New(tracing.Config{Service: service, Endpoint: c.URL, Sampler: "parentbased_always_on"},
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return tracer, c
 }
 
 // Answer has another handler answer from now on; nil takes spans again.
