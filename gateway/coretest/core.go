@@ -200,8 +200,8 @@ func (c *Core) CloseConnections() { c.server.CloseClientConnections() }
 
 // Stop makes the stand-in unreachable.
 func (c *Core) Stop() {
+	_ = c.server.Listener.Close() // first, or who has lost a connection would have made another one by then
 	c.server.CloseClientConnections()
-	_ = c.server.Listener.Close()
 }
 
 func text(key apikey.Key) string {
