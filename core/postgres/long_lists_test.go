@@ -1,8 +1,11 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -47,6 +50,40 @@ func TestLongListsLeaveConnections(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Whoever will read a list waits for its turn before anything is asked of Postgres, so that many who begin at once are no crowd
+// there; whoever holds a list is told at once that it is still good.
+func TestANewListTakesItsTurn(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	direct, store := pgtest.Open(t, url), pgtest.Open(t, url)
+	owner := uuid.New()
+	held, err := store.TransfersChanged(t.Context(), owner, "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := lockTransfers(t, direct)
+	var list errgroup.Group
+	list.Go(func() error {
+		for _, err := range store.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+			return err
+		}
+		return nil
+	})
+	eventually(t, "a list is being read", func() bool { return waiting(t, direct) == 1 })
+	if again, err := store.TransfersChanged(t.Context(), owner, held.Cursor, time.Now()); err != nil || again.Changed {
+		t.Errorf("to the holder of a list: %+v, %v", again, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := store.TransfersChanged(ctx, owner, "", time.Now()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("to a reader whose turn has not come: %v", err)
+	}
+	release()
+	if err := list.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -28,6 +28,13 @@ func (s *Store) TransfersChanged(ctx context.Context, accountID uuid.UUID, after
 	if err != nil {
 		previous = cursor{} // nothing is known of what the client holds
 	}
+	if previous == (cursor{}) { // the list will be read, and many that begin at once are a crowd already
+		leave, err := s.longLists.enter(ctx, accountID, listBatch)
+		if err != nil {
+			return Glance{}, err
+		}
+		defer leave()
+	}
 	glance, current, err := s.glance(ctx, accountID, previous)
 	if err != nil {
 		return Glance{}, fmt.Errorf("look for changes of account %s: %w", accountID, err)

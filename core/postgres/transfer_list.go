@@ -14,9 +14,10 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// listBatch is how many intents one query of a list reads. Lists are read in batches, each by its own short query, so
-// that a slow client holds neither memory nor a connection nor an old snapshot of the database.
-const listBatch = 1000
+// listBatch is how many intents one query of a list reads: the longest page and one more, which tells whether it goes on.
+// Lists are read in batches, each by its own short query, so that a slow client holds neither memory nor a connection nor
+// an old snapshot of the database.
+const listBatch = 1001
 
 // batchTimeout bounds one such query, for a database that is silent; a list as a whole takes as long as its reader.
 const batchTimeout = 5 * time.Second

@@ -40,7 +40,7 @@ func TestTransfersOfSeveralBatches(t *testing.T) {
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
-	for _, total := range []int{1, 999, 1000, 1001, 2500} {
+	for _, total := range []int{1, 1000, 1001, 1002, 2500} {
 		pgtest.Exec(t, store, `TRUNCATE transfers`)
 		newest := insertIntent(t, store, known, owner, transferBody)
 		insertIntent(t, store, known, uuid.New(), transferBody)
@@ -101,6 +101,26 @@ func TestTransfersSummary(t *testing.T) {
 	}
 }
 
+// A page of 1,000 asks for one more, and so does a list that is held up to there before it is streamed.
+func TestTheLongestPageIsOneBatch(t *testing.T) {
+	t.Parallel()
+	store, values := measured(t)
+	owner := uuid.New()
+	multiply(t, store, insertIntent(t, store, pgtest.LoadRegistry(t, store), owner, transferBody).ID, 1500)
+	seen := 0
+	for _, err := range store.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; seen == 1001 {
+			break
+		}
+	}
+	if batches := values()["core_list_batches_total primary"]; seen != 1001 || batches != 1 {
+		t.Errorf("%d intents were read in %v batches, want 1001 in one", seen, batches)
+	}
+}
+
 func TestTransfersStops(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
@@ -134,7 +154,7 @@ func TestTransfersStops(t *testing.T) {
 			cancel()
 		}
 	}
-	if seen != 1000 || !errors.Is(last, context.Canceled) {
+	if seen != 1001 || !errors.Is(last, context.Canceled) {
 		t.Errorf("cancelled in the first batch: %d intents, then %v", seen, last)
 	}
 	if held := store.Pool().Stats().InUse; held != 0 {
