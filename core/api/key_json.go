@@ -34,7 +34,7 @@ func newKeyJSON(k *account.Key) keyJSON {
 		ID: k.ID.String(), Name: k.Name, Start: k.Start, Prefix: "sk_" + string(k.Environment) + "_",
 		Environment: k.Environment, Enabled: k.Enabled,
 		ExpiresAt: optionalTimestamp(k.ExpiresAt), LastUsedAt: optionalTimestamp(k.LastUsedAt),
-		CreatedAt: timestamp(k.CreatedAt), UpdatedAt: timestamp(k.UpdatedAt),
+		CreatedAt: newTimestamp(k.CreatedAt), UpdatedAt: newTimestamp(k.UpdatedAt),
 		RateLimitEnabled: true, RateLimitMax: k.Limit.Requests,
 		RateLimitTimeWindow: int64(k.Limit.Period / time.Millisecond),
 	}

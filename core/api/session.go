@@ -41,7 +41,7 @@ type userJSON struct {
 func newUserJSON(a *account.Account) userJSON {
 	return userJSON{
 		ID: a.ID.String(), Name: a.Name, Email: a.Email,
-		CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt),
+		CreatedAt: newTimestamp(a.CreatedAt), UpdatedAt: newTimestamp(a.UpdatedAt),
 	}
 }
 
@@ -61,7 +61,7 @@ type sessionJSON struct {
 func newSessionJSON(s *account.Session) sessionJSON {
 	return sessionJSON{
 		ID: s.ID.String(), Token: s.ID.String(), UserID: s.AccountID.String(), IPAddress: s.IPAddress, UserAgent: s.UserAgent,
-		ExpiresAt: timestamp(s.ExpiresAt), CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
+		ExpiresAt: newTimestamp(s.ExpiresAt), CreatedAt: newTimestamp(s.CreatedAt), UpdatedAt: newTimestamp(s.UpdatedAt),
 	}
 }
 

@@ -9,18 +9,19 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// timestamp is written as ISO 8601 in UTC with milliseconds.
-type timestamp time.Time
+// timestamp is a time as ISO 8601 in UTC with milliseconds. It is text before it is encoded, since lists have many and the
+// encoder reads again what a type writes by itself.
+type timestamp string
 
-func (t timestamp) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+func newTimestamp(t time.Time) timestamp {
+	return timestamp(t.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 func optionalTimestamp(t *time.Time) *timestamp {
 	if t == nil {
 		return nil
 	}
-	stamp := timestamp(*t)
+	stamp := newTimestamp(*t)
 	return &stamp
 }
 
@@ -47,7 +48,7 @@ type metadataJSON struct {
 func newSummaryJSON(t transfer.Summary) summaryJSON {
 	return summaryJSON{
 		ID: t.ID.String(), Type: t.Type, Status: t.Status, OrderID: t.OrderID[:],
-		CreatedAt: timestamp(t.CreatedAt), UpdatedAt: timestamp(t.UpdatedAt),
+		CreatedAt: newTimestamp(t.CreatedAt), UpdatedAt: newTimestamp(t.UpdatedAt),
 		Metadata: metadataJSON{ChainID: t.Chain.String(), Hash: t.Hash},
 	}
 }
@@ -128,7 +129,7 @@ func newIntentJSON(i *transfer.Intent) (intentJSON, error) {
 		summaryJSON: newSummaryJSON(i.Summary()),
 		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
 		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination),
-		Deadline: timestamp(i.Deadline), Reference: optional(i.Reference),
+		Deadline: newTimestamp(i.Deadline), Reference: optional(i.Reference),
 		Order: newOrderJSON(order, i.Route.OriginSettler), Tx: newTxJSON(tx),
 	}, nil
 }
