@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -55,6 +56,7 @@ func serve(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	config := started.Config
+	collectLess()
 	log := telemetry.NewLogger(os.Stdout, "core")
 	metrics := telemetry.NewRegistry()
 	tracer, err := tracing.New(config.tracing(), log, metrics)
@@ -288,5 +290,13 @@ func expire(ctx context.Context, store *postgres.Store, log *slog.Logger) {
 			return
 		case <-ticker.C:
 		}
+	}
+}
+
+// collectLess lets four times as much garbage lie about as there is memory in use, unless GOGC says otherwise. Little is in use,
+// so that lists would have it collected many times a second, and whoever comes meanwhile would wait for that.
+func collectLess() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
 	}
 }
