@@ -59,7 +59,7 @@ func (c *core) stored(t *testing.T) map[string][3]int64 {
 		}
 		seen[report.ReportID] = report
 		rows := map[string]bool{}
-		if len(report.Keys) == 0 || len(report.Keys) > wire.MaxUsageRows {
+		if len(report.Keys) == 0 || len(report.Keys) > 200 {
 			t.Errorf("a report with %d rows", len(report.Keys))
 		}
 		for _, row := range report.Keys {
