@@ -7,6 +7,8 @@ import (
 	"net/http/httputil"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/valyala/fasthttp"
 )
 
@@ -70,12 +72,25 @@ type body struct {
 	broke  error
 	// trace is nil for none.
 	trace *streamTrace
+	ends  *streams
+}
+
+// streams counts how streamed answers ended.
+type streams struct{ whole, core, client prometheus.Counter }
+
+func newStreams(registry prometheus.Registerer) streams {
+	ended := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_streamed_answers_total",
+		Help: "Answers that were streamed, by how they ended: whole, or broken off by core or by the client, one that reads too slowly " +
+			"included. A rise of core means that cores end or fail while they send lists.",
+	}, []string{"end"})
+	return streams{whole: ended.WithLabelValues("whole"), core: ended.WithLabelValues("core"), client: ended.WithLabelValues("client")}
 }
 
 // stream is the answer's body to read. The connection is the body's from now on, until it is closed.
-func (c *conn) stream(last bool, length int, patience time.Duration) *body {
+func (c *conn) stream(last bool, length int, patience time.Duration, ends *streams) *body {
 	c.terms.peer = nil // of a request that is over once this one's answer is on its way
-	b := &body{conn: c, left: length, patience: patience, last: last}
+	b := &body{conn: c, left: length, patience: patience, last: last, ends: ends}
 	if length == chunked {
 		b.chunks = httputil.NewChunkedReader(c.reader)
 	}
@@ -124,10 +139,16 @@ func (b *body) Close() error {
 	b.conn, c.body = nil, nil
 	c.core.End()
 	b.endTrace(c)
-	if !b.whole {
-		c.drop()
+	switch {
+	case b.whole:
+		b.ends.whole.Inc()
+		c.done(time.Now(), b.last)
 		return nil
+	case b.broke != nil:
+		b.ends.core.Inc()
+	default:
+		b.ends.client.Inc()
 	}
-	c.done(time.Now(), b.last)
+	c.drop()
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/forward"
 )
@@ -114,6 +116,10 @@ func TestConnectionsAfterLongAnswers(t *testing.T) {
 	}
 	if got := connections.Load(); got != 4 {
 		t.Errorf("%d connections, want one more for each answer that was not read", got)
+	}
+	want := map[string]float64{"whole": 7, "core": 0, "client": 3}
+	if diff := cmp.Diff(want, c.counted(t, "gateway_streamed_answers_total")); diff != "" {
+		t.Errorf("how answers ended (-want +got):\n%s", diff)
 	}
 	if got := c.retries(t); got != 0 {
 		t.Errorf("%g requests met what was left of another's answer", got)

@@ -79,6 +79,7 @@ type Client struct {
 	secret  atomic.Pointer[string]
 	timeout time.Duration
 	retries prometheus.Counter
+	streams streams
 
 	// texts and heads are used again: requests as they are sent, and the heads of answers.
 	texts, heads sync.Pool
@@ -106,6 +107,7 @@ func New(o Options) *Client {
 			Name: "gateway_core_retries_total",
 			Help: "Requests sent to a core a second time after the first attempt broke off. A rise means that cores close connections in use.",
 		}),
+		streams: newStreams(o.Metrics),
 	}
 	c.SetSecret(o.Secret)
 	c.texts.New = func() any { return new([]byte) }

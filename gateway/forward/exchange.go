@@ -184,7 +184,7 @@ func (c *Client) readBody(from *conn, head *fasthttp.ResponseHeader, r *Request)
 		if r.Reader != nil && !r.Reader.MayHold() {
 			return ErrNotHeld
 		}
-		to.SetBodyStream(from.stream(head.ConnectionClose(), length, c.timeout), length)
+		to.SetBodyStream(from.stream(head.ConnectionClose(), length, c.timeout, &c.streams), length)
 	default:
 		if err := readWhole(to, from.reader, length); err != nil {
 			to.ResetBody()

@@ -103,17 +103,32 @@ type client struct {
 // retries is how many requests were sent a second time.
 func (c client) retries(t *testing.T) float64 {
 	t.Helper()
+	return c.counted(t, "gateway_core_retries_total")[""]
+}
+
+// counted is a counter by the value of its label.
+func (c client) counted(t *testing.T, name string) map[string]float64 {
+	t.Helper()
 	families, err := c.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
+	counts := map[string]float64{}
 	for _, family := range families {
-		if family.GetName() == "gateway_core_retries_total" {
-			return family.GetMetric()[0].GetCounter().GetValue()
+		if family.GetName() != name {
+			continue
 		}
+		for _, m := range family.GetMetric() {
+			label := ""
+			for _, pair := range m.GetLabel() {
+				label = pair.GetValue()
+			}
+			counts[label] = m.GetCounter().GetValue()
+		}
+		return counts
 	}
-	t.Fatal("nothing counts retries")
-	return 0
+	t.Fatalf("nothing counts %s", name)
+	return nil
 }
 
 type settings struct {
