@@ -106,7 +106,8 @@ func (t *throng) readers(ctx context.Context, n int) {
 		if response.StatusCode != http.StatusOK {
 			_, _ = io.Copy(io.Discard, response.Body)
 			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-			rest(ctx, time.Duration(max(1, seconds))*time.Second)
+			// Each has a clock of its own: without the fraction those who were refused together would come again together.
+			rest(ctx, time.Duration((float64(max(1, seconds))+rand.Float64())*float64(time.Second)))
 			continue
 		}
 		for m.began = time.Now(); err == nil; rest(ctx, drip) {

@@ -144,7 +144,7 @@ type meter struct {
 // newMeter begins to measure; a crowd is one process.
 func (b *bench) newMeter(crowd ...int) (m *meter, err error) {
 	// Not the whole family of this process: once /proc has been asked about the threads of a crowd, its end takes the kernel
-	// many seconds of locks, held by whom the nice value lets wait.
+	// many seconds of locks, held by whom all others go before.
 	ours := append([]int{os.Getpid()}, crowd...)
 	for _, process := range b.env.Processes {
 		ours = append(ours, family(process.PID)...)
