@@ -25,7 +25,9 @@ func TestRevocationWhileACoreFails(t *testing.T) {
 				t.Parallel()
 				core := coretest.Start(t, nil)
 				fronts := []*coretest.Front{core.Front(t), core.Front(t)}
-				v := startBefore(t, coretest.Set(t, fronts[0].URL, fronts[1].URL), 10_000)
+				v := startBefore(t, coretest.Set(t, fronts[0].URL, fronts[1].URL), 10_000, func(o *keys.Options) {
+					o.LookUpTimeout = keys.Trust
+				})
 				address := netip.MustParseAddr("192.0.2.1")
 				stays, goes := core.AddKey(network.Test), core.AddKey(network.Test)
 				if _, err := v.Verify(goes.Hash(), address); err != nil {
