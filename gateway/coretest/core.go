@@ -41,6 +41,8 @@ type Core struct {
 	LookUps atomic.Int64
 	// FeedDown, FilterDown, VerifyDown, ChainsDown and UsageDown make the parts of the internal API answer 503.
 	FeedDown, FilterDown, VerifyDown, ChainsDown, UsageDown atomic.Bool
+	// FeedWait, in nanoseconds, is how long the last poll of the feed of changed keys was to wait.
+	FeedWait atomic.Int64
 	// Filters counts the filters of keys given out; Filter is what they are instead of the keys there are, if set.
 	Filters atomic.Int64
 	Filter  *apikey.Filter
@@ -244,6 +246,7 @@ func (c *Core) keyChanges(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
 		return
 	}
+	c.FeedWait.Store(int64(wait))
 	after := r.FormValue("after")
 	c.mu.Lock()
 	from, _ := strconv.Atoi(after)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Front is one of several cores on the same database: what it is told, the others know.
@@ -16,6 +17,8 @@ type Front struct {
 	URL *url.URL
 	// Hangs makes it answer nothing, as a process that is stopped.
 	Hangs atomic.Bool
+	// Late, in nanoseconds, is by how much later it answers, as a core that is far away.
+	Late atomic.Int64
 	// Asked counts the requests it received, probes included.
 	Asked atomic.Int64
 
@@ -35,7 +38,11 @@ func (c *Core) Front(tb testing.TB) *Front {
 			<-r.Context().Done()
 			return
 		}
-		behind.ServeHTTP(w, r)
+		select {
+		case <-time.After(time.Duration(f.Late.Load())):
+			behind.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
 	}))
 	tb.Cleanup(func() {
 		f.server.CloseClientConnections()

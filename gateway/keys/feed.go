@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// pollWait is how long core may hold a poll open. Proof counts from a poll's start and lasts Trust, so the time
-	// left over for the round trip is Trust - 2*pollWait.
+	// pollWait is how long core may hold a poll open at most.
 	pollWait = 250 * time.Millisecond
+	// pollReserve is what a poll may take longer than the one before.
+	pollReserve = 100 * time.Millisecond
 	// pollTimeout ends a poll that could prove nothing any more. After failures it is doubled up to longestPoll: the
 	// changes of an outage may take longer to tell, and until they are told nothing can be proved.
 	pollTimeout = Trust - pollWait
@@ -30,12 +31,14 @@ func (v *Verifier) Run(ctx context.Context) {
 	filtering.Go(func() { v.followFilter(ctx) })
 	defer filtering.Wait()
 	var cursor string
-	failing, patience := false, pollTimeout
+	failing, patience, wait := false, pollTimeout, pollWait
 	for ctx.Err() == nil {
-		next, err := v.poll(ctx, cursor, patience)
-		patience = min(2*patience, longestPoll)
+		began := time.Now()
+		next, err := v.poll(ctx, cursor, wait, patience)
 		if err == nil {
-			cursor, patience = next, pollTimeout
+			cursor, patience, wait = next, pollTimeout, nextWait(wait, time.Since(began))
+		} else {
+			patience, wait = min(2*patience, longestPoll), 0
 		}
 		if ctx.Err() != nil {
 			return
@@ -51,12 +54,20 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// poll asks for the changes since cursor, drops what they touch and gives the next cursor.
-func (v *Verifier) poll(ctx context.Context, cursor string, patience time.Duration) (string, error) {
+// nextWait is how long core may hold the poll after one that took so long, of which it was to wait at most so long. Proof
+// counts from a poll's start and is to last until the next one's end: both have to fit into Trust, the way to a core that
+// is far or slow included.
+func nextWait(waited, took time.Duration) time.Duration {
+	way := max(0, took-waited)
+	return min(pollWait, max(0, Trust/2-pollReserve-way))
+}
+
+// poll asks for the changes since cursor, drops what they touch and gives the next cursor. Core may wait for changes.
+func (v *Verifier) poll(ctx context.Context, cursor string, wait, patience time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began := v.now()
-	changes, err := v.core.KeyChanges(ctx, cursor, pollWait)
+	changes, err := v.core.KeyChanges(ctx, cursor, wait)
 	if errors.Is(err, control.ErrCursorExpired) && cursor != "" {
 		v.dropAll()
 		v.metrics.purges.Inc()

@@ -106,6 +106,24 @@ func TestAnAnswerOlderThanAChangeIsNotKept(t *testing.T) {
 	}
 }
 
+// A core that is far away is asked to wait less, so that verdicts go on to count between two of its answers.
+func TestPollsOfADistantCoreAreShorter(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	distant := core.Front(t)
+	v := startBefore(t, coretest.Set(t, distant.URL), 60)
+	asked := func() time.Duration { return time.Duration(core.FeedWait.Load()) }
+	eventually(t, "a near core is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
+	distant.Late.Store(int64(300 * time.Millisecond))
+	// Two polls are to fit into a second, with 100 ms to spare each.
+	eventually(t, "a distant core is asked to wait less", func() bool { return asked() <= 100*time.Millisecond })
+	key := core.AddKey(network.Test)
+	eventually(t, "the feed goes on", func() bool { return v.counted(t, "gateway_key_changes_total") == 1 })
+	v.mustAccept(t, key)
+	distant.Late.Store(0)
+	eventually(t, "a core that is near again is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
+}
+
 func TestExpiredCursorDropsEverything(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)

@@ -103,8 +103,8 @@ func TestOnlyCoreSlow(t *testing.T) {
 			blame(t, busy, "answered %d:%s", a.status, attempts{a}.first(1, struck))
 		}
 	}
-	// Whose verdict is asked for again meanwhile, because the slow link held up the feed, waits for that answer first.
-	if slow := refusals.p99(); slow > within(latency+200*time.Millisecond) {
+	// Verdicts count on, since the feed of changed keys keeps pace with the slow link: nobody waits for core to be refused.
+	if slow := refusals.p99(); slow > within(latency) {
 		blame(t, busy, "99 in 100 were refused only after %s", slow)
 	}
 	if recovered > within(time.Second) {
