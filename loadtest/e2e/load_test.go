@@ -18,15 +18,7 @@ import (
 // ownStack is a stack whose processes a test may stop and kill, with a Redis that is the test's to stop.
 func ownStack(t *testing.T, gateways int, gatewayEnv ...string) (*stack.Stack, *embedded.Redis) {
 	t.Helper()
-	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := redis.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	redis := ownRedis(t)
 	var log lockedBuffer
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, Log: &log,
@@ -46,6 +38,21 @@ func ownStack(t *testing.T, gateways int, gatewayEnv ...string) (*stack.Stack, *
 		}
 	})
 	return s, redis
+}
+
+// ownRedis is one that no other test's gateways count on.
+func ownRedis(t *testing.T) *embedded.Redis {
+	t.Helper()
+	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := redis.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return redis
 }
 
 // person is an account, signed in.

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"intents.internal/pkg/embedded"
 )
 
 const (
@@ -31,11 +29,7 @@ type guardedRedis struct {
 
 func startGuardedRedis(t *testing.T) guardedRedis {
 	t.Helper()
-	server, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
+	server := ownRedis(t)
 	if server.InProcess() {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("no redis-server or valkey-server on PATH")

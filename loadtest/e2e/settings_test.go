@@ -31,7 +31,7 @@ type live struct {
 
 func startLive(t *testing.T) *live {
 	t.Helper()
-	return startLiveOn(t, running.Env().RedisURL)
+	return startLiveOn(t, ownRedis(t).URL) // another limit would count for everyone on the same Redis
 }
 
 func startLiveOn(t *testing.T, redisURL string) *live {
