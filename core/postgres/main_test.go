@@ -103,25 +103,25 @@ const (
 )
 
 // newIntent makes the intent of an account that a request body asks for.
-func newIntent(t *testing.T, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
-	t.Helper()
+func newIntent(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
+	tb.Helper()
 	request, issues := wire.DecodeTransferRequest([]byte(body))
 	if len(issues) > 0 {
-		t.Fatalf("issues: %+v", issues)
+		tb.Fatalf("issues: %+v", issues)
 	}
 	by := transfer.Caller{AccountID: owner, KeyID: uuid.New(), Environment: network.Test}
 	intent, err := transfer.New(uuid.Must(uuid.NewV7()), by, request, known)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return intent
 }
 
-func insertIntent(t *testing.T, store *postgres.Store, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
-	t.Helper()
-	intent := newIntent(t, known, owner, body)
-	if _, err := store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err != nil {
-		t.Fatal(err)
+func insertIntent(tb testing.TB, store *postgres.Store, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
+	tb.Helper()
+	intent := newIntent(tb, known, owner, body)
+	if _, err := store.InsertTransfer(tb.Context(), intent, postgres.Idempotency{}); err != nil {
+		tb.Fatal(err)
 	}
 	return intent
 }

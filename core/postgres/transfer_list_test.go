@@ -28,11 +28,26 @@ func list(t *testing.T, store *postgres.Store, owner uuid.UUID, filter postgres.
 }
 
 // multiply makes count copies of the one intent, each a millisecond older than the one before.
-func multiply(t *testing.T, store *postgres.Store, id uuid.UUID, count int) {
-	t.Helper()
-	pgtest.Exec(t, store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
+func multiply(tb testing.TB, store *postgres.Store, id uuid.UUID, count int) {
+	tb.Helper()
+	pgtest.Exec(tb, store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
 		'id', (lpad(to_hex(1700000000000 - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
 		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, $1) n WHERE i.id = $2`, count, id.String())
+}
+
+// A batch of a list, as everyone begins with who asks for a long one. Its time includes Postgres's.
+func BenchmarkTransfers(b *testing.B) {
+	store := pgtest.New(b)
+	owner := uuid.New()
+	multiply(b, store, insertIntent(b, store, pgtest.LoadRegistry(b, store), owner, transferBody).ID, 1001)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range store.Transfers(b.Context(), owner, postgres.TransferFilter{Limit: 1001}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
 }
 
 func TestTransfersOfSeveralBatches(t *testing.T) {
