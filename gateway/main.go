@@ -34,9 +34,15 @@ import (
 )
 
 func main() {
+	log := telemetry.NewLogger(os.Stdout, "gateway")
+	if len(os.Args) == 1 { // a command is over soon
+		// Before signals are listened for: one that had come would be forgotten.
+		if err := relaxTimers(); err != nil {
+			log.Info("the gateway will take more processor time than it needs", "error", err)
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := telemetry.NewLogger(os.Stdout, "gateway")
 	if err := run(ctx, os.Args[1:], log); err != nil {
 		log.Error("gateway failed", "error", err)
 		os.Exit(1) //nolint:gocritic // the process ends; there is no signal left to give back
