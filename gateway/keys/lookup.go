@@ -11,8 +11,9 @@ import (
 
 // lookUp is one question to core that everyone who asks the same waits for.
 type lookUp struct {
-	// bucket is the budget it is on, empty for none.
+	// bucket is the budget it is on, empty for none, and crowd what is counted besides, nil without a budget.
 	bucket string
+	crowd  *strangers
 	// span is that of whoever asks.
 	span    tracing.Span
 	done    chan struct{}
@@ -29,31 +30,56 @@ const lookUpSpan = "key look-up"
 // ask looks the key up at core on the budget of this bucket, if any, together with whoever else is asking.
 func (v *Verifier) ask(span tracing.Span, hash apikey.Hash, bucket string) (*Verdict, error) {
 	for {
-		v.mu.Lock()
-		switch verdict, known := v.recall(hash, v.now()); known { // a look-up may just have ended
-		case usable:
-			v.mu.Unlock()
-			return verdict, nil
-		case unusable:
-			v.mu.Unlock()
-			return nil, ErrRefused
-		case nothing, outdated:
-		}
-		l, underway := v.lookUps[hash]
-		if !underway {
-			l = &lookUp{bucket: bucket, span: span.Start(lookUpSpan, tracing.Internal), done: make(chan struct{})}
-			v.lookUps[hash] = l
-		}
-		v.mu.Unlock()
-		if !underway {
+		l, begun, verdict, err := v.join(span, hash, bucket)
+		switch {
+		case l == nil:
+			return verdict, err
+		case begun:
 			v.perform(hash, l)
-		} else {
+		default:
 			l.await(span)
 		}
-		if errors.As(l.err, new(BudgetError)) && l.bucket != bucket {
+		if _, over := errors.AsType[BudgetError](l.err); over && l.bucket != bucket {
 			continue // somebody else's budget is used up
 		}
 		return l.verdict, l.err
+	}
+}
+
+// join gives the key's look-up that is under way, or one that has begun and is the caller's to perform. There is none where one
+// has just ended, whose verdict or error it gives instead, or where strangers have used up all look-ups.
+func (v *Verifier) join(span tracing.Span, hash apikey.Hash, bucket string) (l *lookUp, begun bool, verdict *Verdict, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch verdict, known := v.recall(hash, v.now()); known {
+	case usable:
+		return nil, false, verdict, nil
+	case unusable:
+		return nil, false, nil, ErrRefused
+	case nothing, outdated:
+	}
+	if l, underway := v.lookUps[hash]; underway {
+		return l, false, nil, nil
+	}
+	crowd := v.crowd(hash, bucket)
+	if crowd != nil && !crowd.enter(v.now()) { // before it costs anything
+		v.metrics.crowdedOut.Inc()
+		return nil, false, nil, ErrUnavailable
+	}
+	l = &lookUp{bucket: bucket, crowd: crowd, span: span.Start(lookUpSpan, tracing.Internal), done: make(chan struct{})}
+	v.lookUps[hash] = l
+	return l, true, nil, nil
+}
+
+// crowd is what a look-up of the key on this budget is counted with.
+func (v *Verifier) crowd(hash apikey.Hash, bucket string) *strangers {
+	switch {
+	case bucket == "":
+		return nil
+	case v.filter.has(hash):
+		return v.mistaken // hardly ever: it is there
+	default:
+		return v.strangers
 	}
 }
 
@@ -68,6 +94,9 @@ func (l *lookUp) await(span tracing.Span) {
 func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
 	defer close(l.done)
 	l.verdict, l.err = v.verdictFromCore(l.span, hash, l.bucket)
+	if l.crowd != nil {
+		l.crowd.leave(errors.Is(l.err, ErrRefused))
+	}
 	if errors.Is(l.err, ErrUnavailable) {
 		l.span.Fail("unavailable")
 	}
@@ -89,21 +118,12 @@ func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
 	}
 }
 
-func (v *Verifier) verdictFromCore(span tracing.Span, hash apikey.Hash, bucket string) (verdict *Verdict, err error) {
+func (v *Verifier) verdictFromCore(span tracing.Span, hash apikey.Hash, bucket string) (*Verdict, error) {
 	ctx, cancel := context.WithTimeout(span.In(context.Background()), v.lookUpTimeout)
 	defer cancel()
 	if bucket == "" {
 		return v.verify(ctx, hash)
 	}
-	crowd := v.strangers
-	if v.filter.has(hash) {
-		crowd = v.mistaken // hardly ever: it is there
-	}
-	if !crowd.enter(v.now()) { // before it costs anything
-		v.metrics.crowdedOut.Inc()
-		return nil, ErrUnavailable
-	}
-	defer func() { crowd.leave(errors.Is(err, ErrRefused)) }()
 	leave, err := v.lanes.enter(ctx, bucket)
 	if err != nil {
 		v.metrics.lookUpsFailed.Inc()
@@ -114,7 +134,7 @@ func (v *Verifier) verdictFromCore(span tracing.Span, hash apikey.Hash, bucket s
 	if d := v.limiter.Reserve(bucket, rule); !d.Allowed {
 		return nil, BudgetError{d}
 	}
-	verdict, err = v.verify(ctx, hash)
+	verdict, err := v.verify(ctx, hash)
 	if !errors.Is(err, ErrRefused) {
 		v.limiter.Return(bucket, rule)
 	}

@@ -180,7 +180,7 @@ func (v *Verifier) VerifyIn(span tracing.Span, hash apikey.Hash, client netip.Ad
 	default:
 		v.metrics.misses.Inc()
 		verdict, err := v.askForStranger(span, hash, client)
-		if errors.As(err, new(BudgetError)) {
+		if _, over := errors.AsType[BudgetError](err); over {
 			v.metrics.overBudget.Inc()
 		}
 		return verdict, err
@@ -227,17 +227,20 @@ func (v *Verifier) now() time.Duration { return time.Since(v.start) }
 // before core is asked, so that no rush of unknown keys can load core beyond the budget. It is given back unless the key
 // turns out unknown, since many clients with good keys may share one address.
 func (v *Verifier) askForStranger(span tracing.Span, hash apikey.Hash, client netip.Addr) (*Verdict, error) {
-	bucket := "unknown-keys:" + neighbourhood(client)
+	bucket := neighbourhood(client)
 	if d, held := v.limiter.Refused(bucket, *v.unknownRule.Load()); held {
 		return nil, BudgetError{d}
 	}
 	return v.ask(span, hash, bucket)
 }
 
-// neighbourhood is what shares one budget: an IPv4 address, or the /64 that one IPv6 client commonly has to itself.
+// neighbourhood is the bucket of what shares one budget: an IPv4 address, or the /64 that one IPv6 client commonly has to
+// itself.
 func neighbourhood(client netip.Addr) string {
+	var space [64]byte
+	bucket := append(space[:0], "unknown-keys:"...)
 	if client.Is6() && !client.Is4In6() {
-		return netip.PrefixFrom(client.WithZone(""), 64).Masked().String()
+		return string(netip.PrefixFrom(client.WithZone(""), 64).Masked().AppendTo(bucket))
 	}
-	return client.Unmap().String()
+	return string(client.Unmap().AppendTo(bucket))
 }
