@@ -7,8 +7,9 @@ import (
 
 // strangers bounds the unknown keys that are looked up for all addresses together, so that keys tried from very many
 // addresses, each within its own budget, cannot load core either. Only those that turn out unknown are charged: good keys
-// that are new here use nothing up, and where the filter has them they are not even counted among strangers. Until then as many can be looked up at once as there may be look-ups under way; but once
-// half of a second's are spent, each look-up must have one of its own left, so that a flood is looked up one by one and not in bursts.
+// that are new here use nothing up, and where the filter has them they are not even counted among strangers. Until then
+// as many can be looked up at once as there may be look-ups under way; but once half of a second's are spent, each look-up
+// must have one of its own left, so that a flood is looked up one by one and not in bursts.
 type strangers struct {
 	mu sync.Mutex
 	// perSecond is how many may be looked up in a second; 0 for no bound.
