@@ -38,7 +38,7 @@ func (v *Verifier) Run(ctx context.Context) {
 		if err == nil {
 			cursor, patience, wait = next, pollTimeout, nextWait(wait, time.Since(began))
 		} else {
-			patience, wait = min(2*patience, longestPoll), 0
+			patience, wait = min(2*patience, longestPoll), 0 // verdicts count again from the first answer on
 		}
 		if ctx.Err() != nil {
 			return
