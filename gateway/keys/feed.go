@@ -54,9 +54,9 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// nextWait is how long core may hold the poll after one that took so long, of which it was to wait at most so long. Proof
-// counts from a poll's start and is to last until the next one's end: both have to fit into Trust, the way to a core that
-// is far or slow included.
+// nextWait is how long core may hold a poll open, after one for which it was to wait so long and which took so long in all.
+// Proof counts from a poll's start and is to last until the next one's end: both have to fit into Trust, the way to a core
+// that is far or slow included.
 func nextWait(waited, took time.Duration) time.Duration {
 	way := max(0, took-waited)
 	return min(pollWait, max(0, Trust/2-pollReserve-way))
