@@ -5,14 +5,19 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 )
 
-const accountsUsage = "use: core accounts create EMAIL [NAME], or core accounts reset-password|disable|enable|delete EMAIL"
+const accountsUsage = "use: core accounts create EMAIL [NAME], or core accounts reset-password|disable|enable|delete EMAIL, " +
+	"or core accounts erase EMAIL|ID"
 
 // operator is who runs these commands.
 var operator = account.Actor{Operator: true}
@@ -26,7 +31,7 @@ func changeAccount(ctx context.Context, args []string) error {
 	if len(args) == 3 {
 		name = args[2]
 	}
-	return withStore(nil, 0, func(store *postgres.Store) error {
+	return withStore(func(store *postgres.Store) error {
 		done, err := "", store.CheckMigrated(ctx)
 		if err != nil {
 			return err
@@ -42,6 +47,8 @@ func changeAccount(ctx context.Context, args []string) error {
 			done, err = "enabled the account of "+email, store.EnableAccount(ctx, email, operator, time.Now())
 		case "delete":
 			done, err = "deleted the account of "+email, store.DeleteAccount(ctx, email, operator, time.Now())
+		case "erase":
+			done, err = eraseAccounts(ctx, store, email)
 		default:
 			return usageError(fmt.Sprintf("there is no command accounts %q", verb))
 		}
@@ -83,6 +90,48 @@ func resetPassword(ctx context.Context, store *postgres.Store, email string) (do
 		return "", err
 	}
 	return fmt.Sprintf("reset the password of %s and ended its sessions\npassword, not shown again: %s", email, password), nil
+}
+
+// eraseAccounts erases the personal data of the account with an id, or of all that had an e-mail address. All must have ended.
+func eraseAccounts(ctx context.Context, store *postgres.Store, name string) (done string, err error) {
+	ids := make([]uuid.UUID, 1)
+	if ids[0], err = uuid.Parse(name); err != nil {
+		if ids, err = store.AccountsByEmail(ctx, name); err != nil {
+			return "", err
+		}
+	}
+	var lines []string
+	for _, id := range ids {
+		erased, err := store.EraseAccount(ctx, id, time.Now())
+		if errors.Is(err, account.ErrNotEnded) {
+			err = fmt.Errorf("account %s has not ended: end it first, with core accounts delete EMAIL", id)
+		}
+		if err != nil && !errors.Is(err, account.ErrNotFound) {
+			if len(lines) > 0 {
+				err = fmt.Errorf("%s; then %w", strings.Join(lines, "; "), err)
+			}
+			return "", err
+		}
+		if err == nil {
+			lines = append(lines, erasedLine(id, erased))
+		}
+	}
+	if len(lines) == 0 {
+		return "", fmt.Errorf("no account has the e-mail address or id %q; one that was erased has its id alone", name)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// erasedLine is such as "erased account ID: accounts 1, audit_log 12".
+func erasedLine(id uuid.UUID, erased map[string]int64) string {
+	if len(erased) == 0 {
+		return fmt.Sprintf("account %s has nothing left to erase", id)
+	}
+	var parts []string
+	for _, table := range slices.Sorted(maps.Keys(erased)) {
+		parts = append(parts, fmt.Sprintf("%s %d", table, erased[table]))
+	}
+	return fmt.Sprintf("erased account %s, rows changed: %s", id, strings.Join(parts, ", "))
 }
 
 // newPassword makes a password of 130 random bits.

@@ -128,3 +128,36 @@ func TestAccountPasswords(t *testing.T) {
 		}
 	}
 }
+
+func TestAccountsErase(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store := pgtest.Open(t, url)
+	run := func(name string) result { return core(t, "", on(url), "accounts", "erase", name) }
+	for range 2 { // the address is free again once the account has ended
+		core(t, "", on(url), "accounts", "create", "ann@example.com", "Ann Lee")
+		core(t, "", on(url), "accounts", "delete", "ann@example.com")
+	}
+	core(t, "", on(url), "accounts", "create", "bob@example.com")
+	id := func(n int) string {
+		return lookUp[string](t, store, fmt.Sprintf(`SELECT id::text FROM accounts ORDER BY id OFFSET %d LIMIT 1`, n))
+	}
+	for _, c := range []struct {
+		name string
+		want result
+	}{
+		{id(0), result{0, "erased account " + id(0) + ", rows changed: accounts 1\n", ""}},
+		{"Ann@example.com", result{0, "erased account " + id(1) + ", rows changed: accounts 1\n", ""}},
+		{id(1), result{0, "account " + id(1) + " has nothing left to erase\n", ""}},
+		{"ann@example.com", result{1, "", `core: no account has the e-mail address or id "ann@example.com"; one that was erased has its id alone` + "\n"}},
+		{"bob@example.com", result{1, "", "core: account " + id(2) + " has not ended: end it first, with core accounts delete EMAIL\n"}},
+	} {
+		if got := run(c.name); got != c.want {
+			t.Errorf("erase %s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if left := lookUp[string](t, store, `SELECT string_agg(email, ' ' ORDER BY id) FROM accounts`); left !=
+		id(0)+"@erased.invalid "+id(1)+"@erased.invalid bob@example.com" {
+		t.Errorf("addresses left: %s", left)
+	}
+}

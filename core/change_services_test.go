@@ -144,7 +144,7 @@ var changesElsewhere = []change{
 		func(c *changed) bool {
 			before := strings.Count(c.out.String(), `"msg":"request"`)
 			for range 20 { // by then the first line has arrived here
-				c.call(gatewaySecret, "", "", "/v2/chains", "")
+				c.call(gatewaySecret, "", "", "/auth/get-session", "")
 			}
 			return strings.Count(c.out.String(), `"msg":"request"`) > before
 		},
@@ -186,7 +186,7 @@ var changesElsewhere = []change{
 		"OTEL_EXPORTER_OTLP_HEADERS",
 		[]string{"OTEL_EXPORTER_OTLP_HEADERS=authorization=other"},
 		func(c *changed) bool {
-			c.call(gatewaySecret, "", "", "/v2/chains", "")
+			c.call(gatewaySecret, "", "", "/auth/get-session", "")
 			_, headers := c.others.collector.Exports()
 			return headers.Get("Authorization") == "other"
 		},

@@ -180,6 +180,16 @@ var changes = []change{
 		},
 	},
 	{
+		"CORE_SIGN_IN_PER_ACCOUNT_AND_IP",
+		[]string{"CORE_SIGN_IN_PER_ACCOUNT_AND_IP=1"},
+		func(c *changed) bool {
+			one, email := c.visitor()
+			another, _ := c.visitor()
+			return c.guess(one, email) == http.StatusUnauthorized && c.guess(one, email) == http.StatusTooManyRequests &&
+				c.guess(another, email) == http.StatusUnauthorized
+		},
+	},
+	{
 		"CORE_KEYS_PER_ACCOUNT",
 		[]string{"CORE_KEYS_PER_ACCOUNT=1"},
 		func(c *changed) bool {

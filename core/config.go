@@ -13,6 +13,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"intents.internal/core/access"
+	"intents.internal/core/postgres"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -37,8 +38,16 @@ type Config struct {
 	ReadDatabaseURL telemetry.Secret `env:"CORE_READ_DATABASE_URL" reload:"credentials"`
 	// DatabaseConnections is the size of the connection pool, 1 to 1000. Long lists have a quarter of it.
 	DatabaseConnections int `env:"CORE_DATABASE_CONNECTIONS" envDefault:"16"`
-	// StatementTimeout is how long one SQL statement may take, 100ms to 1m.
+	// StatementTimeout is how long one SQL statement may take, 100ms to 1m. Above 7s, clients that poll with updated-since need a
+	// longer overlap than the API docs' 60 seconds.
 	StatementTimeout time.Duration `env:"CORE_STATEMENT_TIMEOUT" envDefault:"4s"`
+	// EventsRetention is how long the events of intents are kept, 48h or longer, 0s for ever.
+	EventsRetention time.Duration `env:"CORE_EVENTS_RETENTION" envDefault:"720h"`
+	// AuditRetention is how long entries of the audit log are kept, 720h or longer, 0s for ever.
+	AuditRetention time.Duration `env:"CORE_AUDIT_RETENTION" envDefault:"8760h"`
+	// TransfersRetention is how long intents that have ended are kept after their last change, 720h or longer, 0s for ever:
+	// they are the record of what was asked for, so nothing removes them unless this says so.
+	TransfersRetention time.Duration `env:"CORE_TRANSFERS_RETENTION" envDefault:"0s"`
 	// GatewaySecret is shared with the gateways, 32 characters or more. Required.
 	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET" reload:"yes"`
 	// GatewaySecretPrevious is another secret that gateways may still bear while theirs are being changed, 32 characters or
@@ -59,9 +68,12 @@ type Config struct {
 	// SignInPerIP is how often one address may try to sign in a minute, 1 to 1000000. A version 6 address counts by its /64.
 	// This and the limits below are buckets of that size which refill at that rate.
 	SignInPerIP int `env:"CORE_SIGN_IN_PER_IP" envDefault:"30" reload:"yes"`
-	// SignInPerAccount is how often the password of one account may be tried in 15 minutes, 1 to 1000000. A right one fills
-	// the bucket again.
-	SignInPerAccount int `env:"CORE_SIGN_IN_PER_ACCOUNT" envDefault:"10" reload:"yes"`
+	// SignInPerAccount is how often an hour the password of one account may be tried from all browsers together that have not
+	// signed in to it before, 1 to 1000000. Wrong passwords count.
+	SignInPerAccount int `env:"CORE_SIGN_IN_PER_ACCOUNT" envDefault:"60" reload:"yes"`
+	// SignInPerAccountAndIP is how often an hour of those from one address, and how often from each browser that has signed in
+	// to the account before, 1 to 1000000. A right password fills the bucket again.
+	SignInPerAccountAndIP int `env:"CORE_SIGN_IN_PER_ACCOUNT_AND_IP" envDefault:"10" reload:"yes"`
 	// SignUpPerIP is how often one address may try to make an account an hour, 1 to 1000000.
 	SignUpPerIP int `env:"CORE_SIGN_UP_PER_IP" envDefault:"20" reload:"yes"`
 	// KeysPerAccount is how many API keys one account may make or rotate an hour, 1 to 1000000.
@@ -78,7 +90,8 @@ type Config struct {
 	// OIDCName is what people know the provider by, 1 to 64 characters.
 	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect" reload:"yes"`
 	// AccessLog writes one line per request to standard output. Without it there are lines of requests that failed by core's
-	// fault alone.
+	// fault alone. While nobody reads that, lines beyond 2 MiB are dropped, counted (`intents_core_log_dropped_total`) and reported
+	// in a later line.
 	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true" reload:"yes"`
 	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
 	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
@@ -131,6 +144,9 @@ func (c Config) Validate() error {
 		validOrigin(c.PublicURL),
 		expect(c.SignUp == "open" || c.SignUp == "closed", `CORE_SIGN_UP must be "open" or "closed", not %q`, c.SignUp),
 		c.validateLimits(),
+		validRetention("CORE_EVENTS_RETENTION", c.EventsRetention, postgres.MinEventsRetention),
+		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, postgres.MinAuditRetention),
+		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, postgres.MinTransfersRetention),
 		c.validateOIDC(),
 		c.validateTraces(),
 		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),
@@ -155,6 +171,7 @@ func (c Config) validateLimits() error {
 	}{
 		{"CORE_SIGN_IN_PER_IP", c.SignInPerIP},
 		{"CORE_SIGN_IN_PER_ACCOUNT", c.SignInPerAccount},
+		{"CORE_SIGN_IN_PER_ACCOUNT_AND_IP", c.SignInPerAccountAndIP},
 		{"CORE_SIGN_UP_PER_IP", c.SignUpPerIP},
 		{"CORE_KEYS_PER_ACCOUNT", c.KeysPerAccount},
 		{"CORE_KEYS_PER_IP", c.KeysPerIP},
@@ -167,8 +184,8 @@ func (c Config) validateLimits() error {
 // limits are the settings in access's words.
 func (c Config) limits() access.Limits {
 	return access.Limits{
-		SignInPerIP: c.SignInPerIP, SignInPerAccount: c.SignInPerAccount, SignUpPerIP: c.SignUpPerIP,
-		KeysPerAccount: c.KeysPerAccount, KeysPerIP: c.KeysPerIP,
+		SignInPerIP: c.SignInPerIP, SignInPerAccount: c.SignInPerAccount, SignInPerAccountAndIP: c.SignInPerAccountAndIP,
+		SignUpPerIP: c.SignUpPerIP, KeysPerAccount: c.KeysPerAccount, KeysPerIP: c.KeysPerIP,
 	}
 }
 
@@ -204,6 +221,15 @@ func validIssuer(issuer string) bool {
 	address, err := netip.ParseAddr(u.Hostname())
 	loopback := u.Hostname() == "localhost" || err == nil && address.IsLoopback()
 	return u.Scheme == "https" || u.Scheme == "http" && loopback
+}
+
+func validRetention(name string, d, shortest time.Duration) error {
+	return expect(d == 0 || d >= shortest, "%s must be %.0fh or longer, or 0s for ever, not %s", name, shortest.Hours(), d)
+}
+
+// retention is for how long the store keeps what.
+func (c Config) retention() postgres.Retention {
+	return postgres.Retention{Events: c.EventsRetention, Audit: c.AuditRetention, Transfers: c.TransfersRetention}
 }
 
 func validRedis(mode topology.Mode, rawURL telemetry.Secret) error {

@@ -1,46 +1,127 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
+	"cmp"
 	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"os"
+	"maps"
+	"slices"
 	"time"
 
 	"intents.internal/core/chain"
 	"intents.internal/core/postgres"
+	"intents.internal/core/registry"
 	"intents.internal/core/token"
 	"intents.internal/pkg/caip"
 )
 
-// importList runs `core chains import FILE` and `core tokens import FILE`.
-func importList(ctx context.Context, kind string, args []string) error {
+const (
+	chainsUsage = usageError("use: core chains import FILE")
+	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] [--timeout 2m] URL|FILE, or core tokens sources")
+)
+
+// changeChains runs `core chains import FILE`.
+func changeChains(ctx context.Context, args []string) error {
 	if len(args) != 2 || args[0] != "import" {
-		return usageError(fmt.Sprintf("use: core %s import FILE", kind))
+		return chainsUsage
 	}
-	return withStore(nil, 0, func(store *postgres.Store) (err error) {
+	return withStore(func(store *postgres.Store) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
-		file := os.Stdin
-		if args[1] != "-" {
-			if file, err = os.Open(args[1]); err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, file.Close()) }()
+		text, err := readListFile(args[1])
+		if err != nil {
+			return err
 		}
-		in := bufio.NewReader(file)
-		if kind == "chains" {
-			return importChains(ctx, store, in)
-		}
-		return importTokens(ctx, store, in)
+		return importChains(ctx, store, text)
 	})
 }
 
-func importChains(ctx context.Context, store *postgres.Store, in io.Reader) error {
-	list, err := chain.ReadList(in)
+// changeTokens runs `core tokens import` and `core tokens sources`.
+func changeTokens(ctx context.Context, args []string) error {
+	if len(args) == 1 && args[0] == "sources" {
+		return withStore(func(store *postgres.Store) error { return printTokenSources(ctx, store) })
+	}
+	command, err := parseTokenImport(args)
+	if err != nil {
+		return err
+	}
+	return withStore(func(store *postgres.Store) error {
+		if err := store.CheckMigrated(ctx); err != nil {
+			return err
+		}
+		return command.run(ctx, store)
+	})
+}
+
+// tokenImport is one `core tokens import`.
+type tokenImport struct {
+	// Location is a URL, a file or - for standard input.
+	Location string
+	// Origin overrides what the rows of the list say.
+	Origin  token.Origin
+	Timeout time.Duration
+}
+
+func parseTokenImport(args []string) (tokenImport, error) {
+	var command tokenImport
+	flags := flag.NewFlagSet("tokens import", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&command.Origin.Source, "source", "", "where the list was published")
+	flags.StringVar(&command.Origin.License, "license", "", "its SPDX license expression")
+	flags.DurationVar(&command.Timeout, "timeout", 2*time.Minute, "how long a download may take")
+	if len(args) == 0 || args[0] != "import" {
+		return command, tokensUsage
+	}
+	var locations []string
+	for rest := args[1:]; ; rest = flags.Args()[1:] {
+		if err := flags.Parse(rest); err != nil {
+			return command, usageError(fmt.Sprintf("%v; %s", err, string(tokensUsage)))
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		locations = append(locations, flags.Arg(0))
+	}
+	if len(locations) != 1 {
+		return command, tokensUsage
+	}
+	command.Location = locations[0]
+	if err := command.Origin.Validate(); err != nil {
+		return command, usageError(err.Error())
+	}
+	return command, nil
+}
+
+func (c tokenImport) run(ctx context.Context, store *postgres.Store) error {
+	text, published, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	current, err := store.Registry(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := token.ReadList(bytes.NewReader(text), func(id caip.ChainID) bool {
+		_, ok := current.Chain(id)
+		return ok
+	})
+	if err != nil {
+		return err
+	}
+	for i := range list.Tokens {
+		origin := &list.Tokens[i].Origin
+		origin.Source = cmp.Or(c.Origin.Source, origin.Source, published, list.Name)
+		origin.License = cmp.Or(c.Origin.License, origin.License)
+	}
+	return importTokens(ctx, store, current, list)
+}
+
+func importChains(ctx context.Context, store *postgres.Store, text []byte) error {
+	list, err := chain.ReadList(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -52,29 +133,47 @@ func importChains(ctx context.Context, store *postgres.Store, in io.Reader) erro
 		return err
 	}
 	printSummary("chains", imported, len(list.Chains), len(list.Refused))
-	return nil
+	return refusedRows(len(list.Refused))
 }
 
-func importTokens(ctx context.Context, store *postgres.Store, in io.Reader) error {
-	known, err := store.Registry(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := token.ReadList(in, func(id caip.ChainID) bool {
-		_, ok := known.Chain(id)
-		return ok
-	})
-	if err != nil {
-		return err
-	}
+func importTokens(ctx context.Context, store *postgres.Store, current *registry.Snapshot, list token.List) error {
 	for _, r := range list.Refused {
 		printRefusal("token", r.Row, r.Name, r.Reason)
+	}
+	for _, number := range slices.Sorted(maps.Keys(list.Unknown)) {
+		fmt.Printf("left out: %d tokens of %s, which is not registered; import the chain with `core chains import` first to have them\n",
+			list.Unknown[number], caip.EIP155Chain(number))
 	}
 	imported, err := store.ImportTokens(ctx, list.Tokens, time.Now(), progress("tokens", len(list.Tokens)))
 	if err != nil {
 		return err
 	}
+	unlicensed := 0
+	for _, t := range list.Tokens {
+		if before, ok := current.Token(t.ID); ok && before.Decimals != t.Decimals {
+			fmt.Printf("changed: %s %s had %d decimals and has %d now; the contract's decimals() tells which is right\n",
+				t.Symbol, t.ID, before.Decimals, t.Decimals)
+		}
+		if t.License == "" {
+			unlicensed++
+		}
+	}
+	if unlicensed > 0 {
+		fmt.Printf("no licence is recorded of %d tokens; --license SPDX records one\n", unlicensed)
+	}
 	printSummary("tokens", imported, len(list.Tokens), len(list.Refused))
+	return refusedRows(len(list.Refused))
+}
+
+// printTokenSources prints a line a source: its tokens, licence and name, with - for what is not recorded.
+func printTokenSources(ctx context.Context, store *postgres.Store) error {
+	sources, err := store.TokenSources(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		fmt.Printf("%7d  %-20s  %s\n", s.Tokens, cmp.Or(s.License, "-"), cmp.Or(s.Source, "-"))
+	}
 	return nil
 }
 
@@ -85,6 +184,13 @@ func printRefusal(kind string, row int, name, reason string) {
 func printSummary(kind string, imported postgres.Imported, accepted, refused int) {
 	fmt.Printf("%s: %d added, %d updated, %d unchanged, %d refused\n",
 		kind, imported.Added, imported.Updated, accepted-imported.Added-imported.Updated, refused)
+}
+
+func refusedRows(count int) error {
+	if count == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d rows were refused, the others are imported; correct the rows named above and import the list again", count)
 }
 
 // progress prints a line a second at the most; an import that is over sooner prints none.

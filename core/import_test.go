@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,9 @@ const brokenTokens = `{"name":"list","tokens":[
 	{"chainId":1,"address":"0x0000000000000000000000000000000000000001","symbol":"DEC"},
 	{"chainId":1,"address":"0x0000000000000000000000000000000000000002","symbol":"BIG","decimals":256},
 	{"chainId":1,"address":"0x0000000000000000000000000000000000000003","symbol":"","decimals":6},
-	{"chainId":1,"address":"0xdac17f958d2ee523a2206206994597c13d831ec7","symbol":"USDT","decimals":6}
+	{"chainId":1,"address":"0xdac17f958d2ee523a2206206994597c13d831ec7","symbol":"USDT","decimals":6},
+	{"chainId":1,"address":"0xdac17f958d2ee523a2206206994597c13d831ec7","symbol":"USDT","decimals":8},
+	{"chainId":404,"address":"7vfCXTUXx5WJV5JADk17DUJ4ksgau7utNKj4b963voxs","symbol":"AFAR","decimals":6}
 ]}`
 
 func TestImport(t *testing.T) {
@@ -47,12 +50,14 @@ func TestImport(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, file, input string
 		want                    []string // the beginnings of the lines
+		refused                 string   // the rows that standard error counts
 	}{
-		{"chains, a file", "chains", chains, "", []string{"chains: 5 added, 0 updated, 0 unchanged, 0 refused"}},
-		{"chains, the same again", "chains", chains, "", []string{"chains: 0 added, 0 updated, 5 unchanged, 0 refused"}},
+		{"chains, a file", "chains", chains, "", []string{"chains: 5 added, 0 updated, 0 unchanged, 0 refused"}, ""},
+		{"chains, the same again", "chains", chains, "", []string{"chains: 0 added, 0 updated, 5 unchanged, 0 refused"}, ""},
 		{
 			"chains, standard input", "chains", "-", strings.Replace(string(pgtest.ChainsJSON), "Ethereum", "Mainnet", 1),
 			[]string{"chains: 0 added, 1 updated, 4 unchanged, 0 refused"},
+			"",
 		},
 		{"chains, broken rows", "chains", "-", brokenChains, []string{
 			`refused chain in row 1 "No flag": environment must be "test" or "live", not ""`,
@@ -63,19 +68,28 @@ func TestImport(t *testing.T) {
 			`refused chain in row 6 "Bad settler": settler.address must be an EVM address`,
 			`refused chain in row 7 "Solana": namespace solana is not supported`,
 			`chains: 1 added, 0 updated, 0 unchanged, 7 refused`,
-		}},
-		{"tokens, a file", "tokens", tokens, "", []string{"tokens: 7 added, 0 updated, 0 unchanged, 0 refused"}},
-		{"tokens, the same again", "tokens", tokens, "", []string{"tokens: 0 added, 0 updated, 7 unchanged, 0 refused"}},
+		}, "7"},
+		{"tokens, a file", "tokens", tokens, "", []string{unlicensed(7), "tokens: 7 added, 0 updated, 0 unchanged, 0 refused"}, ""},
+		{"tokens, the same again", "tokens", tokens, "", []string{unlicensed(7), "tokens: 0 added, 0 updated, 7 unchanged, 0 refused"}, ""},
 		{"tokens, broken rows", "tokens", "-", brokenTokens, []string{
-			"refused token in row 1 \"FAR\": chain eip155:404 is not registered; import it with `core chains import` first",
 			`refused token in row 2 "SUM": address the address has a wrong EIP-55 checksum`,
 			`refused token in row 3 "ZERO": the zero address is no token`,
-			`refused token in row 4 "DEC": decimals is required`,
+			`refused token in row 4 "DEC": decimals is required; the contract's decimals() has it`,
 			`refused token in row 5 "": not a token: `,
 			`refused token in row 6 "": symbol must have 1 to 32 printable characters`,
-			`refused token in row 7 "USDT": token eip155:1:0xdAC17F958D2ee523a2206206994597C13D831ec7 stands earlier in the same list`,
-			`tokens: 1 added, 0 updated, 0 unchanged, 7 refused`,
-		}},
+			`refused token in row 8 "USDT": token eip155:1:0xdAC17F958D2ee523a2206206994597C13D831ec7 stands earlier in the same list with other values`,
+			"left out: 2 tokens of eip155:404, which is not registered; import the chain with `core chains import` first to have them",
+			unlicensed(1),
+			`tokens: 1 added, 0 updated, 0 unchanged, 6 refused`,
+		}, "6"},
+		{
+			"tokens, other decimals", "tokens", "-", `{"tokens":[{"chainId":1,"address":"0xdAC17F958D2ee523a2206206994597C13D831ec7","symbol":"USDT","decimals":8}]}`,
+			[]string{
+				"changed: USDT eip155:1:0xdAC17F958D2ee523a2206206994597C13D831ec7 had 6 decimals and has 8 now; the contract's decimals() tells which is right",
+				unlicensed(1), "tokens: 0 added, 1 updated, 0 unchanged, 0 refused",
+			},
+			"",
+		},
 	} {
 		got := core(t, c.input, on(url), c.kind, "import", c.file)
 		lines := strings.Split(strings.TrimSuffix(got.Out, "\n"), "\n")
@@ -84,7 +98,11 @@ func TestImport(t *testing.T) {
 				lines[i] = c.want[i]
 			}
 		}
-		if diff := cmp.Diff(c.want, lines); diff != "" || got.Code != 0 || got.ErrOut != "" {
+		code, errOut := 0, ""
+		if c.refused != "" {
+			code, errOut = 1, "core: "+c.refused+" rows were refused, the others are imported; correct the rows named above and import the list again\n"
+		}
+		if diff := cmp.Diff(c.want, lines); diff != "" || got.Code != code || got.ErrOut != errOut {
 			t.Errorf("%s: exit %d, %q (-want +got):\n%s", c.name, got.Code, got.ErrOut, diff)
 		}
 	}
@@ -95,6 +113,10 @@ func TestImport(t *testing.T) {
 	if n := lookUp[int](t, store, `SELECT count(*) FROM tokens`); n != 8 {
 		t.Errorf("%d tokens", n)
 	}
+}
+
+func unlicensed(tokens int) string {
+	return fmt.Sprintf("no licence is recorded of %d tokens; --license SPDX records one", tokens)
 }
 
 func TestImportOfWhatIsNoList(t *testing.T) {

@@ -21,11 +21,14 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core healthcheck                       ask the core of these settings, on this machine, whether it is ready
   core migrate                           bring the database up to this version
   core chains import FILE                add and update chains; - reads standard input
-  core tokens import FILE                add and update tokens from a token list; - reads standard input
+  core tokens import URL|FILE            add and update tokens from a token list, over https or from a file; - reads
+                                         standard input; --source NAME and --license SPDX are recorded with the tokens
+  core tokens sources                    print how many tokens come from which source, and under which licence
   core accounts create EMAIL [NAME]      make an account and print its password, once
   core accounts reset-password EMAIL     give an account another password, print it once and end its sessions
   core accounts disable|enable EMAIL     refuse an account's keys and sign-ins, or take that back
   core accounts delete EMAIL             end an account for good; its intents stay
+  core accounts erase EMAIL|ID           erase the personal data of an account that has ended; its intents stay
 
 Settings come from the environment, and from the file that CORE_ENV_FILE names; CORE_DATABASE_URL is the one that every command needs.
 `
@@ -58,9 +61,14 @@ func run(ctx context.Context, args []string) error {
 	case "healthcheck":
 		return checkHealth(ctx, rest)
 	case "migrate":
-		return withStore(rest, 0, func(store *postgres.Store) error { return migrateDatabase(ctx, store) })
-	case "chains", "tokens":
-		return importList(ctx, command, rest)
+		if len(rest) != 0 {
+			return usageError("the command takes other words")
+		}
+		return withStore(func(store *postgres.Store) error { return migrateDatabase(ctx, store) })
+	case "chains":
+		return changeChains(ctx, rest)
+	case "tokens":
+		return changeTokens(ctx, rest)
 	case "accounts":
 		return changeAccount(ctx, rest)
 	case "help", "-h", "-help", "--help":
@@ -85,11 +93,8 @@ func checkHealth(ctx context.Context, args []string) error {
 	return telemetry.Probe(ctx, read.Config.OpsListen)
 }
 
-// withStore runs a one-off command that takes the given number of further words.
-func withStore(args []string, words int, work func(*postgres.Store) error) (err error) {
-	if len(args) != words {
-		return usageError("the command takes other words")
-	}
+// withStore runs a one-off command on the database.
+func withStore(work func(*postgres.Store) error) (err error) {
 	read, err := readConfig(Config.ValidateDatabase)
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func TestWritesAreListedByAnotherCore(t *testing.T) {
 	eventually(t, "the replica serves the whole list", func() bool {
 		var all []intent
 		all, tag = c.list(other, "")
-		return len(all) == 1201 && strings.HasPrefix(tag, `W/"e.`) && fromReplica()
+		return len(all) == 1201 && strings.HasPrefix(tag, `W/"e2.`) && fromReplica()
 	})
 	if unchanged, _ := c.list(one, tag); unchanged != nil {
 		t.Error("a list that has not changed is sent again")

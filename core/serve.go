@@ -37,17 +37,23 @@ const (
 	idleTimeout = time.Minute
 	// expireEvery is how often deadlines are looked at.
 	expireEvery = time.Second
-	// pruneEvery is how often what has expired is removed.
-	pruneEvery = time.Hour
 	// redisBudget is how long somebody who signs in may wait for Redis.
 	redisBudget = 250 * time.Millisecond
+	// logBytes bounds the lines that wait while standard output is not read.
+	logBytes = 2 << 20
 )
 
 // serve runs `core serve` until ctx ends, then finishes what is in flight.
-func serve(ctx context.Context, args []string) (err error) {
+func serve(ctx context.Context, args []string) error {
 	if len(args) != 0 {
 		return usageError("serve takes no further words; settings come from the environment")
 	}
+	metrics := telemetry.NewRegistry()
+	log, closeLog := newLog(metrics)
+	return errors.Join(serveUntil(ctx, log, metrics), closeLog())
+}
+
+func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Registry) (err error) {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
@@ -57,8 +63,6 @@ func serve(ctx context.Context, args []string) (err error) {
 	}
 	config := started.Config
 	collectLess()
-	log := telemetry.NewLogger(os.Stdout, "core")
-	metrics := telemetry.NewRegistry()
 	tracer, err := tracing.New(config.tracing(), log, metrics)
 	if err != nil {
 		return err
@@ -111,7 +115,7 @@ func serve(ctx context.Context, args []string) (err error) {
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range chores(ctx, store, live, follower, log) {
+	for _, run := range chores(ctx, store, live, follower, config.retention(), log) {
 		group.Go(func() error { run(); return nil })
 	}
 	group.Go(func() error {
@@ -128,13 +132,14 @@ func serve(ctx context.Context, args []string) (err error) {
 
 // chores are what core does besides answering, each until ctx ends.
 func chores(
-	ctx context.Context, store *postgres.Store, live *postgres.LiveRegistry, follower *settings.Follower[Config], log *slog.Logger,
+	ctx context.Context, store *postgres.Store, live *postgres.LiveRegistry, follower *settings.Follower[Config],
+	keep postgres.Retention, log *slog.Logger,
 ) []func() {
 	return []func(){
 		func() { follower.Run(ctx) },
 		func() { live.Run(ctx, log) },
 		func() { store.FollowReplica(ctx, log) },
-		func() { prune(ctx, store, log) },
+		func() { prune(ctx, store, keep, log) },
 		func() { expire(ctx, store, log) },
 		func() { census(ctx, store, log) },
 	}
@@ -173,6 +178,13 @@ func newHandler(
 		Tracer: tracer, AccessLog: parts.accessLog,
 	})
 	return handler, parts, err
+}
+
+// newLog logs to standard output, without waiting for its reader, until it is closed.
+func newLog(metrics prometheus.Registerer) (log *slog.Logger, closeLog func() error) {
+	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "core", MaxBytes: logBytes})
+	metrics.MustRegister(output.Dropped("intents_core_log_dropped_total"))
+	return telemetry.NewLogger(output, "core"), output.Close
 }
 
 func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, log *slog.Logger) error {
@@ -248,22 +260,6 @@ func answer(ctx context.Context, listener net.Listener, handler http.Handler, de
 		return fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err)
 	}
 	return nil
-}
-
-// prune removes what has expired, now and then.
-func prune(ctx context.Context, store *postgres.Store, log *slog.Logger) {
-	ticker := time.NewTicker(pruneEvery)
-	defer ticker.Stop()
-	for {
-		if err := store.Prune(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			log.Warn("pruning failed, trying again in an hour", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
 }
 
 // expire marks the intents whose deadline has passed. It logs when that begins to fail and when it works again.

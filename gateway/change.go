@@ -37,7 +37,6 @@ func (g *Gateway) Apply(c Config) {
 	g.forward.SetSecret(c.CoreSecret)
 	_ = g.login.Set(c.RedisMode, c.RedisURL.Reveal()) // but for the user it is the URL of before, and valid
 	g.limiter.SetFallback(c.LimitFallback)
-	g.verifier.SetUnknown(c.UnknownKeysPerMinute, c.UnknownKeysPerSecond)
 	g.edge.SetMaxConns(c.MaxConns, c.MaxConnsPerIP)
 	g.edge.SetTrustedProxies(c.TrustedProxies)
 	g.edge.SetAccessLog(g.accessLog(c))

@@ -79,7 +79,7 @@ func startProgram(t *testing.T) *program {
 	run.Env = []string{
 		"GATEWAY_ENV_FILE=" + p.file, "GATEWAY_LISTEN=" + listen, "GATEWAY_OPS_LISTEN=" + ops, "GATEWAY_CORE_URL=" + core.URL.String(),
 		"GATEWAY_CORE_SECRET=" + coretest.Secret.Reveal(), "GATEWAY_REDIS_URL=" + limits.URL, "GATEWAY_DRAIN_DELAY=0s",
-		"GATEWAY_UNKNOWN_KEYS_PER_MINUTE=100000", "GATEWAY_UNKNOWN_KEYS_PER_SECOND=0", "GATEWAY_ACCESS_LOG=false",
+		"GATEWAY_ACCESS_LOG=false",
 		"GATEWAY_LIMIT_BUDGET=1s", // a busy machine must not look like a slow Redis
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + p.collector.URL, "OTEL_TRACES_SAMPLER=parentbased_always_on",
 	}
@@ -148,9 +148,6 @@ func (p *program) onRedis(command ...any) (reply string) {
 	return fmt.Sprint(got)
 }
 
-// strange presents a key that nobody has.
-func (p *program) strange() int { return p.get("/v2/tokens", apikey.New(network.Test).Reveal()) }
-
 // enter has a client open a connection and keep it.
 func (p *program) enter() {
 	p.t.Helper()
@@ -216,14 +213,6 @@ var changes = []struct {
 		holds: func(p *program) bool {
 			return p.get("/v2/tokens", p.key, "X-Forwarded-For", "198.51.100.7") == http.StatusOK && p.lastClient() == "198.51.100.7"
 		},
-	},
-	{
-		variable: "GATEWAY_UNKNOWN_KEYS_PER_MINUTE", value: "1",
-		holds: func(p *program) bool { return p.strange() == http.StatusTooManyRequests },
-	},
-	{
-		variable: "GATEWAY_UNKNOWN_KEYS_PER_SECOND", value: "1",
-		holds: func(p *program) bool { return p.strange() == http.StatusServiceUnavailable },
 	},
 	{
 		variable: "GATEWAY_MAX_CONNS", value: "1",

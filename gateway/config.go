@@ -34,17 +34,19 @@ type Config struct {
 	OpsListen string `env:"GATEWAY_OPS_LISTEN" envDefault:"127.0.0.1:9080"`
 
 	// CoreURLs are the base URLs of the cores, http or https, without a path, comma separated: 1 to 64, which use one
-	// database. Requests go to the one with the fewest under way; one that does not answer is set aside until it does.
-	// Default http://127.0.0.1:8081.
+	// database. A name stands for as many cores as it has addresses, 64 in all; it is resolved every two seconds, so cores may
+	// come and go. Of IPv4 and IPv6 addresses IPv4 ones are used. Requests go to the core with the fewest under way; one that
+	// does not answer is set aside until it does. Default http://127.0.0.1:8081.
 	CoreURLs []string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
 	// CoreSecret is the secret shared with core, its CORE_GATEWAY_SECRET. At least 32 characters; no default.
 	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET" reload:"yes"`
 	// CoreTimeout bounds an exchange with core, a second attempt included, and each wait for more of a long answer. Default
 	// 10s; 100ms to 5m.
 	CoreTimeout time.Duration `env:"GATEWAY_CORE_TIMEOUT" envDefault:"10s"`
-	// CoreMaxConns bounds the connections to each core, of each kind: short answers, long answers and verdicts. Answers
-	// that are so long that they hold one until the client has read them may have three quarters of one core's. One
-	// account may have one in 24 of these, and a quarter as many lists being made for it. Default 512; at least 1.
+	// CoreMaxConns bounds the connections to each core, of each kind: those for requests with a key, for long lists, for
+	// requests without a key, and for verdicts. Lists that are so long that they hold one until the client has read them, over
+	// 512 KiB or of unknown length, may have three quarters of one core's. One account may have one in 24 of these, and a
+	// quarter as many lists being made for it. Default 512; at least 1.
 	CoreMaxConns int `env:"GATEWAY_CORE_MAX_CONNS" envDefault:"512"`
 	// CoreSilence is how long all cores may leave everything unanswered before /health says 503. Default 5s; at least 1s.
 	CoreSilence time.Duration `env:"GATEWAY_CORE_SILENCE" envDefault:"5s"`
@@ -72,15 +74,11 @@ type Config struct {
 	// KeyTTL is how long a verdict is held at most; changes are told by core within a second in any case. Default 5m; at
 	// least 1s.
 	KeyTTL time.Duration `env:"GATEWAY_KEY_TTL" envDefault:"5m"`
-	// UnknownKeyTTL is how long core's word that there is no such key is held. Default 10s; at least 100ms.
+	// UnknownKeyTTL is how long the refusal of a key that does not exist or is not usable is cached; a change of the key ends
+	// it within a second in any case. Default 10s; at least 100ms.
 	UnknownKeyTTL time.Duration `env:"GATEWAY_UNKNOWN_KEY_TTL" envDefault:"10s"`
-	// UnknownKeysPerMinute is how many unknown keys one client address may have looked up; further new keys from there get
-	// 429. Default 60; at least 1.
-	UnknownKeysPerMinute int `env:"GATEWAY_UNKNOWN_KEYS_PER_MINUTE" envDefault:"60" reload:"yes"`
-	// UnknownKeysPerSecond is how many unknown keys all addresses together may have looked up by this gateway; further ones
-	// get 503, and so does a key that was made less than a second ago. All others are served on. Default 100; 0 for no bound.
-	UnknownKeysPerSecond int `env:"GATEWAY_UNKNOWN_KEYS_PER_SECOND" envDefault:"100" reload:"yes"`
-	// KeyLookUpTimeout bounds a look-up at core. Default 1s; 10ms to 1s, since an older answer proves nothing.
+	// KeyLookUpTimeout bounds a look-up at core, and the wait for core's key changes before a key is refused as unknown.
+	// Default 1s; 10ms to 1s, since an older answer proves nothing.
 	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"1s"`
 	// KeyLookUps bounds the look-ups under way at once. Default 64; at least 1.
 	KeyLookUps int `env:"GATEWAY_KEY_LOOKUPS" envDefault:"64"`
@@ -121,7 +119,8 @@ type Config struct {
 	// Default none.
 	TrustedProxies []netip.Prefix `env:"GATEWAY_TRUSTED_PROXIES" reload:"yes"`
 
-	// AccessLog writes one line per request to standard output. Default true.
+	// AccessLog writes one line per request to standard output. While nobody reads that, lines beyond 2 MiB are dropped,
+	// counted (`intents_gateway_access_log_dropped_total`) and reported in a later line. Default true.
 	AccessLog bool `env:"GATEWAY_ACCESS_LOG" envDefault:"true" reload:"yes"`
 	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
 	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
@@ -234,7 +233,7 @@ func (c Config) faults() []fault {
 	duration("GATEWAY_LIMIT_BUDGET", c.LimitBudget, time.Millisecond, 5*time.Second)
 	duration("GATEWAY_KEY_TTL", c.KeyTTL, time.Second, 0)
 	duration("GATEWAY_UNKNOWN_KEY_TTL", c.UnknownKeyTTL, 100*time.Millisecond, 0)
-	duration("GATEWAY_KEY_LOOKUP_TIMEOUT", c.KeyLookUpTimeout, 10*time.Millisecond, keys.Trust)
+	duration("GATEWAY_KEY_LOOKUP_TIMEOUT", c.KeyLookUpTimeout, 10*time.Millisecond, keys.MaxStaleness)
 	duration("GATEWAY_USAGE_INTERVAL", c.UsageInterval, time.Second, time.Minute)
 	duration("GATEWAY_READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond, 0)
 	duration("GATEWAY_WRITE_TIMEOUT", c.WriteTimeout, 100*time.Millisecond, 0)
@@ -250,8 +249,6 @@ func (c Config) faults() []fault {
 	number("GATEWAY_CORE_MAX_CONNS", c.CoreMaxConns, 1)
 	number("GATEWAY_LIMIT_MEMORY", c.LimitMemory, 1)
 	number("GATEWAY_KEY_CACHE", c.KeyCache, 1)
-	number("GATEWAY_UNKNOWN_KEYS_PER_MINUTE", c.UnknownKeysPerMinute, 1)
-	number("GATEWAY_UNKNOWN_KEYS_PER_SECOND", c.UnknownKeysPerSecond, 0)
 	number("GATEWAY_KEY_LOOKUPS", c.KeyLookUps, 1)
 	number("GATEWAY_USAGE_BACKLOG", c.UsageBacklog, wire.MaxUsageRows)
 	number("GATEWAY_STREAM_RATE", c.StreamRate, 0)

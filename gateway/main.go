@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/gateway/catalog"
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/edge"
@@ -34,7 +35,8 @@ import (
 )
 
 func main() {
-	log := telemetry.NewLogger(os.Stdout, "gateway")
+	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "gateway", MaxBytes: 256 << 10})
+	log := telemetry.NewLogger(output, "gateway")
 	if len(os.Args) == 1 { // a command is over soon
 		// Before signals are listened for: one that had come would be forgotten.
 		if err := relaxTimers(); err != nil {
@@ -43,15 +45,18 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], log); err != nil {
+	err := run(ctx, os.Args[1:], log, output)
+	if err != nil {
 		log.Error("gateway failed", "error", err)
+	}
+	if errors.Join(err, output.Close()) != nil {
 		os.Exit(1) //nolint:gocritic // the process ends; there is no signal left to give back
 	}
 }
 
 // run serves until ctx ends. The one command there is, healthcheck, asks the gateway of these settings on this machine
 // whether it is ready: in a container without a shell nothing else can.
-func run(ctx context.Context, args []string, log *slog.Logger) error {
+func run(ctx context.Context, args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	check := slices.Equal(args, []string{"healthcheck"})
 	if len(args) > 0 && !check {
 		return fmt.Errorf("the gateway takes no words but healthcheck, not %q; settings come from the environment", args)
@@ -70,6 +75,7 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	gateway.metrics.MustRegister(output.Dropped("intents_gateway_log_dropped_total"))
 	unfollow := gateway.Follow(ctx, started, again)
 	err = gateway.Run(ctx)
 	unfollow()
@@ -86,6 +92,7 @@ type Gateway struct {
 	cores    *cores.Set
 	core     *control.Client
 	chains   *control.Chains
+	catalog  *catalog.Catalog
 	redis    redis.UniversalClient
 	login    topology.Login
 	limiter  *limit.Limiter
@@ -95,7 +102,7 @@ type Gateway struct {
 	edge     *edge.Edge
 	tracer   *tracing.Tracer
 	ops      *http.Server
-	access   *lineBuffer
+	access   *telemetry.LogWriter
 	metrics  *prometheus.Registry
 }
 
@@ -108,7 +115,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{config: config, log: log, access: newLineBuffer(os.Stdout)}
+	g := &Gateway{config: config, log: log}
 	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget, &g.login)
 	if err != nil {
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
@@ -118,10 +125,12 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 	if g.tracer, err = tracing.New(config.tracing(), log, registry); err != nil {
 		return nil, err
 	}
+	g.access = newAccessLog(registry)
 	registry.MustRegister(topology.Pool("gateway", g.redis))
 	g.cores = cores.New(cores.Options{URLs: urls, Secret: config.CoreSecret, Log: log, Metrics: registry})
 	g.core = control.New(g.cores, config.CoreSecret, config.CoreMaxConns)
 	g.chains = control.NewChains(g.core, config.ChainsRefresh, log)
+	g.catalog = catalog.New(g.core)
 	g.limiter = limit.New(limit.Options{
 		Redis:    g.redis,
 		Budget:   config.LimitBudget,
@@ -131,17 +140,14 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Metrics:  registry,
 	})
 	g.verifier = keys.New(keys.Options{
-		Core:             g.core,
-		Limiter:          g.limiter,
-		Capacity:         config.KeyCache,
-		TTL:              config.KeyTTL,
-		UnknownTTL:       config.UnknownKeyTTL,
-		UnknownPerMinute: config.UnknownKeysPerMinute,
-		UnknownPerSecond: config.UnknownKeysPerSecond,
-		LookUpTimeout:    config.KeyLookUpTimeout,
-		LookUps:          config.KeyLookUps,
-		Log:              log,
-		Metrics:          registry,
+		Core:          g.core,
+		Capacity:      config.KeyCache,
+		TTL:           config.KeyTTL,
+		UnknownTTL:    config.UnknownKeyTTL,
+		LookUpTimeout: config.KeyLookUpTimeout,
+		LookUps:       config.KeyLookUps,
+		Log:           log,
+		Metrics:       registry,
 	})
 	g.usage = usage.New(usage.Options{
 		Report:   g.core.ReportUsage,
@@ -161,6 +167,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Keys:           g.verifier,
 		Limiter:        g.limiter,
 		Chains:         g.chains,
+		Catalog:        g.catalog,
 		Core:           g.core,
 		Forward:        g.forward,
 		Tracer:         g.tracer,
@@ -206,13 +213,6 @@ func (c Config) server() edge.ServerOptions {
 	}
 }
 
-func (g *Gateway) accessLog(c Config) *slog.Logger {
-	if !c.AccessLog {
-		return nil
-	}
-	return telemetry.NewLogger(g.access, "gateway")
-}
-
 func (g *Gateway) listen(ctx context.Context) (err error) {
 	if g.public, err = listen.TCP(ctx, g.config.Listen); err != nil {
 		return fmt.Errorf("GATEWAY_LISTEN: %w", err)
@@ -239,7 +239,6 @@ func (g *Gateway) Run(ctx context.Context) error {
 	tasks.Go(func() { g.cores.Run(fresh) })
 	tasks.Go(func() { g.chains.Run(fresh) })
 	tasks.Go(func() { g.verifier.Run(fresh) })
-	tasks.Go(func() { g.access.run(fresh) })
 	// Usage is counted until the last request has ended.
 	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
 	counted := make(chan struct{})
@@ -291,10 +290,11 @@ func (g *Gateway) Close() error {
 			errs = append(errs, err)
 		}
 	}
+	g.catalog.Close()
 	g.verifier.Close()
 	g.limiter.Close()
 	g.forward.Close()
 	g.core.Close()
 	traced := g.tracer.Shutdown(context.Background()) // for where Run never was
-	return errors.Join(append(errs, traced, g.redis.Close(), g.access.flush())...)
+	return errors.Join(append(errs, traced, g.redis.Close(), g.access.Close())...)
 }

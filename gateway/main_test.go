@@ -195,13 +195,20 @@ func TestPortThatIsTaken(t *testing.T) {
 	}
 }
 
+// build makes the program.
+func build(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "gateway")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return path
+}
+
 // The program itself: TERM ends it with 0 after what is under way, and a bad setting with 1 before it listens.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "gateway")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
+	program := build(t)
 	core := coretest.Start(t, nil)
 	variables := environment(t, core)
 	address := freeAddress(t)

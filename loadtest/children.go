@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/deploy/stack"
 	"intents.internal/pkg/embedded"
 )
 
@@ -118,7 +119,7 @@ func (b *bench) useStandIn(ctx context.Context) error {
 	}
 	process, err := b.startPeer(ctx, embedded.Command{
 		Name: "gateway", Path: filepath.Join(b.dir, "stack", "bin", "gateway"),
-		Env: append(os.Environ(), append(b.gatewayEnv(), "GATEWAY_LISTEN="+listen, "GATEWAY_OPS_LISTEN="+ops,
+		Env: append(stack.Environ(), append(b.gatewayEnv(), "GATEWAY_LISTEN="+listen, "GATEWAY_OPS_LISTEN="+ops,
 			"GATEWAY_CORE_URL=http://"+address, "GATEWAY_REDIS_URL="+b.env.RedisURL)...),
 	}, listen, ops)
 	if err != nil {

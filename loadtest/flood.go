@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -20,11 +22,13 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// flood is a row of requests with unknown keys that seem to come from one address.
+// flood is a row of requests with unknown keys.
 type flood struct {
-	url, address string
-	rate, conns  int
-	span         time.Duration
+	url string
+	// address is where they seem to come from, each from another one where it is empty.
+	address     string
+	rate, conns int
+	span        time.Duration
 
 	// took and statuses are the outcome.
 	took     time.Duration
@@ -89,7 +93,7 @@ func (f *flood) send(ctx context.Context, next time.Time) (statuses map[int]int,
 			break
 		}
 		_, err := fmt.Fprintf(conn, "GET /v2/tokens HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nX-Api-Key: %s\r\n\r\n",
-			host, f.address, apikey.New(network.Live).Reveal())
+			host, cmp.Or(f.address, fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), rand.IntN(256))), apikey.New(network.Live).Reveal())
 		if err != nil {
 			return statuses, err
 		}
@@ -106,29 +110,36 @@ func (f *flood) send(ctx context.Context, next time.Time) (statuses map[int]int,
 	return statuses, nil
 }
 
-// lookUpsAtCore is how many unknown keys core was asked for so far, by its own metrics.
-func lookUpsAtCore(ctx context.Context, env stack.Env) (float64, error) {
+// askedOfCore is how many unknown keys core looked up so far and how often it read the key changes, by its own metrics.
+func askedOfCore(ctx context.Context, env stack.Env) (lookUps, readings float64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, env.CoreMetricsURL, nil)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer response.Body.Close()
-	sum := 0.0
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		if !strings.HasPrefix(lines.Text(), `core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`) {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if route, labels := strings.CutPrefix(lines.Text(), `core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`); labels {
+			name = "look-ups"
+			_, value, _ = strings.Cut(route, "} ")
+		}
+		if name != "look-ups" && name != "core_key_feed_readings_total" {
 			continue
 		}
-		_, value, _ := strings.Cut(lines.Text(), "} ")
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return 0, fmt.Errorf("read core's metrics: %w", err)
+			return 0, 0, fmt.Errorf("read core's metrics: %w", err)
 		}
-		sum += n
+		if name == "look-ups" {
+			lookUps += n
+		} else {
+			readings += n
+		}
 	}
-	return sum, lines.Err()
+	return lookUps, readings, lines.Err()
 }

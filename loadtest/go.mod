@@ -15,6 +15,7 @@ require (
 	github.com/valyala/fasthttp v1.74.0
 	intents.internal/core v0.0.0
 	intents.internal/deploy v0.0.0
+	intents.internal/gateway v0.0.0
 	intents.internal/pkg v0.0.0
 )
 
@@ -74,5 +75,6 @@ require (
 replace (
 	intents.internal/core => ../core
 	intents.internal/deploy => ../deploy
+	intents.internal/gateway => ../gateway
 	intents.internal/pkg => ../pkg
 )

@@ -17,19 +17,19 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-const (
-	// unknownBudget is the gateway's GATEWAY_UNKNOWN_KEYS_PER_MINUTE: a bucket of so many that refills as fast a minute.
-	unknownBudget = 60
-	// honestRate is how many requests a second honest clients make meanwhile.
-	honestRate = 100
-)
+// honestRate is how many requests a second honest clients make meanwhile.
+const honestRate = 100
 
 // guessing is what a round measured.
 type guessing struct {
-	flood           *flood
-	lookUps, budget float64
-	quiet, during   []float64 // latencies of honest requests, in milliseconds
+	flood             *flood
+	lookUps, readings float64
+	quiet, during     []float64                // latencies of honest requests, in milliseconds
+	cpu               map[string]time.Duration // that the flood cost each process
 }
+
+// guessed are the processes whose CPU time is told.
+var guessed = []string{stack.GatewayName(1), stack.CoreName(1), stack.Postgres, stack.Redis}
 
 // keys throws unknown keys at a gateway and counts what core hears of them.
 func keys(ctx context.Context, args []string) (err error) {
@@ -37,7 +37,7 @@ func keys(ctx context.Context, args []string) (err error) {
 	rate := flags.Int("rate", 10_000, "how many unknown keys are tried a second")
 	span := flags.Duration("time", 10*time.Second, "how long they are tried")
 	conns := flags.Int("conns", 64, "on how many connections")
-	rounds := flags.Int("rounds", 3, "how often, each time from another address")
+	rounds := flags.Int("rounds", 3, "how often from one address, and how often from many")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func keys(ctx context.Context, args []string) (err error) {
 	s, err := stack.Start(ctx, stack.Config{
 		Data: data, Listen: "127.0.0.1:0", Ephemeral: true, OnDisk: true,
 		// So that the load can come from addresses of its own.
-		GatewayEnv: []string{"GATEWAY_TRUSTED_PROXIES=127.0.0.0/8", "GATEWAY_ACCESS_LOG=false", fmt.Sprintf("GATEWAY_UNKNOWN_KEYS_PER_MINUTE=%d", unknownBudget)},
+		GatewayEnv: []string{"GATEWAY_TRUSTED_PROXIES=127.0.0.0/8", "GATEWAY_ACCESS_LOG=false"},
 	})
 	if err != nil {
 		return err
@@ -59,25 +59,22 @@ func keys(ctx context.Context, args []string) (err error) {
 	if err := unlimit(ctx, s.Env()); err != nil {
 		return err
 	}
-	results := make([]guessing, *rounds)
-	for round := range results {
-		attack := &flood{
-			url: s.Env().GatewayURL, address: fmt.Sprintf("203.0.113.%d", round%250+1), rate: *rate, span: *span, conns: *conns,
-		}
-		if results[round], err = guess(ctx, s.Env(), attack); err != nil {
-			return err
-		}
-		r := results[round]
-		fmt.Printf("round %d of %d: %d keys in %.1f s, %.0f look-ups, honest p99 %.1f ms, before that %.1f ms\n",
-			round+1, *rounds, r.flood.sent(), r.flood.took.Seconds(), r.lookUps, quantile(r.during, 0.99), quantile(r.quiet, 0.99))
-	}
-	tellGuessing(results)
-	for _, r := range results {
-		if r.lookUps > r.budget {
-			err = errors.Join(err, fmt.Errorf("core was asked %.0f times, the budget is %.0f", r.lookUps, r.budget))
+	one, many := make([]guessing, *rounds), make([]guessing, *rounds)
+	for round := range *rounds {
+		for name, r := range map[string]*guessing{"one address": &one[round], "many addresses": &many[round]} {
+			attack := &flood{url: s.Env().GatewayURL, rate: *rate, span: *span, conns: *conns}
+			if name == "one address" {
+				attack.address = fmt.Sprintf("203.0.113.%d", round%250+1)
+			}
+			if *r, err = guess(ctx, s.Env(), attack); err != nil {
+				return err
+			}
+			fmt.Printf("round %d of %d, %s: %d keys in %.1f s, %.0f look-ups, honest p99 %.1f ms, before that %.1f ms\n",
+				round+1, *rounds, name, r.flood.sent(), r.flood.took.Seconds(), r.lookUps, quantile(r.during, 0.99), quantile(r.quiet, 0.99))
 		}
 	}
-	return err
+	tellGuessing(one, many)
+	return nil
 }
 
 // unlimit takes the rate limit off the test key, whose requests are what is measured.
@@ -97,10 +94,22 @@ func unlimit(ctx context.Context, env stack.Env) (err error) {
 // guess measures one round: honest traffic alone, then beside the flood.
 func guess(ctx context.Context, env stack.Env, attack *flood) (g guessing, err error) {
 	g.flood = attack
+	charged := map[string][]int{}
+	for _, name := range guessed {
+		charged[name] = family(env.PID(name))
+	}
+	started, err := cpuTimes(charged)
+	if err != nil {
+		return g, err
+	}
 	if g.quiet, err = honest(ctx, env, attack.span); err != nil {
 		return g, err
 	}
-	before, err := lookUpsAtCore(ctx, env)
+	before, err := cpuTimes(charged)
+	if err != nil {
+		return g, err
+	}
+	lookUps, readings, err := askedOfCore(ctx, env)
 	if err != nil {
 		return g, err
 	}
@@ -112,9 +121,16 @@ func guess(ctx context.Context, env stack.Env, attack *flood) (g guessing, err e
 	if err := errors.Join(floodErr, honestErr); err != nil {
 		return g, err
 	}
-	after, err := lookUpsAtCore(ctx, env)
-	g.lookUps = after - before
-	g.budget = unknownBudget + math.Ceil(attack.took.Minutes()*unknownBudget)
+	after, err := cpuTimes(charged)
+	if err != nil {
+		return g, err
+	}
+	g.cpu = map[string]time.Duration{}
+	for _, name := range guessed {
+		g.cpu[name] = after[name] - before[name] - (before[name] - started[name]) // honest requests cost the same before
+	}
+	g.lookUps, g.readings, err = askedOfCore(ctx, env)
+	g.lookUps, g.readings = g.lookUps-lookUps, g.readings-readings
 	return g, err
 }
 
@@ -164,34 +180,32 @@ func askForTokens(ctx context.Context, env stack.Env) error {
 	return nil
 }
 
-func tellGuessing(results []guessing) {
-	column := func(pick func(guessing) float64) float64 {
+func tellGuessing(one, many []guessing) {
+	median := func(rounds []guessing, pick func(guessing) float64) float64 {
 		var values []float64
-		for _, r := range results {
+		for _, r := range rounds {
 			values = append(values, pick(r))
 		}
 		return median(values)
 	}
-	fmt.Printf("\n| unknown keys from one address | median |\n| --- | --- |\n")
-	for _, row := range []struct {
-		name string
-		pick func(guessing) float64
-	}{
-		{"tried a second", func(r guessing) float64 { return float64(r.flood.sent()) / r.flood.took.Seconds() }},
-		{"answered 403", func(r guessing) float64 { return float64(r.flood.statuses[http.StatusForbidden]) }},
-		{"answered 429", func(r guessing) float64 { return float64(r.flood.statuses[http.StatusTooManyRequests]) }},
-		{"answered otherwise", func(r guessing) float64 {
-			return float64(r.flood.sent() - r.flood.statuses[http.StatusForbidden] - r.flood.statuses[http.StatusTooManyRequests])
-		}},
-		{"looked up at core", func(r guessing) float64 { return r.lookUps }},
-		{"the budget", func(r guessing) float64 { return r.budget }},
-	} {
-		fmt.Printf("| %s | %.0f |\n", row.name, column(row.pick))
+	row := func(name, format string, pick func(guessing) float64) {
+		fmt.Printf("| %s | "+format+" | "+format+" |\n", name, median(one, pick), median(many, pick))
 	}
-	fmt.Printf("\n| honest requests, milliseconds | alone | meanwhile |\n| --- | --- | --- |\n")
+	fmt.Printf("\n| unknown keys, medians | one address | many addresses |\n| --- | --- | --- |\n")
+	row("tried a second", "%.0f", func(r guessing) float64 { return float64(r.flood.sent()) / r.flood.took.Seconds() })
+	for _, status := range []int{http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		row(fmt.Sprintf("answered %d, %%", status), "%.1f", func(r guessing) float64 {
+			return 100 * float64(r.flood.statuses[status]) / float64(r.flood.sent())
+		})
+	}
+	row("looked up at core a second", "%.1f", func(r guessing) float64 { return r.lookUps / r.flood.took.Seconds() })
+	row("readings of the key changes a second", "%.1f", func(r guessing) float64 { return r.readings / r.flood.took.Seconds() })
+	for _, name := range guessed {
+		row("CPU µs a key: "+name, "%.1f", func(r guessing) float64 { return float64(r.cpu[name].Microseconds()) / float64(r.flood.sent()) })
+	}
 	for _, q := range []float64{0.5, 0.9, 0.99} {
-		fmt.Printf("| %.0f in 100 within | %.2f | %.2f |\n", q*100,
-			column(func(r guessing) float64 { return quantile(r.quiet, q) }), column(func(r guessing) float64 { return quantile(r.during, q) }))
+		row(fmt.Sprintf("honest p%.0f alone, ms", q*100), "%.2f", func(r guessing) float64 { return quantile(r.quiet, q) })
+		row(fmt.Sprintf("honest p%.0f beside, ms", q*100), "%.2f", func(r guessing) float64 { return quantile(r.during, q) })
 	}
 }
 

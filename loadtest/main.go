@@ -15,7 +15,7 @@ const usage = `loadtest measures the service against real peers.
   go run ./loadtest writes     inserting intents beside pgbench's single-row inserts into the same table
   go run ./loadtest lists      the first page of lists with 10^3 to 10^7 intents, and the plans behind them
   go run ./loadtest stream     the memory that core and gateway take to send one list of 10^6 intents
-  go run ./loadtest keys       what 10^4 unknown keys a second from one address cost core and honest clients
+  go run ./loadtest keys       what 10^4 unknown keys a second cost the gateway, core and honest clients
   go run ./loadtest crowd      what idle, slow and flooding clients do to the others
   go run ./loadtest edge       what the gateway's checks cost, beside nginx, haproxy and a fixed reply
   go run ./loadtest replicas   1, 2 and 4 gateways on one Redis behind haproxy

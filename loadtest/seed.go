@@ -18,8 +18,9 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// target is what every request asks for: a small answer that core holds in memory.
-const target = "/v2/tokens?chain-id=eip155:11155111"
+// target is what every request asks for: a small answer that core holds in memory. With its colon encoded gateways forward it,
+// instead of answering from their own copy.
+const target = "/v2/tokens?chain-id=eip155%3A11155111"
 
 // keyList is a list of API keys that load walks round and round, and the same in a file for wrk.
 type keyList struct {

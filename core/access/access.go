@@ -33,8 +33,6 @@ var (
 	ErrSessionNotFresh = errors.New("the session is too old for this")
 	// ErrBusy says that too many passwords wait to be checked.
 	ErrBusy = errors.New("too many passwords to check")
-	// ErrLimitUnknown says that the Redis which holds the rate limits does not answer.
-	ErrLimitUnknown = errors.New("the rate limit is not known")
 )
 
 // Config is what the service needs; Store, Passwords, Limits, Log and Metrics must be set.
@@ -99,17 +97,21 @@ type Visitor struct {
 	UserAgent string
 	// Token is the session's that the browser presents, empty for none.
 	Token string
+	// Device is the device cookie that the browser presents, empty for none.
+	Device string
 }
 
 func (v Visitor) actor() account.Actor {
 	return account.Actor{IPAddress: v.IP, UserAgent: v.UserAgent}
 }
 
-// SignedIn is a browser that has just come in. Token is for its cookie and is kept nowhere.
+// SignedIn is a browser that has just come in. Token and Device are for its cookies and are kept nowhere; Device is empty where
+// no password was checked.
 type SignedIn struct {
 	Account *account.Account
 	Session *account.Session
 	Token   string
+	Device  string
 }
 
 // passwordWait bounds the time spent on one password, the wait for a turn included. It leaves a request time to say that

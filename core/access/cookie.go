@@ -8,40 +8,52 @@ import (
 	"intents.internal/core/account"
 )
 
-// Cookie is how a browser bears its session.
+// deviceLifetime is the longest that browsers keep a cookie (RFC 6265bis section 5.5). Each sign-in begins it again.
+const deviceLifetime = 400 * 24 * time.Hour
+
+// Cookie is how a browser bears its session, and beside it the device that it is.
 type Cookie struct {
-	name   string
-	secure bool
+	prefix, name string
+	secure       bool
 }
 
 // NewCookie takes the URL at which browsers reach the service. Over TLS the __Host- prefix binds the cookie to that host,
 // so that no sibling domain can set it (RFC 6265bis section 4.1.3.2).
 func NewCookie(publicURL string) Cookie {
 	if strings.HasPrefix(publicURL, "https://") {
-		return Cookie{name: "__Host-intents.session", secure: true}
+		return Cookie{prefix: "__Host-intents.", name: "session", secure: true}
 	}
-	return Cookie{name: "intents.session"}
+	return Cookie{prefix: "intents.", name: "session"}
 }
 
-// Set gives the browser a session's token. The answer must not be stored by anyone, so it says so.
-func (c Cookie) Set(w http.ResponseWriter, token string) {
-	c.set(w, token, account.SessionLifetime)
+// SignIn gives the browser its session's token, and its device where a password was checked. The answer must not be stored by
+// anyone, so it says so.
+func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
+	c.set(w, in.Token, account.SessionLifetime)
+	if in.Device != "" {
+		c.device().set(w, in.Device, deviceLifetime)
+	}
 	w.Header().Set("Cache-Control", "no-store")
 }
 
 // Clear takes the token from the browser.
 func (c Cookie) Clear(w http.ResponseWriter) { c.set(w, "", -time.Second) }
 
-func (c Cookie) set(w http.ResponseWriter, token string, lifetime time.Duration) {
+func (c Cookie) device() Cookie {
+	c.name = "device"
+	return c
+}
+
+func (c Cookie) set(w http.ResponseWriter, value string, lifetime time.Duration) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the scheme: a browser would not keep the cookie over plain http
-		Name: c.name, Value: token, Path: "/", MaxAge: int(lifetime / time.Second),
+		Name: c.prefix + c.name, Value: value, Path: "/", MaxAge: int(lifetime / time.Second),
 		HttpOnly: true, Secure: c.secure, SameSite: http.SameSiteLaxMode,
 	})
 }
 
 // Token is what the request's cookie bears, empty without one.
 func (c Cookie) Token(r *http.Request) string {
-	held, err := r.Cookie(c.name)
+	held, err := r.Cookie(c.prefix + c.name)
 	if err != nil {
 		return ""
 	}
@@ -50,5 +62,5 @@ func (c Cookie) Token(r *http.Request) string {
 
 // VisitorOf is who makes a request that a gateway passed on.
 func VisitorOf(r *http.Request, c Cookie) Visitor {
-	return Visitor{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r)}
+	return Visitor{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
 }

@@ -8,11 +8,15 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/account"
+	"intents.internal/core/postgres"
 	"intents.internal/pkg/apikey"
 )
 
+// formTokenLifetime is how long a form that was sent is known, no shorter than the session that it belongs to.
+const formTokenLifetime = account.SessionLifetime
+
 // CreateKey makes a key and returns its whole text, which is not kept. It returns an *account.InvalidError,
-// account.ErrTooMany or a *LimitedError.
+// account.ErrTooMany, account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
 func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r account.KeyRequest) (*account.Key, apikey.Key, error) {
 	now := time.Now()
 	key, text, err := account.NewKey(owner, r, now)
@@ -26,7 +30,18 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	if err := s.Store.InsertKey(ctx, key, entry.OfKey(key, key.Describe())); err != nil {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if r.FormToken != [32]byte{} {
+			if err := tx.UseFormToken(ctx, r.FormToken, now.Add(formTokenLifetime)); err != nil {
+				return err
+			}
+		}
+		if err := tx.InsertKey(ctx, key); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(key, key.Describe()))
+	})
+	if err != nil {
 		return nil, apikey.Key{}, err
 	}
 	return key, text, nil

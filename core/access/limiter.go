@@ -126,20 +126,20 @@ func (l *limiter) reset(ctx context.Context, r rule, subject string) {
 	}
 }
 
-// peek tells how full a bucket is, or ErrLimitUnknown.
-func (l *limiter) peek(ctx context.Context, bucket string, limit redis_rate.Limit) (*redis_rate.Result, error) {
+// refund puts one try back into the subject's bucket. One in Redis that would be full then stays one try short until it has
+// refilled.
+func (l *limiter) refund(ctx context.Context, r rule, subject string) {
+	bucket := r.name + ":" + subject
 	node, reachable := l.node(bucket)
 	if !reachable {
-		return nil, ErrLimitUnknown
-	}
-	result, err := l.shared.AllowN(ctx, bucket, limit, 0)
-	if err != nil {
-		if err = l.failed(ctx, node, err); errors.Is(err, errNoRedis) {
-			err = ErrLimitUnknown
+		if own, found := l.own.Get(bucket); found {
+			own.ReserveN(time.Now(), -1)
 		}
-		return nil, err
+		return
 	}
-	return result, nil
+	if _, err := l.shared.AllowN(ctx, bucket, r.limit, -1); err != nil {
+		_ = l.failed(ctx, node, err) // noted there
+	}
 }
 
 // node names the node that has the bucket, where there is a Cluster, and tells whether it is to be asked.

@@ -1,7 +1,6 @@
 package access_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -19,46 +18,26 @@ import (
 // Password guesses are counted for an address whether or not it has an account, and a right password forgives them.
 func TestGuessesAreLimited(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*testing.T) func(*access.Config){
-		"in Redis":  func(t *testing.T) func(*access.Config) { t.Helper(); return countingIn(t, startRedis(t).URL, generous) },
-		"in memory": func(*testing.T) func(*access.Config) { return func(*access.Config) {} },
-	} {
+	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			core := newService(t, change(t), func(c *access.Config) { c.Limits.SignInPerAccount = 3 }, withPasswords(t))
-			if _, err := core.SignUp(t.Context(), access.Visitor{}, "Ann", "ann@example.com", password); err != nil {
-				t.Fatal(err)
-			}
+			core := newGuarded(t, store(t))
+			signUp(t, core, access.Visitor{}, "ann@example.com")
+			signUp(t, core, access.Visitor{}, "bob@example.com")
 			guess := func(email, password string) string {
-				_, err := core.SignIn(t.Context(), access.Visitor{IP: uuid.NewString()}, email, password)
-				switch {
-				case err == nil:
-					return "in"
-				case errors.Is(err, access.ErrCredentials):
-					return "wrong"
-				case waits(t, err) > 0:
-					return "limited"
-				}
-				return err.Error()
+				return attempt(t, core, access.Visitor{IP: "203.0.113.7"}, email, password)
 			}
-			var known, unknown []string
+			var known, unknown, bob []string
 			for range 4 {
 				known = append(known, guess("Ann@example.com", "a wrong password"))
 				unknown = append(unknown, guess("nobody@example.com", "a wrong password"))
 			}
-			want := []string{"wrong", "wrong", "wrong", "limited"}
-			if diff := cmp.Diff([][]string{want, want, {"limited"}}, [][]string{known, unknown, {guess("ann@example.com", password)}}); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-
-			if _, err := core.SignUp(t.Context(), access.Visitor{}, "Bob", "bob@example.com", password); err != nil {
-				t.Fatal(err)
-			}
-			var bob []string
 			for _, p := range []string{"wrong 1", "wrong 2", password, "wrong 3", "wrong 4", "wrong 5", password} {
 				bob = append(bob, guess("bob@example.com", p))
 			}
-			if diff := cmp.Diff([]string{"wrong", "wrong", "in", "wrong", "wrong", "wrong", "limited"}, bob); diff != "" {
+			want := []string{"wrong", "wrong", "wrong", "limited"}
+			forgiven := []string{"wrong", "wrong", "in", "wrong", "wrong", "wrong", "limited"}
+			if diff := cmp.Diff([][]string{want, want, forgiven}, [][]string{known, unknown, bob}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -89,43 +68,66 @@ func TestNetworksAreCounted(t *testing.T) {
 }
 
 // The console shows what gateways count, and spends none of it.
-func TestRateLimit(t *testing.T) {
+func TestRateLimits(t *testing.T) {
 	t.Parallel()
-	redis := startRedis(t)
-	change := countingIn(t, redis.URL, generous)
+	server := startRedis(t)
+	change := countingIn(t, server.URL, generous)
 	core := newService(t, change)
 	config := access.Config{}
 	change(&config)
-	key := &account.Key{ID: uuid.New(), LimitBucket: uuid.New(), Limit: account.Limit{Requests: 10, Period: time.Hour}}
 	gateway := redis_rate.NewLimiter(config.Redis)
-	if remaining, reset, err := core.RateLimit(t.Context(), key); remaining != 10 || reset != 0 || err != nil {
-		t.Errorf("unused: %d, %s, %v", remaining, reset, err)
-	}
-	for range 3 {
-		if _, err := gateway.Allow(t.Context(), "key:"+key.LimitBucket.String(), redis_rate.Limit{Rate: 10, Burst: 10, Period: time.Hour}); err != nil {
-			t.Fatal(err)
+	var keys []*account.Key
+	limit := redis_rate.Limit{Rate: 10, Burst: 10, Period: time.Hour}
+	for spent := range 12 { // two of which are refused at the last
+		key := &account.Key{ID: uuid.New(), LimitBucket: uuid.New(), Limit: account.Limit{Requests: limit.Rate, Period: limit.Period}}
+		keys = append(keys, key)
+		for range spent {
+			if _, err := gateway.Allow(t.Context(), "key:"+key.LimitBucket.String(), limit); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	// redis_rate says the same a moment later.
+	roundTime := cmp.Transformer("round", func(d time.Duration) time.Duration { return d.Round(30 * time.Second) })
 	for range 2 {
-		remaining, reset, err := core.RateLimit(t.Context(), key)
-		if remaining != 7 || reset < 16*time.Minute || reset > 18*time.Minute || err != nil {
-			t.Errorf("after three requests: %d, %s, %v", remaining, reset, err)
+		var want []access.RateLimit
+		got := core.RateLimits(t.Context(), keys...)
+		for _, key := range keys {
+			is, err := gateway.AllowN(t.Context(), "key:"+key.LimitBucket.String(), limit, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, access.RateLimit{Known: true, Remaining: is.Remaining, ResetAfter: max(0, is.ResetAfter)})
+		}
+		if diff := cmp.Diff(want, got, roundTime); diff != "" {
+			t.Errorf("(-redis_rate +got):\n%s", diff)
+		}
+		if got[3].Remaining != 7 || got[11].Remaining != 0 {
+			t.Errorf("after 3 and 11 of 10 requests: %+v, %+v", got[3], got[11])
 		}
 	}
-	if err := redis.Stop(); err != nil {
+	// What holds something else than a bucket is not known, and the others are.
+	if err := config.Redis.Set(t.Context(), "rate:key:"+keys[1].LimitBucket.String(), "junk", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := core.RateLimit(t.Context(), key); !errors.Is(err, access.ErrLimitUnknown) {
-		t.Errorf("without Redis: %v", err)
+	if got := core.RateLimits(t.Context(), keys[0], keys[1], keys[2]); !got[0].Known || got[1].Known || !got[2].Known {
+		t.Errorf("with one that is junk: %+v", got)
 	}
-	if _, _, err := newService(t).RateLimit(t.Context(), key); !errors.Is(err, access.ErrLimitUnknown) {
-		t.Errorf("with none: %v", err)
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	unknown := make([]access.RateLimit, 2)
+	if diff := cmp.Diff(unknown, core.RateLimits(t.Context(), keys[:2]...)); diff != "" {
+		t.Errorf("without Redis (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(unknown, newService(t).RateLimits(t.Context(), keys[:2]...)); diff != "" {
+		t.Errorf("with none (-want +got):\n%s", diff)
 	}
 }
 
 func TestNewRefusesLimits(t *testing.T) {
 	t.Parallel()
-	for _, limits := range []access.Limits{{}, {SignInPerIP: 1, SignInPerAccount: 1, SignUpPerIP: 1, KeysPerAccount: 1, KeysPerIP: access.MaxLimit + 1}} {
+	for _, limits := range []access.Limits{{}, {SignInPerIP: 1, SignInPerAccount: 1, SignInPerAccountAndIP: 1, SignUpPerIP: 1, KeysPerAccount: 1, KeysPerIP: access.MaxLimit + 1}} {
 		if _, err := access.New(access.Config{Limits: limits, Metrics: prometheus.NewRegistry()}); err == nil {
 			t.Errorf("%+v are taken", limits)
 		}

@@ -13,7 +13,7 @@ type FlowCookie struct{ cookie Cookie }
 // NewFlowCookie takes the URL at which browsers reach the service.
 func NewFlowCookie(publicURL string) FlowCookie {
 	c := NewCookie(publicURL)
-	c.name = strings.TrimSuffix(c.name, "session") + "oidc"
+	c.name = "oidc"
 	return FlowCookie{cookie: c}
 }
 

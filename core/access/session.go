@@ -71,7 +71,7 @@ func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.
 // audit. The password confirms it, or else ErrPassword; an account without one needs a session of the last ten minutes,
 // or else ErrSessionNotFresh. It may return ErrBusy and a *LimitedError too, since it could serve to guess.
 func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
-	if err := s.confirm(ctx, session, owner, password); err != nil {
+	if err := s.confirm(ctx, v, session, owner, password); err != nil {
 		return err
 	}
 	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.actor(), time.Now())
@@ -81,14 +81,15 @@ func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account
 	return err
 }
 
-func (s *Service) confirm(ctx context.Context, session *account.Session, owner *account.Account, password string) error {
+func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if owner.PasswordHash == "" {
 		if time.Since(session.CreatedAt) > freshFor {
 			return ErrSessionNotFresh
 		}
 		return nil
 	}
-	if err := s.limiter.spend(ctx, s.rules.Load().signInPerAccount, digest(owner.Email)); err != nil {
+	// The session is what strangers lack, so their tries are not counted here.
+	if err := s.spendOfDevice(ctx, v, "session:"+session.ID.String()); err != nil {
 		return err
 	}
 	matches, err := s.matches(ctx, password, owner.PasswordHash)

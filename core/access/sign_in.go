@@ -12,16 +12,18 @@ import (
 
 // SignIn checks a password and starts a session. An address without an account and a wrong password get the same
 // ErrCredentials in the same time. It returns an *account.InvalidError for a text that is no address, ErrBusy or a
-// *LimitedError; the limit for one account is spent before the check and given back by a right password.
+// *LimitedError; the limits on one account are spent before the check and given back by a right password.
 func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string) (*SignedIn, error) {
 	email, err := account.ParseEmail(email)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
+	known, err := s.knownDevice(ctx, v, email)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.limiter.spend(ctx, s.rules.Load().signInPerAccount, digest(email)); err != nil {
+	forgive, err := s.spendPassword(ctx, v, email, known)
+	if err != nil {
 		return nil, err
 	}
 	owner, err := s.Store.AccountByEmail(ctx, email)
@@ -37,14 +39,59 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	if !matches {
 		return nil, ErrCredentials
 	}
-	s.limiter.reset(ctx, s.rules.Load().signInPerAccount, digest(email))
-	return s.startSession(ctx, v, owner, "with a password")
+	forgive()
+	return s.startPasswordSession(ctx, v, owner)
+}
+
+// spendPassword counts a try of an account's password and returns what a right one gives back. Tries from devices that have
+// signed in to the account are counted apart from all others, so that nobody else can use them up.
+func (s *Service) spendPassword(ctx context.Context, v Visitor, email string, known device) (forgive func(), err error) {
+	limits, tried := s.rules.Load(), digest(email)
+	if known.id != "" {
+		subject := tried + ":" + known.id
+		return func() { s.limiter.reset(ctx, limits.signInPerDevice, subject) }, s.spendOfDevice(ctx, v, subject)
+	}
+	if err := s.limiter.spend(ctx, limits.signInPerIP, v.network()); err != nil {
+		return nil, err
+	}
+	// The address's own tries end before those of all addresses, so that one address cannot use these up.
+	fromHere := tried + ":" + v.network()
+	if err := s.limiter.spend(ctx, limits.signInPerAccountAndIP, fromHere); err != nil {
+		return nil, err
+	}
+	if err := s.limiter.spend(ctx, limits.signInPerAccount, tried); err != nil {
+		return nil, err
+	}
+	return func() {
+		s.limiter.reset(ctx, limits.signInPerAccountAndIP, fromHere)
+		s.limiter.refund(ctx, limits.signInPerAccount, tried) // no more than it took: whoever guesses gets nothing back
+	}, nil
+}
+
+// spendOfDevice counts a password try of a device or session that has signed in, and bounds those of one address together, so
+// that many devices do not add up to any number of passwords to check.
+func (s *Service) spendOfDevice(ctx context.Context, v Visitor, subject string) error {
+	limits := s.rules.Load()
+	if err := s.limiter.spend(ctx, limits.signInPerDevice, subject); err != nil {
+		return err
+	}
+	return s.limiter.spend(ctx, limits.signInOfDevices, v.network())
 }
 
 // digest keeps addresses out of Redis. It is the same whether or not an account has the address.
 func digest(email string) string {
 	sum := sha256.Sum256([]byte(email))
 	return hex.EncodeToString(sum[:16])
+}
+
+// startPasswordSession signs in a visitor who has given the owner's password, or just set it.
+func (s *Service) startPasswordSession(ctx context.Context, v Visitor, owner *account.Account) (*SignedIn, error) {
+	in, err := s.startSession(ctx, v, owner, "with a password")
+	if err != nil {
+		return nil, err
+	}
+	in.Device = parseDevice(v.Device).signIn(owner).String()
+	return in, nil
 }
 
 // startSession signs a visitor in; how is for the audit log. A session the browser held before ends, so that one planted

@@ -32,5 +32,5 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 	if err := s.Store.InsertAccount(ctx, owner, entry); err != nil {
 		return nil, err
 	}
-	return s.startSession(ctx, v, owner, "with a password")
+	return s.startPasswordSession(ctx, v, owner)
 }

@@ -57,6 +57,8 @@ type KeyRequest struct {
 	Environment network.Environment
 	// ExpiresIn is how long the key will work, as ParseExpiresIn gives it; zero for ever.
 	ExpiresIn time.Duration
+	// FormToken is the SHA-256 of the one-time token of the form that makes the key, zero where no form does. A form makes one key.
+	FormToken [32]byte
 }
 
 // NewKey makes a key and its whole text, which is not kept. It returns an *InvalidError for a field that breaks a rule.

@@ -18,3 +18,14 @@ type Usage struct {
 	// LastUsedAt is the moment of the last request, zero where it is not known.
 	LastUsedAt time.Time
 }
+
+// UsageInterval sums up what was asked with a key in some minutes on end.
+type UsageInterval struct {
+	// From is the first minute's beginning.
+	From     time.Time
+	Accepted int64
+	Limited  int64
+	Refused  int64
+	// Busiest is the first of the minutes with the most requests.
+	Busiest Usage
+}

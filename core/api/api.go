@@ -115,7 +115,7 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transfers)),
 		"POST /v2/transfers":             s.route(s.createTransfer, transfers),
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transfers)),
-		"POST /v2/transfers/{id}/cancel": s.route(s.cancelTransfer, transfers),
+		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transfers),
 	}
 }
 
@@ -173,5 +173,5 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, failure{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, failure{}))
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
-	mux.Handle("GET "+wire.PathChains, s.route(s.listChainEnvironments, failure{}))
+	mux.Handle("GET "+wire.PathChains, s.route(s.listChains, failure{}))
 }

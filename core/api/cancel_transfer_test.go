@@ -24,6 +24,9 @@ func TestCancelTransfer(t *testing.T) {
 			t.Errorf("cancelled: %+v", got)
 		}
 	}
+	same(t, "a key of the other environment", want(t, 403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":11155111,"keyEnv":"live",
+		"message":"Chain eip155:11155111 is a test chain and this is a live key; use a test key."}`),
+		s.call(t, "POST", location+"/cancel", "", keyed(uuid.MustParse(account[1]), "live")...))
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM events WHERE to_status = 'cancelled'`); n != 1 {
 		t.Errorf("%d events of one cancelling", n)
 	}

@@ -7,17 +7,15 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/token"
 	"intents.internal/pkg/caip"
-	"intents.internal/pkg/wire"
 )
 
 // catalog is the registry written out: what clients poll is encoded once a version, not once a request.
 type catalog struct {
-	version      int64
-	chains       page
-	environments page
-	tokens       page
-	tokensOn     map[caip.ChainID]page
-	noTokens     page
+	version  int64
+	chains   page
+	tokens   page
+	tokensOn map[caip.ChainID]page
+	noTokens page
 }
 
 // catalogs keeps the newest catalog. Two requests that find it old may both write the new one, which does no harm.
@@ -42,7 +40,6 @@ func writeCatalog(snapshot *registry.Snapshot) (*catalog, error) {
 		value any
 	}{
 		{&c.chains, each(snapshot.Chains, newChainJSON)},
-		{&c.environments, each(snapshot.Chains, newChainEnvironment)},
 		{&c.tokens, each(snapshot.Tokens, newTokenJSON)},
 		{&c.noTokens, []tokenJSON{}},
 	} {
@@ -121,8 +118,4 @@ func newChainJSON(c chain.Chain) chainJSON {
 		out.Settler = &settlerJSON{Address: c.Settler.Address, SameChain: c.Settler.SameChain}
 	}
 	return out
-}
-
-func newChainEnvironment(c chain.Chain) wire.ChainEnvironment {
-	return wire.ChainEnvironment{ChainID: c.ID.String(), Environment: c.Environment}
 }

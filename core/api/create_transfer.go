@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,12 +31,12 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if len(issues) > 0 {
 		return invalid(issues...)
 	}
-	once, err := idempotency(r, body)
+	once, err := idempotency(r, body, by, request)
 	if err != nil {
 		return err
 	}
 	if wrong, ok := transfer.WrongEnvironment(request, s.Registry.Current(), by.Environment); ok {
-		return &refusal{status: http.StatusForbidden, body: wire.NewChainNotAllowed(wrong.ID, wrong.Environment, by.Environment)}
+		return chainNotAllowed(wrong, by.Environment)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -45,9 +46,17 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := newIntentJSON(intent)
+	now := time.Now()
+	record, err := newIntentJSON(intent.AsCreated(), now)
 	if err != nil {
 		return err
+	}
+	if intent.ID != id { // the idempotency key has made it before
+		w.Header().Set("Idempotent-Replayed", "true")
+		// The record is that of the first answer, but its transaction must not be sent any more once the intent has changed.
+		if record.Tx, err = newTxJSON(intent, now); err != nil {
+			return err
+		}
 	}
 	w.Header().Set("Location", "/v2/transfers/"+record.ID)
 	return writeJSON(w, http.StatusCreated, record)
@@ -72,8 +81,8 @@ func (s *Server) recordTransfer(
 	return intent, err
 }
 
-// idempotency reads the Idempotency-Key header and takes the request's fingerprint.
-func idempotency(r *http.Request, body []byte) (postgres.Idempotency, error) {
+// idempotency reads the Idempotency-Key header of a request with this body.
+func idempotency(r *http.Request, body []byte, by transfer.Caller, request wire.TransferRequest) (postgres.Idempotency, error) {
 	given := r.Header.Values("Idempotency-Key")
 	if len(given) == 0 {
 		return postgres.Idempotency{}, nil
@@ -82,5 +91,5 @@ func idempotency(r *http.Request, body []byte) (postgres.Idempotency, error) {
 	if !ok || len(given) > 1 {
 		return postgres.Idempotency{}, invalid(wire.Issue{Path: "Idempotency-Key", Message: wire.IdempotencyKeyRule})
 	}
-	return postgres.Idempotency{Key: key, Fingerprint: sha256.Sum256(body)}, nil
+	return postgres.Idempotency{Key: key, Environment: by.Environment, Request: request, Fingerprint: sha256.Sum256(body)}, nil
 }

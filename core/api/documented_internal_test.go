@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,60 @@ import (
 
 	"intents.internal/core/api/docs"
 )
+
+// Objects in answers may gain members, which a client that validates must not refuse; objects in requests may not.
+func TestDocument_AnswersAreOpen(t *testing.T) {
+	t.Parallel()
+	var document map[string]any
+	if err := json.Unmarshal(openAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	requests, answers := 0, 0
+	var walk func(at string, value any, request bool, seen map[string]bool)
+	walk = func(at string, value any, request bool, seen map[string]bool) {
+		if list, ok := value.([]any); ok {
+			for n, member := range list {
+				walk(fmt.Sprintf("%s/%d", at, n), member, request, seen)
+			}
+			return
+		}
+		object, _ := value.(map[string]any)
+		if ref, ok := object["$ref"].(string); ok && !seen[ref] {
+			seen[ref] = true
+			var target any = document
+			for name := range strings.SplitSeq(ref[len("#/"):], "/") {
+				target = target.(map[string]any)[name]
+			}
+			walk(ref, target, request, seen)
+		}
+		if object["type"] == "object" && object["properties"] != nil {
+			if closed := object["additionalProperties"] == false; closed != request {
+				t.Errorf("%s: closed is %v, of a request is %v", at, closed, request)
+			}
+			if requests++; !request {
+				requests, answers = requests-1, answers+1
+			}
+		}
+		for name, member := range object {
+			if name != "examples" && name != "example" {
+				walk(at+"/"+name, member, request, seen)
+			}
+		}
+	}
+	paths, _ := document["paths"].(map[string]any)
+	requestSchemas, answerSchemas := map[string]bool{}, map[string]bool{}
+	for path, item := range paths {
+		for method, operation := range item.(map[string]any) {
+			if operation, ok := operation.(map[string]any); ok {
+				walk(method+" "+path+" request", operation["requestBody"], true, requestSchemas)
+				walk(method+" "+path+" answer", operation["responses"], false, answerSchemas)
+			}
+		}
+	}
+	if requests < 10 || answers < 30 {
+		t.Errorf("only %d objects of requests and %d of answers were found", requests, answers)
+	}
+}
 
 // What is routed is documented, and what is documented is routed, here or by the gateway itself.
 func TestRoutesAreDocumented(t *testing.T) {

@@ -9,8 +9,10 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/access/siwe"
 	"intents.internal/core/account"
+	"intents.internal/core/chain"
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
@@ -53,6 +55,11 @@ func roundUp(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) 
 
 func invalid(issues ...wire.Issue) *refusal {
 	return &refusal{status: http.StatusBadRequest, body: wire.NewInvalidRequest(issues)}
+}
+
+// chainNotAllowed refuses a chain to a key of the other environment.
+func chainNotAllowed(c chain.Chain, key network.Environment) *refusal {
+	return &refusal{status: http.StatusForbidden, body: wire.NewChainNotAllowed(c.ID, c.Environment, key)}
 }
 
 var (

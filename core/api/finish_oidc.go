@@ -27,7 +27,7 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 		}
 		return seeOther(w, "/console/sign-in?error="+code)
 	}
-	s.cookie.Set(w, in.Token)
+	s.cookie.SignIn(w, in)
 	if !access.LocalPath(callback) {
 		callback = "/console"
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -27,60 +28,64 @@ const (
 type keyFilter struct {
 	mu     sync.Mutex
 	made   time.Time
+	cursor string
 	answer []byte
 }
 
 // getKeyFilter answers the gateways' GET /internal/key-filter.
 func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
-	answer, err := s.filter.current(r.Context(), s.Store)
+	answer, err := s.filter.current(r.Context(), s.Store, s.keys)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, json.RawMessage(answer))
 }
 
-// current gives the answer, made anew where it is too old. Who asks meanwhile waits for it; if whoever began it leaves, it is made
-// all the same, for those that ask again.
-func (f *keyFilter) current(ctx context.Context, store *postgres.Store) ([]byte, error) {
+// current gives the answer, made anew where it is too old or the feed has no longer its cursor, as after a failover of Postgres.
+// Who asks meanwhile waits for it; if whoever began it leaves, it is made all the same, for those that ask again.
+func (f *keyFilter) current(ctx context.Context, store *postgres.Store, feed *keyFeed) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := ctx.Err(); err != nil { // it was a long wait
 		return nil, err
 	}
 	if f.answer != nil && time.Since(f.made) < filterKept {
-		return f.answer, nil
+		if _, _, err := feed.after(ctx, f.cursor, 0); !errors.Is(err, postgres.ErrCursorExpired) {
+			return f.answer, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filterTimeout)
 	defer cancel()
 	made := time.Now()
-	answer, err := makeKeyFilter(ctx, store)
+	answer, cursor, err := makeKeyFilter(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	f.answer, f.made = answer, made
+	f.answer, f.cursor, f.made = answer, cursor, made
 	return answer, nil
 }
 
-func makeKeyFilter(ctx context.Context, store *postgres.Store) ([]byte, error) {
+func makeKeyFilter(ctx context.Context, store *postgres.Store) (answer []byte, cursor string, err error) {
 	// The cursor comes first: a key that is made while the others are read is a change since.
-	_, cursor, err := store.KeyChanges(ctx, nil, time.Now())
+	_, cursor, err = store.KeyChanges(ctx, nil, time.Now())
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	count, err := store.CountKeys(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	filter := apikey.NewFilter(count + max(roomForKeys, count/4))
 	for hash, err := range store.KeyHashes(ctx) {
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		filter.Add(hash)
 	}
 	text, err := filter.MarshalBinary()
 	if err != nil {
-		return nil, fmt.Errorf("write the filter of keys: %w", err)
+		return nil, "", fmt.Errorf("write the filter of keys: %w", err)
 	}
-	return json.Marshal(wire.KeyFilter{Filter: text, Cursor: cursor})
+	answer, err = json.Marshal(wire.KeyFilter{Filter: text, Cursor: cursor})
+	return answer, cursor, err
 }

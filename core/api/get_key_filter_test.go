@@ -8,6 +8,7 @@ import (
 
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -69,6 +70,39 @@ func TestKeyFilterHasEveryKey(t *testing.T) {
 	if hashes := s.poll(t, cursor, "0s").Hashes; !slices.Equal(hashes, []string{hashOf(second.Key)}) {
 		t.Errorf("since the filter: %q", hashes)
 	}
+}
+
+// After a failover the filter of before is of no use: the feed cannot tell what has changed since.
+func TestKeyFilter_CursorExpired(t *testing.T) {
+	t.Parallel()
+	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true}) // whose history is the test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	store := pgtest.Open(t, server.URL)
+	if _, err := store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := startOn(t, store)
+	ann := signUp(t, s, "ann@example.com")
+	createKey(t, s, `{"name":"a"}`, ann)
+	_, before := s.filter(t)
+	pgtest.Exec(t, s.store, `SELECT pg_stat_reset_shared('bgwriter')`) // which a recovery from a crash does, too
+	made := createKey(t, s, `{"name":"b"}`, ann)
+	filter, cursor := s.filter(t)
+	parsed, err := apikey.Parse(made.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cursor == before || !filter.Has(parsed.Hash()) {
+		t.Error("the filter of before the crash is given out")
+	}
+	s.poll(t, cursor, "0s")
 }
 
 func TestKeyFilterOfManyKeys(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,18 +16,28 @@ import (
 // getTransfer answers GET /v2/transfers/{id} with the full record; id is the intent's UUID or its order id. Another
 // account's intent is answered like one that does not exist.
 func (s *Server) getTransfer(w http.ResponseWriter, r *http.Request) error {
-	by, err := caller(r)
+	_, intent, err := s.requestedTransfer(r)
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
-		return err
+	return writeIntent(w, intent)
+}
+
+// requestedTransfer is who asks, and the intent of that account which the path names.
+func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent *transfer.Intent, err error) {
+	if by, err = caller(r); err != nil {
+		return by, nil, err
 	}
-	intent, err := s.findTransfer(r.Context(), by.AccountID, r.PathValue("id"))
-	if err != nil {
-		return err
+	if _, err = query(r); err != nil {
+		return by, nil, err
 	}
-	record, err := newIntentJSON(intent)
+	intent, err = s.findTransfer(r.Context(), by.AccountID, r.PathValue("id"))
+	return by, intent, err
+}
+
+// writeIntent answers with the whole record as it is now.
+func writeIntent(w http.ResponseWriter, intent *transfer.Intent) error {
+	record, err := newIntentJSON(intent, time.Now())
 	if err != nil {
 		return err
 	}

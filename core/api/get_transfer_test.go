@@ -62,10 +62,19 @@ func TestGetTransferOfEveryStatus(t *testing.T) {
 		}
 		pgtest.Exec(t, s.store, `UPDATE transfers SET status = $1, hash = '0xabc', failure = $2`, status, failure)
 		fields, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
-		got := []any{fields["status"], fields["final"], fields["failure"], fields["metadata"]}
-		wantFields := []any{status, final, failure, map[string]any{"chainId": "eip155:11155111", "hash": "0xabc"}}
+		got := []any{fields["status"], fields["final"], fields["failure"], fields["metadata"], fields["tx"] != nil}
+		payable := status == "created" || status == "submitted"
+		wantFields := []any{status, final, failure, map[string]any{"chainId": "eip155:11155111", "hash": "0xabc"}, payable}
 		if diff := cmp.Diff(wantFields, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", status, diff)
 		}
+		if !payable {
+			continue
+		}
+		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = deadline - interval '1 h'`) // not expired yet, but due
+		if due, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any); due["tx"] != nil || due["status"] != status {
+			t.Errorf("%s with its deadline passed: %v", status, due)
+		}
+		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = deadline + interval '1 h'`)
 	}
 }

@@ -13,14 +13,17 @@ import (
 )
 
 const (
-	// feedPause is the least time between the beginnings of two readings of the feed of changed keys.
-	feedPause = 100 * time.Millisecond
+	// feedPause is the least time between the beginnings of two readings of the feed of changed keys, promptPause where a
+	// gateway asks for one at once, since requests wait for it.
+	feedPause   = 100 * time.Millisecond
+	promptPause = 20 * time.Millisecond
 	// feedPatience is how long a reading waits for the one before it, whose connection may be dead.
 	feedPatience = time.Second
 )
 
 // keyFeed reads which keys have changed for all gateways that wait to hear of it, so that each core asks the database ten times a
-// second at most, however many gateways there are. Where none waits it reads nothing. It is safe for concurrent use.
+// second at most, however many gateways there are, and fifty times while unknown keys are presented to them, however many.
+// Where none waits it reads nothing. It is safe for concurrent use.
 type keyFeed struct {
 	store    *postgres.Store
 	readings prometheus.Counter
@@ -37,6 +40,9 @@ type keyFeed struct {
 type feedReading struct {
 	// waiting counts who waits, by their cursors.
 	waiting map[string]int
+	// prompt is closed when the reading is to begin at once, hurried says that it is.
+	prompt  chan struct{}
+	hurried bool
 	// done is closed when what follows it is there.
 	done  chan struct{}
 	since map[string]postgres.KeyChanges
@@ -61,7 +67,7 @@ func (f *keyFeed) after(ctx context.Context, cursor string, wait time.Duration) 
 		if !read {
 			patience = nil
 		}
-		r := f.join(cursor)
+		r := f.join(cursor, wait == 0)
 		select {
 		case <-r.done:
 		case <-patience:
@@ -83,13 +89,17 @@ func (f *keyFeed) after(ctx context.Context, cursor string, wait time.Duration) 
 	}
 }
 
-// join waits for the reading that comes, and sees to it that one does.
-func (f *keyFeed) join(cursor string) *feedReading {
+// join waits for the reading that comes, and sees to it that one does, at once if it is to be prompt.
+func (f *keyFeed) join(cursor string, prompt bool) *feedReading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.coming == nil {
-		f.coming = &feedReading{waiting: map[string]int{}, done: make(chan struct{})}
-		go f.read(f.coming, f.newest, time.Until(f.begun.Add(feedPause)))
+		f.coming = &feedReading{waiting: map[string]int{}, prompt: make(chan struct{}), done: make(chan struct{})}
+		go f.read(f.coming, f.newest, f.begun)
+	}
+	if prompt && !f.coming.hurried {
+		f.coming.hurried = true
+		close(f.coming.prompt)
 	}
 	f.coming.waiting[cursor]++
 	return f.coming
@@ -104,10 +114,14 @@ func (f *keyFeed) leave(r *feedReading, cursor string) {
 	}
 }
 
-// read carries a reading out after the pause, and when the one before it is over.
-func (f *keyFeed) read(r, before *feedReading, pause time.Duration) {
+// read carries a reading out after the pause since the one before it began, and when that is over.
+func (f *keyFeed) read(r, before *feedReading, begun time.Time) {
 	defer close(r.done)
-	<-time.After(pause)
+	select {
+	case <-time.After(time.Until(begun.Add(feedPause))):
+	case <-r.prompt:
+		<-time.After(time.Until(begun.Add(promptPause)))
+	}
 	select {
 	case <-before.done:
 	case <-time.After(feedPatience):

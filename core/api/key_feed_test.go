@@ -21,8 +21,6 @@ func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
 	ann := signUp(t, s, "ann@example.com")
 	made := createKey(t, s, `{"name":"ci"}`, ann)
 	const readingsName = "core_key_feed_readings_total"
-	before, began := counted(t, registry)[readingsName], time.Now()
-
 	const gateways = 60
 	var following, told sync.WaitGroup
 	var polls atomic.Int64
@@ -41,7 +39,8 @@ func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
 			}
 		})
 	}
-	following.Wait()
+	following.Wait() // which took prompt readings
+	before, began := counted(t, registry)[readingsName], time.Now()
 	<-time.After(700 * time.Millisecond) // in which all of them poll, and nothing happens
 	pgtest.Exec(t, s.store, `UPDATE api_keys SET enabled = false`)
 	told.Wait()
@@ -52,6 +51,35 @@ func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
 	}
 	if polls.Load() < 2*gateways {
 		t.Errorf("%d polls of %d gateways prove nothing", polls.Load(), gateways)
+	}
+}
+
+// However many gateways ask for the changes at once, core reads them fifty times a second at most, and does not let them
+// wait for the next reading that is due.
+func TestKeyFeedIsReadPromptly(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	s := start(t, measuredBy(registry))
+	const readingsName = "core_key_feed_readings_total"
+	const gateways, each = 20, 25
+	before, began := counted(t, registry)[readingsName], time.Now()
+	var asking sync.WaitGroup
+	for range gateways {
+		asking.Go(func() {
+			cursor := s.poll(t, "", "0s").Cursor
+			for range each {
+				cursor = s.poll(t, cursor, "0s").Cursor
+			}
+		})
+	}
+	asking.Wait()
+	took, read := time.Since(began), int(counted(t, registry)[readingsName]-before)
+	t.Logf("%d polls in %s: %d readings", gateways*(each+1), took, read)
+	if most := int(took/(20*time.Millisecond)) + 1; read > most {
+		t.Errorf("%d readings, at most %d are due", read, most)
+	}
+	if slow := int(took/(100*time.Millisecond)) + 1; read <= slow {
+		t.Errorf("%d readings are as few as those of long polls", read)
 	}
 }
 

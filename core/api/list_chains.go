@@ -14,13 +14,3 @@ func (s *Server) listChains(w http.ResponseWriter, r *http.Request) error {
 	current.chains.serve(w, r)
 	return nil
 }
-
-// listChainEnvironments answers the gateways' GET /internal/chains.
-func (s *Server) listChainEnvironments(w http.ResponseWriter, r *http.Request) error {
-	current, err := s.catalog.of(s.Registry.Current())
-	if err != nil {
-		return err
-	}
-	current.environments.serve(w, r)
-	return nil
-}

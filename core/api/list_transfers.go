@@ -22,8 +22,8 @@ import (
 // tag of its content, a length and, if something fails, an honest error; a longer one is streamed.
 const heldRows = 1000
 
-// listTransfers answers GET /v2/transfers with the account's intents, newest first: all of them, or a page where a limit
-// is given. An error in mid-stream cuts the connection, since a shorter list would be a lie.
+// listTransfers answers GET /v2/transfers with the account's intents: all of them, or a page where a limit is given. An error
+// in mid-stream cuts the connection, since a shorter list would be a lie.
 func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
@@ -66,7 +66,8 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 
 // wholeListTag begins the entity tags of lists that may be too long to be hashed before they are sent. The rest of such
 // a tag is where the account's events stood just before the list was read, so that a list can only be newer than its tag.
-const wholeListTag = `W/"e.`
+// The number goes up with each release that shows other fields of an intent or another order.
+const wholeListTag = `W/"e2.`
 
 // tagWholeList answers with 304 where nothing of the account's has changed since the list that the client holds, and
 // otherwise tags the one that will be sent.
@@ -154,7 +155,7 @@ func stream(w http.ResponseWriter, held []byte, more transfer.Summary, next pull
 // nextLink is the RFC 8288 link to the next page: the same request with another cursor.
 func nextLink(r *http.Request, last transfer.Summary) string {
 	parameters, _ := url.ParseQuery(r.URL.RawQuery) // parsed once already
-	parameters.Set("cursor", formatCursor(last))
+	parameters.Set("cursor", formatCursor(last, parameters.Has("updated-since")))
 	return "<" + r.URL.Path + "?" + parameters.Encode() + `>; rel="next"`
 }
 

@@ -20,7 +20,7 @@ import (
 var nextLink = regexp.MustCompile(`^<(/v2/transfers\?[^>]+)>; rel="next"$`)
 
 // The pages of a list, followed by their links, are the list, with no intent twice and none left out, though new ones
-// come in meanwhile.
+// come in meanwhile: they are left out, or follow at the end of a list that is ordered by the last change.
 func TestPagesAreTheList(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -60,6 +60,9 @@ func TestPagesAreTheList(t *testing.T) {
 					s.create(t, transferBody, account...)
 				}
 			}
+			if strings.HasPrefix(query, "updated-since") && len(paged) > len(whole) {
+				paged = paged[:len(whole)] // those that came in meanwhile follow
+			}
 			if diff := cmp.Diff(whole, paged); diff != "" {
 				t.Errorf("%s in pages of %s (-whole +pages):\n%s", query, limit, diff)
 			}
@@ -83,26 +86,29 @@ func TestListParameters(t *testing.T) {
 		notText   = "must have 1 to 128 characters"
 	)
 	for query, issues := range map[string][]string{
-		"limit=0":                            {"limit", notLimit},
-		"limit=1001":                         {"limit", notLimit},
-		"limit=01":                           {"limit", notLimit},
-		"limit=%2B1":                         {"limit", notLimit},
-		"limit=":                             {"limit", notLimit},
-		"status=":                            {"status", notStatus},
-		"status=created,":                    {"status", notStatus},
-		"status=created,created":             {"status", notStatus},
-		"status=Created":                     {"status", notStatus},
-		"cursor=":                            {"cursor", notCursor},
-		"cursor=AAAA":                        {"cursor", notCursor},
-		"cursor=" + strings.Repeat("_", 32):  {"cursor", notCursor},
-		"updated-since=2027-01-01":           {"updated-since", notTime},
-		"updated-since=1969-12-31T00:00:00Z": {"updated-since", notTime},
-		"order-id=0x12":                      {"order-id", notHash},
-		"hash=12":                            {"hash", notHash},
-		"reference=":                         {"reference", notText},
-		"reference=%ff":                      {"reference", notText},
-		"chain-id=1":                         {"chain-id", "must be a CAIP-2 chain id such as eip155:1"},
-		"limit=0&type=x&hash=":               {"hash", notHash, "limit", notLimit, "type", `must be "transfer", "swap" or "bridge"`},
+		"limit=0":                           {"limit", notLimit},
+		"limit=1001":                        {"limit", notLimit},
+		"limit=01":                          {"limit", notLimit},
+		"limit=%2B1":                        {"limit", notLimit},
+		"limit=":                            {"limit", notLimit},
+		"status=":                           {"status", notStatus},
+		"status=created,":                   {"status", notStatus},
+		"status=created,created":            {"status", notStatus},
+		"status=Created":                    {"status", notStatus},
+		"cursor=":                           {"cursor", notCursor},
+		"cursor=AAAA":                       {"cursor", notCursor},
+		"cursor=" + strings.Repeat("_", 32): {"cursor", notCursor},
+		"cursor=AaH8aGEdeTO8f5BrLHhnLwAGYMIIPRZYAQ":                                    {"cursor", notCursor}, // of a list ordered by the last change
+		"updated-since=2026-01-01T00:00:00Z&cursor=AaH8aGEdeTO8f5BrLHhnLwAGYMIIPRZY":   {"cursor", notCursor}, // of one that is not
+		"updated-since=2026-01-01T00:00:00Z&cursor=AaH8aGEdeTO8f5BrLHhnLwAGYMIIPRZYAg": {"cursor", notCursor},
+		"updated-since=2027-01-01":                                                     {"updated-since", notTime},
+		"updated-since=1969-12-31T00:00:00Z":                                           {"updated-since", notTime},
+		"order-id=0x12":                                                                {"order-id", notHash},
+		"hash=12":                                                                      {"hash", notHash},
+		"reference=":                                                                   {"reference", notText},
+		"reference=%ff":                                                                {"reference", notText},
+		"chain-id=1":                                                                   {"chain-id", "must be a CAIP-2 chain id such as eip155:1"},
+		"limit=0&type=x&hash=":                                                         {"hash", notHash, "limit", notLimit, "type", `must be "transfer", "swap" or "bridge"`},
 	} {
 		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/transfers?"+query, "", keyed(uuid.New(), "test")...))
 	}
@@ -150,7 +156,7 @@ func TestWholeListTag(t *testing.T) {
 		return response.StatusCode, response.Header.Get("Etag"), len(readAll(t, response))
 	}
 	status, tag, whole := read("")
-	if status != 200 || !strings.HasPrefix(tag, `W/"e.`) {
+	if status != 200 || !strings.HasPrefix(tag, `W/"e2.`) {
 		t.Fatalf("%d %s", status, tag)
 	}
 	s.create(t, transferBody, keyed(uuid.New(), "test")...)
@@ -168,7 +174,8 @@ func TestWholeListTag(t *testing.T) {
 		}
 		tag = newer
 	}
-	for _, odd := range []string{`W/"e."`, `W/"e.AAAA"`, `W/"e.MTc5NTIzNTMxOS85OTk5OTk5OTk6OTk5OTk5OTk5Og"`, `W/"e.` + strings.Repeat("A", 500) + `"`} {
+	inFormer := strings.Replace(tag, "e2.", "e.", 1) // the release before showed less of each intent
+	for _, odd := range []string{inFormer, `W/"e2."`, `W/"e2.AAAA"`, `W/"e2.MTc5NTIzNTMxOS85OTk5OTk5OTk6OTk5OTk5OTk5Og"`, `W/"e2.` + strings.Repeat("A", 500) + `"`} {
 		if status, _, length := read(odd); status != 200 || length < whole {
 			t.Errorf("with tag %s: %d, %d bytes", odd, status, length)
 		}

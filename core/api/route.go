@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"intents.internal/core/api/docs"
 	"intents.internal/pkg/wire"
 )
 
@@ -81,8 +82,11 @@ func (o *observed) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the writer beneath.
 func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// routine is what gateways ask by themselves, every few seconds or more often; only its failures are worth a line.
-var routine = []string{"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "POST " + wire.PathUsage}
+// routine is what gateways ask without a client's request, every few seconds or more often; only its failures are worth a line.
+var routine = []string{
+	"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "POST " + wire.PathUsage,
+	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", "GET " + docs.StylePath,
+}
 
 func (s *Server) record(r *http.Request, status int, started time.Time, cause error, cut bool) {
 	route, elapsed := r.Pattern, time.Since(started)
@@ -103,7 +107,8 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
-	if status < http.StatusInternalServerError && (!s.AccessLog.Load() || slices.Contains(routine, route)) {
+	isRoutine := r.Header.Get(wire.HeaderRequestID) == "" && slices.Contains(routine, route)
+	if status < http.StatusInternalServerError && (isRoutine || !s.AccessLog.Load()) {
 		return
 	}
 	s.Log.LogAttrs(r.Context(), level, "request", attributes...)

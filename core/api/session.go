@@ -16,7 +16,7 @@ func (s *Server) visitor(r *http.Request) access.Visitor { return access.Visitor
 
 // writeSignedIn answers a sign-up or sign-in, with the session in the cookie.
 func (s *Server) writeSignedIn(w http.ResponseWriter, in *access.SignedIn) error {
-	s.cookie.Set(w, in.Token)
+	s.cookie.SignIn(w, in)
 	return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
 }
 

@@ -14,6 +14,7 @@ const password = "correct horse battery"
 
 const (
 	cookieSet     = "intents.session=<>; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax"
+	deviceSet     = "intents.device=<>; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax"
 	cookieCleared = "intents.session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
 )
 
@@ -35,7 +36,7 @@ func user(name, email string) string {
 
 func signedIn(t *testing.T, name, email string) answer {
 	t.Helper()
-	return want(t, 200, `{"redirect":false,"token":null,"user":`+user(name, email)+`}`, "Set-Cookie", cookieSet, "Cache-Control", "no-store")
+	return want(t, 200, `{"redirect":false,"token":null,"user":`+user(name, email)+`}`, "Set-Cookie", cookieSet+"\n"+deviceSet, "Cache-Control", "no-store")
 }
 
 func TestSignUp(t *testing.T) {
@@ -163,7 +164,9 @@ func TestCookieOverTLS(t *testing.T) {
 	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`)
 	readAll(t, response)
 	set := response.Header.Get("Set-Cookie")
-	if got := changing.ReplaceAllString(set, "<$1>"); got != "__Host-intents.session=<>; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax" {
+	want := "__Host-intents.session=<>; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax\n" +
+		"__Host-intents.device=<>; Path=/; Max-Age=34560000; HttpOnly; Secure; SameSite=Lax"
+	if got := changing.ReplaceAllString(strings.Join(response.Header["Set-Cookie"], "\n"), "<$1>"); got != want {
 		t.Errorf("got %s", got)
 	}
 	cookie, _, _ := strings.Cut(set, ";")

@@ -110,6 +110,9 @@ func parseTransferList(r *http.Request) (transferList, error) {
 			issues = append(issues, wire.Issue{Path: name, Message: message})
 		}
 	}
+	if after := list.filter.After; after != nil && after.UpdatedAt.IsZero() != list.filter.UpdatedSince.IsZero() {
+		issues = append(issues, wire.Issue{Path: "cursor", Message: errCursor.Error()})
+	}
 	if len(issues) > 0 {
 		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
 		return transferList{}, invalid(issues...)

@@ -31,13 +31,20 @@ type hexBytes []byte
 func (b hexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode([]byte("0x"), b), nil }
 
 type summaryJSON struct {
-	ID        string          `json:"id"`
-	Type      transfer.Type   `json:"type"`
-	Status    transfer.Status `json:"status"`
-	OrderID   hexBytes        `json:"orderId"`
-	CreatedAt timestamp       `json:"createdAt"`
-	UpdatedAt timestamp       `json:"updatedAt"`
-	Metadata  metadataJSON    `json:"metadata"`
+	ID          string          `json:"id"`
+	Type        transfer.Type   `json:"type"`
+	Status      transfer.Status `json:"status"`
+	OrderID     hexBytes        `json:"orderId"`
+	CreatedAt   timestamp       `json:"createdAt"`
+	UpdatedAt   timestamp       `json:"updatedAt"`
+	Metadata    metadataJSON    `json:"metadata"`
+	Source      amountJSON      `json:"source"`
+	Destination amountJSON      `json:"destination"`
+	Reference   *string         `json:"reference"`
+}
+
+type amountJSON struct {
+	Amount string `json:"amount"`
 }
 
 type metadataJSON struct {
@@ -50,10 +57,12 @@ func newSummaryJSON(t transfer.Summary) summaryJSON {
 		ID: t.ID.String(), Type: t.Type, Status: t.Status, OrderID: t.OrderID[:],
 		CreatedAt: newTimestamp(t.CreatedAt), UpdatedAt: newTimestamp(t.UpdatedAt),
 		Metadata: metadataJSON{ChainID: t.Chain.String(), Hash: t.Hash},
+		Source:   amountJSON{t.SourceAmount}, Destination: amountJSON{t.DestinationAmount}, Reference: optional(t.Reference),
 	}
 }
 
-// intentJSON is the full record: the summary's fields and all the rest.
+// intentJSON is the full record: the summary's fields and all the rest. Source and Destination are those of the summary
+// with more said of them.
 type intentJSON struct {
 	summaryJSON
 	Final       bool      `json:"final"`
@@ -61,9 +70,9 @@ type intentJSON struct {
 	Source      legJSON   `json:"source"`
 	Destination legJSON   `json:"destination"`
 	Deadline    timestamp `json:"deadline"`
-	Reference   *string   `json:"reference"`
 	Order       orderJSON `json:"order"`
-	Tx          txJSON    `json:"tx"`
+	// Tx is nil where the transaction must not be sent.
+	Tx *txJSON `json:"tx"`
 }
 
 type legJSON struct {
@@ -116,21 +125,21 @@ type callJSON struct {
 	Data  hexBytes `json:"data"`
 }
 
-func newIntentJSON(i *transfer.Intent) (intentJSON, error) {
+// newIntentJSON is the record of an intent for a client that reads it now.
+func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 	order, err := i.Order()
 	if err != nil {
 		return intentJSON{}, fmt.Errorf("write a transfer: %w", err)
 	}
-	tx, err := i.Tx()
+	tx, err := newTxJSON(i, now)
 	if err != nil {
-		return intentJSON{}, fmt.Errorf("write a transfer: %w", err)
+		return intentJSON{}, err
 	}
 	return intentJSON{
 		summaryJSON: newSummaryJSON(i.Summary()),
 		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
-		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination),
-		Deadline: newTimestamp(i.Deadline), Reference: optional(i.Reference),
-		Order: newOrderJSON(order, i.Route.OriginSettler), Tx: newTxJSON(tx),
+		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: newTimestamp(i.Deadline),
+		Order: newOrderJSON(order, i.Route.OriginSettler), Tx: tx,
 	}, nil
 }
 
@@ -148,8 +157,13 @@ func newOrderJSON(o transfer.Order, originSettler string) orderJSON {
 	}
 }
 
-func newTxJSON(tx transfer.Tx) txJSON {
-	return txJSON{
+// newTxJSON is nil where the intent's transaction must not be sent.
+func newTxJSON(i *transfer.Intent, now time.Time) (*txJSON, error) {
+	tx, err := i.Tx(now)
+	if tx == nil || err != nil {
+		return nil, err
+	}
+	return &txJSON{
 		ChainID: json.Number(tx.Chain.Reference), From: tx.From, To: tx.To, Value: tx.Value.String(), Data: tx.Data,
 		Allowances: each(tx.Allowances, func(a transfer.Allowance) allowanceJSON {
 			return allowanceJSON{
@@ -157,5 +171,5 @@ func newTxJSON(tx transfer.Tx) txJSON {
 				Approve: callJSON{To: a.Approve.To, Value: a.Approve.Value.String(), Data: a.Approve.Data},
 			}
 		}),
-	}
+	}, nil
 }

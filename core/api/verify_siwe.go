@@ -41,7 +41,7 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.cookie.Set(w, in.Token)
+	s.cookie.SignIn(w, in)
 	type user struct {
 		ID            string `json:"id"`
 		WalletAddress string `json:"walletAddress"`

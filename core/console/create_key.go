@@ -63,11 +63,11 @@ func (c *console) makeKey(r *http.Request, in who, f *form) (key *account.Key, t
 	if wanted.ExpiresIn, err = f.lifetime("expiresIn"); err != nil {
 		return nil, text, err
 	}
-	// A form with a fault can be sent again: it uses no mark up.
+	// A fault in a field belongs into the form, whatever else was sent.
 	if _, _, err := account.NewKey(in.owner.ID, wanted, time.Now()); err != nil {
 		return nil, text, err
 	}
-	if err := c.useMark(r, in, f); err != nil {
+	if wanted.FormToken, err = formToken(in, f); err != nil {
 		return nil, text, err
 	}
 	return c.Access.CreateKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, wanted)

@@ -69,22 +69,24 @@ func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, in who, f *
 	}
 	c.fillLimits(r.Context(), views)
 	return c.render(w, r, in, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
-		"Keys": views, "Most": account.MaxKeys, "Mark": newMark(), "Lifetimes": lifetimes,
+		"Keys": views, "Most": account.MaxKeys, "Mark": newFormToken(), "Lifetimes": lifetimes,
 	}})
 }
 
-// fillLimits asks how each key's bucket stands. Where that cannot be known for one, the others are not asked about: each
-// would take as long to fail.
+// fillLimits asks how the keys' buckets stand.
 func (c *console) fillLimits(ctx context.Context, views []keyView) {
-	for i := range views {
-		remaining, resetAfter, err := c.Access.RateLimit(ctx, views[i].Key)
-		if err != nil {
-			return
+	keys := make([]*account.Key, len(views))
+	for i, v := range views {
+		keys[i] = v.Key
+	}
+	for i, limit := range c.Access.RateLimits(ctx, keys...) {
+		if !limit.Known {
+			continue
 		}
 		l := &views[i].Limit
-		l.Known, l.Remaining, l.Level = true, remaining, 100*remaining/max(1, l.Requests)
-		if remaining < l.Requests {
-			l.FullIn = wait(resetAfter)
+		l.Known, l.Remaining, l.Level = true, limit.Remaining, 100*limit.Remaining/max(1, l.Requests)
+		if limit.Remaining < l.Requests {
+			l.FullIn = wait(limit.ResetAfter)
 		}
 	}
 }

@@ -52,6 +52,8 @@ var known = []struct {
 	{access.ErrOIDCOff, errNoPage},
 	{access.ErrOIDCUnavailable, problem{status: http.StatusServiceUnavailable, Title: "Not available", Text: "The sign-in provider does not answer at this moment. Try again in a few seconds, or sign in another way.", retryAfter: time.Second}},
 	{account.ErrEmailTaken, problem{status: http.StatusUnprocessableEntity, Field: "email", Text: "An account with this e-mail address exists. Sign in, or use another address.", correctable: true}},
+	{account.ErrFormUsed, problem{status: http.StatusConflict, Title: "Sent already", correctable: true, Text: "This form was sent already, and its key was made then; a key is shown only once. " +
+		"If you did not see it, open it in the list below and rotate it: that shows a new one in its place."}},
 	{account.ErrTooMany, problem{status: http.StatusConflict, Text: fmt.Sprintf("The account has %d keys, and more are not possible. Delete one that you no longer use.", account.MaxKeys), correctable: true}},
 	{account.ErrKeyExpired, problem{status: http.StatusConflict, Text: "The key has expired. Give it another expiry first, or create a new key.", correctable: true}},
 	{account.ErrKeyRotated, problem{status: http.StatusConflict, Text: "The key was rotated already: another has taken its place, and it works only until its grace ends.", correctable: true}},

@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/api/docs"
 	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
@@ -166,6 +167,15 @@ func TestTransfers(t *testing.T) {
 		fmt.Sprintf("0x%x", first.OrderID), fmt.Sprintf("0x%x", order.Encoded), order.SenderNonce.String(), alice, bob, "0x"+strings.Repeat("ab", 32))
 	if _, timeline, _ := strings.Cut(detail.text(), "Timeline"); !regexp.MustCompile(`^ created .* submitted `).MatchString(timeline) {
 		t.Errorf("the timeline is not in order: %s", timeline)
+	}
+	const call = "0xa9059cbb" // transfer(address,uint256)
+	if !strings.Contains(detail.text(), call) {
+		t.Errorf("no transaction to sign: %s", detail.text())
+	}
+	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() WHERE id = $1", first.ID.String())
+	due := ann.get("/console/transfers/"+first.ID.String()).is(http.StatusOK, "There is none any more", "submitted")
+	if strings.Contains(due.text(), call) {
+		t.Errorf("a transaction after the deadline: %s", due.text())
 	}
 	bridge := page.link("/console/transfers/")
 	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia")

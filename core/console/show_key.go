@@ -30,15 +30,13 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, in who, f *f
 		return err
 	}
 	now := time.Now()
-	usages, err := c.Store.Usage(r.Context(), in.owner.ID, chart.DaySince(now))
+	hour, err := c.Store.KeyUsage(r.Context(), in.owner.ID, key.ID, chart.HourSince(now), time.Minute)
 	if err != nil {
 		return err
 	}
-	own := usages[:0]
-	for _, u := range usages {
-		if u.KeyID == key.ID {
-			own = append(own, u)
-		}
+	day, err := c.Store.KeyUsage(r.Context(), in.owner.ID, key.ID, chart.DaySince(now), chart.DayColumn)
+	if err != nil {
+		return err
 	}
 	views := []keyView{newKeyView(key, now)}
 	c.fillLimits(r.Context(), views)
@@ -49,7 +47,7 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, in who, f *f
 	}
 	return c.render(w, r, in, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
 		"Key": views[0], "Name": name, "Lifetimes": lifetimes, "Graces": graces,
-		"Charts": []chart.Chart{chart.Hour(own, perMinute, now), chart.Day(own, perMinute, now)},
+		"Charts": []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
 	}})
 }
 

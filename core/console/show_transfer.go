@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"net/http"
 	"strings"
+	"time"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
@@ -28,7 +29,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, in who) e
 	if err != nil {
 		return err
 	}
-	events, err := c.Store.Events(r.Context(), intent.ID)
+	events, err := c.Store.Events(r.Context(), in.owner.ID, intent.ID)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, in who) e
 	if err != nil {
 		return err
 	}
-	tx, err := intent.Tx()
+	tx, err := intent.Tx(time.Now())
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ who) error {
 	if !f.ok() {
 		return c.renderSignIn(w, r, f)
 	}
-	c.Cookie.Set(w, come.Token)
+	c.Cookie.SignIn(w, come)
 	redirect(w, r, safeNext(f.values["next"]))
 	return nil
 }

@@ -35,7 +35,7 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ who) error {
 	if !f.ok() {
 		return c.renderSignUp(w, r, f)
 	}
-	c.Cookie.Set(w, come.Token)
+	c.Cookie.SignIn(w, come)
 	target := safeNext(f.values["next"])
 	if target == home {
 		target += "?done=signed-up"

@@ -45,10 +45,9 @@ func (s *Store) InsertAccount(ctx context.Context, a *account.Account, entry acc
 
 func insertAccount(ctx context.Context, tx bun.Tx, a *account.Account) error {
 	row := accountRow{
-		ID: a.ID, Name: a.Name, Email: a.Email, PasswordHash: a.PasswordHash,
-		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+		ID: a.ID, Name: a.Name, Email: a.Email, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
-	_, err := tx.NewInsert().Model(&row).Exec(ctx)
+	_, err := tx.NewInsert().Model(&row).Value("password_hash", "$1").Returning("NULL").Conn(bind(tx.Tx, a.PasswordHash)).Exec(ctx)
 	if brokenConstraint(err) == "accounts_email" {
 		return account.ErrEmailTaken
 	}
@@ -76,21 +75,21 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Acco
 // account.ErrNotFound for an address that no account has.
 func (s *Store) SetPassword(ctx context.Context, email, hash string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
-		action: account.PasswordReset, set: "password_hash = ?", to: hash, endsSessions: true,
+		action: account.PasswordReset, set: "password_hash = $1", to: hash, endsSessions: true,
 	}, "email = ?", email, actor, now)
 }
 
 // DisableAccount refuses an account's keys and sign-ins until it is enabled again, and ends its sessions.
 func (s *Store) DisableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
-		action: account.AccountDisabled, set: "disabled_at = ?", to: now, endsSessions: true,
+		action: account.AccountDisabled, set: "disabled_at = $1", to: now, endsSessions: true,
 	}, "email = ?", email, actor, now)
 }
 
 // EnableAccount takes DisableAccount back.
 func (s *Store) EnableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
-		action: account.AccountEnabled, set: "disabled_at = ?", to: nil,
+		action: account.AccountEnabled, set: "disabled_at = $1", to: nil,
 	}, "email = ?", email, actor, now)
 }
 
@@ -98,7 +97,7 @@ func (s *Store) EnableAccount(ctx context.Context, email string, actor account.A
 // intents stay for audit.
 func accountDeletion(now time.Time) accountChange {
 	return accountChange{
-		action: account.AccountDeleted, set: "deleted_at = ?", to: now, endsSessions: true, freesIdentities: true,
+		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsSessions: true, freesIdentities: true,
 	}
 }
 
@@ -112,7 +111,7 @@ func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, acto
 	return s.changeAccount(ctx, accountDeletion(now), "id = ?", accountID, actor, now)
 }
 
-// accountChange is one assignment to an account's row and what else goes with it.
+// accountChange is one assignment to an account's row, whose value is the parameter $1, and what else goes with it.
 type accountChange struct {
 	action          account.Action
 	set             string
@@ -125,8 +124,8 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		var id uuid.UUID
 		// The account's row is locked first, so that a session cannot begin between the two deletions and the commit.
-		err := tx.NewUpdate().Model((*accountRow)(nil)).Set(c.set, c.to).Set("updated_at = ?", now).
-			Where(where, is).Where("deleted_at IS NULL").Returning("id").Scan(ctx, &id)
+		err := tx.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).
+			Where(where, is).Where("deleted_at IS NULL").Returning("id").Conn(bind(tx.Tx, c.to)).Scan(ctx, &id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return account.ErrNotFound
 		}

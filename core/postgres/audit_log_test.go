@@ -58,7 +58,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 			_, err := s.DeleteSessionsExcept(ctx, ann.ID, uuid.Nil, allRevoked)
 			return err
 		}},
-		{created, func(ctx ctx, s db) error { return s.InsertKey(ctx, key, created) }},
+		{created, func(ctx ctx, s db) error { return addKey(ctx, s, key, created) }},
 		{updated, func(ctx ctx, s db) error {
 			_, err := s.UpdateKey(ctx, ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
 				k.Enabled = false

@@ -44,7 +44,7 @@ func (s *Store) Census(ctx context.Context) error {
 // countIntents returns nil where the table is large and has no statistics.
 func (s *Store) countIntents(ctx context.Context) (map[transfer.Status]float64, error) {
 	var size int64
-	if err := s.db.NewRaw("SELECT pg_relation_size('transfers')").Scan(ctx, &size); err != nil {
+	if err := s.db.NewRaw("SELECT sum(pg_relation_size(relid)) FROM "+transferTables).Scan(ctx, &size); err != nil {
 		return nil, err
 	}
 	count := s.db.NewRaw("SELECT status, count(*)::float8 AS intents FROM transfers GROUP BY status")
@@ -68,15 +68,20 @@ func (s *Store) countIntents(ctx context.Context) (map[transfer.Status]float64, 
 	return counts, nil
 }
 
+// transferTables are the partitions of transfers, or the table itself.
+const transferTables = `(SELECT 'transfers'::regclass AS relid WHERE NOT EXISTS (SELECT FROM pg_partition_tree('transfers'))
+	UNION ALL SELECT relid FROM pg_partition_tree('transfers') WHERE isleaf) AS tables`
+
 // estimate reckons as the planner does: the rows a page had when they were last counted, times the pages of today, times
 // the share of the rows with each status in the last sample. A status that the sample did not meet is rare.
 func (s *Store) estimate() *bun.RawQuery {
-	return s.db.NewRaw(`SELECT common.status, common.share * rows.number AS intents
+	return s.db.NewRaw(`SELECT common.status, sum(common.share * rows.number) AS intents
 		FROM (
-			SELECT reltuples::float8 / relpages * (pg_relation_size(oid) / current_setting('block_size')::int) AS number
-			FROM pg_class WHERE oid = 'transfers'::regclass AND relpages > 0 AND reltuples > 0
-		) AS rows, pg_stats AS s, unnest(s.most_common_vals::text::text[], s.most_common_freqs::float8[]) AS common (status, share)
-		WHERE s.schemaname = current_schema() AND s.tablename = 'transfers' AND s.attname = 'status'`)
+			SELECT relname, reltuples::float8 / relpages * (pg_relation_size(oid) / current_setting('block_size')::int) AS number
+			FROM pg_class JOIN ` + transferTables + ` ON relid = oid WHERE relpages > 0 AND reltuples > 0
+		) AS rows JOIN pg_stats AS s ON s.tablename = rows.relname,
+			unnest(s.most_common_vals::text::text[], s.most_common_freqs::float8[]) AS common (status, share)
+		WHERE s.schemaname = current_schema() AND s.attname = 'status' GROUP BY common.status`)
 }
 
 func (s *Store) readExpiryLag(ctx context.Context) error {

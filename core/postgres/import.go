@@ -62,7 +62,7 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 // the list does not name stay. progress is called with the number of rows handled so far.
 func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
-	columns := []string{"symbol", "decimals", "metadata"}
+	columns := []string{"symbol", "decimals", "metadata", "source", "license"}
 	err := s.importing(ctx, func(ctx context.Context, tx bun.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(tokens, importBatch) {
@@ -70,7 +70,7 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 			for i, t := range batch {
 				rows[i] = tokenRow{
 					ChainID: t.ID.Chain.String(), Address: t.ID.Address, Symbol: t.Symbol, Decimals: t.Decimals,
-					Metadata: t.Metadata, CreatedAt: now, UpdatedAt: now,
+					Metadata: t.Metadata, Source: t.Source, License: t.License, CreatedAt: now, UpdatedAt: now,
 				}
 			}
 			if err := imported.upsert(ctx, tx.NewInsert().Model(&rows), "tokens", "(chain_id, address)", columns); err != nil {

@@ -67,7 +67,7 @@ func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
 		want   []string
 	}{
 		{"nothing", func() error { return nil }, nil},
-		{"created", func() error { return store.InsertKey(t.Context(), created, keyEntry(created, account.KeyCreated)) }, []string{hashOf(created)}},
+		{"created", func() error { return addKey(t.Context(), store, created, keyEntry(created, account.KeyCreated)) }, []string{hashOf(created)}},
 		{"disabled", update(func(k *account.Key) { k.Enabled = false }), []string{hashOf(key)}},
 		{"enabled", update(func(k *account.Key) { k.Enabled = true }), []string{hashOf(key)}},
 		{"expiry moved", update(func(k *account.Key) { k.ExpiresAt = &soon }), []string{hashOf(key)}},

@@ -26,7 +26,8 @@ func (s *Store) KeyHashes(ctx context.Context) iter.Seq2[apikey.Hash, error] {
 		last := []byte{}
 		for {
 			var batch [][]byte
-			err := s.db.NewRaw("SELECT hash FROM api_keys WHERE hash > ? AND deleted_at IS NULL ORDER BY hash LIMIT ?", last, hashesAtOnce).Scan(ctx, &batch)
+			err := s.db.NewRaw("SELECT hash FROM api_keys WHERE hash > $1 AND deleted_at IS NULL ORDER BY hash LIMIT ?", hashesAtOnce).
+				Conn(bind(s.db.DB, last)).Scan(ctx, &batch)
 			if err != nil {
 				yield(apikey.Hash{}, fmt.Errorf("read the keys' hashes: %w", err))
 				return

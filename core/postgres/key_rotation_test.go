@@ -58,7 +58,7 @@ func TestRotateKeyAtOnce(t *testing.T) {
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
 	key := newKey(t, ann.ID, account.KeyRequest{Name: "live", Environment: network.Live, ExpiresIn: time.Hour})
-	if err := store.InsertKey(t.Context(), key, keyEntry(key, account.KeyCreated)); err != nil {
+	if err := addKey(t.Context(), store, key, keyEntry(key, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	pgtest.Exec(t, store, `UPDATE api_keys SET last_used_at = now(), limit_requests = 7`)
@@ -99,7 +99,7 @@ func TestRotateKeyWithGrace(t *testing.T) {
 	ann := insertAccount(t, store, "ann@example.com")
 	expired := newKey(t, ann.ID, account.KeyRequest{ExpiresIn: time.Second})
 	expired.ExpiresAt = new(now().Add(-time.Hour))
-	if err := store.InsertKey(t.Context(), expired, keyEntry(expired, account.KeyCreated)); err != nil {
+	if err := addKey(t.Context(), store, expired, keyEntry(expired, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	key := insertKey(t, store, ann.ID)
@@ -146,7 +146,7 @@ func TestRotateKeyWithGrace(t *testing.T) {
 		}
 	}
 	gone("after the grace")
-	if err := store.Prune(t.Context(), now()); err != nil {
+	if _, err := store.Prune(t.Context(), now(), postgres.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	gone("pruned")
@@ -194,7 +194,7 @@ func TestRotateKeyAtTheCap(t *testing.T) {
 		t.Fatalf("without a grace: %v", err)
 	}
 	full := newKey(t, ann.ID, account.KeyRequest{})
-	if err := store.InsertKey(t.Context(), full, keyEntry(full, account.KeyCreated)); !errors.Is(err, account.ErrTooMany) {
+	if err := addKey(t.Context(), store, full, keyEntry(full, account.KeyCreated)); !errors.Is(err, account.ErrTooMany) {
 		t.Errorf("one more key: %v", err)
 	}
 	pgtest.Exec(t, store, `UPDATE api_keys SET rotated_at = now(), expires_at = now() WHERE id NOT IN ($1, $2) AND id IN (

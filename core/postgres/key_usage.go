@@ -74,19 +74,36 @@ later AS (
 UPDATE api_keys SET last_used_at = later.at FROM later
 WHERE api_keys.id = later.id AND later.at > coalesce(api_keys.last_used_at, '-infinity')`
 
-// Usage reads what was asked with an account's keys, deleted ones included, in the minutes that began at since or later,
-// ordered by key and minute. LastUsedAt is left zero.
-func (s *Store) Usage(ctx context.Context, accountID uuid.UUID, since time.Time) ([]account.Usage, error) {
-	var rows []usageRow
-	err := s.db.NewRaw(`SELECT key_id, minute, accepted, limited, refused FROM key_usage
-		WHERE account_id = ? AND minute >= ? ORDER BY key_id, minute`, accountID, since).Scan(ctx, &rows)
+// usageIntervals groups by intervals that are counted from since, and takes of each the busiest minute and the sums.
+const usageIntervals = `SELECT DISTINCT ON (start) start, minute, accepted, limited, refused,
+	sum(accepted) OVER whole AS all_accepted, sum(limited) OVER whole AS all_limited, sum(refused) OVER whole AS all_refused
+FROM (
+	SELECT date_bin(make_interval(secs => ?0), minute, ?1::timestamptz) AS start, minute, accepted, limited, refused
+	FROM key_usage WHERE account_id = ?2 AND key_id = ?3 AND minute >= ?1::timestamptz
+) AS minutes
+WINDOW whole AS (PARTITION BY start)
+ORDER BY start, accepted + limited + refused DESC, minute`
+
+// KeyUsage reads what was asked with one of an account's keys from the minute since on, summed up in intervals of a length that
+// begin there, in their order. Intervals without a request are left out.
+func (s *Store) KeyUsage(ctx context.Context, accountID, keyID uuid.UUID, since time.Time, length time.Duration) ([]account.UsageInterval, error) {
+	var rows []struct {
+		Start, Minute                       time.Time
+		Accepted, Limited, Refused          int64
+		AllAccepted, AllLimited, AllRefused int64
+	}
+	err := s.db.NewRaw(usageIntervals, length.Seconds(), since, accountID, keyID).Scan(ctx, &rows)
 	if err != nil {
-		return nil, fmt.Errorf("read the usage of account %s: %w", accountID, err)
+		return nil, fmt.Errorf("read the usage of key %s: %w", keyID, err)
 	}
-	usages := make([]account.Usage, len(rows))
+	intervals := make([]account.UsageInterval, len(rows))
 	for i, row := range rows {
-		usages[i] = account.Usage(row)
-		usages[i].Minute = row.Minute.UTC()
+		intervals[i] = account.UsageInterval{
+			From: row.Start.UTC(), Accepted: row.AllAccepted, Limited: row.AllLimited, Refused: row.AllRefused,
+			Busiest: account.Usage{
+				KeyID: keyID, Minute: row.Minute.UTC(), Accepted: row.Accepted, Limited: row.Limited, Refused: row.Refused,
+			},
+		}
 	}
-	return usages, nil
+	return intervals, nil
 }

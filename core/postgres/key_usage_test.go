@@ -24,8 +24,22 @@ func record(t *testing.T, store *postgres.Store, report uuid.UUID, usages ...acc
 
 func wantUsage(t *testing.T, store *postgres.Store, of *account.Account, since time.Time, want ...account.Usage) {
 	t.Helper()
-	got, err := store.Usage(t.Context(), of.ID, since)
+	rows, err := store.Pool().QueryContext(t.Context(), `SELECT key_id, minute, accepted, limited, refused FROM key_usage
+		WHERE account_id = $1 AND minute >= $2 ORDER BY key_id, minute`, of.ID, since)
 	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	got := []account.Usage{}
+	for rows.Next() {
+		var u account.Usage
+		if err := rows.Scan(&u.KeyID, &u.Minute, &u.Accepted, &u.Limited, &u.Refused); err != nil {
+			t.Fatal(err)
+		}
+		u.Minute = u.Minute.UTC()
+		got = append(got, u)
+	}
+	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(append([]account.Usage{}, want...), got); diff != "" {
@@ -178,4 +192,59 @@ func TestRecordUsageConcurrently(t *testing.T) {
 		}
 	}
 	wantUsage(t, store, ann, minute, want...)
+}
+
+func TestKeyUsage(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ann := insertAccount(t, store, "ann@example.com")
+	key, other := insertKey(t, store, ann.ID), insertKey(t, store, ann.ID)
+	since := now().Truncate(time.Hour).Add(-2*time.Hour + 7*time.Minute) // no multiple of the interval
+	at := func(k *account.Key, minute int, accepted, limited, refused int64) account.Usage {
+		return account.Usage{KeyID: k.ID, Minute: since.Add(time.Duration(minute) * time.Minute), Accepted: accepted, Limited: limited, Refused: refused}
+	}
+	record(t, store, uuid.New(), at(key, -1, 9, 9, 9), at(key, 0, 1, 2, 3), at(key, 7, 4, 2, 1), at(key, 14, 2, 2, 3),
+		at(key, 15, 5, 0, 0), at(key, 45, 1, 0, 0), at(key, 46, 0, 8, 0), at(other, 7, 100, 0, 0))
+	want := []account.UsageInterval{
+		{From: since, Accepted: 7, Limited: 6, Refused: 7, Busiest: at(key, 7, 4, 2, 1)},
+		{From: since.Add(15 * time.Minute), Accepted: 5, Busiest: at(key, 15, 5, 0, 0)},
+		{From: since.Add(45 * time.Minute), Accepted: 1, Limited: 8, Busiest: at(key, 46, 0, 8, 0)},
+	}
+	got, err := store.KeyUsage(t.Context(), ann.ID, key.ID, since, 15*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, ids := range map[string][2]uuid.UUID{"another account": {uuid.New(), key.ID}, "no key": {ann.ID, uuid.New()}} {
+		if got, err := store.KeyUsage(t.Context(), ids[0], ids[1], since, time.Minute); err != nil || len(got) > 0 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// What a key's page reads does not grow with the account's other keys.
+func TestKeyUsage_ReadsOneKey(t *testing.T) {
+	t.Parallel()
+	const keys, minutes = account.MaxKeys, 25 * 60
+	store := pgtest.New(t)
+	owner, key, since := uuid.New(), uuid.New(), now().Truncate(time.Hour).Add(-24*time.Hour)
+	pgtest.Exec(t, store, `INSERT INTO key_usage SELECT $1, $3::timestamptz + m * interval '1 minute',
+		CASE k WHEN 0 THEN $2 ELSE gen_random_uuid() END, 40, 2, 1 FROM generate_series(0, $4::int - 1) m, generate_series(0, $5::int - 1) k`,
+		owner, key, since, minutes, keys)
+	pgtest.Exec(t, store, "VACUUM ANALYZE key_usage")
+	read := func() int64 {
+		pgtest.Exec(t, store, "SELECT pg_stat_force_next_flush()")
+		return pgtest.LookUp[int64](t, store, "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'key_usage_key'")
+	}
+	store.Pool().SetMaxOpenConns(1) // its own statistics are told when it is asked to
+	before := read()
+	got, err := store.KeyUsage(t.Context(), owner, key, since, 15*time.Minute)
+	if err != nil || len(got) != minutes/15 {
+		t.Fatalf("%d intervals, %v, want %d", len(got), err, minutes/15)
+	}
+	if after := read(); after-before != minutes {
+		t.Errorf("%d rows of the index were read, want the key's %d", after-before, minutes)
+	}
 }

@@ -68,16 +68,11 @@ func utc(t *time.Time) *time.Time {
 }
 
 // InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them.
-func (s *Store) InsertKey(ctx context.Context, k *account.Key, entry account.AuditEntry) error {
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockKeys(ctx, tx, k.AccountID); err != nil {
-			return err
-		}
-		if err := insertKey(ctx, tx, k); err != nil {
-			return err
-		}
-		return audit(ctx, tx, entry)
-	})
+func (tx Tx) InsertKey(ctx context.Context, k *account.Key) error {
+	if err := lockKeys(ctx, tx.tx, k.AccountID); err != nil {
+		return err
+	}
+	return insertKey(ctx, tx.tx, k)
 }
 
 // lockKeys locks the account's row, so that no key is added while they are counted.
@@ -98,7 +93,8 @@ func insertKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
 		return account.ErrTooMany
 	}
 	row := newKeyRow(k)
-	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+	row.Hash = nil
+	if _, err := tx.NewInsert().Model(&row).Value("hash", "$1").Returning("NULL").Conn(bind(tx.Tx, k.Hash[:])).Exec(ctx); err != nil {
 		return fmt.Errorf("insert key %s: %w", k.ID, err)
 	}
 	return nil
@@ -201,9 +197,9 @@ func (s *Store) UsableKey(ctx context.Context, hash apikey.Hash, now time.Time) 
 	var row keyRow
 	err := s.db.NewSelect().Model(&row).
 		Join("JOIN accounts ON accounts.id = api_keys.account_id").
-		Where("api_keys.hash = ? AND api_keys.enabled AND api_keys.deleted_at IS NULL", hash[:]).
+		Where("api_keys.hash = $1 AND api_keys.enabled AND api_keys.deleted_at IS NULL").
 		Where("(api_keys.expires_at IS NULL OR api_keys.expires_at > ?)", now).
-		Where("accounts.disabled_at IS NULL AND accounts.deleted_at IS NULL").Scan(ctx)
+		Where("accounts.disabled_at IS NULL AND accounts.deleted_at IS NULL").Conn(bind(s.db.DB, hash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, account.ErrNotFound
 	}

@@ -22,7 +22,7 @@ func TestKeys(t *testing.T) {
 	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")
 	first := insertKey(t, store, ann.ID)
 	second := newKey(t, ann.ID, account.KeyRequest{Name: "live", Environment: network.Live, ExpiresIn: time.Hour})
-	if err := store.InsertKey(t.Context(), second, keyEntry(second, account.KeyCreated)); err != nil {
+	if err := addKey(t.Context(), store, second, keyEntry(second, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	insertKey(t, store, bob.ID)
@@ -152,7 +152,7 @@ func TestMaxKeys(t *testing.T) {
 	for range rivals {
 		key := newKey(t, ann.ID, account.KeyRequest{})
 		work.Go(func() {
-			switch err := store.InsertKey(t.Context(), key, keyEntry(key, account.KeyCreated)); {
+			switch err := addKey(t.Context(), store, key, keyEntry(key, account.KeyCreated)); {
 			case err == nil:
 				inserted.Add(1)
 			case errors.Is(err, account.ErrTooMany):
@@ -214,7 +214,7 @@ func TestKeyIsRefusedFromTheMomentOfItsExpiry(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	key := newKey(t, insertAccount(t, store, "ann@example.com").ID, account.KeyRequest{ExpiresIn: time.Hour})
-	if err := store.InsertKey(t.Context(), key, keyEntry(key, account.KeyCreated)); err != nil {
+	if err := addKey(t.Context(), store, key, keyEntry(key, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.UsableKey(t.Context(), key.Hash, key.ExpiresAt.Add(-time.Microsecond)); err != nil {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -58,11 +59,20 @@ func newKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.
 	return k
 }
 
+func addKey(ctx context.Context, store *postgres.Store, k *account.Key, entry account.AuditEntry) error {
+	return store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if err := tx.InsertKey(ctx, k); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
 // insertKey stores a test key that never expires.
 func insertKey(t *testing.T, store *postgres.Store, owner uuid.UUID) *account.Key {
 	t.Helper()
 	k := newKey(t, owner, account.KeyRequest{})
-	if err := store.InsertKey(t.Context(), k, keyEntry(k, account.KeyCreated)); err != nil {
+	if err := addKey(t.Context(), store, k, keyEntry(k, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	return k
@@ -90,6 +100,7 @@ const (
 	alice = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 	bob   = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 
+	mainnetUSDC = "eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 	sepoliaUSDC = "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
 	sepoliaWETH = "eip155:11155111:0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"
 	baseUSDC    = "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e"
@@ -98,6 +109,8 @@ const (
 		"destination":{"account":"eip155:11155111:` + bob + `"}}`
 	swapBody = `{"source":{"account":"eip155:11155111:` + alice + `","token":"` + sepoliaUSDC + `","amount":"5"},
 		"destination":{"account":"eip155:11155111:` + bob + `","token":"` + sepoliaWETH + `","amount":"4"},"reference":"inv-42"}`
+	liveBody = `{"source":{"account":"eip155:1:` + alice + `","token":"` + mainnetUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:1:` + bob + `"}}`
 	bridgeBody = `{"source":{"account":"eip155:11155111:` + alice + `","token":"` + sepoliaUSDC + `","amount":"5"},
 		"destination":{"account":"eip155:84532:` + bob + `","token":"` + baseUSDC + `","amount":"4"}}`
 )
@@ -105,16 +118,34 @@ const (
 // newIntent makes the intent of an account that a request body asks for.
 func newIntent(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
 	tb.Helper()
-	request, issues := wire.DecodeTransferRequest([]byte(body))
-	if len(issues) > 0 {
-		tb.Fatalf("issues: %+v", issues)
-	}
+	return newIntentWithID(tb, known, owner, body, uuid.Must(uuid.NewV7()))
+}
+
+func newIntentWithID(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body string, id uuid.UUID) *transfer.Intent {
+	tb.Helper()
 	by := transfer.Caller{AccountID: owner, KeyID: uuid.New(), Environment: network.Test}
-	intent, err := transfer.New(uuid.Must(uuid.NewV7()), by, request, known)
+	intent, err := transfer.New(id, by, parseRequest(tb, body), known)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return intent
+}
+
+func parseRequest(tb testing.TB, body string) wire.TransferRequest {
+	tb.Helper()
+	request, issues := wire.DecodeTransferRequest([]byte(body))
+	if len(issues) > 0 {
+		tb.Fatalf("issues: %+v", issues)
+	}
+	return request
+}
+
+// idempotent is the use of a key by a test key's request with this body.
+func idempotent(tb testing.TB, key, body string) postgres.Idempotency {
+	tb.Helper()
+	return postgres.Idempotency{
+		Key: key, Environment: network.Test, Request: parseRequest(tb, body), Fingerprint: sha256.Sum256([]byte(body)),
+	}
 }
 
 func insertIntent(tb testing.TB, store *postgres.Store, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {

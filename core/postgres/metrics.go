@@ -18,6 +18,8 @@ type metrics struct {
 	expiryLag     prometheus.Gauge
 	censusFailure prometheus.Counter
 	lists         *prometheus.CounterVec
+	pruned        *prometheus.CounterVec
+	pruneFailures prometheus.Counter
 }
 
 // born stands for the status before the first.
@@ -73,6 +75,15 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help: "Times that core_intents and core_expiry_lag_seconds could not be read, which then keep their last value.",
 		}),
 	}
+	m.pruned = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "core_pruned_rows_total",
+		Help: "Rows that this core has removed because they had expired or were older than their retention, by table. Sum it over cores; " +
+			"none for days while the tables grow means that pruning fails.",
+	}, []string{"table"})
+	m.pruneFailures = factory.NewCounter(prometheus.CounterOpts{
+		Name: "core_prune_failures_total",
+		Help: "Times that pruning ended early with an error, which the log has. It is tried again within the hour.",
+	})
 	m.lists = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "core_list_batches_total",
 		Help: "Batches of up to 1,000 intents that lists have read, from the primary or the replica. A rise of the primary's share " +

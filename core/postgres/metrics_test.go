@@ -62,7 +62,7 @@ func TestTransitionsAreCounted(t *testing.T) {
 		t.Errorf("before the first: %v, %v", n, known)
 	}
 	var intents []*transfer.Intent
-	once := postgres.Idempotency{Key: "once", Fingerprint: fingerprint("once")}
+	once := idempotent(t, "once", transferBody)
 	for range 4 {
 		intents = append(intents, insertIntent(t, store, known, owner, transferBody))
 	}

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -14,10 +15,13 @@ import (
 )
 
 //go:embed migrations/*.sql
-var migrationFiles embed.FS
+var embeddedMigrations embed.FS
 
 // migrationLock is the advisory lock that one migrating process holds. The number is arbitrary.
 const migrationLock = 7_403_118_224
+
+// lockPollEvery is how often a process that waits for that lock asks for it.
+const lockPollEvery = 100 * time.Millisecond
 
 // ErrUnmigrated is returned by CheckMigrated for a database that this version cannot work with yet.
 var ErrUnmigrated = errors.New("the database is not migrated; run `core migrate`, or serve with CORE_MIGRATE_ON_START=true")
@@ -26,7 +30,8 @@ var errLockLost = errors.New("the lock on the schema was lost together with its 
 
 // Migrate brings the schema up to this version and returns the names of the migrations it applied. Any number of
 // processes may call it at once: one works, the others wait and find nothing to do. A process that is killed leaves the
-// lock free and every migration either applied and recorded or neither. It returns ErrPooled where a pooler is in the way.
+// lock free and every migration either applied and recorded or neither; an index that it was building is built again. It
+// returns ErrPooled where a pooler is in the way.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	err = s.migrating(ctx, func(migrator *migrate.Migrator) error {
 		group, err := migrator.Migrate(ctx)
@@ -54,21 +59,23 @@ func (s *Store) Rollback(ctx context.Context) error {
 // migrating works under the advisory lock, on one connection of its own: the lock belongs to it and ends with it, and
 // no time limit cuts a long migration short. None of that holds on a connection that a pooler shares out.
 func (s *Store) migrating(ctx context.Context, work func(*migrate.Migrator) error) (err error) {
-	config := s.migration.Copy()
-	for limit := range s.limits.settings {
-		config.RuntimeParams[limit] = "0"
-	}
-	pool := stdlib.OpenDB(*config)
+	pool := stdlib.OpenDB(*s.migration)
 	pool.SetMaxOpenConns(1)
 	db := bun.NewDB(pool, pgdialect.New())
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := refusePooler(ctx, pool, config); err != nil {
+	if err := refusePooler(ctx, pool, s.migration); err != nil {
 		return err
 	}
-	if _, err := db.ExecContext(ctx, "SELECT pg_advisory_lock(?)", migrationLock); err != nil {
+	// The settings of a role or database would hold where a pooler ignores what a connection asks for when it begins.
+	for limit := range s.limits.settings {
+		if _, err := db.ExecContext(ctx, "SELECT set_config(?, '0', false)", limit); err != nil {
+			return fmt.Errorf("lift %s to migrate: %w", limit, err)
+		}
+	}
+	if err := lockSchema(ctx, db); err != nil {
 		return fmt.Errorf("lock the schema: %w", err)
 	}
-	migrator, err := newMigrator(db)
+	migrator, err := s.newMigrator(db)
 	if err != nil {
 		return err
 	}
@@ -78,17 +85,40 @@ func (s *Store) migrating(ctx context.Context, work func(*migrate.Migrator) erro
 	return work(migrator)
 }
 
-// CheckMigrated returns ErrUnmigrated if this version knows a migration that the database has not seen. A database
-// that is ahead is fine: migrations keep the previous version working.
+// lockSchema asks for the advisory lock until it has it. A session that waits inside pg_advisory_lock holds a snapshot, and
+// CREATE INDEX CONCURRENTLY waits for all snapshots: with the lock in the hands of the builder both would wait for ever.
+func lockSchema(ctx context.Context, db *bun.DB) error {
+	ticker := time.NewTicker(lockPollEvery)
+	defer ticker.Stop()
+	for {
+		var locked bool
+		if err := db.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(?)", migrationLock).Scan(&locked); err != nil || locked {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// CheckMigrated returns ErrUnmigrated if this version knows a migration that the database has not seen, and ErrBackslashes for
+// one that core must not write to. A database that is ahead is fine: migrations keep the previous version working.
 func (s *Store) CheckMigrated(ctx context.Context) error {
 	var table sql.NullString
-	if err := s.db.NewRaw("SELECT to_regclass('bun_migrations')::text").Scan(ctx, &table); err != nil {
+	var strings string
+	err := s.db.NewRaw("SELECT to_regclass('bun_migrations')::text, current_setting(?)", standardStrings).Scan(ctx, &table, &strings)
+	if err != nil {
 		return fmt.Errorf("look for the migrations table: %w", advise(err))
+	}
+	if strings != "on" { // a pooler may promise one thing and lend another
+		return fmt.Errorf("%w; a statement finds it %q", ErrBackslashes, strings)
 	}
 	if !table.Valid {
 		return ErrUnmigrated
 	}
-	migrator, err := newMigrator(s.db)
+	migrator, err := s.newMigrator(s.db)
 	if err != nil {
 		return err
 	}
@@ -102,9 +132,9 @@ func (s *Store) CheckMigrated(ctx context.Context) error {
 	return nil
 }
 
-func newMigrator(db *bun.DB) (*migrate.Migrator, error) {
-	migrations := migrate.NewMigrations()
-	if err := migrations.Discover(migrationFiles); err != nil {
+func (s *Store) newMigrator(db *bun.DB) (*migrate.Migrator, error) {
+	migrations, err := discoverMigrations(s.migrationFiles)
+	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
 	return migrate.NewMigrator(db, migrations,
@@ -112,11 +142,24 @@ func newMigrator(db *bun.DB) (*migrate.Migrator, error) {
 }
 
 // record notes a migration in the transaction that makes it. The migrator does so too, but only after the commit: a
-// process killed in between would leave a schema that can be migrated neither up nor down. A migration on another connection
-// than the one that has the lock is refused: the first was lost on the way, and somebody else may be migrating.
-func record(ctx context.Context, tx bun.IConn, m *migrate.Migration) (err error) {
+// process killed in between would leave a schema that can be migrated neither up nor down.
+func record(ctx context.Context, conn bun.IConn, m *migrate.Migration) error {
+	if err := requireSchemaLock(ctx, conn); err != nil {
+		return err
+	}
+	if m.IsApplied() { // it is being taken back
+		_, err := conn.ExecContext(ctx, "DELETE FROM bun_migrations WHERE name = ?", m.Name)
+		return err
+	}
+	_, err := conn.ExecContext(ctx, "INSERT INTO bun_migrations (name, group_id) VALUES (?, ?)", m.Name, m.GroupID)
+	return err
+}
+
+// requireSchemaLock returns errLockLost on another connection than the one that has the lock on the schema: the first was
+// lost on the way, and another process may be migrating.
+func requireSchemaLock(ctx context.Context, conn bun.IConn) error {
 	var locked bool
-	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()
+	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()
 		AND granted AND classid::bigint << 32 | objid::bigint = ?)`, migrationLock).Scan(&locked)
 	if err != nil {
 		return fmt.Errorf("look for the lock on the schema: %w", err)
@@ -124,10 +167,5 @@ func record(ctx context.Context, tx bun.IConn, m *migrate.Migration) (err error)
 	if !locked {
 		return errLockLost
 	}
-	if m.IsApplied() { // it is being taken back
-		_, err = tx.ExecContext(ctx, "DELETE FROM bun_migrations WHERE name = ?", m.Name)
-	} else {
-		_, err = tx.ExecContext(ctx, "INSERT INTO bun_migrations (name, group_id) VALUES (?, ?)", m.Name, m.GroupID)
-	}
-	return err
+	return nil
 }

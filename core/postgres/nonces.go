@@ -8,7 +8,8 @@ import (
 
 // InsertNonce makes a nonce, known by its SHA-256, good for one use until it expires.
 func (s *Store) InsertNonce(ctx context.Context, hash [32]byte, expiresAt time.Time) error {
-	if _, err := s.db.NewRaw("INSERT INTO nonces (hash, expires_at) VALUES (?, ?)", hash[:], expiresAt).Exec(ctx); err != nil {
+	_, err := s.db.NewRaw("INSERT INTO nonces (hash, expires_at) VALUES ($1, ?)", expiresAt).Conn(bind(s.db.DB, hash[:])).Exec(ctx)
+	if err != nil {
 		return fmt.Errorf("insert a nonce: %w", err)
 	}
 	return nil
@@ -17,7 +18,7 @@ func (s *Store) InsertNonce(ctx context.Context, hash [32]byte, expiresAt time.T
 // TakeNonce uses a nonce up and tells whether it was good: of any number of takers one is told so, and none once it has
 // expired.
 func (s *Store) TakeNonce(ctx context.Context, hash [32]byte, now time.Time) (bool, error) {
-	result, err := s.db.NewRaw("DELETE FROM nonces WHERE hash = ? AND expires_at > ?", hash[:], now).Exec(ctx)
+	result, err := s.db.NewRaw("DELETE FROM nonces WHERE hash = $1 AND expires_at > ?", now).Conn(bind(s.db.DB, hash[:])).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("take a nonce: %w", err)
 	}

@@ -53,7 +53,7 @@ func TestCoresThroughPgBouncer(t *testing.T) {
 		c.cores = append(c.cores, pgtest.Open(t, pooled))
 	}
 	report, keys := newKey(t, c.owner.ID, account.KeyRequest{}), make(chan string, pooledCores*pooledRounds)
-	if err := direct.InsertKey(t.Context(), report, keyEntry(report, account.KeyCreated)); err != nil {
+	if err := addKey(t.Context(), direct, report, keyEntry(report, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	stop := c.follow(t)
@@ -91,7 +91,7 @@ func TestCoresThroughPgBouncer(t *testing.T) {
 // transfers makes an intent under a key that all cores use in this round, lists it, and cancels it.
 func (c crew) transfers(t *testing.T, core *postgres.Store, round int) {
 	t.Helper()
-	once := postgres.Idempotency{Key: "round " + string(rune('A'+round)), Fingerprint: fingerprint("one request")}
+	once := idempotent(t, "round "+string(rune('A'+round)), transferBody)
 	made, err := core.InsertTransfer(t.Context(), newIntent(t, c.known, c.owner.ID, transferBody), once)
 	if err != nil {
 		t.Errorf("insert: %v", err)
@@ -128,7 +128,7 @@ func (c crew) usage(t *testing.T, core *postgres.Store, key *account.Key, round 
 func (c crew) rotateKeys(t *testing.T, core *postgres.Store) string {
 	t.Helper()
 	key := newKey(t, c.owner.ID, account.KeyRequest{})
-	if err := core.InsertKey(t.Context(), key, keyEntry(key, account.KeyCreated)); err != nil {
+	if err := addKey(t.Context(), core, key, keyEntry(key, account.KeyCreated)); err != nil {
 		t.Errorf("insert a key: %v", err)
 	}
 	if err := core.DeleteKey(t.Context(), c.owner.ID, key.ID, browser, now()); err != nil {

@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
 
@@ -13,47 +15,197 @@ const (
 	usageKept = 8 * 24 * time.Hour
 	// reportsKept is for how long a usage report that comes again is known.
 	reportsKept = 24 * time.Hour
-	// pruneBatch is how many rows one statement removes, so that it stays within its time limit however many wait.
-	pruneBatch = 10_000
+	// pruneBatch is how many rows one transaction removes, so that it stays within its time limit however many wait.
+	pruneBatch = 5_000
+	// pruneAccounts is how many accounts one statement looks at.
+	pruneAccounts = 1_000
+	// pruneLock is the advisory lock under which one core prunes at a time. The number is arbitrary.
+	pruneLock = 7_403_118_226
 )
 
-// Prune removes what nothing can ask for any more: sessions, nonces and rotated keys that have expired, key changes
-// that no valid cursor reaches, usage and reports of it that are no longer kept.
-func (s *Store) Prune(ctx context.Context, now time.Time) error {
-	for _, old := range []struct {
-		table, column string
-		before        time.Time
-	}{
-		{"sessions", "expires_at", now},
-		{"nonces", "expires_at", now},
-		// Rows stay for twice as long as cursors are honoured, so that none is removed under a reader.
-		{"key_changes", "changed_at", now.Add(-2 * cursorsKept)},
-		{"key_usage", "minute", now.Add(-usageKept)},
-		{"usage_reports", "received_at", now.Add(-reportsKept)},
-	} {
-		if err := s.pruneTable(ctx, old.table, old.column, old.before); err != nil {
-			return fmt.Errorf("prune %s: %w", old.table, err)
-		}
-	}
-	// A key that somebody else has in hand is left for the next time, so that nobody waits in a circle.
-	_, err := s.db.NewRaw(`UPDATE api_keys SET deleted_at = ?0, updated_at = ?0 WHERE id IN (
-		SELECT id FROM api_keys WHERE rotated_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= ?0 FOR UPDATE SKIP LOCKED
-	)`, now).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("prune rotated keys: %w", err)
-	}
-	return nil
+// The shortest retentions, 0 for ever apart.
+const (
+	// MinEventsRetention is twice as long as cursors are honoured, which are answered from events.
+	MinEventsRetention = 2 * cursorsKept
+	// MinAuditRetention is what the trigger on audit_log insists on.
+	MinAuditRetention = 30 * 24 * time.Hour
+	// MinTransfersRetention is well above the longest deadline, 7 days.
+	MinTransfersRetention = 30 * 24 * time.Hour
+)
+
+// Retention is for how long rows are kept; 0 is for ever.
+type Retention struct {
+	// Events counts from when an event occurred.
+	Events time.Duration
+	// Audit counts from when an entry was written.
+	Audit time.Duration
+	// Transfers counts from the last change of an intent that has ended. Its events go with it.
+	Transfers time.Duration
 }
 
-func (s *Store) pruneTable(ctx context.Context, table, column string, before time.Time) error {
+// errPruning says that another core is pruning.
+var errPruning = errors.New("another core is pruning")
+
+// Prune removes what nothing can ask for any more: sessions, nonces and rotated keys that have expired, key changes that no
+// valid cursor reaches, usage and reports of it that are no longer kept, and what is older than its retention. It returns
+// how many rows of each table it removed. Where another core is at it, it leaves the rest to that.
+func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
+	p := pruner{store: s, now: now, removed: map[string]int64{}}
+	for _, step := range []struct {
+		table string
+		run   func(context.Context) error
+	}{
+		{"sessions", p.expired("sessions", "expires_at", now)},
+		{"nonces", p.expired("nonces", "expires_at", now)},
+		// Rows stay for twice as long as cursors are honoured, so that none is removed under a reader.
+		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorsKept))},
+		{"key_usage", p.expired("key_usage", "minute", now.Add(-usageKept))},
+		{"usage_reports", p.expired("usage_reports", "received_at", now.Add(-reportsKept))},
+		{"api_keys", p.rotatedKeys},
+		{"audit_log", p.audit(keep.Audit)},
+		{"transfers", p.transfers(keep.Transfers)},
+		{"events", p.events(keep.Events)},
+	} {
+		if err := step.run(ctx); errors.Is(err, errPruning) {
+			return p.removed, nil
+		} else if err != nil {
+			s.metrics.pruneFailures.Inc()
+			return p.removed, fmt.Errorf("prune %s: %w", step.table, err)
+		}
+	}
+	return p.removed, nil
+}
+
+// pruner is one run of Prune.
+type pruner struct {
+	store   *Store
+	now     time.Time
+	removed map[string]int64
+}
+
+// expired removes the rows whose time is before another.
+func (p pruner) expired(table, column string, before time.Time) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return p.drain(ctx, table, counted("DELETE FROM ?0 WHERE ctid = ANY (ARRAY(SELECT ctid FROM ?0 WHERE ?1 < ?2 LIMIT ?3)) RETURNING 1"),
+			bun.Ident(table), bun.Ident(column), before, pruneBatch)
+	}
+}
+
+// rotatedKeys marks keys as deleted whose grace has ended. A key that another transaction has locked is left for the next run,
+// so that there is no deadlock.
+func (p pruner) rotatedKeys(ctx context.Context) error {
+	_, err := p.store.db.NewRaw(`UPDATE api_keys SET deleted_at = ?0, updated_at = ?0 WHERE id IN (
+		SELECT id FROM api_keys WHERE rotated_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= ?0 FOR UPDATE SKIP LOCKED
+	)`, p.now).Exec(ctx)
+	return err
+}
+
+// audit finds old entries by the primary key, as ids are UUIDv7 and so in the order of time.
+func (p pruner) audit(keep time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if keep == 0 {
+			return nil
+		}
+		before := p.now.Add(-keep)
+		return p.drain(ctx, "audit_log", counted(`DELETE FROM audit_log WHERE id = ANY (ARRAY(
+			SELECT id FROM audit_log WHERE id < ? AND occurred_at < ? ORDER BY id LIMIT ?)) RETURNING 1`), firstIDAt(before), before, pruneBatch)
+	}
+}
+
+// firstIDAt is the smallest UUIDv7 of an instant.
+func firstIDAt(t time.Time) (id uuid.UUID) {
+	milliseconds := t.UnixMilli()
+	for n := range 6 {
+		id[n] = byte(milliseconds >> (8 * (5 - n))) //nolint:gosec // one byte of it is meant
+	}
+	id[6], id[8] = 0x70, 0x80
+	return id
+}
+
+// transfers removes intents account by account, by the index on (account_id, updated_at), and their events with them. What
+// may still change stays, however old it is.
+func (p pruner) transfers(keep time.Duration) func(context.Context) error {
+	const ended = `status NOT IN ('created', 'submitted') AND (status <> 'confirmed' OR type = 'transfer')`
+	return p.byAccount("transfers", keep,
+		`coalesce((SELECT true FROM transfers WHERE account_id = window_of.id AND updated_at < ? AND `+ended+` LIMIT 1), false)`,
+		`WITH gone AS (
+			DELETE FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` AND id = ANY (ARRAY(
+				SELECT id FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` ORDER BY updated_at LIMIT ?2))
+			RETURNING id
+		), told AS (DELETE FROM events WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM gone))
+		SELECT count(*) FROM gone`)
+}
+
+// events removes events account by account in the order of the primary key, which is that of time, so that no index on
+// their age makes every write dearer. The account names one partition, in which a ctid is one row; a join with the oldest
+// events would be planned by statistics that a table lacks which has just grown.
+func (p pruner) events(keep time.Duration) func(context.Context) error {
+	return p.byAccount("events", keep,
+		`coalesce((SELECT occurred_at < ? FROM events WHERE account_id = window_of.id ORDER BY xid, id LIMIT 1), false)`,
+		counted(`DELETE FROM events WHERE account_id = ?0 AND ctid = ANY (ARRAY(
+			SELECT ctid FROM (SELECT ctid, occurred_at FROM events WHERE account_id = ?0 ORDER BY xid, id LIMIT ?2) AS oldest
+			WHERE occurred_at < ?1)) RETURNING 1`))
+}
+
+// byAccount asks of some accounts at a time whether they have rows that are old, and drains those that have.
+func (p pruner) byAccount(table string, keep time.Duration, old, query string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if keep == 0 {
+			return nil
+		}
+		before := p.now.Add(-keep)
+		for after := uuid.Nil; ; {
+			var accounts []struct {
+				ID  uuid.UUID
+				Old bool
+			}
+			err := p.store.db.NewRaw("SELECT id, "+old+" AS old FROM (SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?) AS window_of ORDER BY id",
+				before, after, pruneAccounts).Scan(ctx, &accounts)
+			if err != nil {
+				return err
+			}
+			for _, a := range accounts {
+				if a.Old {
+					if err := p.drain(ctx, table, query, a.ID, before, pruneBatch); err != nil {
+						return err
+					}
+				}
+			}
+			if len(accounts) < pruneAccounts {
+				return nil
+			}
+			after = accounts[len(accounts)-1].ID
+		}
+	}
+}
+
+// counted makes a query for the number of rows of a statement that returns a row for each.
+func counted(statement string) string {
+	return "WITH gone AS (" + statement + ") SELECT count(*) FROM gone"
+}
+
+// drain repeats a query that removes up to pruneBatch rows and tells how many, until there are fewer. Each is a transaction
+// of its own under the lock, which a transaction pooler keeps too. It returns errPruning where another core has the lock.
+func (p pruner) drain(ctx context.Context, table, query string, args ...any) error {
 	for {
-		result, err := s.db.NewRaw("DELETE FROM ?0 WHERE ctid = ANY (ARRAY(SELECT ctid FROM ?0 WHERE ?1 < ?2 LIMIT ?3))",
-			bun.Ident(table), bun.Ident(column), before, pruneBatch).Exec(ctx)
+		var removed int64
+		err := p.store.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+			var mine bool
+			if err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(?)", pruneLock).Scan(ctx, &mine); err != nil {
+				return err
+			}
+			if !mine {
+				return errPruning
+			}
+			return tx.NewRaw(query, args...).Scan(ctx, &removed)
+		})
 		if err != nil {
 			return err
 		}
-		if removed, err := result.RowsAffected(); err != nil || removed < pruneBatch {
-			return err
+		p.removed[table] += removed
+		p.store.metrics.pruned.WithLabelValues(table).Add(float64(removed))
+		if removed < pruneBatch {
+			return nil
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/account"
+	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 )
 
@@ -22,7 +23,7 @@ func TestPrune(t *testing.T) {
 	if err := store.DeleteKey(t.Context(), ann.ID, key.ID, browser, now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Prune(t.Context(), now()); err != nil {
+	if _, err := store.Prune(t.Context(), now(), postgres.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	if left := pgtest.LookUp[string](t, store, `SELECT string_agg(id::text, ',') FROM sessions`); left != alive.ID.String() {
@@ -54,7 +55,7 @@ func TestPruneKeepsWhatCanBeAskedFor(t *testing.T) {
 	}
 	// More than one batch.
 	pgtest.Exec(t, store, `INSERT INTO key_usage SELECT gen_random_uuid(), '2026-01-01', gen_random_uuid(), 1, 0, 0 FROM generate_series(1, 20001)`)
-	if err := store.Prune(t.Context(), at); err != nil {
+	if _, err := store.Prune(t.Context(), at, postgres.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	for table, want := range map[string]int{"nonces": 1, "key_usage": 3, "usage_reports": 1, "api_keys": 1, "audit_log": 2} {

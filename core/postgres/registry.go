@@ -39,6 +39,8 @@ type tokenRow struct {
 	Symbol    string    `bun:"symbol"`
 	Decimals  uint8     `bun:"decimals"`
 	Metadata  string    `bun:"metadata,nullzero"`
+	Source    string    `bun:"source,nullzero"`
+	License   string    `bun:"license,nullzero"`
 	CreatedAt time.Time `bun:"created_at"`
 	UpdatedAt time.Time `bun:"updated_at"`
 }
@@ -84,9 +86,26 @@ func (s *Store) Registry(ctx context.Context) (*registry.Snapshot, error) {
 		tokens[i] = token.Definition{
 			ID:     caip.AccountID{Chain: id, Address: row.Address},
 			Symbol: row.Symbol, Decimals: row.Decimals, Metadata: row.Metadata,
+			Origin: token.Origin{Source: row.Source, License: row.License},
 		}
 	}
 	return registry.New(version, chains, tokens), nil
+}
+
+// TokenSource counts the tokens of one origin.
+type TokenSource struct {
+	token.Origin
+	Tokens int
+}
+
+// TokenSources counts the tokens by their origin, the largest first.
+func (s *Store) TokenSources(ctx context.Context) (sources []TokenSource, err error) {
+	const query = `SELECT coalesce(source, '') AS source, coalesce(license, '') AS license, count(*) AS tokens
+		FROM tokens GROUP BY 1, 2 ORDER BY tokens DESC, source, license`
+	if err := s.db.NewRaw(query).Scan(ctx, &sources); err != nil {
+		return nil, fmt.Errorf("count the tokens of each source: %w", err)
+	}
+	return sources, nil
 }
 
 func (r chainRow) chain() (chain.Chain, error) {

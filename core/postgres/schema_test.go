@@ -20,8 +20,7 @@ func fillTables(t *testing.T) *postgres.Store {
 	pgtest.Exec(t, store, `INSERT INTO key_usage SELECT account_id, '2026-11-21 12:00Z', id, 0, 0, 0 FROM api_keys`)
 	pgtest.Exec(t, store, `INSERT INTO usage_reports VALUES (gen_random_uuid(), now())`)
 	intent := newIntent(t, known, owner.ID, transferBody)
-	once := postgres.Idempotency{Key: "once", Fingerprint: fingerprint("request")}
-	if _, err := store.InsertTransfer(t.Context(), intent, once); err != nil {
+	if _, err := store.InsertTransfer(t.Context(), intent, idempotent(t, "once", transferBody)); err != nil {
 		t.Fatal(err)
 	}
 	return store
@@ -88,7 +87,9 @@ func TestSchemaRefuses(t *testing.T) {
 		{check + "audit_log_key", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'owner', 'signed_in', id, '', '', '', '' FROM accounts`},
 		{unique + "audit_log_pkey", `INSERT INTO audit_log SELECT * FROM audit_log`},
 		{appends, `UPDATE audit_log SET detail = 'nothing to see'`},
+		{appends, `UPDATE audit_log SET key_name = '', detail = '', ip_address = '', user_agent = ''`}, // the account has not ended
 		{appends, `DELETE FROM audit_log`},
+		{check + "accounts_erased", `UPDATE accounts SET erased_at = now()`},
 		{appends, `TRUNCATE audit_log`},
 
 		{check + "key_usage_accepted_check", `UPDATE key_usage SET accepted = -1`},

@@ -42,22 +42,23 @@ func (s *Store) InsertSession(
 	ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry,
 ) error {
 	row := sessionRow{
-		ID: session.ID, TokenHash: session.TokenHash[:], AccountID: session.AccountID,
+		ID: session.ID, AccountID: session.AccountID,
 		IPAddress: session.IPAddress, UserAgent: session.UserAgent,
 		ExpiresAt: session.ExpiresAt, CreatedAt: session.CreatedAt, UpdatedAt: session.UpdatedAt,
 	}
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		var id uuid.UUID
 		err := tx.NewRaw(`SELECT id FROM accounts
-			WHERE id = ? AND password_hash = ? AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE`,
-			owner.ID, owner.PasswordHash).Scan(ctx, &id)
+			WHERE id = ? AND password_hash = $1 AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE`, owner.ID).
+			Conn(bind(tx.Tx, owner.PasswordHash)).Scan(ctx, &id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return account.ErrNotFound
 		}
 		if err != nil {
 			return fmt.Errorf("lock account %s: %w", session.AccountID, err)
 		}
-		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+		_, err = tx.NewInsert().Model(&row).Value("token_hash", "$1").Returning("NULL").Conn(bind(tx.Tx, session.TokenHash[:])).Exec(ctx)
+		if err != nil {
 			return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
 		}
 		return audit(ctx, tx, entry)
@@ -68,8 +69,8 @@ func (s *Store) InsertSession(
 func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) (*account.Session, *account.Account, error) {
 	var row sessionRow
 	err := s.db.NewSelect().Model(&row).Relation("Account").
-		Where("sessions.token_hash = ? AND sessions.expires_at > ?", tokenHash[:], now).
-		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Scan(ctx)
+		Where("sessions.token_hash = $1 AND sessions.expires_at > ?", now).
+		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Conn(bind(s.db.DB, tokenHash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil, account.ErrNotFound
 	}
@@ -95,7 +96,8 @@ func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time
 
 // DeleteSession ends a session; one that is gone already is fine.
 func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte) error {
-	if _, err := s.db.NewDelete().Model((*sessionRow)(nil)).Where("token_hash = ?", tokenHash[:]).Exec(ctx); err != nil {
+	_, err := s.db.NewDelete().Model((*sessionRow)(nil)).Where("token_hash = $1").Conn(bind(s.db.DB, tokenHash[:])).Exec(ctx)
+	if err != nil {
 		return fmt.Errorf("delete a session: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +32,8 @@ type Store struct {
 	metrics   *metrics
 	// migration is how migrations connect.
 	migration *pgx.ConnConfig
+	// migrationFiles are the migrations of this version.
+	migrationFiles fs.FS
 	// login and replicaLogin are whom the pools' new connections are made as.
 	login, replicaLogin login
 	// replica is nil where lists are read from the primary alone.
@@ -65,6 +68,7 @@ func Open(url string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		limits: newTimeLimits(o.StatementTimeout), traced: o.Traced, longLists: newLongLists(o.MaxConnections), metrics: newMetrics(o.Metrics),
+		migrationFiles: embeddedMigrations,
 	}
 	config, err := s.connConfig(url)
 	if err != nil {
@@ -93,12 +97,14 @@ func (s *Store) connConfig(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, errBadURL // err may tell the password
 	}
-	// bun writes values into the SQL text, so a cache of prepared statements would never hit, and it breaks behind a
+	// bun writes most values into the SQL text, so a cache of prepared statements would hardly ever hit, and it breaks behind a
 	// pooler that shares connections between transactions.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.ConnectTimeout = 2 * time.Second
 	config.RuntimeParams["application_name"] = "intents-core"
 	config.RuntimeParams["timezone"] = "UTC"
+	config.RuntimeParams[standardStrings] = "on"
+	config.ValidateConnect = requireStandardStrings(config.ValidateConnect)
 	for setting, limit := range s.limits.settings {
 		config.RuntimeParams[setting] = milliseconds(limit)
 	}

@@ -76,7 +76,12 @@ func TestFiltersAgreeWithAPlainLoop(t *testing.T) {
 			}
 		}
 		if !filter.UpdatedSince.IsZero() {
-			slices.SortStableFunc(want, func(a, b transfer.Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+			slices.SortStableFunc(want, func(a, b transfer.Summary) int {
+				if by := a.UpdatedAt.Compare(b.UpdatedAt); by != 0 {
+					return by
+				}
+				return slices.Compare(a.ID[:], b.ID[:])
+			})
 		}
 		if diff := cmp.Diff(want, collect(filter)); diff != "" {
 			t.Fatalf("%+v (-want +got):\n%s", filter, diff)

@@ -36,7 +36,8 @@ type TransferFilter struct {
 	Hash      string
 	Reference string
 	// UpdatedSince keeps what changed at this time or later. A list narrowed by it is ordered by the time of the last
-	// change; every other is ordered by the time of creation.
+	// change, oldest first: an intent that changes while the list is read moves ahead of the reader, and comes again. Every
+	// other list is ordered by id, newest first.
 	UpdatedSince time.Time
 	// After is where to go on, nil for the beginning.
 	After *Position
@@ -52,18 +53,22 @@ type Position struct {
 }
 
 type summaryRow struct {
-	ID        uuid.UUID       `bun:"id"`
-	Type      transfer.Type   `bun:"type"`
-	Status    transfer.Status `bun:"status"`
-	OrderID   []byte          `bun:"order_id"`
-	Chain     string          `bun:"source_chain"`
-	Hash      string          `bun:"hash"`
-	CreatedAt time.Time       `bun:"created_at"`
-	UpdatedAt time.Time       `bun:"updated_at"`
+	ID                uuid.UUID       `bun:"id"`
+	Type              transfer.Type   `bun:"type"`
+	Status            transfer.Status `bun:"status"`
+	OrderID           []byte          `bun:"order_id"`
+	Chain             string          `bun:"source_chain"`
+	SourceAmount      string          `bun:"source_amount"`
+	DestinationAmount string          `bun:"destination_amount"`
+	Reference         string          `bun:"reference"`
+	Hash              string          `bun:"hash"`
+	CreatedAt         time.Time       `bun:"created_at"`
+	UpdatedAt         time.Time       `bun:"updated_at"`
 }
 
-// Transfers yields an account's intents, newest first, until the first error. Intents made while it runs are left out.
-// Everything that was acknowledged before is there, also where the list comes from a replica.
+// Transfers yields an account's intents until the first error. A list that is ordered by id leaves out intents made while
+// it runs; one that is ordered by the time of the last change ends with what has changed meanwhile. Everything that was
+// acknowledged before is there, also where the list comes from a replica.
 func (s *Store) Transfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) iter.Seq2[transfer.Summary, error] {
 	return func(yield func(transfer.Summary, error) bool) {
 		var glance Glance
@@ -175,7 +180,8 @@ func transferQuery(db *bun.DB, accountID uuid.UUID, filter TransferFilter) *bun.
 
 func narrow(db *bun.DB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
 	query := db.NewSelect().Table("transfers").
-		Column("id", "type", "status", "order_id", "source_chain", "hash", "created_at", "updated_at").
+		Column("id", "type", "status", "order_id", "source_chain", "source_amount", "destination_amount",
+			"reference", "hash", "created_at", "updated_at").
 		Where("account_id = ?", accountID).Limit(int64(f.Limit))
 	if f.Type != "" {
 		query.Where("type = ?", f.Type)
@@ -206,9 +212,9 @@ func narrow(db *bun.DB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery 
 	}
 	query.Where("updated_at >= ?", f.UpdatedSince)
 	if f.After != nil {
-		query.Where("(updated_at, id) < (?, ?)", f.After.UpdatedAt, f.After.ID)
+		query.Where("(updated_at, id) > (?, ?)", f.After.UpdatedAt, f.After.ID)
 	}
-	return query.Order("updated_at DESC", "id DESC")
+	return query.Order("updated_at", "id")
 }
 
 func (r summaryRow) summary() (transfer.Summary, error) {
@@ -217,7 +223,8 @@ func (r summaryRow) summary() (transfer.Summary, error) {
 		return transfer.Summary{}, fmt.Errorf("read transfer %s: %w", r.ID, err)
 	}
 	return transfer.Summary{
-		ID: r.ID, Type: r.Type, Status: r.Status, OrderID: [32]byte(r.OrderID), Chain: chainID, Hash: r.Hash,
+		ID: r.ID, Type: r.Type, Status: r.Status, OrderID: [32]byte(r.OrderID), Chain: chainID,
+		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, Hash: r.Hash,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}, nil
 }

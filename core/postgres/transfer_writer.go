@@ -24,12 +24,17 @@ const (
 	maxBatch = 128
 	// maxWaiting bounds the memory of what waits for a commit. A queue this long would take seconds to write.
 	maxWaiting = 4096
-	// flushTimeout bounds one commit, above the statement timeout: the database says first what was too slow.
-	flushTimeout = 10 * time.Second
+	// writeTimeout bounds every transaction that writes intents, above the statement timeout: the database says first what
+	// was too slow. It bounds how much later than its updated_at an intent can be seen, too.
+	writeTimeout = 10 * time.Second
 )
 
-// errQueueFull is returned where more inserts wait than the database will take in any useful time.
-var errQueueFull = errors.New("too many inserts are waiting for the database")
+var (
+	// errQueueFull is returned where more inserts wait than the database will take in any useful time.
+	errQueueFull = errors.New("too many inserts are waiting for the database")
+	// errKeyTaken is returned for a row whose idempotency key the account has stored before.
+	errKeyTaken = errors.New("the idempotency key is stored already")
+)
 
 // transferWriter shares commits: each flusher takes all the inserts that wait and writes them in one statement, which is
 // one transaction with one flush to disk. Under load batches grow by themselves; a lone insert waits for nobody.
@@ -52,10 +57,10 @@ type insertion struct {
 	done chan outcome
 }
 
-// outcome tells whether the row was stored; it was not where its idempotency key had been used.
+// outcome tells when the row was created by the database's clock, or why it was not.
 type outcome struct {
-	stored bool
-	err    error
+	createdAt time.Time
+	err       error
 	// commit is the span of the commit, which all its rows share.
 	commit tracing.Span
 }
@@ -78,20 +83,21 @@ func (w *transferWriter) close() {
 	w.flushers.Wait()
 }
 
-// insert waits until the row is durable, refused or ctx ends; in the last case it may be stored all the same.
-func (w *transferWriter) insert(ctx context.Context, row *transferRow) (stored bool, err error) {
+// insert waits until the row is durable, refused or ctx ends; in the last case it may be stored all the same. It returns
+// errKeyTaken where there is such a row already.
+func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
 	span := tracing.FromContext(ctx).Start("write transfer", tracing.Internal)
 	defer span.End()
 	i := &insertion{row: row, span: span, done: make(chan outcome, 1)}
 	if err := w.enqueue(i); err != nil {
-		return false, err
+		return time.Time{}, err
 	}
 	select {
 	case o := <-i.done:
 		span.Link(o.commit)
-		return o.stored, o.err
+		return o.createdAt, o.err
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return time.Time{}, ctx.Err()
 	}
 }
 
@@ -130,15 +136,15 @@ func (w *transferWriter) take() []*insertion {
 
 // write stores a batch. Where one row breaks a constraint, each is tried alone, so that it fails without its neighbours.
 func (w *transferWriter) write(batch []*insertion) {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	started := time.Now()
 	commit := w.startCommit(batch)
-	stored, err := w.store(ctx, batch)
+	created, err := w.store(ctx, batch)
 	endQuery(commit, err)
 	w.metrics.batch.Observe(float64(len(batch)))
 	w.metrics.writing.Observe(time.Since(started).Seconds())
-	w.metrics.moved(born, transfer.Created, len(stored))
+	w.metrics.moved(born, transfer.Created, len(created))
 	if err != nil && len(batch) > 1 && isRowsFault(err) {
 		for _, i := range batch {
 			w.write([]*insertion{i})
@@ -146,7 +152,12 @@ func (w *transferWriter) write(batch []*insertion) {
 		return
 	}
 	for _, i := range batch {
-		i.done <- outcome{stored: stored[i.row.ID], err: err, commit: commit}
+		createdAt, stored := created[i.row.ID]
+		if err == nil && !stored {
+			i.done <- outcome{err: errKeyTaken, commit: commit}
+			continue
+		}
+		i.done <- outcome{createdAt: createdAt, err: err, commit: commit}
 	}
 }
 
@@ -156,8 +167,9 @@ func isRowsFault(err error) bool {
 	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
 }
 
-// store writes the rows and their first events in one statement and returns the ids of the rows that are new.
-func (w *transferWriter) store(ctx context.Context, batch []*insertion) (map[uuid.UUID]bool, error) {
+// store writes the rows and their first events in one statement and returns the rows that are new with the time they were
+// created at: that of the statement by the database's clock, which is one for all cores and later than any wait before it.
+func (w *transferWriter) store(ctx context.Context, batch []*insertion) (map[uuid.UUID]time.Time, error) {
 	rows := make([]*transferRow, len(batch))
 	for n, i := range batch {
 		rows[n] = i.row
@@ -167,18 +179,22 @@ func (w *transferWriter) store(ctx context.Context, batch []*insertion) (map[uui
 		return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
 	})
 	insert := w.db.NewInsert().Model(&rows).
+		Value("created_at", "statement_timestamp()").Value("updated_at", "statement_timestamp()").
 		On("CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING").
 		Returning("id, account_id, status, created_at")
 	events := w.db.NewRaw(`INSERT INTO events (account_id, transfer_id, to_status, occurred_at)
 		SELECT account_id, id, status, created_at FROM born`)
-	var ids []uuid.UUID
-	err := w.db.NewSelect().With("born", insert).With("told", events).Table("born").Column("id").Scan(ctx, &ids)
+	var stored []struct {
+		ID        uuid.UUID
+		CreatedAt time.Time
+	}
+	err := w.db.NewSelect().With("born", insert).With("told", events).Table("born").Column("id", "created_at").Scan(ctx, &stored)
 	if err != nil {
 		return nil, fmt.Errorf("write %d transfers: %w", len(rows), err)
 	}
-	stored := make(map[uuid.UUID]bool, len(ids))
-	for _, id := range ids {
-		stored[id] = true
+	created := make(map[uuid.UUID]time.Time, len(stored))
+	for _, row := range stored {
+		created[row.ID] = row.CreatedAt.UTC()
 	}
-	return stored, nil
+	return created, nil
 }

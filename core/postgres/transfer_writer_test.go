@@ -117,7 +117,7 @@ func TestTwinsInAnyOrder(t *testing.T) {
 				}
 				key := fmt.Sprintf("key-%d", n)
 				got, err := store.InsertTransfer(t.Context(), newIntent(t, known, owner, transferBody),
-					postgres.Idempotency{Key: key, Fingerprint: fingerprint(key)})
+					idempotent(t, key, transferBody))
 				if err != nil {
 					t.Error(err)
 					continue

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 type transferRow struct {
@@ -49,49 +52,70 @@ type transferRow struct {
 // Idempotency ties a request to the intent it made. The zero value ties nothing.
 type Idempotency struct {
 	Key string
-	// Fingerprint is the SHA-256 of the request.
+	// Environment is that of the API key. Each environment of an account has idempotency keys of its own.
+	Environment network.Environment
+	// Request is what a repeated request must ask for again.
+	Request wire.TransferRequest
+	// Fingerprint is the SHA-256 of the body, stored for cores of the release before, which compare nothing else. It goes
+	// with the next release.
 	Fingerprint [32]byte
 }
 
-// InsertTransfer stores an intent and its first event; when it returns, both are durable. Where the account has used the
-// idempotency key before, nothing is written and the intent of that time comes back; ErrKeyReused tells that it was made
-// by another request. An error that Unavailable knows may come after the intent was stored: only a client that sends an
-// idempotency key can try again safely.
+// second is the text that stands for the key where the account's other environment used the key first. It holds a
+// character that no key has, so it is never a key itself.
+func (o Idempotency) second() string {
+	return fmt.Sprintf("%s\"%x", o.Environment, sha256.Sum256([]byte(o.Key)))
+}
+
+// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. Where
+// the account has used the idempotency key before in this environment, nothing is written and the intent of that time
+// comes back as it is now; ErrKeyReused tells that it was made by another request. An error that Unavailable knows may come
+// after the intent was stored: only a client that sends an idempotency key can try again safely.
+//
+// The index that makes keys unique knows no environment, as cores of the release before rely on it. So the environment that
+// uses a key first stores it as it is, and the other stores Idempotency.second.
 func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, once Idempotency) (*transfer.Intent, error) {
 	row := newTransferRow(intent)
 	if once.Key != "" {
 		row.IdempotencyKey, row.Fingerprint = once.Key, once.Fingerprint[:]
 	}
-	stored, err := s.writer.insert(ctx, &row)
-	if err != nil {
-		return nil, fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+	for {
+		createdAt, err := s.writer.insert(ctx, &row)
+		if err == nil {
+			intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
+			return intent, nil
+		}
+		if !errors.Is(err, errKeyTaken) {
+			return nil, fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+		}
+		first, err := s.FirstTransfer(ctx, intent.AccountID, once)
+		if !errors.Is(err, ErrTransferNotFound) || row.IdempotencyKey == once.second() {
+			return first, err
+		}
+		row.IdempotencyKey = once.second()
 	}
-	if !stored {
-		return s.FirstTransfer(ctx, intent.AccountID, once)
-	}
-	return intent, nil
 }
 
 // ErrKeyReused is returned for an idempotency key that came with another request before.
 var ErrKeyReused = errors.New("the idempotency key was used with another request")
 
-// FirstTransfer finds the intent that an idempotency key made, as it was then, so that a repeated request gets the answer
-// of the first. It returns ErrTransferNotFound if there is none and ErrKeyReused if it was made by another request.
+// FirstTransfer reads the intent that an idempotency key made in its environment. It returns ErrTransferNotFound if there is
+// none and ErrKeyReused if another request made it. A source chain that is no longer registered counts as one of the
+// environment: then a key is rather refused than used twice.
 func (s *Store) FirstTransfer(ctx context.Context, accountID uuid.UUID, once Idempotency) (*transfer.Intent, error) {
-	var row transferRow
-	err := s.db.NewSelect().Model(&row).
-		Where("account_id = ? AND idempotency_key = ?", accountID, once.Key).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrTransferNotFound
-	}
+	second := once.second()
+	intent, err := readIntent(ctx, func(row *transferRow) *bun.SelectQuery {
+		return s.db.NewSelect().Model(row).Where("account_id = ? AND idempotency_key IN (?, ?)", accountID, once.Key, second).
+			Where("NOT EXISTS (SELECT FROM chains WHERE id = source_chain AND environment <> ?)", once.Environment).
+			OrderExpr("idempotency_key = ? DESC", second).Limit(1)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read the transfer of an idempotency key: %w", err)
+		return nil, err
 	}
-	if [32]byte(row.Fingerprint) != once.Fingerprint {
+	if !intent.Answers(once.Request) {
 		return nil, ErrKeyReused
 	}
-	row.Status, row.Hash, row.Failure, row.UpdatedAt = transfer.Created, "", "", row.CreatedAt
-	return row.intent()
+	return intent, nil
 }
 
 // ErrTransferNotFound is returned for an intent that does not exist or is another account's.
@@ -108,8 +132,14 @@ func (s *Store) TransferByOrder(ctx context.Context, accountID uuid.UUID, orderI
 }
 
 func (s *Store) transferWhere(ctx context.Context, accountID uuid.UUID, where string, arg any) (*transfer.Intent, error) {
+	return readIntent(ctx, func(row *transferRow) *bun.SelectQuery {
+		return s.db.NewSelect().Model(row).Where("account_id = ?", accountID).Where(where, arg)
+	})
+}
+
+func readIntent(ctx context.Context, query func(*transferRow) *bun.SelectQuery) (*transfer.Intent, error) {
 	var row transferRow
-	err := s.db.NewSelect().Model(&row).Where("account_id = ?", accountID).Where(where, arg).Scan(ctx)
+	err := query(&row).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrTransferNotFound
 	}

@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/network"
 )
 
 func TestTransferRoundTrip(t *testing.T) {
@@ -89,7 +90,7 @@ func TestIdempotency(t *testing.T) {
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
 	ann, bob := uuid.New(), uuid.New()
-	once := postgres.Idempotency{Key: "order-1", Fingerprint: fingerprint("request")}
+	once := idempotent(t, "order-1", swapBody)
 	first := newIntent(t, known, ann, swapBody)
 	if _, err := store.InsertTransfer(t.Context(), first, once); err != nil {
 		t.Fatal(err)
@@ -101,8 +102,8 @@ func TestIdempotency(t *testing.T) {
 		err    error
 	}{
 		"the same request":      {ann, once, true, nil},
-		"another request":       {ann, postgres.Idempotency{Key: once.Key, Fingerprint: fingerprint("other")}, false, postgres.ErrKeyReused},
-		"another key":           {ann, postgres.Idempotency{Key: "Order-1", Fingerprint: once.Fingerprint}, false, nil},
+		"another request":       {ann, idempotent(t, once.Key, bridgeBody), false, postgres.ErrKeyReused},
+		"another key":           {ann, idempotent(t, "Order-1", swapBody), false, nil},
 		"another account's key": {bob, once, false, nil},
 		"no key":                {ann, postgres.Idempotency{}, false, nil},
 	} {
@@ -127,12 +128,67 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
+// The test and the live environment of an account each have keys of their own, whichever uses a key first and however many
+// requests come at once.
+func TestIdempotency_Environments(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	const twins = 8
+	bodies := map[network.Environment]string{network.Test: transferBody, network.Live: liveBody}
+	for round := range 10 {
+		owner := uuid.New()
+		var mu sync.Mutex
+		made := map[network.Environment]map[uuid.UUID]bool{network.Test: {}, network.Live: {}}
+		var work sync.WaitGroup
+		for env, body := range bodies {
+			once := idempotent(t, "order-1", body)
+			once.Environment = env
+			for range twins {
+				intent := newIntent(t, known, owner, body)
+				work.Go(func() {
+					got, err := store.InsertTransfer(t.Context(), intent, once)
+					if err != nil {
+						t.Errorf("round %d: %s: %v", round, env, err)
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					made[env][got.ID] = true
+				})
+			}
+		}
+		work.Wait()
+		if len(made[network.Test]) != 1 || len(made[network.Live]) != 1 {
+			t.Errorf("round %d: %d test and %d live intents of one key, want one of each", round, len(made[network.Test]), len(made[network.Live]))
+		}
+		for env, body := range bodies {
+			once := idempotent(t, "order-1", body)
+			once.Environment = env
+			if got, err := store.FirstTransfer(t.Context(), owner, once); err != nil || !made[env][got.ID] {
+				t.Errorf("round %d: first of %s: %v, %v", round, env, got, err)
+			}
+			once.Request = parseRequest(t, bridgeBody)
+			if _, err := store.FirstTransfer(t.Context(), owner, once); !errors.Is(err, postgres.ErrKeyReused) {
+				t.Errorf("round %d: another request of %s: %v", round, env, err)
+			}
+		}
+		// What a core of the release before looks a key up by.
+		if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers WHERE account_id = $1 AND idempotency_key = 'order-1'`, owner); n != 1 {
+			t.Errorf("round %d: %d intents stored under the key itself, want 1", round, n)
+		}
+	}
+	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers`); n != 20 {
+		t.Errorf("%d rows, want 20", n)
+	}
+}
+
 func TestConcurrentTwinsMakeOneIntent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
 	ann := uuid.New()
-	once := postgres.Idempotency{Key: "order-1", Fingerprint: fingerprint("request")}
+	once := idempotent(t, "order-1", bridgeBody)
 	const twins = 32
 	var mu sync.Mutex
 	seen := map[uuid.UUID]int{}

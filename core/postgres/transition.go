@@ -17,6 +17,8 @@ import (
 // returns the intent as it then is; ErrTransferNotFound, or an error that wraps transfer.ErrTransition and then the
 // intent as it was.
 func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause transfer.Cause) (*transfer.Intent, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	var intent *transfer.Intent
 	var event transfer.Event
 	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
@@ -53,24 +55,32 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 	return intent, err
 }
 
+// transferKey is the primary key of an intent.
+type transferKey struct {
+	AccountID uuid.UUID `bun:"account_id,type:uuid"`
+	ID        uuid.UUID `bun:"id,type:uuid"`
+}
+
 // expireBatch is how many intents expire in one transaction.
 const expireBatch = 500
 
 // ExpireTransfers expires a batch of the created intents whose deadline has passed and returns how many there were; none
 // means that it is done for now. Any number of cores may call it at once: each skips what another has in hand.
 func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		now, err := clock(ctx, tx)
-		if err != nil {
-			return err
-		}
 		var rows []transferRow
-		err = tx.NewSelect().Model(&rows).Where("status = ? AND deadline <= ?", transfer.Created, now).
+		err := tx.NewSelect().Model(&rows).Where("status = ? AND deadline <= statement_timestamp()", transfer.Created).
 			Order("deadline").Limit(expireBatch).For("UPDATE SKIP LOCKED").Scan(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		orders := make([][]byte, len(rows))
+		now, err := clock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		due := make([]transferKey, len(rows))
 		events := make([]transfer.Event, len(rows))
 		for n, row := range rows {
 			intent, err := row.intent()
@@ -80,10 +90,11 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 			if events[n], err = intent.Apply(transfer.Cause{Trigger: transfer.Expire}, now); err != nil {
 				return err
 			}
-			orders[n] = row.OrderID
+			due[n] = transferKey{row.AccountID, row.ID}
 		}
-		_, err = tx.NewUpdate().Model((*transferRow)(nil)).Set("status = ?", transfer.Expired).Set("updated_at = ?", now).
-			Where("order_id IN (?)", bun.List(orders)).Exec(ctx)
+		_, err = tx.NewUpdate().With("due", tx.NewValues(&due)).Model((*transferRow)(nil)).TableExpr("due").
+			Set("status = ?", transfer.Expired).Set("updated_at = ?", now).
+			Where("transfers.account_id = due.account_id AND transfers.id = due.id").Exec(ctx)
 		if err != nil {
 			return err
 		}
@@ -97,9 +108,10 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	return expired, nil
 }
 
-// clock is the database's: one clock for all cores. It stands still within a transaction.
+// clock is the database's: one clock for all cores. It is read after the rows are locked, so that no change that was waited
+// for has a later time, and pollers of updated_at miss nothing however long the wait was.
 func clock(ctx context.Context, tx bun.Tx) (now time.Time, err error) {
-	if err := tx.NewRaw("SELECT now()").Scan(ctx, &now); err != nil {
+	if err := tx.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now); err != nil {
 		return time.Time{}, fmt.Errorf("read the database's clock: %w", err)
 	}
 	return now.UTC(), nil
@@ -131,10 +143,11 @@ func insertEvents(ctx context.Context, tx bun.Tx, events []transfer.Event) error
 	return nil
 }
 
-// Events reads the story of an intent, oldest first.
-func (s *Store) Events(ctx context.Context, transferID uuid.UUID) ([]transfer.Event, error) {
+// Events reads the events of one of an account's intents, oldest first, as far back as they are kept.
+func (s *Store) Events(ctx context.Context, accountID, transferID uuid.UUID) ([]transfer.Event, error) {
 	var rows []eventRow
-	if err := s.db.NewSelect().Model(&rows).Where("transfer_id = ?", transferID).Order("id").Scan(ctx); err != nil {
+	err := s.db.NewSelect().Model(&rows).Where("account_id = ? AND transfer_id = ?", accountID, transferID).Order("id").Scan(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("read the events of transfer %s: %w", transferID, err)
 	}
 	events := make([]transfer.Event, len(rows))

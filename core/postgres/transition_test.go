@@ -50,7 +50,7 @@ func TestTransitionWritesItsEvent(t *testing.T) {
 		event(transfer.Failed, transfer.Submitted, "0x02", ""),
 		event(transfer.Submitted, transfer.Confirmed, "0x02", ""),
 	}
-	got, err := store.Events(t.Context(), intent.ID)
+	got, err := store.Events(t.Context(), intent.AccountID, intent.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,12 @@ type List struct {
 	Name    string
 	Tokens  []Definition
 	Refused []Refusal
+	// Unknown counts, by chain number, the rows of chains that are not registered.
+	Unknown map[uint64]int
 }
+
+// maxRows is the most tokens that the Token Lists schema allows in one list.
+const maxRows = 10_000
 
 // Refusal is a row that was left out and why.
 type Refusal struct {
@@ -30,11 +35,16 @@ type row struct {
 	Symbol   string `json:"symbol"`
 	Decimals *uint8 `json:"decimals"`
 	LogoURI  string `json:"logoURI"`
+	// Extensions of other lists may give these two names to anything; what is not a string is ignored.
+	Extensions struct {
+		Source  any `json:"source"`
+		License any `json:"license"`
+	} `json:"extensions"`
 }
 
-// ReadList reads a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org). Only rows on the chains
-// that known says yes to are taken: a token without a chain could not be used. A row that breaks a rule is refused
-// alone; an error means that the file as a whole could not be read.
+// ReadList reads a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org). Rows on chains that known
+// says no to are counted and left out: a token without a chain could not be used. A row that breaks a rule is refused
+// alone, and a row that repeats an earlier one is left out. An error means that the file as a whole could not be read.
 func ReadList(r io.Reader, known func(caip.ChainID) bool) (List, error) {
 	var file struct {
 		Name   string            `json:"name"`
@@ -46,22 +56,36 @@ func ReadList(r io.Reader, known func(caip.ChainID) bool) (List, error) {
 	if len(file.Tokens) == 0 {
 		return List{}, errors.New(`read the token list: it has no "tokens"`)
 	}
-	list := List{Name: file.Name}
-	seen := map[caip.AccountID]bool{}
+	if len(file.Tokens) > maxRows {
+		return List{}, fmt.Errorf("read the token list: it has %d tokens, over the %d of the Token Lists schema; split it", len(file.Tokens), maxRows)
+	}
+	list := List{Name: file.Name, Unknown: map[uint64]int{}}
+	first := map[caip.AccountID]int{} // indexes into list.Tokens
 	for i, raw := range file.Tokens {
 		definition, name, err := parse(raw, known)
-		if err == nil && seen[definition.ID] {
-			err = fmt.Errorf("token %s stands earlier in the same list", definition.ID)
+		if errors.Is(err, errUnknownChain) {
+			number, _ := definition.ID.Chain.Number()
+			list.Unknown[number]++
+			continue
+		}
+		earlier, repeated := first[definition.ID]
+		if err == nil && repeated {
+			if one := list.Tokens[earlier]; one.Symbol == definition.Symbol && one.Decimals == definition.Decimals {
+				continue
+			}
+			err = fmt.Errorf("token %s stands earlier in the same list with other values; remove one of the two", definition.ID)
 		}
 		if err != nil {
 			list.Refused = append(list.Refused, Refusal{Row: i, Name: name, Reason: err.Error()})
 			continue
 		}
-		seen[definition.ID] = true
+		first[definition.ID] = len(list.Tokens)
 		list.Tokens = append(list.Tokens, definition)
 	}
 	return list, nil
 }
+
+var errUnknownChain = errors.New("the chain is not registered")
 
 func parse(raw json.RawMessage, known func(caip.ChainID) bool) (definition Definition, name string, err error) {
 	var r row
@@ -73,19 +97,18 @@ func parse(raw json.RawMessage, known func(caip.ChainID) bool) (definition Defin
 	if _, err := caip.ParseChainID(chain.String()); err != nil {
 		return Definition{}, name, fmt.Errorf("chainId %w", err)
 	}
+	definition.ID.Chain = chain
 	if !known(chain) {
-		return Definition{}, name, fmt.Errorf("chain %s is not registered; import it with `core chains import` first", chain)
+		return definition, name, errUnknownChain
 	}
-	address, err := caip.ParseAddress(r.Address)
-	if err != nil {
+	if definition.ID.Address, err = caip.ParseAddress(r.Address); err != nil {
 		return Definition{}, name, fmt.Errorf("address %w", err)
 	}
 	if r.Decimals == nil {
-		return Definition{}, name, errors.New("decimals is required")
+		return Definition{}, name, errors.New("decimals is required; the contract's decimals() has it")
 	}
-	definition = Definition{
-		ID:     caip.AccountID{Chain: chain, Address: address},
-		Symbol: r.Symbol, Decimals: *r.Decimals, Metadata: r.LogoURI,
-	}
+	definition.Symbol, definition.Decimals, definition.Metadata = r.Symbol, *r.Decimals, r.LogoURI
+	definition.Source, _ = r.Extensions.Source.(string)
+	definition.License, _ = r.Extensions.License.(string)
 	return definition, name, definition.validate()
 }

@@ -4,6 +4,7 @@ package token
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +22,14 @@ type Definition struct {
 	Decimals uint8
 	// Metadata is a URI or a serialized payload, empty for none. Token lists fill it with the logo's URI.
 	Metadata string
+	Origin
+}
+
+// Origin says where a definition was published and under which licence; empty where that is not recorded.
+type Origin struct {
+	Source string
+	// License is an SPDX license expression (https://spdx.org/licenses), such as MIT or GPL-3.0-or-later.
+	License string
 }
 
 // Native tells whether the id stands for the native asset of its chain.
@@ -29,7 +38,25 @@ func Native(id caip.AccountID) bool { return id.Address == NativeAddress }
 const (
 	maxSymbolLength   = 32
 	maxMetadataLength = 2048
+	maxSourceLength   = 256
+	maxLicenseLength  = 64
 )
+
+var errLicense = fmt.Errorf("license must be an SPDX license expression of at most %d characters, such as MIT", maxLicenseLength)
+
+// licenseExpression has the characters of SPDX license expressions; the identifiers in it are not looked up.
+var licenseExpression = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+() :-]*$`)
+
+// Validate reports the first rule the origin breaks.
+func (o Origin) Validate() error {
+	switch {
+	case o.Source != "" && (!printable(o.Source) || utf8.RuneCountInString(o.Source) > maxSourceLength):
+		return fmt.Errorf("source must have at most %d printable characters", maxSourceLength)
+	case o.License != "" && (len(o.License) > maxLicenseLength || !licenseExpression.MatchString(o.License)):
+		return errLicense
+	}
+	return nil
+}
 
 func (d Definition) validate() error {
 	switch {
@@ -38,9 +65,9 @@ func (d Definition) validate() error {
 	case len(d.Metadata) > maxMetadataLength || strings.IndexByte(d.Metadata, 0) >= 0:
 		return fmt.Errorf("logoURI must have at most %d bytes", maxMetadataLength)
 	case strings.Trim(d.ID.Address, "0x") == "":
-		return errors.New("the zero address is no token; native assets have the ERC-7528 address")
+		return errors.New("the zero address is no token; native assets have the ERC-7528 address " + NativeAddress)
 	}
-	return nil
+	return Origin{Source: d.Source, License: d.License}.Validate()
 }
 
 func printable(s string) bool {

@@ -41,7 +41,7 @@ func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env netw
 }
 
 // New decides what a request means and makes the intent for it, or returns a *Rejection. Its id must be a fresh
-// UUIDv7; the intent is created at the id's time.
+// UUIDv7; deadlines are counted from the id's time.
 func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot) (*Intent, error) {
 	p := proposal{request: r, known: known}
 	if err := p.resolve(); err != nil {
@@ -190,14 +190,36 @@ func (p *proposal) infer() error {
 }
 
 func lifetime(deadline, created time.Time) (time.Time, error) {
-	if deadline.IsZero() {
-		deadline = created.Add(DefaultLifetime)
-	}
-	deadline = deadline.Truncate(time.Second)
+	deadline = wholeDeadline(deadline, created)
 	if deadline.Before(created.Add(ShortestLife)) || deadline.After(created.Add(LongestLife)) {
 		return time.Time{}, reject(InvalidDeadline, "The deadline must be 60 seconds to 7 days from now.")
 	}
 	return deadline, nil
+}
+
+// wholeDeadline fills in the default and drops fractions of a second.
+func wholeDeadline(deadline, created time.Time) time.Time {
+	if deadline.IsZero() {
+		deadline = created.Add(DefaultLifetime)
+	}
+	return deadline.Truncate(time.Second)
+}
+
+// Answers tells whether the intent is what the request asks for, whatever its spelling and whether or not it writes
+// defaults out. Every field of a request is kept in the intent, so the request itself need not be.
+func (i *Intent) Answers(r wire.TransferRequest) bool {
+	if r.Destination.Token == (caip.AccountID{}) {
+		r.Destination.Token = r.Source.Token
+	}
+	if r.Destination.Amount == "" && i.Type == Transfer {
+		r.Destination.Amount = r.Source.Amount
+	}
+	return i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination) &&
+		i.Deadline.Equal(wholeDeadline(r.Deadline, idTime(i.ID))) && i.Reference == r.Reference
+}
+
+func (l Leg) isOf(r wire.Leg) bool {
+	return l.Account == r.Account && l.Token == r.Token && l.Amount.String() == r.Amount
 }
 
 // route picks the settlers. A record that nobody could execute is never made.

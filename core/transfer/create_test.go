@@ -200,7 +200,7 @@ func TestIntentsAreExecutable(t *testing.T) {
 		if err != nil || order.ID() != intent.OrderID || order.SenderNonce.Cmp(new(big.Int).SetBytes(fresh[:])) != 0 {
 			t.Fatalf("order %+v of %+v: %v", order, intent, err)
 		}
-		tx, err := intent.Tx()
+		tx, err := intent.Tx(intent.CreatedAt)
 		if err != nil || tx.From != request.Source.Account.Address || tx.Chain != request.Source.Account.Chain {
 			t.Fatalf("tx %+v of %+v: %v", tx, intent, err)
 		}

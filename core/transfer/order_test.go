@@ -64,7 +64,7 @@ func TestOrderVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tx, err := intent.Tx()
+			tx, err := intent.Tx(intent.CreatedAt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func (v vector) intent() *transfer.Intent {
 		route.OriginSettler, route.DestinationSettler = v.Input.OriginSettler, v.Input.DestinationSettler
 	}
 	return &transfer.Intent{
-		ID: v.Input.ID, Type: v.Input.Type, Route: route,
+		ID: v.Input.ID, Type: v.Input.Type, Status: transfer.Created, Route: route,
 		Source:      leg(origin, v.Input.Sender, v.Input.InputToken, v.Input.AmountIn),
 		Destination: leg(destination, v.Input.Recipient, v.Input.OutputToken, v.Input.AmountOut),
 		Deadline:    time.Unix(v.Input.FillDeadline, 0),

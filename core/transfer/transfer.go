@@ -72,7 +72,7 @@ type Leg struct {
 // Intent is a recorded transfer intent. Everything a client needs to recompute its order and transaction is in it, so
 // neither is stored.
 type Intent struct {
-	// ID is a UUIDv7; its time is CreatedAt and its number the order's senderNonce.
+	// ID is a UUIDv7 made when the request arrived; its number is the order's senderNonce.
 	ID        uuid.UUID
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
@@ -90,7 +90,8 @@ type Intent struct {
 	// Hash is the transaction that carries the intent out, empty before one is known.
 	Hash string
 	// Failure is why the intent failed, empty if it did not.
-	Failure   string
+	Failure string
+	// CreatedAt and UpdatedAt are by the database's clock once the intent is stored, equal until the first transition.
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -104,16 +105,19 @@ type Route struct {
 	DestinationSettler string
 }
 
-// Summary is an intent as lists show it.
+// Summary is an intent as lists show it. Amounts are decimal digits: lists have many and calculate with none.
 type Summary struct {
-	ID        uuid.UUID
-	Type      Type
-	Status    Status
-	OrderID   [32]byte
-	Chain     caip.ChainID
-	Hash      string
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	ID                uuid.UUID
+	Type              Type
+	Status            Status
+	OrderID           [32]byte
+	Chain             caip.ChainID
+	SourceAmount      string
+	DestinationAmount string
+	Reference         string
+	Hash              string
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
 }
 
 // Final tells whether an intent of this type in this status has come to its end.
@@ -131,7 +135,15 @@ func Final(t Type, s Status) bool {
 // Summary is the intent as lists show it.
 func (i *Intent) Summary() Summary {
 	return Summary{
-		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain, Hash: i.Hash,
-		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain,
+		SourceAmount: i.Source.Amount.String(), DestinationAmount: i.Destination.Amount.String(), Reference: i.Reference,
+		Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
+}
+
+// AsCreated is the intent as it was before its first transition.
+func (i *Intent) AsCreated() *Intent {
+	created := *i
+	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt
+	return &created
 }

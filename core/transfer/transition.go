@@ -91,14 +91,15 @@ type Event struct {
 }
 
 // Apply is the one way in which an intent changes its status. It changes the intent and returns the event to write with
-// it, or changes nothing and returns an error that wraps ErrTransition.
+// it, or changes nothing and returns an error: one that wraps ErrTransition where the intent's status or type does not
+// allow the trigger, any other where the cause itself is malformed.
 func (i *Intent) Apply(c Cause, at time.Time) (Event, error) {
 	m, known := machine[c.Trigger]
-	if !known || !slices.Contains(m.from, i.Status) || (m.settled && i.Type == Transfer) {
-		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
+	if !known || (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
+		return Event{}, fmt.Errorf("malformed cause: trigger %q with hash %q and failure %q", c.Trigger, c.Hash, c.Failure)
 	}
-	if (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
-		panic(fmt.Sprintf("transfer: %s with hash %q and failure %q", c.Trigger, c.Hash, c.Failure))
+	if !slices.Contains(m.from, i.Status) || (m.settled && i.Type == Transfer) {
+		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
 	}
 	if c.Trigger == Expire && at.Before(i.Deadline) {
 		return Event{}, fmt.Errorf("expire a %s before its deadline: %w", i.Type, ErrTransition)

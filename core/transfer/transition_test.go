@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"intents.internal/core/token"
 	"intents.internal/core/transfer"
 )
 
@@ -114,6 +115,48 @@ func TestApplyKeepsTheStory(t *testing.T) {
 	}
 	if intent.Hash != "0x2" || intent.Failure != "" || !transfer.Final(intent.Type, intent.Status) {
 		t.Errorf("intent %+v", intent)
+	}
+}
+
+// A malformed cause is the caller's fault and no answer for a client; it changes nothing and stops nothing else.
+func TestApply_MalformedCause(t *testing.T) {
+	t.Parallel()
+	for _, c := range []transfer.Cause{
+		{},
+		{Trigger: "teleport"},
+		{Trigger: transfer.Submit},
+		{Trigger: transfer.Cancel, Hash: "0x1"},
+		{Trigger: transfer.Fail},
+		{Trigger: transfer.Confirm, Failure: transfer.TxReverted},
+		{Trigger: transfer.Submit, Hash: "0x1", Failure: transfer.TxReverted},
+	} {
+		for _, status := range allStatuses {
+			intent := transfer.Intent{Type: transfer.Swap, Status: status, Deadline: noon}
+			before := intent
+			event, err := intent.Apply(c, noon)
+			if err == nil || errors.Is(err, transfer.ErrTransition) {
+				t.Errorf("%+v on a %s intent: %v", c, status, err)
+			}
+			if diff := cmp.Diff([]any{before, transfer.Event{}}, []any{intent, event}); diff != "" {
+				t.Errorf("%+v on a %s intent (-before +after):\n%s", c, status, diff)
+			}
+		}
+	}
+}
+
+// There is a transaction only while somebody should still pay.
+func TestTx_OnlyWhilePayable(t *testing.T) {
+	t.Parallel()
+	for _, status := range allStatuses {
+		for after, ahead := range map[time.Duration]bool{-time.Second: true, -time.Nanosecond: true, 0: false, time.Second: false} {
+			intent := transfer.Intent{Type: transfer.Transfer, Status: status, Deadline: noon}
+			intent.Source.Token.Address = token.NativeAddress
+			tx, err := intent.Tx(noon.Add(after))
+			payable := ahead && (status == transfer.Created || status == transfer.Submitted)
+			if err != nil || payable != (tx != nil) {
+				t.Errorf("%s, %s after its deadline: %+v, %v", status, after, tx, err)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
@@ -38,14 +39,19 @@ type Allowance struct {
 	Approve Call
 }
 
-// Tx builds the transaction. A transfer is the plain one of its asset; a swap or bridge opens the intent's order at
-// the settler of the source chain, which only the source account itself can do under this order id.
-func (i *Intent) Tx() (Tx, error) {
+// Tx builds the transaction, nil where it must not be sent: unless the intent is created or submitted and its deadline is
+// ahead, the settler would open the order all the same and hold money that nobody can fill for. A transfer is the plain
+// transaction of its asset; a swap or bridge opens the intent's order at the settler of the source chain, which only the
+// source account itself can do under this order id.
+func (i *Intent) Tx(now time.Time) (*Tx, error) {
+	if (i.Status != Created && i.Status != Submitted) || !now.Before(i.Deadline) {
+		return nil, nil
+	}
 	call, allowances, err := i.call()
 	if err != nil {
-		return Tx{}, fmt.Errorf("build the transaction of transfer %s: %w", i.ID, err)
+		return nil, fmt.Errorf("build the transaction of transfer %s: %w", i.ID, err)
 	}
-	return Tx{Call: call, Chain: i.Source.Account.Chain, From: i.Source.Account.Address, Allowances: allowances}, nil
+	return &Tx{Call: call, Chain: i.Source.Account.Chain, From: i.Source.Account.Address, Allowances: allowances}, nil
 }
 
 func (i *Intent) call() (Call, []Allowance, error) {

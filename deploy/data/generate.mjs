@@ -1,26 +1,45 @@
-// Writes chains.json and tokens.json beside this file from published npm packages.
+// Writes chains.json, tokens.json and NOTICE from published npm packages.
 //
-//   npm i --prefix DIR viem@2.57.1 @hyperlane-xyz/registry@26.1.0 \
-//     @uniswap/default-token-list@22.21.0 @uniswap/sdk-core@7.19.4
-//   node deploy/data/generate.mjs DIR
+//   npm ci --prefix loadtest/e2e/js --ignore-scripts
+//   node deploy/data/generate.mjs loadtest/e2e/js [OUT]
 //
-// The same packages always give the same bytes. Whatever the packages leave open is decided in the tables below, each
-// row with its reason; anything they do not cover stops the run before a file is written.
+// The first argument holds node_modules; OUT is the directory to write to, this file's own by default. The same packages
+// give the same bytes. What the packages leave open is decided in the tables below, each row with its reason; anything
+// else stops the run before a file is written.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-// Raise it by the rules of the Token Lists schema: major when a token goes, minor when one comes, patch otherwise.
-const VERSION = { major: 1, minor: 0, patch: 0 }
+// The rules of the Token Lists schema: major when a token goes, minor when one comes, patch otherwise.
+const VERSION = { major: 2, minor: 0, patch: 0 }
 
+// integrity is the hash that npm checks a package against. licenseFile is null where the package declares its licence in
+// package.json and ships no text.
 const PACKAGES = {
-  'viem': '2.57.1',
-  '@hyperlane-xyz/registry': '26.1.0',
-  '@uniswap/default-token-list': '22.21.0',
-  '@uniswap/sdk-core': '7.19.4',
+  'viem': {
+    version: '2.57.1', license: 'MIT', licenseFile: 'LICENSE',
+    integrity: 'sha512-eOV3fHnaMzkIFRefZg1icWztAKvBHg7RMKEH89ywY7hnyq1VxI4s/osXnTBViOsEZ7/LbbxU3w+JaIrbeIXRPQ==',
+  },
+  '@hyperlane-xyz/registry': {
+    version: '26.1.0', license: 'MIT', licenseFile: 'LICENSE.md',
+    integrity: 'sha512-zk433OpCZcMPsK3r0qG0MqalHYxycp8ydOokpGlQParhnBUO4KukA0K0Nku3HhPIv8Qt8Y45oMpTc6+00svnqg==',
+  },
+  '@eth-optimism/tokenlist': {
+    version: '10.0.1770', license: 'MIT', licenseFile: null,
+    integrity: 'sha512-IU6oOLdbMVdCkIgO4X6oZnddLONozCjFHkt6UfDaxrt1v7RqqC3lkjiQJxYMXV66BOhGomggx4MO5tCjtpzcUA==',
+  },
+  '@bgd-labs/aave-address-book': {
+    version: '4.44.22', license: 'MIT', licenseFile: 'LICENSE',
+    integrity: 'sha512-25dt74TdSJxpCu++QbfRcsSlXZJ2HnktkzekVa0n97X/wNDmJx49GxzZLQI3wIAvSsY/iNRGwBMsHq/LTc1qUg==',
+  },
+  '@uniswap/sdk-core': {
+    version: '7.19.4', license: 'MIT', licenseFile: 'LICENSE',
+    integrity: 'sha512-jV9qVMMD6qvEATgfFnZ3QgrhIMv5lullzeGPWjyC4+sUctatft+1M+OtAZxxjbFm8NQfJA73hqIeFPOg4cUyoA==',
+  },
 }
+const sourceName = (name) => `${name}@${PACKAGES[name].version}`
 
 // The environment is pinned here rather than read, because both packages flag testnets only and leave most mainnets
 // without a flag: silence must never make a chain live. `publishedChain` checks every row against both packages.
@@ -29,16 +48,6 @@ const ENVIRONMENT = new Map([
     .map((id) => [id, 'live']),
   ...[97, 300, 1301, 1946, 10143, 43113, 59141, 80002, 84532, 421614, 763373, 11142220, 11155111, 11155420, 168587773,
     999999999].map((id) => [id, 'test']),
-])
-
-// Chains of the token list that are not shipped.
-const LEFT_OUT = new Map([
-  [3, 'Ropsten: closed, in neither viem nor Hyperlane'],
-  [4, 'Rinkeby: closed, in neither viem nor Hyperlane'],
-  [5, 'Goerli: closed, not in Hyperlane'],
-  [42, 'Kovan: closed, and the id is now the LUKSO mainnet, so these rows would become false live tokens'],
-  [80001, 'Polygon Mumbai: closed, not in Hyperlane'],
-  [501000101, 'Solana: not an eip155 chain'],
 ])
 
 // viem and Hyperlane name another native symbol; viem's is taken.
@@ -59,15 +68,33 @@ const CONFIRMED = [
   { chainId: 43113, address: '0xd00ae08403B9bbb9124bB305C09058E32C39A48c', name: 'Wrapped AVAX', symbol: 'WAVAX', decimals: 18 },
 ]
 
+// The rows of CONFIRMED are this project's own statements, under its own licence.
+const BY_HAND = 'confirmed by hand'
+const LICENSES = {
+  [BY_HAND]: 'MIT',
+  ...Object.fromEntries(Object.entries(PACKAGES).map(([name, { license }]) => [sourceName(name), license])),
+}
+
 // https://eips.ethereum.org/EIPS/eip-7528
 const NATIVE_ADDRESS = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
+// What the Superchain list writes for the native asset: no contract, and the predeploy that OP Mainnet gave up in 2021.
+const OTHER_NATIVE_ADDRESSES = new Set([
+  '0x0000000000000000000000000000000000000000', '0xDeadDeAddeAddEAddeadDEaDDEAdDeaDDeAD0000',
+])
 
-async function loadSources(directory) {
-  const root = resolve(directory, 'node_modules')
-  for (const [name, pinned] of Object.entries(PACKAGES)) {
-    const { version } = JSON.parse(readFileSync(join(root, name, 'package.json'), 'utf8'))
-    if (version !== pinned) throw new Error(`${name} is ${version}, this generator was checked against ${pinned}`)
+function checkPackages(root) {
+  const installed = JSON.parse(readFileSync(join(root, '.package-lock.json'), 'utf8')).packages
+  for (const [name, { version, integrity, license }] of Object.entries(PACKAGES)) {
+    const found = installed[`node_modules/${name}`]
+    const declared = JSON.parse(readFileSync(join(root, name, 'package.json'), 'utf8'))
+    if (declared.version !== version || found?.integrity !== integrity || declared.license !== license) {
+      throw new Error(`${name} is ${declared.version} (${declared.license}, ${found?.integrity}), ` +
+        `this generator was checked against ${version} (${license}, ${integrity})`)
+    }
   }
+}
+
+async function loadSources(root) {
   const require = createRequire(join(root, 'any.js'))
   // By path, because the package's main module needs packages that it does not install.
   const hyperlane = await import(pathToFileURL(join(root, '@hyperlane-xyz/registry/dist/chainMetadata.js')))
@@ -76,7 +103,8 @@ async function loadSources(directory) {
     viemChains: Object.values(require('viem/chains')).filter((value) => Number.isInteger(value?.id)),
     viemTokens: Object.values(require('viem/tokens')).filter((value) => value.addresses),
     hyperlaneChains: Object.values(hyperlane.chainMetadata).filter((chain) => chain.protocol === 'ethereum'),
-    tokenList: require('@uniswap/default-token-list/build/uniswap-default.tokenlist.json'),
+    superchainList: require('@eth-optimism/tokenlist').default,
+    aaveList: JSON.parse(readFileSync(join(root, '@bgd-labs/aave-address-book/tokenlist.json'), 'utf8')),
     wrappedCoins: Object.values(require('@uniswap/sdk-core').WETH9),
   }
 }
@@ -115,26 +143,34 @@ function publishedChain(chainId, { viemChains, hyperlaneChains }) {
 }
 
 // Every published token of a shipped chain by source, in the order in which `mergeTokens` prefers them.
-function publishedTokens(chains, { viemTokens, tokenList, wrappedCoins }) {
-  for (const { chainId } of tokenList.tokens) {
-    const decided = ENVIRONMENT.has(chainId) || LEFT_OUT.has(chainId)
-    if (!decided) throw new Error(`token list: nothing decided for chain ${chainId}`)
-  }
+function publishedTokens(chains, { viemTokens, superchainList, aaveList, wrappedCoins }) {
   const native = [...chains].filter(([chainId]) => !NO_NATIVE_ASSET.has(chainId))
     .map(([chainId, { nativeCurrency }]) => ({ chainId, address: NATIVE_ADDRESS, ...nativeCurrency }))
-  const sources = {
-    'native assets': native,
-    '@uniswap/default-token-list': tokenList.tokens,
-    'viem/tokens': viemTokens.flatMap(({ addresses, name, symbol, decimals }) => Object.entries(addresses)
-      .map(([chainId, address]) => ({ chainId: Number(chainId), address, name, symbol, decimals }))),
-    '@uniswap/sdk-core': wrappedCoins,
-    'confirmed by hand': CONFIRMED,
-  }
-  return Object.entries(sources).map(([source, rows]) => [source, rows.filter((row) => chains.has(row.chainId))])
+  const stablecoins = viemTokens.flatMap(({ addresses, name, symbol, decimals }) => Object.entries(addresses)
+    .map(([chainId, address]) => ({ chainId: Number(chainId), address, name, symbol, decimals })))
+  // The other tags are Aave's own receipts. The rows of one symbol on one chain are shares of pools (UNI-V2, BPT, G-UNI).
+  const underlying = aaveList.tokens.filter(({ tags }) => tags.join() === 'underlying')
+  const symbols = countBy(underlying, symbolKey)
+  return [
+    [sourceName('viem'), native],
+    [sourceName('@eth-optimism/tokenlist'), superchainList.tokens.filter(({ address }) => !OTHER_NATIVE_ADDRESSES.has(address))],
+    [sourceName('viem'), stablecoins],
+    [sourceName('@bgd-labs/aave-address-book'), underlying.filter((row) => symbols.get(symbolKey(row)) === 1)],
+    [sourceName('@uniswap/sdk-core'), wrappedCoins],
+    [BY_HAND, CONFIRMED],
+  ].map(([source, rows]) => [source, rows.filter((row) => chains.has(row.chainId))])
 }
 
-// The row in the Token Lists shape. `extensions` is dropped: it holds bridge hints only, which nothing here reads.
-function tokenRow({ chainId, address, name, symbol, decimals, logoURI }, getAddress) {
+const symbolKey = ({ chainId, symbol }) => `${chainId} ${symbol.toUpperCase()}`
+
+function countBy(rows, key) {
+  const counts = new Map()
+  for (const row of rows) counts.set(key(row), (counts.get(key(row)) ?? 0) + 1)
+  return counts
+}
+
+// The row in the Token Lists shape. The source's own extensions hold bridge hints, which nothing here reads.
+function tokenRow({ chainId, address, name, symbol, decimals, logoURI }, source, getAddress) {
   const where = `token ${chainId}:${address}`
   const checksummed = getAddress(address)
   // viem does not compare the case it is given; a wrong mixed case is a typing mistake somewhere, so it is not repaired.
@@ -142,53 +178,99 @@ function tokenRow({ chainId, address, name, symbol, decimals, logoURI }, getAddr
   if (!/^\S{1,20}$/.test(symbol)) throw new Error(`${where}: symbol ${JSON.stringify(symbol)}`)
   if (!name || name.length > 60) throw new Error(`${where}: name ${JSON.stringify(name)}`)
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) throw new Error(`${where}: decimals ${decimals}`)
-  return { chainId, address: checksummed, name: name.trim(), symbol, decimals, ...(logoURI && { logoURI }) }
+  const extensions = { source, license: LICENSES[source] }
+  return { chainId, address: checksummed, name: name.trim(), symbol, decimals, ...(logoURI && { logoURI }), extensions }
 }
 
-// The first source to name an address describes it; a later one may add nothing, but must not contradict its decimals.
+// One token an address. Two sources that differ in its decimals drop it, because a wrong guess misstates every amount;
+// where they differ in its symbol or name the earlier source is taken. A later source's row whose symbol an earlier
+// source gives to another contract of the chain is dropped, because the sources disagree on which one bears the symbol.
 function mergeTokens(sources, getAddress) {
   const tokens = new Map()
+  const symbols = new Map() // the source and row that brought a symbol, native assets aside
+  const contradicted = new Set()
   for (const [source, rows] of sources) {
-    let added = 0
-    for (const row of rows.map((raw) => tokenRow(raw, getAddress))) {
+    for (const row of rows.map((raw) => tokenRow(raw, source, getAddress))) {
       const key = `${row.chainId}:${row.address}`
       const known = tokens.get(key)
+      if (contradicted.has(key)) continue
       if (known && known.decimals !== row.decimals) {
-        throw new Error(`token ${key}: ${source} has decimals ${row.decimals}, not ${known.decimals}`)
+        console.log(`dropped ${key}: decimals ${known.decimals} (${known.extensions.source}), ${row.decimals} (${source})`)
+        contradicted.add(key)
+        tokens.delete(key)
+        continue
       }
-      if (known) continue
+      if (known) {
+        if (known.symbol !== row.symbol) {
+          console.log(`kept ${key} as ${known.symbol} (${known.extensions.source}), not ${row.symbol} (${source})`)
+        }
+        continue
+      }
+      const namesake = symbols.get(symbolKey(row))
+      if (namesake && namesake.extensions.source !== source) {
+        console.log(`dropped ${key} (${source}): ${row.symbol} is ${namesake.address} (${namesake.extensions.source})`)
+        continue
+      }
       tokens.set(key, row)
-      added += 1
+      if (row.address !== NATIVE_ADDRESS && !namesake) symbols.set(symbolKey(row), row)
     }
-    console.log(`${source}: ${rows.length} rows on shipped chains, ${added} added`)
   }
   return [...tokens.values()].sort((a, b) =>
     a.chainId - b.chainId || (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1))
 }
 
-// One row a line, so that a diff shows one chain or token a line.
-function render(head, key, rows) {
-  const fields = Object.entries(head).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`)
-  const lines = rows.map((row) => `    ${JSON.stringify(row)}`)
-  return `{\n${fields.join('')}  ${JSON.stringify(key)}: [\n${lines.join(',\n')}\n  ]\n}\n`
+// What the list says of its sources.
+function describeSources(names, rows) {
+  const counts = rows && countBy(rows, (row) => row.extensions.source)
+  return names.map((name) => {
+    const source = PACKAGES[name] ? sourceName(name) : name
+    const integrity = PACKAGES[name]?.integrity
+    const rowCount = counts?.get(source)
+    return { source, license: LICENSES[source], ...(integrity && { integrity }), ...(rowCount && { rows: rowCount }) }
+  })
 }
 
-const [directory] = process.argv.slice(2)
-if (!directory) throw new Error('usage: node deploy/data/generate.mjs DIR, where DIR/node_modules holds the packages')
-const sources = await loadSources(directory)
+// The notices that the licences ask to keep with copies of the data.
+function notice(root) {
+  const read = (name, file) => readFileSync(join(root, name, file), 'utf8').replace(/\r\n/g, '\n').trim()
+  const terms = read('viem', 'LICENSE').replace(/^.*?(?=Permission is hereby granted)/s, '')
+  const parts = Object.entries(PACKAGES).map(([name, { license, licenseFile }]) => {
+    const { author } = JSON.parse(read(name, 'package.json'))
+    const text = licenseFile ? read(name, licenseFile)
+      : `Author: ${author}. The package declares the licence ${license} in package.json and\n` +
+        `ships neither its text nor a copyright line. The terms of the MIT License are:\n\n${terms}`
+    return `${'='.repeat(80)}\n${sourceName(name)} (${license})\n\n${text}\n`
+  })
+  return `chains.json and tokens.json hold data of these packages, under the licences that follow.\n\n${parts.join('\n')}`
+}
+
+// One row a line, so that a diff shows one chain or token a line.
+function render(head, key, rows) {
+  const list = (items) => `[\n${items.map((item) => `    ${JSON.stringify(item)}`).join(',\n')}\n  ]`
+  const fields = Object.entries({ ...head, [key]: rows })
+    .map(([name, value]) => `  ${JSON.stringify(name)}: ${Array.isArray(value) ? list(value) : JSON.stringify(value)}`)
+  return `{\n${fields.join(',\n')}\n}\n`
+}
+
+const [directory, out = fileURLToPath(new URL('.', import.meta.url))] = process.argv.slice(2)
+if (!directory) throw new Error('usage: node deploy/data/generate.mjs DIR [OUT], where DIR/node_modules holds the packages')
+const root = resolve(directory, 'node_modules')
+checkPackages(root)
+const sources = await loadSources(root)
 
 const ids = [...ENVIRONMENT.keys()].sort((a, b) => a - b)
 const chains = new Map(ids.map((id) => [id, publishedChain(id, sources)]))
 const tokens = mergeTokens(publishedTokens(chains, sources), sources.getAddress)
-for (const [chainId, reason] of LEFT_OUT) {
-  const count = sources.tokenList.tokens.filter((token) => token.chainId === chainId).length
-  console.log(`left out: ${count} tokens of chain ${chainId} (${reason})`)
-}
 console.log(`${chains.size} chains, ${tokens.length} tokens`)
 
-const write = (file, ...content) => writeFileSync(new URL(file, import.meta.url), render(...content))
+const write = (file, text) => writeFileSync(join(out, file), text)
+const chainSources = describeSources(['viem', '@hyperlane-xyz/registry'])
+const tokenSources = describeSources(
+  ['viem', '@eth-optimism/tokenlist', '@bgd-labs/aave-address-book', '@uniswap/sdk-core', BY_HAND], tokens)
+for (const { source, rows } of tokenSources) console.log(`${source}: ${rows} tokens`)
 const version = Object.values(VERSION).join('.')
-// The upstream list's time, not now: a second run must give the same bytes.
-const { timestamp } = sources.tokenList
-write('chains.json', { name: 'Default chains', version }, 'chains', [...chains.values()])
-write('tokens.json', { name: 'Default tokens', timestamp, version: VERSION }, 'tokens', tokens)
+// The largest source's time, not now: a second run must give the same bytes.
+const { timestamp } = sources.superchainList
+write('chains.json', render({ name: 'Default chains', version, sources: chainSources }, 'chains', [...chains.values()]))
+write('tokens.json', render({ name: 'Default tokens', timestamp, version: VERSION, sources: tokenSources }, 'tokens', tokens))
+write('NOTICE', notice(root))

@@ -48,7 +48,8 @@ func readOptions(args []string) (options, error) {
 	flags.StringVar(&o.envFile, "env-file", "", "`FILE` to write addresses, keys and process ids to once all is ready; removed at the end")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C.\n"+
-			"DATABASE_URL and REDIS_URL, when set, are used instead of private servers.\n\n")
+			"LOCAL_DATABASE_URL and LOCAL_REDIS_URL, when set, name servers to use instead of private ones; core migrates that database\n"+
+			"and makes an account in it. DATABASE_URL and REDIS_URL are not read.\n\n")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -64,8 +65,8 @@ func readOptions(args []string) (options, error) {
 		}
 		o.config.Data = data
 	}
-	o.config.DatabaseURL = os.Getenv("DATABASE_URL")
-	o.config.RedisURL = os.Getenv("REDIS_URL")
+	o.config.DatabaseURL = os.Getenv("LOCAL_DATABASE_URL")
+	o.config.RedisURL = os.Getenv("LOCAL_REDIS_URL")
 	o.config.Log = os.Stderr
 	return o, nil
 }

@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -43,7 +45,7 @@ func TestEveryEndLeavesNothingBehind(t *testing.T) {
 	} {
 		mark := "LOCAL_TEST_MARK=" + rand.Text()
 		cmd := exec.CommandContext(t.Context(), end.command[0], append(end.command[1:], flags...)...)
-		cmd.Env = append(os.Environ(), mark, "DATABASE_URL=", "REDIS_URL=")
+		cmd.Env = append(os.Environ(), mark, "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=")
 		startLocal(t, cmd)
 		expectHealthy(t, filepath.Join(dir, "env"))
 		if err := cmd.Process.Signal(end.signal); err != nil {
@@ -58,6 +60,53 @@ func TestEveryEndLeavesNothingBehind(t *testing.T) {
 			t.Errorf("%s: the env file: %v", end.name, err)
 		}
 	}
+}
+
+// The servers that a shell names for something else are neither used nor reached.
+func TestServersOfTheShell(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	trap, reached := trap(t)
+	file := filepath.Join(dir, "core.env")
+	if err := os.WriteFile(file, []byte("CORE_DATABASE_URL=postgres://"+trap+"/shell\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-buildvcs=false", ".",
+		"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env"))
+	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "CORE_ENV_FILE="+file,
+		"DATABASE_URL=postgres://"+trap+"/shell", "REDIS_URL=redis://"+trap+"/0",
+		"CORE_MIGRATE_DATABASE_URL=postgres://"+trap+"/shell", "CORE_READ_DATABASE_URL=postgres://"+trap+"/shell")
+	startLocal(t, cmd)
+	expectHealthy(t, filepath.Join(dir, "env"))
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if n := reached(); n > 0 {
+		t.Errorf("%d connections to the servers that the shell names", n)
+	}
+}
+
+// trap is an address that ends every connection and counts them.
+func trap(t *testing.T) (address string, reached func() int64) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	var count atomic.Int64
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			count.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().String(), count.Load
 }
 
 func TestWrongFlags(t *testing.T) {

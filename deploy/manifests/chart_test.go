@@ -40,8 +40,12 @@ gateway:
   tolerations: [{key: edge, operator: Exists}]
   affinity: {nodeAffinity: {}}
   priorityClassName: high
+  extraVolumes: [{name: redis-client, secret: {secretName: redis-client}}]
+  extraVolumeMounts: [{name: redis-client, mountPath: /etc/redis-client, readOnly: true}]
 core:
   replicas: 3
+  extraVolumes: [{name: client, secret: {secretName: client}}]
+  extraVolumeMounts: [{name: client, mountPath: /etc/client, readOnly: true}]
   settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   podAnnotations: {example.com/a: b}
 service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
@@ -50,8 +54,10 @@ networkPolicy:
   clients: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]
   postgres: {port: 6432, peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
   traces: {port: 4318, peers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
+autoscaling: {requestsPerSecond: 1000}
+certificateAuthorities: {configMap: authorities, secret: authority}
 serviceMonitor: {enabled: true, labels: {release: prometheus}}
-prometheusRule: {enabled: true, labels: {release: prometheus}}
+prometheusRule: {enabled: true, labels: {release: prometheus}, runbookURL: "https://wiki.example/runbook"}
 `,
 	"little on": `
 secret: {name: intents}
@@ -64,10 +70,9 @@ podDisruptionBudget: {enabled: false}
 secret: {name: intents}
 redis: {mode: cluster}
 `,
-	"without the job, by CPU alone": `
+	"without the job": `
 secret: {name: intents}
 redis: {mode: sentinel}
-autoscaling: {requestsPerSecond: 0}
 migrate: {enabled: false}
 networkPolicy: {operators: []}
 core: {replicas: 1}
@@ -129,6 +134,8 @@ func TestChartRefusesValues(t *testing.T) {
 		"a Redis of no kind":            {ok + "redis: {mode: ring}", "mode"},
 		"no core":                       {ok + "core: {replicas: 0}", "replicas"},
 		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
+		"alerts without a runbook":      {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
+		"a runbook that is no URL":      {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
 		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
 		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {

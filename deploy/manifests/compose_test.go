@@ -2,6 +2,7 @@ package manifests_test
 
 import (
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -75,8 +76,8 @@ func TestComposeOrder(t *testing.T) {
 	}
 	core := []string{"import-tokens service_completed_successfully", "postgres service_healthy", "redis service_healthy"}
 	want := map[string][]string{
-		"core-1": core, "core-2": core,
-		"gateway":       {"core-1 service_healthy", "core-2 service_healthy", "redis service_healthy"},
+		"core":          core,
+		"gateway":       {"core service_healthy", "redis service_healthy"},
 		"grafana":       {"prometheus service_healthy"},
 		"haproxy":       {"gateway service_healthy"},
 		"import-chains": {"migrate service_completed_successfully"},
@@ -139,23 +140,21 @@ func TestComposeNetworks(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string][]string{
-		"core":      {"core-1", "core-2", "gateway"},
+		"core":      {"core", "gateway"},
 		"front":     {"gateway", "haproxy"},
 		"operators": {"grafana", "prometheus"},
-		"outside":   {"core-1", "core-2"},
-		"postgres":  {"core-1", "core-2", "import-chains", "import-tokens", "migrate", "postgres"},
+		"outside":   {"core"},
+		"postgres":  {"core", "import-chains", "import-tokens", "migrate", "postgres"},
 		"public":    {"haproxy"},
-		"redis":     {"core-1", "core-2", "gateway", "redis"},
-		"watch":     {"core-1", "core-2", "gateway", "prometheus"},
+		"redis":     {"core", "gateway", "redis"},
+		"watch":     {"core", "gateway", "prometheus"},
 	}, members); diff != "" {
 		t.Error(diff)
 	}
 	// Prometheus looks for every core and gateway by these names.
 	scraped := read(t, "deploy/prometheus/prometheus.yml")
-	for name, service := range map[string]string{"core-1": "core", "core-2": "core", "gateway": "gateway"} {
-		network := p.Services[name].Networks["watch"]
-		known := name == service || network != nil && slices.Contains(network.Aliases, service)
-		if !known || !strings.Contains(scraped, "names: ["+service+"]") {
+	for _, name := range []string{"core", "gateway"} {
+		if !strings.Contains(scraped, "names: ["+name+"]") {
 			t.Errorf("%s is not scraped", name)
 		}
 	}
@@ -171,17 +170,33 @@ func TestComposeNetworks(t *testing.T) {
 	}
 }
 
-// A service that is to be scaled has no name and no port of its own.
-func TestComposeGatewaysScale(t *testing.T) {
+// A service that is to be scaled has no name and no port of its own, its number is in .env and so the same with every up, and the
+// others find all of its containers by one name.
+func TestComposeScales(t *testing.T) {
 	t.Parallel()
 	p := project(t)
+	scaled, err := load(t, append(secrets(t), "GATEWAYS=5", "CORES=3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"gateway": 5, "core": 3} {
+		service, more := p.Services[name], scaled.Services[name]
+		if service.ContainerName != "" || len(service.Ports) > 0 || service.GetScale() != 2 || more.GetScale() != want {
+			t.Errorf("%s: name %q, ports %v, %d and %d replicas", name, service.ContainerName, service.Ports, service.GetScale(), more.GetScale())
+		}
+	}
 	gateway := p.Services["gateway"]
-	if gateway.ContainerName != "" || len(gateway.Ports) > 0 || gateway.GetScale() != 2 {
-		t.Errorf("name %q, ports %v, %d replicas", gateway.ContainerName, gateway.Ports, gateway.GetScale())
+	if known := *gateway.Environment["GATEWAY_CORE_URL"]; known != "http://core:8081" {
+		t.Errorf("gateways look for cores at %s", known)
 	}
 	subnet := p.Networks["front"].Ipam.Config[0].Subnet
 	if trusted := *gateway.Environment["GATEWAY_TRUSTED_PROXIES"]; trusted != subnet {
 		t.Errorf("gateways trust %s, and haproxy is in %s", trusted, subnet)
+	}
+	for _, taken := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"} {
+		if netip.MustParsePrefix(taken).Overlaps(netip.MustParsePrefix(subnet)) {
+			t.Errorf("%s is of %s, where hosts of others are", subnet, taken)
+		}
 	}
 	if files := gateway.Ulimits["nofile"]; files == nil || files.Single*3/4 < 65536 {
 		t.Error("gateways may open too few files for GATEWAY_MAX_CONNS")
@@ -196,7 +211,7 @@ func TestComposeGatewaysScale(t *testing.T) {
 func TestComposeSettings(t *testing.T) {
 	t.Parallel()
 	p := project(t)
-	for name, program := range map[string]string{"gateway": "gateway", "core-1": "core", "core-2": "core"} {
+	for name, program := range map[string]string{"gateway": "gateway", "core": "core"} {
 		service := p.Services[name]
 		if service.Build.Target != program || service.Build.Dockerfile != "deploy/Dockerfile" {
 			t.Errorf("%s is built from %s of %s", name, service.Build.Target, service.Build.Dockerfile)

@@ -108,7 +108,7 @@ func TestAlertsAreComplete(t *testing.T) {
 				t.Errorf("%s: nothing matches %s", a.name, part)
 			}
 		}
-		if link := "runbook_url: deploy/RUNBOOK.md#" + strings.ToLower(a.name) + "\n"; !strings.Contains(a.text+"\n", link) {
+		if link := "runbook_url: ${RUNBOOK_URL}#" + strings.ToLower(a.name) + "\n"; !strings.Contains(a.text+"\n", link) {
 			t.Errorf("%s has no %s", a.name, link)
 		}
 		if !fires[a.name] || !silent[a.name] {

@@ -19,7 +19,7 @@ const buildTimeout = 15 * time.Minute
 // build finds the checkout and builds its services into the data directory, where no other stack replaces them.
 func (s *Stack) build(ctx context.Context) error {
 	if s.config.Root == "" {
-		root, err := findRoot()
+		root, err := FindRoot()
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ var programs = []string{"core", "gateway"}
 func Build(ctx context.Context, root, dir string, log func(line string)) error {
 	if root == "" {
 		var err error
-		if root, err = findRoot(); err != nil {
+		if root, err = FindRoot(); err != nil {
 			return err
 		}
 	}
@@ -119,8 +119,8 @@ func place(from, to string) error {
 	return os.WriteFile(to, program, 0o755)
 }
 
-// findRoot is the directory of the checkout's go.work: around the working directory, or around this source file.
-func findRoot() (string, error) {
+// FindRoot is the directory of the checkout's go.work: around the working directory, or around this source file.
+func FindRoot() (string, error) {
 	working, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find the working directory: %w", err)

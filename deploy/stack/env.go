@@ -2,9 +2,23 @@ package stack
 
 import (
 	"fmt"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// foreign are the settings by which a shell could send core or a gateway to the database of another installation.
+var foreign = []string{"CORE_ENV_FILE", "CORE_MIGRATE_DATABASE_URL", "CORE_READ_DATABASE_URL", "GATEWAY_ENV_FILE"}
+
+// Environ is this process's environment without the settings that lead to the databases of another installation. It is what
+// a stack's processes start from.
+func Environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(foreign, name)
+	})
+}
 
 // Env is what a client, a test or an operator needs to use a running stack.
 type Env struct {

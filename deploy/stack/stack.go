@@ -229,7 +229,7 @@ func (s *Stack) startRedis(ctx context.Context) error {
 func (s *Stack) configure() {
 	secret := rand.Text() + rand.Text()
 	for _, core := range s.cores {
-		core.env = append(os.Environ(),
+		core.env = append(Environ(),
 			"CORE_LISTEN="+core.listen,
 			"CORE_OPS_LISTEN="+core.ops,
 			"CORE_DATABASE_URL="+s.postgres.URL,
@@ -247,7 +247,7 @@ func (s *Stack) configure() {
 		core.path = filepath.Join(s.config.Binaries, core.program)
 	}
 	for _, gateway := range s.gateways {
-		gateway.env = append(os.Environ(),
+		gateway.env = append(Environ(),
 			"GATEWAY_LISTEN="+gateway.listen,
 			"GATEWAY_OPS_LISTEN="+gateway.ops,
 			"GATEWAY_CORE_URL="+strings.Join(urls(s.cores), ","),

@@ -2,7 +2,9 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -11,8 +13,12 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// chainsTimeout bounds one load of the chains.
-const chainsTimeout = 2 * time.Second
+const (
+	// chainsPath is where core lists the chains, for clients too.
+	chainsPath = "/v2/chains"
+	// chainsTimeout bounds one load of the chains.
+	chainsTimeout = 2 * time.Second
+)
 
 // Chains is a copy of core's table of chain environments, kept fresh by Run. Where core cannot be asked the last good
 // copy stays: a chain does not change its environment, so an old copy can only lack new chains, and core checks again.
@@ -81,27 +87,31 @@ func (c *Chains) report(ctx context.Context, err error) {
 func (c *Chains) load(ctx context.Context, etag string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, chainsTimeout)
 	defer cancel()
-	list, newETag, err := c.core.ChainEnvironments(ctx, etag)
+	document, err := c.core.Document(ctx, chainsPath, "", etag)
 	if errors.Is(err, ErrNotModified) {
 		return etag, nil
 	}
 	if err != nil {
 		return "", err
 	}
+	var list []struct {
+		ChainID, Environment string
+	}
+	if err := json.Unmarshal(document.Body, &list); err != nil {
+		return "", fmt.Errorf("read the chains: %w", err)
+	}
 	table := make(map[caip.ChainID]network.Environment, len(list))
 	for _, item := range list {
 		chain, err := caip.ParseChainID(item.ChainID)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("read the chains: %w", err)
 		}
-		env, err := network.Parse(string(item.Environment))
-		if err != nil {
-			return "", err
+		if table[chain], err = network.Parse(item.Environment); err != nil {
+			return "", fmt.Errorf("read the chains: %w", err)
 		}
-		table[chain] = env
 	}
 	c.table.Store(&table)
-	return newETag, nil
+	return document.Header.Get("ETag"), nil
 }
 
 // sleep waits for d or until ctx ends.

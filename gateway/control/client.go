@@ -1,8 +1,7 @@
-// Package control asks core what only core can decide: whether a key may be used, which keys have changed, and which
-// environment each chain belongs to.
+// Package control asks core what only core can decide: whether a key may be used, which keys have changed, and what the
+// answers are that every client gets alike, the chains and their environments among them.
 //
-// It is the client of core's internal API. Requests of the service's users never pass through it; they are package
-// forward's.
+// Requests of the service's users never pass through it; they are package forward's.
 package control
 
 import (
@@ -42,6 +41,8 @@ var (
 	ErrReportRefused = errors.New("core refuses the usage report")
 	// errTooLong says that an answer is longer than it may be.
 	errTooLong = errors.New("core's answer is too long")
+	// errLeft says that the core is no longer among the addresses of its name.
+	errLeft = errors.New("core has left")
 )
 
 // Client speaks core's internal API. It is safe for concurrent use.
@@ -51,7 +52,7 @@ var (
 type Client struct {
 	cores  *cores.Set
 	secret atomic.Pointer[telemetry.Secret]
-	http   []*http.Client // of each core, by its index
+	http   *cores.PerCore[*http.Client]
 	// answered is when a core last answered anything, nil for never.
 	answered atomic.Pointer[time.Time]
 }
@@ -60,9 +61,10 @@ type Client struct {
 func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
 	c := &Client{cores: set}
 	c.SetSecret(secret)
-	for _, core := range set.All() {
-		c.http = append(c.http, &http.Client{
+	c.http = cores.For(set, func(core *cores.Core) *http.Client {
+		return &http.Client{
 			Transport: &http.Transport{
+				DialContext:         core.DialContext,
 				TLSClientConfig:     set.TLS(core),
 				MaxConnsPerHost:     maxConns,
 				MaxIdleConnsPerHost: maxConns,
@@ -70,8 +72,8 @@ func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
 				IdleConnTimeout: 20 * time.Second,
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		})
-	}
+		}
+	}, func(_ *cores.Core, client *http.Client) { client.CloseIdleConnections() })
 	return c
 }
 
@@ -80,9 +82,7 @@ func (c *Client) SetSecret(secret telemetry.Secret) { c.secret.Store(&secret) }
 
 // Close drops idle connections. Calls under way end by their contexts.
 func (c *Client) Close() {
-	for _, client := range c.http {
-		client.CloseIdleConnections()
-	}
+	c.http.All((*http.Client).CloseIdleConnections)
 }
 
 // Silence is how long ago any core last answered; it is endless before the first answer.
@@ -124,7 +124,7 @@ func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification,
 	}
 	if v.ExpiresAt != nil {
 		now := time.Now()
-		if date, err := http.ParseTime(answer.date); err == nil {
+		if date, err := http.ParseTime(answer.header.Get("Date")); err == nil {
 			now = date.Add(time.Second) // the header drops the fraction of the second
 		}
 		v.ExpiresIn = v.ExpiresAt.Sub(now)
@@ -171,7 +171,7 @@ func keyChanges(cursor string, wait time.Duration) string {
 	return wire.PathKeyChanges + "?" + query.Encode()
 }
 
-// KeyFilter gets the filter of the keys there are, and the cursor that tells the changes since it was made.
+// KeyFilter gets the filter of existing keys, and the cursor that tells the changes since it was made.
 func (c *Client) KeyFilter(ctx context.Context) (filter *apikey.Filter, cursor string, err error) {
 	var got wire.KeyFilter
 	filter = new(apikey.Filter)
@@ -190,19 +190,26 @@ func (c *Client) KeyFilter(ctx context.Context) (filter *apikey.Filter, cursor s
 	return filter, got.Cursor, nil
 }
 
-// ChainEnvironments lists the chains core knows. An unchanged list is ErrNotModified; etag is that of the list the
-// caller has, empty for none.
-func (c *Client) ChainEnvironments(ctx context.Context, etag string) (chains []wire.ChainEnvironment, newETag string, err error) {
-	answer, err := c.ask(ctx, question{method: http.MethodGet, target: wire.PathChains, etag: etag}, &chains)
+// Document is an answer of core's that is the same for every client.
+type Document struct {
+	Header http.Header
+	Body   []byte
+}
+
+// Document gets what a path of core's public API answers, in the content coding, empty for none. An unchanged answer is
+// ErrNotModified; etag is that of the copy the caller has, empty for none.
+func (c *Client) Document(ctx context.Context, target, coding, etag string) (Document, error) {
+	var body []byte
+	answer, err := c.ask(ctx, question{method: http.MethodGet, target: target, etag: etag, coding: coding}, &body)
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("get chains: %w", err)
+		return Document{}, fmt.Errorf("get %s: %w", target, err)
 	case answer.status == http.StatusNotModified:
-		return nil, "", ErrNotModified
+		return Document{}, ErrNotModified
 	case answer.status != http.StatusOK:
-		return nil, "", fmt.Errorf("get chains: %w", answer)
+		return Document{}, fmt.Errorf("get %s: %w", target, answer)
 	}
-	return chains, answer.etag, nil
+	return Document{Header: answer.header, Body: body}, nil
 }
 
 // ReportUsage tells core what became of the keys' requests. It answers ErrReportRefused when the report must not be sent

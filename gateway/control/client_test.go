@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
@@ -31,12 +33,13 @@ var questions = map[string]struct {
 		_, err := c.KeyChanges(ctx, "1", 250*time.Millisecond)
 		return err
 	}},
-	"chains": {2 * time.Second, func(ctx context.Context, c *control.Client, _ apikey.Key) error {
-		_, _, err := c.ChainEnvironments(ctx, "")
+	"document": {2 * time.Second, func(ctx context.Context, c *control.Client, _ apikey.Key) error {
+		_, err := c.Document(ctx, "/v2/chains", "", "")
 		return err
 	}},
 	"usage": {2 * time.Second, func(ctx context.Context, c *control.Client, _ apikey.Key) error {
-		return c.ReportUsage(ctx, wire.UsageReport{ReportID: "1"})
+		row := wire.KeyUsage{KeyID: uuid.NewString(), Minute: time.Now().UTC().Truncate(time.Minute), Accepted: 1, LastUsedAt: time.Now()}
+		return c.ReportUsage(ctx, wire.UsageReport{ReportID: uuid.NewString(), Keys: []wire.KeyUsage{row}})
 	}},
 }
 

@@ -24,6 +24,8 @@ type question struct {
 	target, again string
 	body          []byte
 	etag          string
+	// coding is the one content coding that the answer may have besides the identity; empty for none.
+	coding string
 	// hold is how long core may rightly take before it answers.
 	hold time.Duration
 	// longest bounds the answer, in bytes; 0 for maxAnswerBytes.
@@ -32,9 +34,9 @@ type question struct {
 
 // answer is what core's reply says outside its body. As an error it is a status nobody asked for.
 type answer struct {
-	status     int
-	code       wire.Code
-	etag, date string
+	status int
+	code   wire.Code
+	header http.Header
 }
 
 func (a answer) Error() string { return fmt.Sprintf("core answered %d %s", a.status, a.code) }
@@ -60,8 +62,9 @@ func (c *Client) ask(ctx context.Context, q question, out any) (answer, error) {
 			return got, failed
 		case errors.Is(err, errTooLong):
 			return got, failed
+		case errors.Is(err, errLeft):
 		case isUnreached(err):
-			core.Unreachable()
+			core.Unreachable(err)
 		case err != nil:
 			core.Failed()
 		}
@@ -92,6 +95,7 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 	if q.body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	request.Header.Set("Accept-Encoding", cmp.Or(q.coding, "identity"))
 	if q.etag != "" {
 		request.Header.Set("If-None-Match", q.etag)
 	}
@@ -99,7 +103,11 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 	defer func() { endQuestion(span, reply.status, err) }()
 	core.Begin()
 	defer core.End()
-	response, err := c.http[core.Index].Do(request)
+	client, ok := c.http.Of(core)
+	if !ok {
+		return nil, answer{}, errLeft
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, answer{}, err
 	}
@@ -115,14 +123,18 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 	if response.Close {
 		core.Suspect()
 	}
-	return text, answer{status: response.StatusCode, etag: response.Header.Get("ETag"), date: response.Header.Get("Date")}, nil
+	return text, answer{status: response.StatusCode, header: response.Header}, nil
 }
 
-// take notes that core has answered, and reads what it said.
+// take notes that core has answered, and reads what it said: as it is where out is a *[]byte, else as JSON.
 func (c *Client) take(text []byte, reply *answer, out any) error {
 	now := time.Now()
 	c.answered.Store(&now)
 	if reply.status == http.StatusOK {
+		if raw, ok := out.(*[]byte); ok {
+			*raw = text
+			return nil
+		}
 		return json.Unmarshal(text, out)
 	}
 	reply.code = codeOf(text)

@@ -1,11 +1,17 @@
 package cores
 
 import (
+	"context"
+	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/pkg/telemetry"
 )
 
 // state is what is known of a core.
@@ -25,19 +31,39 @@ const (
 
 // Core is one core. It is safe for concurrent use.
 type Core struct {
+	// URL is the base URL it was found by, whose host it is called by in requests and certificates.
 	URL *url.URL
-	// Address is the host:port that the URL means; it names the core in metrics and logs.
+	// Address is the host:port it is reached at; it names the core in metrics and logs.
 	Address string
-	// Index is the core's place in its set.
-	Index int
 
+	index    int // of its bit in Tried
 	state    atomic.Int32
 	epoch    atomic.Uint32
 	underWay atomic.Int64
 	// suspected has the core probed now.
 	suspected chan struct{}
 	setAside  prometheus.Counter
+	log       *slog.Logger
+	// unreachable samples the log of connections that could not be made.
+	unreachable telemetry.Sampler
+	// lost has the names resolved now.
+	lost   chan struct{}
+	probes *http.Client
+	// missing counts the resolutions in a row whose answer lacks the address.
+	missing int
+	// stop ends the probes, and closers undo what was made for the core.
+	stop    context.CancelFunc
+	closers []func()
 }
+
+// DialContext connects to the core, whatever address is given: an HTTP transport takes it from the URL, whose host may be the
+// name of several cores.
+func (c *Core) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, c.Address)
+}
+
+// logEvery is the least time between two log lines about connections that could not be made to the same core.
+const logEvery = 5 * time.Second
 
 // Address is the host:port that a base URL means.
 func Address(base *url.URL) string {
@@ -65,9 +91,13 @@ func (c *Core) Down() bool { return state(c.state.Load()) == down }
 // Epoch changes whenever connections to the core that lie idle have become doubtful.
 func (c *Core) Epoch() uint32 { return c.epoch.Load() }
 
-// Unreachable sets the core aside because a connection could not be made.
-func (c *Core) Unreachable() {
+// Unreachable sets the core aside because a connection could not be made, for this cause.
+func (c *Core) Unreachable(cause error) {
+	if suppressed, due := c.unreachable.Due(); due {
+		c.log.Warn("core unreachable", "core", c.Address, "error", cause, "suppressed", suppressed)
+	}
 	c.epoch.Add(1)
+	wake(c.lost)
 	if !c.leave(down) {
 		c.state.CompareAndSwap(int32(doubted), int32(down))
 	}
@@ -83,21 +113,21 @@ func (c *Core) leave(next state) bool {
 		return false
 	}
 	c.setAside.Inc()
-	c.wake()
+	wake(c.suspected)
 	return true
 }
 
 // Suspect has the core probed now, because it has closed a connection as one does that is about to end.
 func (c *Core) Suspect() {
 	if c.Up() {
-		c.wake()
+		wake(c.suspected)
 	}
 }
 
-func (c *Core) wake() {
+func wake(sleeper chan<- struct{}) {
 	select {
-	case c.suspected <- struct{}{}:
-	default: // a probe is due already
+	case sleeper <- struct{}{}:
+	default: // it is awake already
 	}
 }
 
@@ -109,6 +139,9 @@ func (c *Core) conclude(now state) (before state) {
 	}
 	if now != up && now != before {
 		c.epoch.Add(1)
+	}
+	if now == down && now != before {
+		wake(c.lost)
 	}
 	return before
 }

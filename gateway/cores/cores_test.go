@@ -2,6 +2,7 @@ package cores_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -156,9 +157,9 @@ func TestPick(t *testing.T) {
 	tried.Refused(c)
 	expect("after all refused", tried, "")
 	expect("for another request", none, "ab")
-	a.Unreachable()
+	a.Unreachable(io.EOF)
 	expect("with a set aside too", none, "b")
-	b.Unreachable()
+	b.Unreachable(io.EOF)
 	expect("with all set aside", none, "ab") // the least busy, as ever
 	if s.Others(a) || !a.Down() || c.Down() || a.Up() || c.Up() {
 		t.Error("what cannot be reached is down, what broke off is only set aside, and neither is up")
@@ -169,7 +170,7 @@ func TestPickOfOne(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, "http://a")
 	a := s.All()[0]
-	a.Unreachable()
+	a.Unreachable(io.EOF)
 	var tried cores.Tried
 	if s.Pick(tried) != a {
 		t.Error("the only core is not tried once it is set aside")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"time"
 
@@ -25,12 +24,12 @@ const (
 	probeGap = 10 * time.Millisecond
 )
 
-func (s *Set) newProbes() *http.Client {
+func (s *Set) newProbes(c *Core) *http.Client {
 	return &http.Client{
 		Timeout: probeTimeout,
 		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: probeTimeout}).DialContext,
-			TLSClientConfig:     s.tls.Clone(),
+			DialContext:         c.DialContext,
+			TLSClientConfig:     s.TLS(c),
 			MaxIdleConnsPerHost: 1,
 			IdleConnTimeout:     20 * time.Second, // below core's own
 		},
@@ -70,7 +69,7 @@ func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 		return down, err
 	}
 	request.Header.Set(wire.HeaderGatewaySecret, s.secret.Load().Reveal())
-	response, err := s.probes.Do(request)
+	response, err := c.probes.Do(request)
 	if err != nil {
 		return down, err
 	}

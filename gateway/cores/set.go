@@ -1,20 +1,20 @@
 // Package cores knows the cores that a gateway stands before, and which of them answer.
 //
-// It owns the choice of the core that is asked next, and what it takes to set one aside: a request that could not reach
-// it, or a probe that it failed. It never refuses service: where no core seems to answer, all are tried.
+// It owns the resolution of their names, the choice of the core that is asked next, and what it takes to set one aside: a request
+// that could not reach it, or a probe that it failed. It never refuses service: where no core seems to answer, all are tried.
 package cores
 
 import (
 	"context"
 	"crypto/tls"
 	"log/slog"
-	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"intents.internal/pkg/telemetry"
 )
@@ -24,8 +24,11 @@ const MaxCores = 64
 
 // Options say which cores there are; all must be set unless said otherwise.
 type Options struct {
-	// URLs are the cores' base URLs, http or https, without a path; 1 to MaxCores, all different.
+	// URLs are base URLs, http or https, without a path; 1 to MaxCores, all different. A name stands for as many cores as it has
+	// addresses.
 	URLs []*url.URL
+	// Resolve returns the addresses of a name; nil for the system's resolver.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Secret proves to a core that a probe comes from a gateway.
 	Secret telemetry.Secret
 	// TLS is how https cores are spoken to; nil for the system's authorities.
@@ -36,52 +39,88 @@ type Options struct {
 
 // Set is the cores. It is safe for concurrent use.
 type Set struct {
-	cores  []*Core
-	tls    *tls.Config
-	secret atomic.Pointer[telemetry.Secret]
-	probes *http.Client
-	log    *slog.Logger
+	cores   atomic.Pointer[[]*Core]
+	urls    []*url.URL
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	tls     *tls.Config
+	secret  atomic.Pointer[telemetry.Secret]
+	log     *slog.Logger
+	metrics metrics
+	lost    chan struct{}
+	// changing guards what follows, and is held while a core is added or removed.
+	changing sync.Mutex
+	members  []func(*Core) (leave func())
+	// warned is what was last said of each name, so that nothing is said twice.
+	warned map[*url.URL]string
 	// turn spreads requests evenly over cores that are equally busy.
 	turn atomic.Uint32
 }
 
-// New makes a set in which every core is taken to answer. Without Run it never learns that one answers again.
+// New makes a set in which every core is taken to answer. Without Run it never learns that one answers again, nor how many
+// cores a name stands for: it is one until then.
 func New(o Options) *Set {
-	s := &Set{tls: o.TLS, log: o.Log}
+	s := &Set{
+		urls: o.URLs, resolve: o.Resolve, tls: o.TLS, log: o.Log, metrics: newMetrics(o.Metrics), lost: make(chan struct{}, 1),
+		warned: map[*url.URL]string{},
+	}
+	if s.resolve == nil {
+		s.resolve = lookUp
+	}
 	s.SetSecret(o.Secret)
-	s.probes = s.newProbes()
-	factory := promauto.With(o.Metrics)
-	setAside := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_core_set_aside_total",
-		Help: "Times a core was set aside because it could not be reached, broke off, timed out or failed its probe. " +
-			"A rise means that the core, or the way to it, fails.",
-	}, []string{"core"})
-	for n, u := range o.URLs {
-		c := &Core{URL: u, Address: Address(u), Index: n, suspected: make(chan struct{}, 1)}
-		c.setAside = setAside.WithLabelValues(c.Address)
-		s.cores = append(s.cores, c)
-		labels := prometheus.Labels{"core": c.Address}
-		factory.NewGaugeFunc(prometheus.GaugeOpts{
-			Name:        "gateway_core_up",
-			Help:        "1 while requests are sent to the core, 0 while it is set aside. 0 for all cores means that all are tried anyway.",
-			ConstLabels: labels,
-		}, func() float64 {
-			if c.Up() {
-				return 1
-			}
-			return 0
-		})
-		factory.NewGaugeFunc(prometheus.GaugeOpts{
-			Name:        "gateway_core_requests_under_way",
-			Help:        "Requests that the core has not answered to their end. A rise without more traffic means that it has become slow.",
-			ConstLabels: labels,
-		}, func() float64 { return float64(c.underWay.Load()) })
+	s.cores.Store(new([]*Core))
+	for _, u := range o.URLs {
+		s.add(u, Address(u), up)
 	}
 	return s
 }
 
-// All are the cores, each at the place that its Index says.
-func (s *Set) All() []*Core { return s.cores }
+// All are the cores there are now.
+func (s *Set) All() []*Core { return *s.cores.Load() }
+
+// Each calls join with every core there is, and with every further one before it is asked. The function that join returns is
+// called when the core has left the set; requests may be under way there.
+func (s *Set) Each(join func(*Core) (leave func())) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.members = append(s.members, join)
+	for _, c := range s.All() {
+		c.closers = append(c.closers, join(c))
+	}
+}
+
+// add takes a core into the set.
+func (s *Set) add(u *url.URL, address string, as state) *Core {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	all := s.All()
+	c := &Core{URL: u, Address: address, suspected: make(chan struct{}, 1), lost: s.lost, log: s.log, stop: func() {}}
+	c.unreachable.Every = logEvery
+	for slices.ContainsFunc(all, func(other *Core) bool { return other.index == c.index }) {
+		c.index++
+	}
+	c.state.Store(int32(as))
+	c.probes = s.newProbes(c)
+	c.closers = append(c.closers, s.metrics.add(c))
+	for _, join := range s.members {
+		c.closers = append(c.closers, join(c))
+	}
+	all = append(slices.Clone(all), c)
+	s.cores.Store(&all)
+	return c
+}
+
+// remove takes a core out of the set. What is under way there goes on.
+func (s *Set) remove(c *Core) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	all := slices.DeleteFunc(slices.Clone(s.All()), func(other *Core) bool { return other == c })
+	s.cores.Store(&all)
+	c.stop()
+	for _, undo := range c.closers {
+		undo()
+	}
+	c.closers = nil
+}
 
 // SetSecret has probes bear another secret from now on.
 func (s *Set) SetSecret(secret telemetry.Secret) { s.secret.Store(&secret) }
@@ -99,16 +138,6 @@ func (s *Set) TLS(c *Core) *tls.Config {
 	return config
 }
 
-// Run probes the cores until ctx ends.
-func (s *Set) Run(ctx context.Context) {
-	var watches sync.WaitGroup
-	for _, c := range s.cores {
-		watches.Go(func() { s.watch(ctx, c) })
-	}
-	watches.Wait()
-	s.probes.CloseIdleConnections()
-}
-
 // Tried is what has become of one request's earlier attempts.
 type Tried struct {
 	// refused has a bit for each core that could not be reached.
@@ -118,7 +147,7 @@ type Tried struct {
 }
 
 // Refused notes that the core could not be reached: nothing was sent to it.
-func (t *Tried) Refused(c *Core) { t.refused |= 1 << c.Index }
+func (t *Tried) Refused(c *Core) { t.refused |= 1 << c.index }
 
 // Broke notes that the core did not answer what was sent to it.
 func (t *Tried) Broke(c *Core) { t.broke = c }
@@ -127,24 +156,25 @@ func (t *Tried) Broke(c *Core) { t.broke = c }
 // under way. Where there is none, the core that broke off, whose fault may have been the connection's, and then those
 // that were set aside. It returns nil when no core is left.
 func (s *Set) Pick(t Tried) *Core {
-	if len(s.cores) == 1 && t.refused == 0 {
-		return s.cores[0]
+	if all := s.All(); len(all) == 1 && t.refused == 0 {
+		return all[0]
 	}
 	if c := s.leastBusy(t, true); c != nil {
 		return c
 	}
-	if t.broke != nil && t.refused&(1<<t.broke.Index) == 0 {
+	if t.broke != nil && t.refused&(1<<t.broke.index) == 0 {
 		return t.broke
 	}
 	return s.leastBusy(t, false)
 }
 
 func (s *Set) leastBusy(t Tried, up bool) (least *Core) {
-	count := uint32(len(s.cores)) //nolint:gosec // at most MaxCores
+	all := s.All()
+	count := uint32(len(all)) //nolint:gosec // at most MaxCores
 	first := s.turn.Add(1)
 	for n := range count {
-		c := s.cores[(first+n)%count]
-		if t.refused&(1<<c.Index) != 0 || c == t.broke || up && !c.Up() {
+		c := all[(first+n)%count]
+		if t.refused&(1<<c.index) != 0 || c == t.broke || up && !c.Up() {
 			continue
 		}
 		if least == nil || c.underWay.Load() < least.underWay.Load() {
@@ -156,7 +186,7 @@ func (s *Set) leastBusy(t Tried, up bool) (least *Core) {
 
 // Others reports whether there is a core besides this one that is up.
 func (s *Set) Others(than *Core) bool {
-	for _, c := range s.cores {
+	for _, c := range s.All() {
 		if c != than && c.Up() {
 			return true
 		}

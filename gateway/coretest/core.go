@@ -30,15 +30,24 @@ import (
 // Secret is the one the stand-in demands.
 const Secret telemetry.Secret = "a secret of at least thirty-two characters"
 
+// promptPause is how long a poll that is not to wait takes, as at a core that others ask as well.
+const promptPause = 10 * time.Millisecond
+
 // Core is a running stand-in. It knows the chains eip155:1 (live) and eip155:11155111 (test).
 type Core struct {
 	URL *url.URL
 	// Public answers what is not internal, after it was recorded. Set it before the first request.
 	Public http.HandlerFunc
+	// Documents are the bodies that the gateway gets, by path and query, when it asks for itself what every client gets
+	// alike; 404 for all others.
+	Documents Documents
 	// BeforeVerdict, if set, runs in the midst of a look-up: after the key was read, before the answer leaves.
 	BeforeVerdict func()
-	// LookUps counts look-ups.
-	LookUps atomic.Int64
+	// BeforeChanges, if set, runs in the midst of a poll of the feed that was to wait so long: after the changes were read,
+	// before the answer leaves.
+	BeforeChanges func(wait time.Duration)
+	// LookUps counts look-ups, and PromptPolls the polls of the feed that were not to wait.
+	LookUps, PromptPolls atomic.Int64
 	// FeedDown, FilterDown, VerifyDown, ChainsDown and UsageDown make the parts of the internal API answer 503.
 	FeedDown, FilterDown, VerifyDown, ChainsDown, UsageDown atomic.Bool
 	// FeedWait, in nanoseconds, is how long the last poll of the feed of changed keys was to wait.
@@ -73,9 +82,9 @@ func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	mux.HandleFunc("POST "+wire.PathVerifyKey, c.verifyKey)
 	mux.HandleFunc("GET "+wire.PathKeyChanges, c.keyChanges)
 	mux.HandleFunc("GET "+wire.PathKeyFilter, c.keyFilter)
-	mux.HandleFunc("GET "+wire.PathChains, c.chains)
 	mux.HandleFunc("POST "+wire.PathUsage, c.recordUsage)
 	mux.HandleFunc("GET "+wire.PathReady, c.ready)
+	mux.HandleFunc("/internal/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, wire.NotFound) })
 	mux.HandleFunc("/", c.record)
 	c.server = httptest.NewUnstartedServer(c.guard(mux))
 	c.listener = &tapped{Listener: c.server.Listener}
@@ -114,13 +123,22 @@ func (c *Core) guard(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		if r.Header.Get(wire.HeaderGatewaySecret) != c.secret.Load() {
-			w.WriteHeader(http.StatusUnauthorized)
+			refuse(w, http.StatusUnauthorized, "NOT_A_GATEWAY")
 			return
 		}
-		if strings.HasPrefix(r.URL.Path, "/internal/") {
+		internal := strings.HasPrefix(r.URL.Path, "/internal/")
+		own := !internal && r.Header.Get(wire.HeaderRequestID) == "" // the gateway's own request, not a client's
+		if internal || own {
 			take(r) // what is not recorded is not kept
 		}
-		next.ServeHTTP(w, r)
+		switch {
+		case own && r.URL.Path == "/v2/chains" && !c.Documents.has(r.RequestURI):
+			c.chains(w, r)
+		case own:
+			c.Documents.ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 
@@ -220,7 +238,8 @@ func (c *Core) tell(key apikey.Key) {
 func (c *Core) verifyKey(w http.ResponseWriter, r *http.Request) {
 	c.LookUps.Add(1)
 	var request wire.VerifyKeyRequest
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+	err := decode(r, &request)
+	if hash, malformed := hex.DecodeString(request.Hash); err != nil || malformed != nil || len(hash) != len(apikey.Hash{}) {
 		refuse(w, http.StatusBadRequest, wire.InvalidRequest)
 		return
 	}
@@ -236,23 +255,31 @@ func (c *Core) verifyKey(w http.ResponseWriter, r *http.Request) {
 	case !usable || key.ExpiresAt != nil && !time.Now().Before(*key.ExpiresAt):
 		refuse(w, http.StatusNotFound, wire.InvalidAPIKey)
 	default:
-		_ = json.NewEncoder(w).Encode(key)
+		answer(w, key)
 	}
 }
 
 func (c *Core) keyChanges(w http.ResponseWriter, r *http.Request) {
 	wait, err := time.ParseDuration(r.FormValue("wait"))
-	if err != nil || wait > 500*time.Millisecond || c.FeedDown.Load() {
+	if err != nil || wait > 500*time.Millisecond {
+		refuse(w, http.StatusBadRequest, wire.InvalidRequest)
+		return
+	}
+	if c.FeedDown.Load() {
 		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
 		return
 	}
 	c.FeedWait.Store(int64(wait))
+	if wait == 0 {
+		c.PromptPolls.Add(1)
+		<-time.After(promptPause)
+	}
 	after := r.FormValue("after")
 	c.mu.Lock()
-	from, _ := strconv.Atoi(after)
+	from, err := strconv.Atoi(after)
 	if after == "" {
 		from = len(c.changes)
-	} else if from < c.expired {
+	} else if err != nil || from < c.expired || from > len(c.changes) {
 		c.mu.Unlock()
 		refuse(w, http.StatusGone, wire.CursorExpired)
 		return
@@ -270,7 +297,10 @@ func (c *Core) keyChanges(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	changes := wire.KeyChanges{Cursor: strconv.Itoa(len(c.changes)), Hashes: c.changes[from:]}
 	c.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(changes)
+	if c.BeforeChanges != nil {
+		c.BeforeChanges(wait)
+	}
+	answer(w, changes)
 }
 
 func (c *Core) keyFilter(w http.ResponseWriter, _ *http.Request) {
@@ -291,23 +321,16 @@ func (c *Core) keyFilter(w http.ResponseWriter, _ *http.Request) {
 	}
 	c.mu.Unlock()
 	binary, _ := filter.MarshalBinary() // which does not fail
-	_ = json.NewEncoder(w).Encode(wire.KeyFilter{Filter: binary, Cursor: cursor})
+	answer(w, wire.KeyFilter{Filter: binary, Cursor: cursor})
 }
 
-func (c *Core) chains(w http.ResponseWriter, r *http.Request) {
+// chains has no entity tag: the gateway must not answer clients from it, whose requests are to be recorded.
+func (c *Core) chains(w http.ResponseWriter, _ *http.Request) {
 	if c.ChainsDown.Load() {
 		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
 		return
 	}
-	w.Header().Set("ETag", `"1"`)
-	if r.Header.Get("If-None-Match") == `"1"` {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_ = json.NewEncoder(w).Encode([]wire.ChainEnvironment{
-		{ChainID: "eip155:1", Environment: network.Live},
-		{ChainID: "eip155:11155111", Environment: network.Test},
-	})
+	answer(w, json.RawMessage(`[{"chainId":"eip155:1","environment":"live"},{"chainId":"eip155:11155111","environment":"test"}]`))
 }
 
 func (c *Core) ready(w http.ResponseWriter, _ *http.Request) {
@@ -316,6 +339,18 @@ func (c *Core) ready(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// decode reads a body as strictly as core does.
+func decode(r *http.Request, into any) error {
+	body := json.NewDecoder(r.Body)
+	body.DisallowUnknownFields()
+	return body.Decode(into)
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
 }
 
 func refuse(w http.ResponseWriter, status int, code wire.Code) {

@@ -1,8 +1,10 @@
 package coretest
 
 import (
-	"encoding/json"
 	"net/http"
+	"time"
+
+	"github.com/google/uuid"
 
 	"intents.internal/pkg/wire"
 )
@@ -38,7 +40,7 @@ func (c *Core) Usage() map[string]Counts {
 
 func (c *Core) recordUsage(w http.ResponseWriter, r *http.Request) {
 	var report wire.UsageReport
-	if err := json.NewDecoder(r.Body).Decode(&report); err != nil {
+	if err := decode(r, &report); err != nil || !storable(report) {
 		refuse(w, http.StatusBadRequest, wire.InvalidRequest)
 		return
 	}
@@ -53,4 +55,22 @@ func (c *Core) recordUsage(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// storable tells whether core would store the report, whose keys may have any id here: tests call them by readable names.
+func storable(report wire.UsageReport) bool {
+	type place struct {
+		key    string
+		minute time.Time
+	}
+	seen := map[place]bool{}
+	for _, row := range report.Keys {
+		here := place{row.KeyID, row.Minute}
+		if seen[here] || !row.Minute.Equal(row.Minute.Truncate(time.Minute)) || row.Minute.IsZero() ||
+			min(row.Accepted, row.Limited, row.Refused) < 0 || row.LastUsedAt.IsZero() {
+			return false
+		}
+		seen[here] = true
+	}
+	return uuid.Validate(report.ReportID) == nil && len(seen) > 0 && len(seen) <= wire.MaxUsageRows
 }

@@ -109,6 +109,22 @@ func BenchmarkRateLimited(b *testing.B) {
 	bench(b, g, request("GET", "/v2/tokens", apiKey(key), ""), 429)
 }
 
+// BenchmarkShared is an answer of 300 KB that every client gets alike.
+func BenchmarkShared(b *testing.B) {
+	g, core := startBench(b)
+	core.Documents.Put("/v2/tokens", strings.Repeat(" ", 300_000))
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
+	bench(b, g, request("GET", "/v2/tokens", apiKey(key), ""), 200)
+}
+
+// BenchmarkSharedOpen is the same without a key.
+func BenchmarkSharedOpen(b *testing.B) {
+	g, core := startBench(b)
+	core.Documents.Put("/openapi.json", strings.Repeat(" ", 300_000))
+	bench(b, g, request("GET", "/openapi.json", "", ""), 200)
+}
+
 func BenchmarkNoKey(b *testing.B) {
 	g, _ := startBench(b)
 	bench(b, g, request("GET", "/v2/tokens", "", ""), 401)

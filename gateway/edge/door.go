@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"intents.internal/gateway/deadline"
+	"intents.internal/gateway/socket"
 )
 
 const (
@@ -21,9 +22,6 @@ const (
 	lobbySize = 128
 	// leastPause and mostPause are how long nobody is let in where the system has no room for another connection.
 	leastPause, mostPause = 5 * time.Millisecond, time.Second
-	// longShare is the part of the long answers, one in so many, that one reader may have, and listShare that which bounds
-	// the lists core may be making for it at once: those of many small requests while core is slow, too.
-	longShare, listShare = 24, 4
 )
 
 // door lets connections in up to their bounds, and tells the others why not. fasthttp has such bounds too, but answers in
@@ -32,11 +30,8 @@ type door struct {
 	options ServerOptions
 	log     *slog.Logger
 
-	// conns counts the connections open by where they come from, lists those under way and held the long answers that are
-	// being read by whose they are.
+	// conns counts the connections open by where they come from.
 	conns *quota[netip.Addr]
-	lists *quota[reader]
-	held  *quota[reader]
 
 	lobby    chan struct{}
 	refusals sync.WaitGroup
@@ -45,19 +40,11 @@ type door struct {
 	exhausted, slowReaders prometheus.Counter
 }
 
-// reader is whose list or long answer it is: an account's, or for a route without a key, an address's.
-type reader struct {
-	account string
-	address netip.Addr
-}
-
 func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) *door {
 	d := &door{
 		options: o,
 		log:     log,
 		conns:   newQuota[netip.Addr](0, 0),
-		lists:   newQuota[reader](0, (o.MaxLongAnswers+listShare-1)/listShare),
-		held:    newQuota[reader](o.MaxLongAnswers, (o.MaxLongAnswers+longShare-1)/longShare),
 		lobby:   make(chan struct{}, lobbySize),
 	}
 	d.bound(o.MaxConns, o.MaxConnsPerIP)
@@ -68,8 +55,6 @@ func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) 
 	gauge("gateway_connections_open", "Client connections open. Near gateway_connections_limit, new ones are about to be refused.", d.conns.count)
 	gauge("gateway_connections_limit", "Client connections that may be open at once: GATEWAY_MAX_CONNS, or as many as the files that the "+
 		"process may open allow. A lower value than configured means that these are too few.", d.conns.limit)
-	gauge("gateway_long_answers", "Long answers that clients are reading. Near gateway_long_answers_limit, new ones are about to be refused.", d.held.count)
-	gauge("gateway_long_answers_limit", "Long answers that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", d.held.limit)
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_connections_refused_total",
 		Help: "Client connections answered 503 at once because too many were open in all (full) or from one address (address), and " +
@@ -133,8 +118,8 @@ func (e *entrance) Accept() (net.Conn, error) {
 		if !ok {
 			return accepted, nil
 		}
-		v := &visitor{Conn: deadline.New(tcp), tcp: tcp, door: d, home: homeOf(tcp.RemoteAddr())}
-		switch d.conns.take(v.home) {
+		v := &visitor{Conn: deadline.New(tcp), tcp: tcp, door: d, client: prefixOf(tcp.RemoteAddr())}
+		switch d.conns.acquire(v.client) {
 		case inAll:
 			d.turnAway(v, &d.full)
 		case ofOwner:
@@ -158,17 +143,13 @@ func isExhausted(err error) bool {
 	return false
 }
 
-// homeOf is what shares one bound: an IPv4 address, or the /64 that one IPv6 client commonly has to itself.
-func homeOf(remote net.Addr) netip.Addr {
+// prefixOf is what shares one bound of connections.
+func prefixOf(remote net.Addr) netip.Addr {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
-	address := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if address.Is6() {
-		return netip.PrefixFrom(address, 64).Masked().Addr()
-	}
-	return address
+	return socket.ClientPrefix(tcp.AddrPort().Addr())
 }
 
 // turnAway answers a connection that may not come in and closes it. The client may be sending its request already, so it

@@ -193,22 +193,3 @@ func TestConnectionsThatOpenFilesAllow(t *testing.T) {
 		}
 	}
 }
-
-func TestWhoseBoundAConnectionCountsFor(t *testing.T) {
-	t.Parallel()
-	for from, want := range map[string]string{
-		"192.0.2.7:80":                "192.0.2.7",
-		"[::ffff:192.0.2.7]:80":       "192.0.2.7",
-		"[2001:db8:1:2:3:4:5:6]:80":   "2001:db8:1:2::",
-		"[2001:db8:1:2:ffff::1]:8080": "2001:db8:1:2::",
-		"[fe80::1%eth0]:80":           "fe80::",
-	} {
-		remote, err := net.ResolveTCPAddr("tcp", from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := edge.HomeOf(remote).String(); got != want {
-			t.Errorf("%s: %s, want %s", from, got, want)
-		}
-	}
-}

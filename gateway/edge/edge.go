@@ -16,12 +16,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/catalog"
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
-	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/tracing"
 )
 
@@ -30,6 +30,7 @@ type Options struct {
 	Keys    *keys.Verifier
 	Limiter *limit.Limiter
 	Chains  *control.Chains
+	Catalog *catalog.Catalog
 	Core    *control.Client
 	Forward *forward.Client
 	Usage   *usage.Recorder
@@ -51,6 +52,7 @@ type Edge struct {
 	keys        *keys.Verifier
 	limiter     *limit.Limiter
 	chains      *control.Chains
+	catalog     *catalog.Catalog
 	core        *control.Client
 	forward     *forward.Client
 	usage       *usage.Recorder
@@ -60,6 +62,7 @@ type Edge struct {
 
 	server    *fasthttp.Server
 	door      *door
+	streams   streamLimiter
 	draining  atomic.Bool
 	exchanges sync.Pool
 	tracer    *tracing.Tracer
@@ -75,6 +78,7 @@ func New(o Options) *Edge {
 		keys:        o.Keys,
 		limiter:     o.Limiter,
 		chains:      o.Chains,
+		catalog:     o.Catalog,
 		core:        o.Core,
 		forward:     o.Forward,
 		usage:       o.Usage,
@@ -82,6 +86,7 @@ func New(o Options) *Edge {
 		maxBody:     o.Server.MaxBodyBytes,
 		tracer:      o.Tracer,
 		log:         o.Log,
+		streams:     newStreamLimiter(o.Server.MaxLongAnswers, o.Metrics),
 		metrics:     newMetrics(o.Metrics),
 	}
 	e.SetTrustedProxies(o.TrustedProxies)
@@ -115,10 +120,20 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 //  5. rate limit: everything a key does counts, also what is refused below, so that mistakes cannot be a way to flood;
 //  6. path and method, for the keyed paths: only the owner of a key is told what is not there;
 //  7. environment binding: it must read the body, so it comes last of the checks;
-//  8. forward.
+//  8. the answers that every client gets alike, from the gateway's own copy; all else, and what that lacks, is forwarded.
 func (e *Edge) process(x *exchange) *reply {
 	if refusal := e.admit(x); refusal != nil {
 		return refusal
+	}
+	return e.serve(x)
+}
+
+// serve does what an admitted request asks for. Without a verdict it serves nothing that wants a key, whatever the checks
+// before have let through.
+func (e *Edge) serve(x *exchange) *reply {
+	if x.verdict == nil && x.route.wantsKey(x.path(), x.method()) {
+		e.log.Error("a keyed request was admitted without a verdict on its key", "route", x.route.pattern)
+		return internalError
 	}
 	if x.verdict != nil {
 		if refusal := e.spend(x); refusal != nil {
@@ -130,8 +145,8 @@ func (e *Edge) process(x *exchange) *reply {
 		return x.route.elsewise
 	case tellHealth:
 		return e.tellHealth()
-	case forwardOpenAPI:
-		return e.pass(x, openAPITarget)
+	case answerShared:
+		return e.answerShared(x)
 	case forwardTransfer:
 		if refusal := e.bind(x); refusal != nil {
 			return refusal
@@ -163,33 +178,21 @@ func (e *Edge) identify(x *exchange) *reply {
 	}
 	hash, wellFormed := hashOf(presented[0])
 	if !wellFormed {
-		return badKey
+		return malformedKey
 	}
-	verdict, known := e.keys.Recall(hash, x.now)
-	switch {
-	case !known:
-		return e.lookUp(x, hash)
-	case verdict == nil:
-		return badKey
+	verdict, err := e.keys.Lookup(hash, x.now)
+	if errors.Is(err, keys.ErrNotCached) {
+		verdict, err = e.keys.VerifyIn(x.span, hash)
+		e.metrics.keyStage.Observe(x.tick().Seconds())
 	}
-	x.verdict = verdict
-	return nil
-}
-
-// lookUp has core asked whose key it is.
-func (e *Edge) lookUp(x *exchange, hash apikey.Hash) *reply {
-	verdict, err := e.keys.VerifyIn(x.span, hash, x.client)
-	e.metrics.keyStage.Observe(x.tick().Seconds())
-
-	var overBudget keys.BudgetError
 	switch {
 	case err == nil:
 		x.verdict = verdict
 		return nil
+	case errors.Is(err, keys.ErrUnknown):
+		return unknownKey
 	case errors.Is(err, keys.ErrRefused):
-		return badKey
-	case errors.As(err, &overBudget):
-		return x.tooManyRequests("Too many unknown API keys came from this address. Wait, then try again.", overBudget.Decision)
+		return refusedKey
 	default:
 		return keysUnavailable
 	}
@@ -214,28 +217,35 @@ func (e *Edge) spend(x *exchange) *reply {
 
 // pass forwards the request to core under the given target.
 func (e *Edge) pass(x *exchange, target []byte) *reply {
-	if !x.mayList() {
-		return tooManyLong
+	if x.route.lists(x.method()) {
+		return e.passList(x, target)
 	}
+	_, refusal := e.send(x, target)
+	return refusal
+}
+
+// send has core asked and its answer made the client's, but for a long one of a list, which it returns.
+func (e *Edge) send(x *exchange, target []byte) (*forward.Stream, *reply) {
 	x.fate = usage.Accepted
 	request := x.upstream(target)
-	err := e.forward.Do(request)
+	stream, err := e.forward.Do(request)
 	x.upstreamTime, x.now = request.Ended.Sub(x.now), request.Ended
 	e.metrics.coreStage.Observe(x.upstreamTime.Seconds())
 	switch {
+	case err == nil && stream != nil:
+		x.outcome = outcomeOf(stream.Status())
+		return stream, nil
 	case err == nil:
 		x.outcome = outcomeOf(x.ctx.Response.StatusCode())
-		return nil
-	case errors.Is(err, forward.ErrNotHeld):
-		return tooManyLong
+		return nil, nil
 	case errors.Is(err, forward.ErrUnreachable), errors.Is(err, forward.ErrBusy):
-		return coreUnreachable
+		return nil, coreUnreachable
 	case errors.Is(err, forward.ErrTimeout):
-		return coreTimeout
+		return nil, coreTimeout
 	case errors.Is(err, forward.ErrClientGone):
-		return clientGone
+		return nil, clientGone
 	default:
-		return coreBroken
+		return nil, coreBroken
 	}
 }
 

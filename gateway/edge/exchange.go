@@ -136,37 +136,14 @@ func (x *exchange) upstream(target []byte) *forward.Request {
 		Proto:    x.proto,
 		Verdict:  x.verdict,
 		Session:  x.route.access == session,
-		Stream:   x.route.streams(x.method()),
-		Reader:   x,
+		Stream:   x.route.lists(x.method()),
+
+		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}
 	if v := visitorOf(x.ctx); v != nil {
 		x.request.Peer = v
 	}
 	return &x.request
-}
-
-// mayList reports whether whoever asks for a list, if it is one, may have another made, and counts it if so.
-func (x *exchange) mayList() bool {
-	v := visitorOf(x.ctx)
-	if v == nil {
-		return true
-	}
-	v.finish() // the request before, if this one came along with it
-	return !x.route.lists(x.method()) || v.list(x.reader())
-}
-
-// MayHold reports whether the client may have the long answer that is about to begin, and counts it if so.
-func (x *exchange) MayHold() bool {
-	v := visitorOf(x.ctx)
-	return v == nil || v.hold(x.reader())
-}
-
-// reader is whose long answer it is.
-func (x *exchange) reader() reader {
-	if x.verdict != nil {
-		return reader{account: x.verdict.AccountID}
-	}
-	return reader{address: x.client}
 }
 
 // The names of what every answer bears, as fasthttp takes them with the least ado.

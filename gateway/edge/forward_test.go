@@ -149,7 +149,7 @@ func TestCoreThatCannotBeReached(t *testing.T) {
 	body := transfer("eip155:11155111", "eip155:11155111")
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service does not answer now; the request was not carried out. Try again shortly."}`, "Retry-After", "1")
 	core.Stop()
-	if diff := cmp.Diff(want, g.send(t, request("GET", "/docs/", "", ""))); diff != "" {
+	if diff := cmp.Diff(want, g.send(t, request("GET", "/auth/get-session", "", ""))); diff != "" {
 		t.Error(diff)
 	}
 	// A key without a trusted verdict cannot pass.

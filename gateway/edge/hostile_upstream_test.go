@@ -22,11 +22,11 @@ import (
 var upstreamRules = []rule{
 	{
 		input: "Core has closed the connection that a request goes out on", shown: coreClosedIdleConnections,
-		answer: "a read is sent again, once; a write without `Idempotency-Key` is carried out at most once",
+		answer: "a read is sent again, once; so is a `POST /v2/transfers` with an `Idempotency-Key`; any other write is carried out at most once",
 	},
 	{
 		input: "Core reads a request and closes", shown: coreHangsUp,
-		answer: "503; core gets a read twice at most, a write without `Idempotency-Key` once",
+		answer: "503; core gets a read twice at most, and a `POST /v2/transfers` with an `Idempotency-Key`; any other write once",
 	},
 	{input: "Core hangs", answer: "504 at the deadline; core gets the request once", shown: coreHangs},
 	{input: "Redis hangs, is down, or has lost its scripts", answer: "no error, hardly later, and a metric tells", shown: redisFails},
@@ -46,14 +46,18 @@ func coreHangsUp(t *testing.T) {
 		method, path, headers, body string
 		hits                        int
 	}{
-		"GET of a list":                   {"GET", "/v2/tokens", "", "", 2},
-		"GET of a record":                 {"GET", "/v2/transfers/1", "", "", 2},
-		"POST":                            {"POST", "/v2/transfers", jsonType, body, 1},
-		"POST with Idempotency-Key":       {"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, 2},
-		"POST without a body":             {"POST", "/v2/transfers/1/cancel", "", "", 1},
-		"POST of a session":               {"POST", "/auth/sign-out", "", "", 1},
-		"POST that looks like a retry":    {"POST", "/v2/transfers", jsonType + "X-Idempotency-Key: a\r\nIdempotency_Key: a\r\n", body, 1},
-		"POST that only names the header": {"POST", "/v2/transfers/1/cancel", "Connection: Idempotency-Key\r\n", "", 1},
+		"GET of a list":             {"GET", "/v2/tokens", "", "", 2},
+		"GET of a record":           {"GET", "/v2/transfers/1", "", "", 2},
+		"POST":                      {"POST", "/v2/transfers", jsonType, body, 1},
+		"POST with Idempotency-Key": {"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, 2},
+		"POST without a body":       {"POST", "/v2/transfers/1/cancel", "", "", 1},
+		"POST of a session":         {"POST", "/auth/sign-out", "", "", 1},
+		// Core honors the key on POST /v2/transfers alone.
+		"POST of a new key with Idempotency-Key":      {"POST", "/auth/api-key/create", jsonType + "Idempotency-Key: a\r\n", `{"name":"a"}`, 1},
+		"POST of a cancellation with Idempotency-Key": {"POST", "/v2/transfers/1/cancel", "Idempotency-Key: a\r\n", "", 1},
+		"POST of a transaction with Idempotency-Key":  {"POST", "/v2/transfers/1/transaction", jsonType + "Idempotency-Key: a\r\n", "{}", 1},
+		"POST that looks like a retry":                {"POST", "/v2/transfers", jsonType + "X-Idempotency-Key: a\r\nIdempotency_Key: a\r\n", body, 1},
+		"POST that only names the header":             {"POST", "/v2/transfers/1/cancel", "Connection: Idempotency-Key\r\n", "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +159,7 @@ func panicIsAnswered(t *testing.T) {
 	c := g.dial(t)
 	defer c.Close()
 	for range 2 {
-		c.write(t, request("GET", "/docs/", "", ""))
+		c.write(t, request("GET", "/auth/get-session", "", ""))
 		if diff := cmp.Diff(want, c.read(t, "GET")); diff != "" {
 			t.Error(diff)
 		}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -172,24 +171,10 @@ func TestRevokedKeysAreRefusedOnEveryReplica(t *testing.T) {
 		eventually(t, "the key is refused", func() bool {
 			began := time.Now()
 			got := g.send(t, raw)
-			if late := began.Sub(ended); got.Status == 200 && late >= keys.Trust {
+			if late := began.Sub(ended); got.Status == 200 && late >= keys.MaxStaleness {
 				t.Errorf("accepted %s after its end", late)
 			}
 			return got.Status == 403
 		})
-	}
-}
-
-func TestUnknownKeysOverBudget(t *testing.T) {
-	t.Parallel()
-	core := coretest.Start(t, nil)
-	g := start(t, core, settings{unknownPerMinute: 1, edge: trustLoopback})
-	from := "X-Forwarded-For: " + apikey.New(network.Test).Start() + ", 2001:db8:" + uniqueGroup() + "::1\r\n"
-	var last response
-	for range 3 {
-		last = g.send(t, request("GET", "/v2/tokens", from+apiKey(apikey.New(network.Test)), ""))
-	}
-	if last.Status != 429 || !strings.Contains(last.Body, "Too many unknown API keys came from this address.") || last.Header.Get("Retry-After") != "60" {
-		t.Errorf("answer: %+v", last)
 	}
 }

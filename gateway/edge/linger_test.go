@@ -2,8 +2,11 @@ package edge_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +40,44 @@ func TestRefusalOfALargeBodyArrives(t *testing.T) {
 		if diff := cmp.Diff(`{"code":"PAYLOAD_TOO_LARGE","message":"The body is too long."}`, string(text)); diff != "" || response.StatusCode != 413 {
 			t.Fatalf("status %d: %s", response.StatusCode, diff)
 		}
+	}
+	if got := core.Requests(); len(got) > 0 {
+		t.Errorf("core received %v", got)
+	}
+}
+
+// A client need not wait for 100 Continue (RFC 9110 section 10.1.1): with its body on the way, the refusal must not be lost to a reset.
+func TestLinger_RefusedExpectation(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	body := strings.Repeat(" ", 60<<10)
+	head := fmt.Sprintf("POST /v2/transfers HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
+	want := noKey()
+	want.Header.Set("Connection", "close")
+	resets := 0
+	const rounds = 200
+	for range rounds {
+		c := g.dial(t)
+		_, err := io.WriteString(c, head)
+		for rest := body; err == nil && rest != ""; rest = rest[4<<10:] {
+			_, err = io.WriteString(c, rest[:4<<10])
+		}
+		if err != nil {
+			resets++
+			_ = c.Close()
+			continue
+		}
+		if diff := cmp.Diff(want, c.read(t, "POST")); diff != "" {
+			t.Fatal(diff)
+		}
+		if _, err := c.reader.ReadByte(); !errors.Is(err, io.EOF) {
+			resets++
+		}
+		_ = c.Close()
+	}
+	if resets > 0 {
+		t.Errorf("%d of %d connections were reset", resets, rounds)
 	}
 	if got := core.Requests(); len(got) > 0 {
 		t.Errorf("core received %v", got)

@@ -16,7 +16,9 @@ const (
 	outcomeCoreError
 	outcomeUnclear
 	outcomeNoKey
-	outcomeBadKey
+	outcomeMalformedKey
+	outcomeUnknownKey
+	outcomeRefusedKey
 	outcomeKeysUnavailable
 	outcomeRateLimited
 	outcomeLimiterUnavailable
@@ -27,7 +29,8 @@ const (
 	outcomeInvalid
 	outcomeChainRefused
 	outcomeUnhealthy
-	outcomeCrowded
+	outcomeOverloaded
+	outcomeAccountOverloaded
 	outcomeCoreUnreachable
 	outcomeCoreTimeout
 	outcomeCoreBroken
@@ -42,7 +45,9 @@ var outcomeNames = [outcomes]string{
 	outcomeCoreError:          "core_error",
 	outcomeUnclear:            "unclear_request",
 	outcomeNoKey:              "no_key",
-	outcomeBadKey:             "bad_key",
+	outcomeMalformedKey:       "malformed_key",
+	outcomeUnknownKey:         "unknown_key",
+	outcomeRefusedKey:         "refused_key",
 	outcomeKeysUnavailable:    "keys_unavailable",
 	outcomeRateLimited:        "rate_limited",
 	outcomeLimiterUnavailable: "limiter_unavailable",
@@ -53,7 +58,8 @@ var outcomeNames = [outcomes]string{
 	outcomeInvalid:            "invalid_request",
 	outcomeChainRefused:       "chain_refused",
 	outcomeUnhealthy:          "unhealthy",
-	outcomeCrowded:            "crowded",
+	outcomeOverloaded:         "overloaded",
+	outcomeAccountOverloaded:  "account_overloaded",
 	outcomeCoreUnreachable:    "core_unreachable",
 	outcomeCoreTimeout:        "core_timeout",
 	outcomeCoreBroken:         "core_broken",

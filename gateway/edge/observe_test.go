@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -25,9 +24,6 @@ import (
 func trustLoopback(o *edge.Options) {
 	o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
 }
-
-// uniqueGroup is two groups of an IPv6 address that no other test has.
-func uniqueGroup() string { return fmt.Sprintf("%x:%x", 1+rand.N(1<<16-1), 1+rand.N(1<<16-1)) }
 
 func TestClientAddressBehindTrustedProxies(t *testing.T) {
 	t.Parallel()

@@ -25,23 +25,23 @@ const (
 	ofOwner
 )
 
-// take counts one more for the owner, or says what is missing.
-func (q *quota[Owner]) take(o Owner) shortage {
+// acquire counts one more for the owner, or says what is missing.
+func (q *quota[Owner]) acquire(o Owner) shortage {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case q.most > 0 && q.used >= q.most:
-		return inAll
 	case q.each > 0 && q.by[o] >= q.each:
 		return ofOwner
+	case q.most > 0 && q.used >= q.most:
+		return inAll
 	}
 	q.used++
 	q.by[o]++
 	return none
 }
 
-// give takes one of the owner's back.
-func (q *quota[Owner]) give(o Owner) {
+// release takes one of the owner's back.
+func (q *quota[Owner]) release(o Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.used--
@@ -50,14 +50,14 @@ func (q *quota[Owner]) give(o Owner) {
 	}
 }
 
-// spent reports whether the owner has its share.
-func (q *quota[Owner]) spent(o Owner) bool {
+// exhausted reports whether the owner has its share.
+func (q *quota[Owner]) exhausted(o Owner) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.each > 0 && q.by[o] >= q.each
 }
 
-// bound changes the bounds, and reports whether they were others. What is in use beyond them stays so until it is given back.
+// bound changes the bounds, and reports whether they were others. What is in use beyond them stays so until it is released.
 func (q *quota[Owner]) bound(most, each int) (changed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

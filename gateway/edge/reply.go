@@ -73,9 +73,12 @@ func unavailable(o outcome, message string) *reply {
 var (
 	noKey = newReply(fasthttp.StatusUnauthorized, outcomeNoKey, wire.InvalidAPIKey,
 		"Send your API key in the x-api-key header.", fasthttp.HeaderWWWAuthenticate, `ApiKey header="x-api-key"`)
-	// badKey does not tell a malformed key from an unknown, expired, disabled or ownerless one: who tries keys learns nothing.
-	badKey = newReply(fasthttp.StatusForbidden, outcomeBadKey, wire.InvalidAPIKey,
-		"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists.")
+	// The client is told the same of a malformed, unknown, disabled, expired and ownerless key; logs and metrics tell them apart.
+	malformedKey = badKey(outcomeMalformedKey)
+	// unknownKey is one that the filter of existing keys lacks, refusedKey one that core refuses.
+	unknownKey = badKey(outcomeUnknownKey)
+	refusedKey = badKey(outcomeRefusedKey)
+
 	keysUnavailable    = unavailable(outcomeKeysUnavailable, "API keys cannot be checked now. Try again shortly.")
 	limiterUnavailable = unavailable(outcomeLimiterUnavailable, "Rate limits cannot be checked now. Try again shortly.")
 	notFound           = newReply(fasthttp.StatusNotFound, outcomeNotFound, wire.NotFound, "There is nothing at this path.")
@@ -87,9 +90,10 @@ var (
 	notJSON = newReply(fasthttp.StatusUnsupportedMediaType, outcomeMediaType, wire.UnsupportedMediaType,
 		"The body must be application/json in UTF-8.")
 
-	tooManyLong     = unavailable(outcomeCrowded, "Too many lists and long answers are under way. Read those first, ask for pages with limit, or try again shortly.")
-	coreUnreachable = unavailable(outcomeCoreUnreachable, "The service does not answer now; the request was not carried out. Try again shortly.")
-	coreBroken      = unavailable(outcomeCoreBroken, "The service broke off while it answered; the request may have been carried out. "+
+	overloaded        = unavailable(outcomeOverloaded, "Too many long lists are under way, of all accounts together. Ask for pages with limit, or try again shortly.")
+	accountOverloaded = unavailable(outcomeAccountOverloaded, "Too many lists of your account are under way. Read those first, ask for pages with limit, or try again shortly.")
+	coreUnreachable   = unavailable(outcomeCoreUnreachable, "The service does not answer now; the request was not carried out. Try again shortly.")
+	coreBroken        = unavailable(outcomeCoreBroken, "The service broke off while it answered; the request may have been carried out. "+
 		"Repeat a write with the same Idempotency-Key only.")
 	coreTimeout = newReply(fasthttp.StatusGatewayTimeout, outcomeCoreTimeout, wire.UpstreamTimeout,
 		"The service did not answer in time; the request may have been carried out. "+
@@ -99,6 +103,11 @@ var (
 		"The client closed the connection before the answer; the request may have been carried out.")
 	internalError = newReply(fasthttp.StatusInternalServerError, outcomePanic, wire.InternalError, "Something went wrong in the gateway.")
 )
+
+func badKey(o outcome) *reply {
+	return newReply(fasthttp.StatusForbidden, o, wire.InvalidAPIKey,
+		"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists.")
+}
 
 // methodNotAllowed makes the reply of a route with these methods.
 func methodNotAllowed(allow string) *reply {

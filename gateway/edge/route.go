@@ -27,7 +27,7 @@ const (
 	refuse action = iota
 	forwardAsIs
 	forwardTransfer
-	forwardOpenAPI
+	answerShared
 	tellHealth
 )
 
@@ -36,8 +36,13 @@ type route struct {
 	pattern string
 	access  access
 	actions actions
+	// document is where core has the answer that every client gets alike, empty for the routes that have none. A keyed
+	// route's is that of a request without a query.
+	document []byte
 	// elsewise is the reply to a method the route does not have.
 	elsewise *reply
+	// honorsIdempotencyKey says that core carries a POST with an Idempotency-Key out once, so that one may be sent again.
+	honorsIdempotencyKey bool
 	// number is the route's place in the metrics.
 	number int
 }
@@ -64,16 +69,15 @@ const (
 	post = fasthttp.MethodPost
 )
 
-// openAPITarget is where core keeps the one document that both open paths answer with.
-var openAPITarget = []byte("/openapi.json")
-
 var (
 	health  = newRoute("/health", open, actions{get: tellHealth, head: tellHealth})
-	openAPI = newRoute("/openapi.json", open, actions{get: forwardOpenAPI, head: forwardOpenAPI})
+	openAPI = newDocument("/openapi.json", open, actions{get: answerShared, head: answerShared})
+	docs    = newDocument("/docs", session, actions{get: answerShared, head: answerShared})
+	style   = newDocument("/docs/style.css", session, actions{get: answerShared, head: answerShared})
 
-	tokens      = newRoute("/v2/tokens", keyed, actions{get: forwardAsIs})
-	chains      = newRoute("/v2/chains", keyed, actions{get: forwardAsIs})
-	transfers   = newRoute("/v2/transfers", keyed, actions{get: forwardAsIs, post: forwardTransfer})
+	tokens      = newDocument("/v2/tokens", keyed, actions{get: answerShared})
+	chains      = newDocument("/v2/chains", keyed, actions{get: answerShared})
+	transfers   = newRoute("/v2/transfers", keyed, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
 	transfer    = newRoute("/v2/transfers/{id}", keyed, actions{get: forwardAsIs})
 	transaction = newRoute("/v2/transfers/{id}/transaction", keyed, actions{post: forwardAsIs})
 	cancel      = newRoute("/v2/transfers/{id}/cancel", keyed, actions{post: forwardAsIs})
@@ -81,7 +85,6 @@ var (
 
 	auth    = newRoute("/auth/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
-	docs    = newRoute("/docs/*", session, actions{get: forwardAsIs, head: forwardAsIs})
 
 	// keyedElse and openElse are the paths nobody has.
 	keyedElse = newRoute("/v2/*", keyed, actions{})
@@ -92,7 +95,7 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, tokens, chains, transfers, transfer, transaction, cancel, events, auth, console, docs, keyedElse,
+	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, cancel, events, auth, console, keyedElse,
 	openElse, unread,
 }
 
@@ -116,6 +119,18 @@ func newRoute(pattern string, who access, does actions) *route {
 	return r
 }
 
+func (r *route) withIdempotencyKey() *route {
+	r.honorsIdempotencyKey = true
+	return r
+}
+
+// newDocument makes the row of an answer that every client gets alike, which core has at the same path.
+func newDocument(path string, who access, does actions) *route {
+	r := newRoute(path, who, does)
+	r.document = []byte(path)
+	return r
+}
+
 // match finds the row of a path by comparing its bytes: nothing is decoded, folded or cleaned, and what is matched here
 // is what core gets. It always finds one.
 func match(path []byte) *route {
@@ -136,6 +151,8 @@ func match(path []byte) *route {
 		return console
 	case "/docs":
 		return docs
+	case "/docs/style.css":
+		return style
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/transfers/")); below {
 		return matchTransfer(rest)
@@ -147,8 +164,6 @@ func match(path []byte) *route {
 		return auth
 	case bytes.HasPrefix(path, []byte("/console/")):
 		return console
-	case bytes.HasPrefix(path, []byte("/docs/")):
-		return docs
 	default:
 		return openElse
 	}

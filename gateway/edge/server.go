@@ -26,9 +26,8 @@ type ServerOptions struct {
 	IdleTimeout time.Duration
 	// MaxConns bounds the connections served at once, MaxConnsPerIP those of one IPv4 address or IPv6 /64 (0 for no bound).
 	MaxConns, MaxConnsPerIP int
-	// MaxLongAnswers bounds the answers that clients are reading while core still sends them, each of which holds a
-	// connection to core. One account may have one in 24, and core make a quarter as many lists for it at once (0 for no
-	// bound).
+	// MaxLongAnswers bounds the lists that clients are reading while core still sends them, each of which holds a connection
+	// to core. One account may have one in 24, and core make a quarter as many lists for it at once (0 for no bound).
 	MaxLongAnswers int
 	// MaxHeaderBytes bounds the request line and headers, MaxBodyBytes the body. Besides, there may be 64 header lines.
 	MaxHeaderBytes, MaxBodyBytes int
@@ -115,6 +114,11 @@ func (e *Edge) Drain(ctx context.Context) error {
 // refusal it has written.
 func (e *Edge) onExpect(ctx *fasthttp.RequestCtx) (status int) {
 	status = fasthttp.StatusInternalServerError // should admit panic
+	defer func() {
+		if status != fasthttp.StatusContinue {
+			linger(ctx) // fasthttp closes now, and the client may be sending its body already
+		}
+	}()
 	x := e.begin(ctx, time.Now())
 	defer e.end(x)
 	if refusal := e.admit(x); refusal != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/gateway/catalog"
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
@@ -43,9 +44,9 @@ type settings struct {
 	fallback    limit.Fallback
 	coreTimeout time.Duration
 	coreSilence time.Duration
-	// unknownPerMinute is the budget of unknown keys.
-	unknownPerMinute int
-	edge             func(*edge.Options)
+	// maxConns bounds the connections to core, of each kind.
+	maxConns int
+	edge     func(*edge.Options)
 	// listener is a port on the loopback where it is nil.
 	listener net.Listener
 }
@@ -58,7 +59,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	orDefault(&s.fallback, limit.Closed)
 	orDefault(&s.coreTimeout, 10*time.Second)
 	orDefault(&s.coreSilence, 5*time.Second)
-	orDefault(&s.unknownPerMinute, 10_000)
+	orDefault(&s.maxConns, 64)
 
 	g := &gateway{registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
 	log := slog.New(slog.NewJSONHandler(g.log, nil))
@@ -71,21 +72,22 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	set := coretest.Set(tb, core.URL)
 	client := control.New(set, coretest.Secret, 64)
 	chains := control.NewChains(client, 100*time.Millisecond, log)
+	documents := catalog.New(client)
 	limiter := limit.New(limit.Options{
 		Redis: redis, Budget: s.budget, Fallback: s.fallback, Capacity: 10_000, Log: log, Metrics: g.registry,
 	})
 	verifier := keys.New(keys.Options{
-		Core: client, Limiter: limiter, Capacity: 10_000, TTL: time.Minute, UnknownTTL: 10 * time.Second,
-		UnknownPerMinute: s.unknownPerMinute, LookUpTimeout: time.Second, LookUps: 64, Log: log, Metrics: g.registry,
+		Core: client, Capacity: 10_000, TTL: time.Minute, UnknownTTL: 10 * time.Second,
+		LookUpTimeout: time.Second, LookUps: 64, Log: log, Metrics: g.registry,
 	})
 	recorder := usage.New(usage.Options{
 		Report: client.ReportUsage, Interval: 50 * time.Millisecond, Backlog: 1000, Log: log, Metrics: g.registry,
 	})
 	forwarder := forward.New(forward.Options{
-		Cores: set, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: 64, Metrics: g.registry,
+		Cores: set, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: s.maxConns, Metrics: g.registry,
 	})
 	options := edge.Options{
-		Keys: verifier, Limiter: limiter, Chains: chains, Core: client, Forward: forwarder, Usage: recorder, CoreSilence: s.coreSilence,
+		Keys: verifier, Limiter: limiter, Chains: chains, Catalog: documents, Core: client, Forward: forwarder, Usage: recorder, CoreSilence: s.coreSilence,
 		Server: edge.ServerOptions{
 			ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, StreamTimeout: time.Minute, IdleTimeout: 10 * time.Second,
 			MaxConns: 10_000, MaxHeaderBytes: 8 << 10, MaxBodyBytes: 64 << 10,
@@ -120,6 +122,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 		_ = g.edge.Drain(drain)
 		cancel()
 		running.Wait()
+		documents.Close()
 		verifier.Close()
 		limiter.Close()
 		forwarder.Close()

@@ -59,7 +59,7 @@ func TestBrokenStreamsLookBroken(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		},
 		"within the length": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "100000")
+			w.Header().Set("Content-Length", "1000000")
 			fmt.Fprint(w, `[{"id":"1"}`)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)

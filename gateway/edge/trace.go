@@ -51,31 +51,10 @@ func (x *exchange) endTrace() {
 	if status >= 500 {
 		x.span.Fail(x.outcome.String())
 	}
-	if v := visitorOf(x.ctx); v != nil && x.ctx.Response.IsBodyStream() {
-		v.follow(x.span)
-		return
+	if _, streams := x.ctx.Response.BodyStream().(*longList); streams {
+		return // which ends it
 	}
 	x.span.End()
-}
-
-// follow keeps the span of a request whose answer streams until the answer has been written, or the connection closes.
-func (v *visitor) follow(span tracing.Span) {
-	span.Event(tracing.AnswerBegins)
-	v.answering.Store(&span)
-}
-
-// slowReader is why a client did not get all of an answer that it took too long to read.
-const slowReader = "slow_reader"
-
-// tellUnwritten has the span of the answer under way, if any, say why the client does not get all of it.
-func (v *visitor) tellUnwritten(err error) {
-	switch span := v.answering.Load(); {
-	case span == nil:
-	case isTimeout(err):
-		span.Fail(slowReader)
-	default:
-		span.Fail(outcomeClientGone.String())
-	}
 }
 
 // appendTraceIDs adds the ids of the request's trace to those of its log line: its own span's, or the client's trace where

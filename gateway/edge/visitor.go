@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -25,6 +24,8 @@ const (
 	lingerBytes = 4 << 20
 	// sendBuffer bounds what the kernel holds of an answer for a client that does not read it.
 	sendBuffer = 256 << 10
+	// maxPiece is how much of an answer the client is sent between two looks at how fast it reads.
+	maxPiece = 256 << 10
 	// eager says that in one of so many reads a connection does not let others run first, and so mostly waits in the poller. The
 	// scheduler looks there only when nobody is ready to run, or 10 ms later: clients that ask again at once would have the
 	// gateway to themselves for so long.
@@ -36,7 +37,8 @@ type visitor struct {
 	net.Conn
 	tcp  *net.TCPConn
 	door *door
-	home netip.Addr
+	// client is what shares its bound of connections.
+	client netip.Addr
 	// inside says that the door counts it.
 	inside atomic.Bool
 
@@ -49,11 +51,6 @@ type visitor struct {
 	end     time.Time
 	written int64
 	waited  time.Duration
-
-	// lists and holds are for whom the door counts a list and a long answer that are under way here, nil for none.
-	lists, holds atomic.Pointer[reader]
-	// answering is the span of the request whose answer is streamed at present, nil for none.
-	answering atomic.Pointer[tracing.Span]
 
 	// unread says that the connection closes with some of a request unread, stuck that it closes with an answer unread.
 	unread, stuck atomic.Bool
@@ -75,7 +72,6 @@ func linger(ctx *fasthttp.RequestCtx) {
 // Read ends a connection that never said anything as if its client had hung up: there is no request that could be answered,
 // counted or logged.
 func (v *visitor) Read(p []byte) (int, error) {
-	v.finish() // the last answer has been written, or there is none
 	if v.reads++; v.reads%eager != 0 {
 		// Whoever is ready to run goes first: in the meantime the next request may come, and the wait for it is spared.
 		runtime.Gosched()
@@ -101,8 +97,19 @@ func (v *visitor) SetWriteDeadline(end time.Time) error {
 	return nil
 }
 
-// Write waits for the client no longer than its patience lasts, nor beyond the end of the answer's time.
-func (v *visitor) Write(p []byte) (int, error) {
+// Write sends a piece at a time, so that what the client has read of a long answer counts while it reads on.
+func (v *visitor) Write(p []byte) (written int, err error) {
+	for {
+		n, err := v.writePiece(p[written:min(len(p), written+maxPiece)])
+		written += n
+		if err != nil || written == len(p) {
+			return written, err
+		}
+	}
+}
+
+// writePiece waits for the client no longer than its patience lasts, nor beyond the end of the answer's time.
+func (v *visitor) writePiece(p []byte) (int, error) {
 	began := time.Now()
 	if v.end.IsZero() { // what fasthttp says outside of an answer, such as 100 Continue
 		_ = v.SetWriteDeadline(began.Add(v.door.options.WriteTimeout))
@@ -121,9 +128,6 @@ func (v *visitor) Write(p []byte) (int, error) {
 	n, err := v.Conn.Write(p)
 	v.written += int64(n)
 	v.waited += time.Since(began)
-	if err != nil {
-		v.tellUnwritten(err)
-	}
 	if isTimeout(err) && v.stuck.CompareAndSwap(false, true) {
 		v.door.slowReaders.Inc()
 	}
@@ -146,45 +150,9 @@ func (v *visitor) Close() error {
 	}
 	err := v.tcp.Close()
 	if v.inside.CompareAndSwap(true, false) {
-		v.door.conns.give(v.home)
+		v.door.conns.release(v.client)
 	}
-	v.finish()
 	return err
-}
-
-// list counts a list as under way until it has been written, if the reader may have another one. One that holds all the long
-// answers it may is not let ask for more, which core would make in vain.
-func (v *visitor) list(r reader) bool {
-	if v.door.held.spent(r) || v.door.lists.take(r) != none {
-		return false
-	}
-	v.lists.Store(&r)
-	return true
-}
-
-// hold counts the answer as a long one until it has been written, if there is room for it.
-func (v *visitor) hold(r reader) bool {
-	if v.door.held.take(r) != none {
-		return false
-	}
-	v.holds.Store(&r)
-	return true
-}
-
-// finish is called when the last answer has been written, or never will be.
-func (v *visitor) finish() {
-	if v.holds.Load() == nil && v.lists.Load() == nil && v.answering.Load() == nil {
-		return // which is so nearly always, and cheaper to know
-	}
-	if span := v.answering.Swap(nil); span != nil {
-		span.End()
-	}
-	if r := v.holds.Swap(nil); r != nil {
-		v.door.held.give(*r)
-	}
-	if r := v.lists.Swap(nil); r != nil {
-		v.door.lists.give(*r)
-	}
 }
 
 // turnedAway is the answer to a connection that may not come in.

@@ -48,6 +48,7 @@ func TestWhatBreaksOffGoesElsewhere(t *testing.T) {
 		hits int64 // at both cores
 	}{
 		"read": {read, 2}, "list": {list, 2}, "repeated write": {repeatedWrite, 2}, "write": {write, 1},
+		"write with a key unknown to core": {request{method: "POST", body: "{}", idempotencyKey: "once", ignoresIdempotencyKey: true}, 1},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +61,7 @@ func TestWhatBreaksOffGoesElsewhere(t *testing.T) {
 				t.Errorf("the cores were asked %d and %d times", one.hits.Load(), other.hits.Load())
 			}
 
-			// With a core that works, only a write without Idempotency-Key can fail.
+			// With a core that works, only a write that core could carry out twice can fail.
 			broken, works := startCore(t, hangUp), startCore(t, name("here"))
 			client := newClient(t, settings{unprobed: true}, broken.URL, works.URL)
 			failed := 0

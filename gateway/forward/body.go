@@ -56,20 +56,21 @@ func endChunks(from *bufio.Reader) error {
 	return errUnfit
 }
 
-// body is the body of a long answer, read from core as fast as the client takes it: between the two there are the buffers
-// of one read and of the sockets, and when they are full core waits.
-type body struct {
+// Stream is a long answer whose head has come. Its body is read from core as fast as the client takes it: between the two
+// there are the buffers of one read and of the sockets, and when they are full core waits. It must be closed or rejected.
+type Stream struct {
 	conn *conn
+	head *fasthttp.ResponseHeader
 	// chunks are the body's where it has no length, nil else; left is what is still to come where it has one.
 	chunks io.Reader
 	left   int
 	// patience bounds the wait for each next part.
 	patience time.Duration
-	// whole says that all of the body was read, last that core closes the connection after it.
-	whole, last bool
-	// passed counts the bytes that were read. broke is why core's part ended before the whole, nil where it did not.
+	// whole says that all of the body was read.
+	whole bool
+	// passed counts the bytes that were read. broken is why core's part ended before the whole, nil where it did not.
 	passed int64
-	broke  error
+	broken error
 	// trace is nil for none.
 	trace *streamTrace
 	ends  *streams
@@ -87,68 +88,88 @@ func newStreams(registry prometheus.Registerer) streams {
 	return streams{whole: ended.WithLabelValues("whole"), core: ended.WithLabelValues("core"), client: ended.WithLabelValues("client")}
 }
 
-// stream is the answer's body to read. The connection is the body's from now on, until it is closed.
-func (c *conn) stream(last bool, length int, patience time.Duration, ends *streams) *body {
+// stream is the long answer with this head. The connection is the stream's from now on, until it is closed.
+func (c *conn) stream(head *fasthttp.ResponseHeader, patience time.Duration, ends *streams) *Stream {
 	c.terms.peer = nil // of a request that is over once this one's answer is on its way
-	b := &body{conn: c, left: length, patience: patience, last: last, ends: ends}
-	if length == chunked {
-		b.chunks = httputil.NewChunkedReader(c.reader)
+	s := &Stream{conn: c, head: head, left: head.ContentLength(), patience: patience, ends: ends}
+	if s.left == chunked {
+		s.chunks = httputil.NewChunkedReader(c.reader)
 	}
-	c.body = b
-	return b
+	c.body = s
+	return s
 }
 
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.next(p)
-	b.passed += int64(n)
+// Status is the answer's.
+func (s *Stream) Status() int { return s.head.StatusCode() }
+
+// Send makes this the client's answer. The body is the stream, or what reads and closes it.
+func (s *Stream) Send(to *fasthttp.Response, body io.Reader) {
+	copyAnswerHeaders(&to.Header, s.head, false)
+	to.SetBodyStream(body, s.head.ContentLength())
+}
+
+// Reject ends the exchange where the client may not have the answer.
+func (s *Stream) Reject() { s.end("rejected", nil) }
+
+func (s *Stream) Read(p []byte) (int, error) {
+	n, err := s.next(p)
+	s.passed += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
-		b.broke = err
+		s.broken = err
 	}
 	return n, err
 }
 
 // next reads some of the body; its error is io.EOF once there is no more.
-func (b *body) next(p []byte) (int, error) {
-	if b.whole {
+func (s *Stream) next(p []byte) (int, error) {
+	if s.whole {
 		return 0, io.EOF
 	}
-	if b.chunks == nil {
-		n, err := b.conn.reader.Read(p[:min(len(p), b.left)])
-		b.left -= n
-		b.whole = b.left == 0
+	if s.chunks == nil {
+		n, err := s.conn.reader.Read(p[:min(len(p), s.left)])
+		s.left -= n
+		s.whole = s.left == 0
 		return n, err
 	}
-	n, err := b.chunks.Read(p)
+	n, err := s.chunks.Read(p)
 	if err != io.EOF { // which is the last chunk; a body that stops short is another error
 		return n, err
 	}
-	if err := endChunks(b.conn.reader); err != nil {
+	if err := endChunks(s.conn.reader); err != nil {
 		return n, err
 	}
-	b.whole = true
+	s.whole = true
 	return n, io.EOF
 }
 
+// Broken reports whether core's part of the answer ended before the whole.
+func (s *Stream) Broken() bool { return s.broken != nil }
+
 // Close ends the exchange: the connection to core is used again if all of the body was read, and else closed, which ends
 // core's work on it.
-func (b *body) Close() error {
-	c := b.conn
+func (s *Stream) Close() error {
+	s.end("client_gone", s.ends.client)
+	return nil
+}
+
+// end ends the exchange; unread is why, and what counts that, where there was more to read.
+func (s *Stream) end(unread string, count prometheus.Counter) {
+	c := s.conn
 	if c == nil {
-		return nil
+		return
 	}
-	b.conn, c.body = nil, nil
+	s.conn, c.body = nil, nil
 	c.core.End()
-	b.endTrace(c)
+	s.endTrace(c, unread)
 	switch {
-	case b.whole:
-		b.ends.whole.Inc()
-		c.done(time.Now(), b.last)
-		return nil
-	case b.broke != nil:
-		b.ends.core.Inc()
-	default:
-		b.ends.client.Inc()
+	case s.whole:
+		s.ends.whole.Inc()
+		c.done(time.Now(), s.head.ConnectionClose())
+		return
+	case s.broken != nil:
+		s.ends.core.Inc()
+	case count != nil:
+		count.Inc()
 	}
 	c.drop()
-	return nil
 }

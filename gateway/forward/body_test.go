@@ -73,7 +73,7 @@ func TestSlowReaderHoldsCoreBack(t *testing.T) {
 func TestConnectionsAfterLongAnswers(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int64
-	long := strings.Repeat("x", 64<<10)
+	long := strings.Repeat("x", 600<<10)
 	core := newCore(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Idempotency-Key") == "length" {
 			w.Header().Set("Content-Length", strconv.Itoa(len(long)))
@@ -188,7 +188,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		"half a head":                       {read, "HTTP/1.1 200 OK\r\nContent-Le", "core's answer broke off", 2},
 		"half a body":                       {read, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's answer broke off", 2},
 		"half a body, a list":               {list, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's answer broke off", 2},
-		"half a long body, a list":          {list, "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n[", "broken: unexpected EOF", 1},
+		"half a long body, a list":          {list, "HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n[", "broken: unexpected EOF", 1},
 		"no last chunk":                     {read, chunked + "1\r\n[\r\n", "core's answer broke off", 2},
 		"no end after the last chunk":       {read, chunked + "1\r\n[\r\n0\r\n", "core's answer broke off", 2},
 		"no last chunk, a list":             {list, chunked + "1\r\n[\r\n", "broken: unexpected EOF", 1},

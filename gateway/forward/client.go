@@ -7,6 +7,7 @@ package forward
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +24,9 @@ import (
 const (
 	// maxBufferedAnswer bounds an answer that is held in memory whole; routes with longer ones stream.
 	maxBufferedAnswer = 1 << 20
-	// maxWholeAnswer is up to how long the answer of a route that streams is held whole all the same: one write brings it
-	// to the client, and the connection to core is free before the client has read it.
-	maxWholeAnswer = 16 << 10
+	// maxWholeAnswer is up to how long an answer that may stream is held whole all the same, where its length is known: the
+	// kernel takes it at once, and the connection to core is free before the client has read it.
+	maxWholeAnswer = 512 << 10
 	// idleTimeout closes connections to core that nobody uses, long before core does (60 s): a request that leaves just
 	// as core closes would be lost.
 	idleTimeout = 20 * time.Second
@@ -40,11 +41,10 @@ const (
 var (
 	// ErrUnreachable says that no core could be reached: nothing was sent.
 	ErrUnreachable = errors.New("core cannot be reached")
+	// errLeft says that between the choice of the core and the attempt its address has left its name: nothing was sent.
+	errLeft = fmt.Errorf("%w: its name no longer has this address", ErrUnreachable)
 	// ErrBusy says that every connection to core was in use for too long: nothing was sent.
 	ErrBusy = errors.New("all connections to core are in use")
-	// ErrNotHeld says that the answer is so long that a connection would be held until the client has read it, which the
-	// client may not have now. Core has carried the request out.
-	ErrNotHeld = errors.New("the client may not have a long answer now")
 	// ErrTimeout says that core did not answer in time. It may have carried the request out.
 	ErrTimeout = errors.New("core did not answer in time")
 	// ErrBroken says that core's answer broke off or made no sense. It may have carried the request out.
@@ -62,7 +62,8 @@ type Options struct {
 	// Timeout bounds a whole exchange whose answer is not streamed, retries included. Of one that is, it bounds the wait
 	// for the answer's beginning, and each wait for the next bytes.
 	Timeout time.Duration
-	// MaxConns bounds the connections to each core, of each kind: those for streamed answers and those for the others.
+	// MaxConns bounds the connections to each core, of each kind: those for requests with a key whose answer may stream, for
+	// the others with a key, and for those without one.
 	MaxConns int
 	Metrics  prometheus.Registerer
 }
@@ -74,7 +75,7 @@ type Options struct {
 // connection, build the request and move the answer from buffer to buffer. Answers are still read by fasthttp's parser.
 type Client struct {
 	cores *cores.Set
-	links []*link // of each core, by its index
+	links *cores.PerCore[*link]
 	// secret is the header line that proves who asks.
 	secret  atomic.Pointer[string]
 	timeout time.Duration
@@ -85,17 +86,30 @@ type Client struct {
 	texts, heads sync.Pool
 }
 
-// link is the way to one core: a pool for the exchanges that are short and one for those that may stream.
+// link is the way to one core: a pool for the exchanges that are short, one for those that may stream, and one for requests
+// without a key, which anyone can make and which must leave the others their connections.
 type link struct {
-	core            *cores.Core
-	short, streamed pool
+	core                  *cores.Core
+	short, streamed, open pool
+	metrics               []prometheus.Collector
 }
 
-func (l *link) pool(stream bool) *pool {
-	if stream {
+// close drops the idle connections, and from then on those that come back.
+func (l *link) close() {
+	l.short.close()
+	l.streamed.close()
+	l.open.close()
+}
+
+func (l *link) pool(r *Request) *pool {
+	switch {
+	case r.Verdict == nil:
+		return &l.open
+	case r.Stream:
 		return &l.streamed
+	default:
+		return &l.short
 	}
-	return &l.short
 }
 
 // New makes a client. It opens no connection until the first request.
@@ -112,14 +126,25 @@ func New(o Options) *Client {
 	c.SetSecret(o.Secret)
 	c.texts.New = func() any { return new([]byte) }
 	c.heads.New = func() any { return &fasthttp.ResponseHeader{} }
-	for _, core := range o.Cores.All() {
+	c.links = cores.For(o.Cores, func(core *cores.Core) *link {
 		dial := dialer{cores: o.Cores, core: core, tls: o.Cores.TLS(core)}.dial
-		l := &link{core: core, short: pool{dial: dial, most: o.MaxConns}, streamed: pool{dial: dial, most: o.MaxConns}}
-		o.Metrics.MustRegister(
+		l := &link{
+			core:  core,
+			short: pool{dial: dial, most: o.MaxConns}, streamed: pool{dial: dial, most: o.MaxConns}, open: pool{dial: dial, most: o.MaxConns},
+		}
+		l.metrics = []prometheus.Collector{
 			telemetry.Pool("gateway", core.Address+" short", l.short.state),
-			telemetry.Pool("gateway", core.Address+" streamed", l.streamed.state))
-		c.links = append(c.links, l)
-	}
+			telemetry.Pool("gateway", core.Address+" streamed", l.streamed.state),
+			telemetry.Pool("gateway", core.Address+" open", l.open.state),
+		}
+		o.Metrics.MustRegister(l.metrics...)
+		return l
+	}, func(_ *cores.Core, l *link) {
+		l.close()
+		for _, m := range l.metrics {
+			o.Metrics.Unregister(m)
+		}
+	})
 	return c
 }
 
@@ -130,9 +155,4 @@ func (c *Client) SetSecret(secret telemetry.Secret) {
 }
 
 // Close drops idle connections.
-func (c *Client) Close() {
-	for _, l := range c.links {
-		l.short.close()
-		l.streamed.close()
-	}
-}
+func (c *Client) Close() { c.links.All((*link).close) }

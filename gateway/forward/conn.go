@@ -76,11 +76,18 @@ type conn struct {
 	// given is why the wait for the answer was given up, nil if it was not.
 	given error
 	// body is the rest of the answer if it streams.
-	body *body
+	body *Stream
 }
 
-// idle reports whether the connection can be used, as far as this side knows: that nothing has come and it has not ended.
-func (c *conn) idle() bool {
+// usable reports whether core has not closed the connection, as far as this side knows: nothing has arrived on it, and core
+// has not been down since it was made.
+func (c *conn) usable() bool {
+	if !c.used {
+		return true
+	}
+	if c.epoch != c.core.Epoch() {
+		return false
+	}
 	state := c.eye.Look()
 	return state == socket.Quiet || state == socket.Unknown
 }
@@ -175,8 +182,6 @@ func (c *conn) cause(err error) error {
 		return c.given
 	case errors.Is(err, errUnfit):
 		return errUnfit
-	case errors.Is(err, ErrNotHeld):
-		return ErrNotHeld
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return ErrTimeout
 	default:

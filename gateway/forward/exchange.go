@@ -34,7 +34,7 @@ type terms struct {
 	deadline time.Time
 	// repeatable requests can be carried out twice without harm.
 	repeatable bool
-	// fresh says that no connection may be used that has been used before.
+	// fresh says that no connection may be used that has been idle.
 	fresh bool
 	peer  Peer
 }
@@ -43,10 +43,10 @@ type terms struct {
 // that streams, up to its body. Its errors are those of this package. The text is where the request is put together.
 //
 // What could not be sent goes to the next core at once, whatever it is. What was sent and not answered is sent again only
-// if no core can carry it out twice: a read, or a write that core knows again by its Idempotency-Key; and once only, to
-// another core if there is one.
+// if no core can carry it out twice: a read, or a write with an Idempotency-Key on a route where core honors it; and once
+// only, to another core if there is one.
 func (c *Client) exchange(r *Request, text *[]byte) error {
-	t := terms{began: r.Began, deadline: r.Began.Add(c.timeout), repeatable: isRepeatable(&r.Ctx.Request.Header), peer: r.Peer}
+	t := terms{began: r.Began, deadline: r.Began.Add(c.timeout), repeatable: r.isRepeatable(), peer: r.Peer}
 	var tried cores.Tried
 	failed := ErrUnreachable
 	for sent, attempt := 0, 0; ; attempt++ {
@@ -57,7 +57,10 @@ func (c *Client) exchange(r *Request, text *[]byte) error {
 		span := r.startAttempt(core, attempt)
 		*text = c.appendRequest((*text)[:0], r, core.URL.Host, span)
 		core.Begin()
-		err := c.try(c.links[core.Index], r, *text, t)
+		err := errLeft
+		if l, ok := c.links.Of(core); ok {
+			err = c.try(l, r, *text, t)
+		}
 		if err != nil || !r.Ctx.Response.IsBodyStream() { // else the end of the body is the end of the exchange
 			core.End()
 		}
@@ -65,10 +68,10 @@ func (c *Client) exchange(r *Request, text *[]byte) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone), errors.Is(err, ErrNotHeld):
+		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone):
 			return err
 		case errors.Is(err, ErrUnreachable):
-			core.Unreachable()
+			core.Unreachable(err)
 			tried.Refused(core)
 			continue
 		case errors.Is(err, errUnfit):
@@ -89,14 +92,15 @@ func (c *Client) exchange(r *Request, text *[]byte) error {
 	}
 }
 
-func isRepeatable(h *fasthttp.RequestHeader) bool {
-	return h.IsGet() || h.IsHead() || len(h.Peek(headerIdempotencyKey)) > 0
+func (r *Request) isRepeatable() bool {
+	h := &r.Ctx.Request.Header
+	return h.IsGet() || h.IsHead() || r.HonorsIdempotencyKey && len(h.Peek(headerIdempotencyKey)) > 0
 }
 
 // try makes one attempt at one core.
 func (c *Client) try(l *link, r *Request, text []byte, t terms) error {
 	for {
-		conn, err := c.connect(l, r.Stream, t)
+		conn, err := l.pool(r).take(t.fresh)
 		if err != nil {
 			return err
 		}
@@ -117,25 +121,14 @@ func (c *Client) try(l *link, r *Request, text []byte, t terms) error {
 	}
 }
 
-// connect takes a connection from the pool, or makes one.
-func (c *Client) connect(l *link, stream bool, t terms) (*conn, error) {
-	for {
-		epoch := l.core.Epoch()
-		conn, err := l.pool(stream).take()
-		switch {
-		case err != nil:
-			return nil, err
-		case !conn.used, !t.fresh && conn.epoch == epoch && (t.repeatable || conn.idle()):
-			return conn, nil
-		}
-		conn.drop()
-	}
-}
-
 // receive reads the answer, and gives the connection back unless its body is to be streamed from it.
 func (c *Client) receive(from *conn, r *Request) error {
 	head, _ := c.heads.Get().(*fasthttp.ResponseHeader)
-	defer c.heads.Put(head)
+	defer func() {
+		if r.stream == nil { // else the head is the stream's
+			c.heads.Put(head)
+		}
+	}()
 	err := readHead(head, from.reader)
 	if err == nil {
 		err = c.readBody(from, head, r)
@@ -145,7 +138,7 @@ func (c *Client) receive(from *conn, r *Request) error {
 		cause := from.cause(err)
 		from.drop()
 		return cause
-	case r.Ctx.Response.IsBodyStream():
+	case r.stream != nil:
 		return nil // the end of the body is the end of the exchange
 	}
 	r.Ended = time.Now()
@@ -156,7 +149,6 @@ func (c *Client) receive(from *conn, r *Request) error {
 // readHead reads status and headers of the answer proper.
 func readHead(h *fasthttp.ResponseHeader, from *bufio.Reader) error {
 	h.Reset()
-	h.DisableNormalizing()          // names are canonical already, as core's net/http writes them
 	h.SetNoDefaultContentType(true) // else fasthttp makes one up
 	for range maxInterim {
 		if err := h.Read(from); err != nil {
@@ -181,10 +173,8 @@ func (c *Client) readBody(from *conn, head *fasthttp.ResponseHeader, r *Request)
 	case length < chunked:
 		return errUnfit // without a length or chunks nobody could tell the whole from a part
 	case r.Stream && (length == chunked || length > maxWholeAnswer):
-		if r.Reader != nil && !r.Reader.MayHold() {
-			return ErrNotHeld
-		}
-		to.SetBodyStream(from.stream(head.ConnectionClose(), length, c.timeout, &c.streams), length)
+		r.stream = from.stream(head, c.timeout, &c.streams)
+		return nil
 	default:
 		if err := readWhole(to, from.reader, length); err != nil {
 			to.ResetBody()

@@ -30,19 +30,15 @@ type Request struct {
 	Verdict *keys.Verdict
 	// Session lets a browser's session and what protects it cross in both directions.
 	Session bool
+	// HonorsIdempotencyKey says that core carries a write with an Idempotency-Key on this route out once, however often it comes.
+	HonorsIdempotencyKey bool
 	// Peer is the client's end, nil where it cannot be watched.
 	Peer Peer
-	// Stream passes the answer on as it comes, in bounded memory.
+	// Stream has a long answer passed on as it comes, in bounded memory.
 	Stream bool
-	// Reader decides which of these answers the client may have; nil for all.
-	Reader Reader
-}
 
-// Reader is the client as a reader of long answers.
-type Reader interface {
-	// MayHold reports whether a connection to core may be held until the client has read an answer. It is asked once,
-	// before the answer begins.
-	MayHold() bool
+	// stream is the long answer, nil for a short one.
+	stream *Stream
 }
 
 // Peer is the client's end of an exchange.
@@ -53,17 +49,17 @@ type Peer interface {
 }
 
 // Do sends the request to core and builds the client's answer from core's. Its errors are ErrUnreachable, ErrBusy,
-// ErrNotHeld, ErrTimeout, ErrBroken and ErrClientGone; the client's answer is untouched then.
+// ErrTimeout, ErrBroken and ErrClientGone; the client's answer is untouched then.
 //
-// Where the answer is streamed Do returns before the body has come. If the rest then fails the client's connection is
-// closed before the answer's end, so that it cannot be taken for the whole. If the client leaves, the connection to core
-// is closed, which ends core's work.
-func (c *Client) Do(r *Request) error {
+// Where the answer is a long one that streams, Do returns it before its body has come, and leaves the client's answer to
+// Stream.Send. If the rest then fails the client's connection is closed before the answer's end, so that it cannot be taken
+// for the whole. If the client leaves, the connection to core is closed, which ends core's work.
+func (c *Client) Do(r *Request) (*Stream, error) {
 	text, _ := c.texts.Get().(*[]byte)
 	err := c.exchange(r, text)
 	c.texts.Put(text)
 	if r.Ended.IsZero() {
 		r.Ended = time.Now()
 	}
-	return err
+	return r.stream, err
 }

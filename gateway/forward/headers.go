@@ -41,7 +41,8 @@ var sessionHeaders = []string{
 	"Sec-Fetch-User",
 }
 
-// answerHeaders are what core may say to a client; true for those of the session routes alone.
+// answerHeaders are what core may say to a client, in the canonical case to which fasthttp's parser brings every name; true for
+// those of the session routes alone.
 var answerHeaders = map[string]bool{
 	fasthttp.HeaderAllow:               false,
 	fasthttp.HeaderCacheControl:        false,
@@ -50,6 +51,7 @@ var answerHeaders = map[string]bool{
 	fasthttp.HeaderContentType:         false,
 	"Deprecation":                      false,
 	"Etag":                             false,
+	"Idempotent-Replayed":              false,
 	fasthttp.HeaderLastModified:        false,
 	fasthttp.HeaderLink:                false,
 	fasthttp.HeaderLocation:            false,
@@ -125,6 +127,12 @@ func appendHeaders(b []byte, from *fasthttp.RequestHeader, names []string) []byt
 		}
 	}
 	return b
+}
+
+// IsAnswerHeader reports whether a client may see this header field of an answer of core's, given in canonical form.
+func IsAnswerHeader(name string) bool {
+	_, known := answerHeaders[name]
+	return known
 }
 
 // copyAnswerHeaders takes from core's answer what a client may see.

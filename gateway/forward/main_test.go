@@ -181,8 +181,10 @@ var (
 
 type request struct {
 	method, body, idempotencyKey string
-	stream                       bool
+	stream, session              bool
 	peer                         forward.Peer
+	// ignoresIdempotencyKey is set for a route where core does not know the header.
+	ignoresIdempotencyKey bool
 }
 
 // do forwards a request. The answer's body is a stream where it is long.
@@ -194,9 +196,13 @@ func (c client) do(r request) (*fasthttp.Response, error) {
 	if r.idempotencyKey != "" {
 		ctx.Request.Header.Set("Idempotency-Key", r.idempotencyKey)
 	}
-	err := c.Do(&forward.Request{
-		Ctx: &ctx, Target: []byte("/v2/transfers?a=%2e"), ID: []byte("id"), Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http", Stream: r.stream, Peer: r.peer,
+	stream, err := c.Do(&forward.Request{
+		Ctx: &ctx, Target: []byte("/v2/transfers?a=%2e"), ID: []byte("id"), Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http", Stream: r.stream, Session: r.session, Peer: r.peer,
+		HonorsIdempotencyKey: !r.ignoresIdempotencyKey,
 	})
+	if stream != nil {
+		stream.Send(&ctx.Response, stream)
+	}
 	return &ctx.Response, err
 }
 

@@ -36,7 +36,7 @@ func answerName(conn net.Conn, ip *atomic.Pointer[net.IP]) {
 	message := query[2:n]
 	end := 12 + bytes.IndexByte(message[12:], 0) + 1 // of the name
 	answers := byte(0)
-	if message[end+1] == 1 { // A
+	if message[end+1] == 1 && ip.Load() != nil { // A
 		answers = 1
 	}
 	// The same id, "this is the answer", one question, and none besides what follows.

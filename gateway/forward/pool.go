@@ -17,76 +17,77 @@ type pool struct {
 	mu   sync.Mutex
 	idle []*conn // the one used last is last
 	open int
-	// waiting are those who found all in use, first come first. A nil connection is the right to dial one.
-	waiting []chan *conn
+	// waiters are the requests that found all connections in use, in order of arrival. Each is handed a connection, or nil with
+	// the right to dial one.
+	waiters []chan *conn
 	sweeper *time.Timer
 	closed  bool
 	// waits and timedOut count those who had to wait, and who gave up.
 	waits, timedOut uint64
 }
 
-// take gives a connection to the caller alone, who must give it back or drop it. Its errors are ErrBusy, ErrUnreachable.
-func (p *pool) take() (*conn, error) {
-	c, mayDial := p.pick()
-	switch {
-	case c != nil:
-		return c, nil
-	case mayDial:
-		return p.make()
-	default:
-		return p.await()
+// take gives a connection to the caller alone, who must give it back or drop it. A fresh one has not been idle: the request
+// may have no attempt left that a connection closed by core meanwhile could cost. Its errors are ErrBusy, ErrUnreachable.
+func (p *pool) take(fresh bool) (*conn, error) {
+	c, waiter := p.acquire(fresh)
+	if waiter != nil {
+		var err error
+		if c, err = p.wait(waiter); err != nil {
+			return nil, err
+		}
 	}
-}
-
-// pick takes an idle connection, or a place for a new one.
-func (p *pool) pick() (c *conn, mayDial bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.idle); n > 0 {
-		c = p.idle[n-1]
-		p.idle[n-1] = nil
-		p.idle = p.idle[:n-1]
-		return c, false
+	if c != nil && !c.usable() {
+		_ = c.Close()
+		c = nil
 	}
-	if p.open == p.most {
-		return nil, false
-	}
-	p.open++
-	return nil, true
-}
-
-// await is for those who find all connections in use.
-func (p *pool) await() (*conn, error) {
-	turn := make(chan *conn, 1)
-	p.mu.Lock()
-	p.waiting = append(p.waiting, turn)
-	p.waits++
-	p.mu.Unlock()
-	patience := time.NewTimer(connWait)
-	defer patience.Stop()
-	select {
-	case c := <-turn:
-		return p.orMake(c)
-	case <-patience.C:
-	}
-	p.mu.Lock()
-	n := slices.Index(p.waiting, turn)
-	if n >= 0 {
-		p.waiting = slices.Delete(p.waiting, n, n+1)
-		p.timedOut++
-	}
-	p.mu.Unlock()
-	if n < 0 {
-		return p.orMake(<-turn) // it came at the last moment
-	}
-	return nil, ErrBusy
-}
-
-func (p *pool) orMake(c *conn) (*conn, error) {
 	if c == nil {
 		return p.make()
 	}
 	return c, nil
+}
+
+// acquire returns an idle connection, or nil with the right to dial one, or a place in the queue. One critical section decides,
+// so that a connection given back meanwhile cannot pass the request by.
+func (p *pool) acquire(fresh bool) (c *conn, waiter chan *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	switch {
+	case n > 0 && !fresh:
+		c = p.idle[n-1]
+		p.idle[n-1] = nil
+		p.idle = p.idle[:n-1]
+	case p.open < p.most:
+		p.open++
+	case n > 0: // the connection idle for longest makes room for a fresh one
+		_ = p.idle[0].Close()
+		p.idle = slices.Delete(p.idle, 0, 1)
+	default:
+		waiter = make(chan *conn, 1)
+		p.waiters = append(p.waiters, waiter)
+		p.waits++
+	}
+	return c, waiter
+}
+
+// wait returns the connection that is handed over within connWait, or nil with the right to dial one.
+func (p *pool) wait(waiter chan *conn) (*conn, error) {
+	timeout := time.NewTimer(connWait)
+	defer timeout.Stop()
+	select {
+	case c := <-waiter:
+		return c, nil
+	case <-timeout.C:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := slices.Index(p.waiters, waiter)
+	if n < 0 {
+		return <-waiter, nil // handed over just before the lock was taken
+	}
+	p.waiters = slices.Delete(p.waiters, n, n+1)
+	p.timedOut++
+	return nil, ErrBusy
 }
 
 // make opens a connection in a place that the caller holds.
@@ -109,7 +110,7 @@ func (p *pool) give(c *conn, now time.Time) {
 	case p.closed:
 		p.open--
 		_ = c.Close()
-	case len(p.waiting) > 0:
+	case len(p.waiters) > 0:
 		p.next() <- c
 	default:
 		p.idle = append(p.idle, c)
@@ -129,7 +130,7 @@ func (p *pool) drop(c *conn) {
 func (p *pool) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.waiting) > 0 {
+	if len(p.waiters) > 0 {
 		p.next() <- nil
 		return
 	}
@@ -138,8 +139,8 @@ func (p *pool) leave() {
 
 // next is the first of those who wait; its channel has room.
 func (p *pool) next() chan *conn {
-	first := p.waiting[0]
-	p.waiting = slices.Delete(p.waiting, 0, 1)
+	first := p.waiters[0]
+	p.waiters = slices.Delete(p.waiters, 0, 1)
 	return first
 }
 

@@ -3,6 +3,7 @@ package forward
 import (
 	"errors"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ func newPool(most int) (p *pool, open *atomic.Int64) {
 
 func take(t *testing.T, p *pool) *conn {
 	t.Helper()
-	c, err := p.take()
+	c, err := p.take(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestPoolIsBounded(t *testing.T) {
 		first := take(t, p)
 		take(t, p)
 		began := time.Now()
-		if _, err := p.take(); !errors.Is(err, ErrBusy) || time.Since(began) != connWait {
+		if _, err := p.take(false); !errors.Is(err, ErrBusy) || time.Since(began) != connWait {
 			t.Errorf("the third gets %v after %s", err, time.Since(began))
 		}
 		want := telemetry.PoolState{Limit: 2, Open: 2, InUse: 2, Waits: 1, TimedOut: 1}
@@ -112,12 +113,12 @@ func TestPoolKeepsThePlacesOfFailedDials(t *testing.T) {
 		}
 		broken.Store(true)
 		for range 3 {
-			if _, err := p.take(); !errors.Is(err, ErrUnreachable) {
+			if _, err := p.take(false); !errors.Is(err, ErrUnreachable) {
 				t.Errorf("error %v", err)
 			}
 		}
 		var turns sync.WaitGroup
-		turns.Go(func() { _, _ = p.take() })
+		turns.Go(func() { _, _ = p.take(false) })
 		synctest.Wait()
 		turns.Go(func() { take(t, p) }) // it waits for the one above, whose dial fails
 		synctest.Wait()
@@ -153,4 +154,75 @@ func TestPoolClosesWhatRestsTooLong(t *testing.T) {
 			t.Errorf("%d are open after the end", open.Load())
 		}
 	})
+}
+
+// The bubble's clock advances only when all its goroutines wait, so ErrBusy means that a request waits which nobody will wake.
+func TestPool_ConnectionGivenBackWhileQueueing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 20_000
+		p, _ := newPool(1)
+		lost := 0
+		held := take(t, p)
+		for round := range rounds {
+			var second sync.WaitGroup
+			var started atomic.Bool
+			second.Go(func() {
+				started.Store(true)
+				c, err := p.take(false)
+				if err != nil {
+					lost++
+					return
+				}
+				p.give(c, time.Now())
+			})
+			for !started.Load() {
+				runtime.Gosched()
+			}
+			for range round % 64 { // so that the return meets every step of the other's taking
+				_ = started.Load()
+			}
+			p.give(held, time.Now())
+			second.Wait()
+			held = take(t, p)
+		}
+		if lost > 0 {
+			t.Errorf("%d of %d requests waited out %s beside an idle connection", lost, rounds, connWait)
+		}
+		p.give(held, time.Now())
+		p.close()
+	})
+}
+
+// A fresh connection costs at most one idle one, and only where there is no room for both.
+func TestPool_FreshConnectionKeepsIdleOnes(t *testing.T) {
+	t.Parallel()
+	p, open := newPool(3)
+	defer p.close()
+	first, second := take(t, p), take(t, p)
+	p.give(first, time.Now())
+	p.give(second, time.Now())
+	fresh := func() *conn {
+		t.Helper()
+		c, err := p.take(true)
+		if err != nil || c == first || c == second {
+			t.Fatalf("an idle connection is given out, or %v", err)
+		}
+		return c
+	}
+	third := fresh()
+	if got := open.Load(); got != 3 {
+		t.Errorf("%d connections are open beside the fresh one, want 2", got-1)
+	}
+	fresh()
+	if diff := cmp.Diff(telemetry.PoolState{Limit: 3, Open: 3, InUse: 2}, p.state()); diff != "" || open.Load() != 3 {
+		t.Errorf("with %d open connections: %s", open.Load(), diff)
+	}
+	p.give(third, time.Now())
+	if got := take(t, p); got != third {
+		t.Error("what came back is not given out")
+	}
+	if got := take(t, p); got != second {
+		t.Error("the connection idle for longest was kept")
+	}
 }

@@ -36,10 +36,10 @@ func (r *Request) endAttempt(span tracing.Span, err error) {
 		span.End()
 		return
 	}
-	span.Answered(r.Ctx.Response.StatusCode())
-	if rest, streams := r.Ctx.Response.BodyStream().(*body); streams {
+	span.Answered(r.status())
+	if r.stream != nil {
 		span.Event(tracing.AnswerBegins)
-		rest.trace = &streamTrace{attempt: span, request: r.Span}
+		r.stream.trace = &streamTrace{attempt: span, request: r.Span}
 		return
 	}
 	span.End()
@@ -48,23 +48,31 @@ func (r *Request) endAttempt(span tracing.Span, err error) {
 // streamTrace are the spans of an exchange whose answer streams. It lives as long as the body, which outlasts the exchange.
 type streamTrace struct{ attempt, request tracing.Span }
 
-// endTrace ends the attempt when its body ends: by the last of it, by core's fault, or because nobody reads on. Core's fault is
-// the request's too, which has its status already; why a client does not read on is for others to say.
-func (b *body) endTrace(from *conn) {
-	t := b.trace
+// status is that of core's answer.
+func (r *Request) status() int {
+	if r.stream != nil {
+		return r.stream.Status()
+	}
+	return r.Ctx.Response.StatusCode()
+}
+
+// endTrace ends the attempt when its body ends: by the last of it, by core's fault, or unread. Core's fault is the request's
+// too, which has its status already.
+func (s *Stream) endTrace(from *conn, unread string) {
+	t := s.trace
 	if t == nil {
 		return
 	}
 	switch {
-	case b.whole:
-	case b.broke != nil:
-		failure := failureOf(from.cause(b.broke))
+	case s.whole:
+	case s.broken != nil:
+		failure := failureOf(from.cause(s.broken))
 		t.attempt.Fail(failure)
 		t.request.Fail("core_" + failure) // as outcomes are called
 	default:
-		t.attempt.Fail(failureOf(ErrClientGone))
+		t.attempt.Fail(unread)
 	}
-	t.attempt.Set(tracing.ResponseBodySize(b.passed))
+	t.attempt.Set(tracing.ResponseBodySize(s.passed))
 	t.attempt.End()
 }
 
@@ -75,7 +83,6 @@ func failureOf(err error) string {
 	}{
 		{ErrUnreachable, "unreachable"},
 		{ErrBusy, "busy"},
-		{ErrNotHeld, "not_held"},
 		{ErrTimeout, "timeout"},
 		{ErrClientGone, "client_gone"},
 		{errAbandoned, "abandoned"},

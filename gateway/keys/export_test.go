@@ -16,5 +16,8 @@ func (v *Verifier) Held() int {
 	return v.verdicts.EstimatedSize()
 }
 
-// Expects reports whether there is a filter, and the key in it.
-func (v *Verifier) Expects(hash apikey.Hash) bool { return v.filter.has(hash) }
+// Listed reports whether there is a filter, and the key in it.
+func (v *Verifier) Listed(hash apikey.Hash) bool { return v.filter.Load() != nil && v.listed(hash) }
+
+// Waiting is how many requests wait for a reading of the feed.
+func (v *Verifier) Waiting() int { return int(v.readings.waiting.Load()) }

@@ -10,115 +10,145 @@ import (
 
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/telemetry"
 )
 
 const (
 	// pollWait is how long core may hold a poll open at most.
 	pollWait = 250 * time.Millisecond
-	// pollReserve is what a poll may take longer than the one before.
-	pollReserve = 100 * time.Millisecond
-	// pollTimeout ends a poll that could prove nothing any more. After failures it is doubled up to longestPoll: the
-	// changes of an outage may take longer to tell, and until they are told nothing can be proved.
-	pollTimeout = Trust - pollWait
-	longestPoll = 10 * time.Second
-	// retryAfter is the pause after a failed poll.
-	retryAfter = 50 * time.Millisecond
+	// pollMargin is how much longer a poll may take than the one before.
+	pollMargin = 100 * time.Millisecond
+	// pollTimeout ends a poll whose proof would be too old. After failures it is doubled up to maxPollTimeout: the changes
+	// of an outage may take longer to transfer, and until then no cached verdict is fresh.
+	pollTimeout    = MaxStaleness - pollWait
+	maxPollTimeout = 10 * time.Second
+	// pollRetry is the pause after a failed poll.
+	pollRetry = 50 * time.Millisecond
 )
 
-// Run follows core's change feed, and keeps the filter of the keys there are, until ctx ends.
+// feed is the position of the one goroutine that follows core's change feed.
+type feed struct {
+	// cursor is the position up to which changes were applied, empty before the first poll and after a gap.
+	cursor string
+	// filterComplete says that the filter holds every key that existed at the cursor.
+	filterComplete bool
+	// wait is how long core may hold the next poll open, timeout how long the poll may take in all.
+	wait, timeout time.Duration
+	failing       bool
+	logs          telemetry.Sampler
+}
+
+// Run follows core's change feed, and keeps the filter of existing keys, until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
-	var filtering sync.WaitGroup
-	filtering.Go(func() { v.followFilter(ctx) })
-	defer filtering.Wait()
-	var cursor string
-	failing, patience, wait := false, pollTimeout, pollWait
+	var loading sync.WaitGroup
+	loading.Go(func() { v.loadFilters(ctx) })
+	defer loading.Wait()
+	f := feed{wait: pollWait, timeout: pollTimeout, logs: telemetry.Sampler{Every: logEvery}}
 	for ctx.Err() == nil {
-		began := time.Now()
-		next, err := v.poll(ctx, cursor, wait, patience)
-		if err == nil {
-			cursor, patience, wait = next, pollTimeout, nextWait(wait, time.Since(began))
-		} else {
-			patience, wait = min(2*patience, longestPoll), 0 // verdicts count again from the first answer on
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if (err != nil) != failing {
-			failing = err != nil
-			v.report(ctx, err)
-		}
-		if err != nil {
-			v.metrics.pollsFailed.Inc()
-			pause(ctx, retryAfter)
-		}
+		v.pollOnce(ctx, &f)
+		v.adoptFilter(ctx, &f)
 	}
 }
 
-// nextWait is how long core may hold a poll open, after one for which it was to wait so long and which took so long in all.
-// Proof counts from a poll's start and is to last until the next one's end: both have to fit into Trust, the way to a core
-// that is far or slow included.
-func nextWait(waited, took time.Duration) time.Duration {
-	way := max(0, took-waited)
-	return min(pollWait, max(0, Trust/2-pollReserve-way))
-}
-
-// poll asks for the changes since cursor, drops what they touch and gives the next cursor. Core may wait for changes.
-func (v *Verifier) poll(ctx context.Context, cursor string, wait, patience time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// pollOnce reads the feed once: at once where requests wait for a reading, else when a key changes or f.wait is over,
+// unless a request comes to wait meanwhile.
+func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
+	polling, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
+	waiting := v.readings.begin(cancel)
+	if waiting != nil {
+		f.wait = 0
+	}
+	began := time.Now()
+	err := v.poll(polling, f)
+	if waiting != nil {
+		waiting.finish(err, f.filterComplete)
+	}
+	switch {
+	case err == nil:
+		f.timeout, f.wait = pollTimeout, nextWait(f.wait, time.Since(began))
+	case ctx.Err() != nil, waiting == nil && errors.Is(polling.Err(), context.Canceled):
+		return // interrupted by a request that waits
+	default:
+		v.metrics.pollsFailed.Inc()
+		f.timeout, f.wait = min(2*f.timeout, maxPollTimeout), 0 // verdicts are fresh again from the first answer on
+	}
+	v.logPoll(ctx, f, err)
+	if err != nil {
+		pause(ctx, pollRetry)
+	}
+}
+
+// nextWait is how long core may hold a poll open, after one that was to wait so long and took so long in all. Proof counts
+// from a poll's start and is to last until the next one's end: both have to fit into MaxStaleness, the round trip to a
+// core that is far or slow included.
+func nextWait(waited, took time.Duration) time.Duration {
+	roundTrip := max(0, took-waited)
+	return min(pollWait, max(0, MaxStaleness/2-pollMargin-roundTrip))
+}
+
+// poll asks for the changes since the cursor, applies them and moves the cursor.
+func (v *Verifier) poll(ctx context.Context, f *feed) error {
 	began := v.now()
-	changes, err := v.core.KeyChanges(ctx, cursor, wait)
-	if errors.Is(err, control.ErrCursorExpired) && cursor != "" {
-		v.dropAll()
+	changes, hashes, err := v.changesSince(ctx, f.cursor, f.wait)
+	if errors.Is(err, control.ErrCursorExpired) && f.cursor != "" {
+		v.invalidateAll()
 		v.metrics.purges.Inc()
-		return "", nil // the poll without a cursor that follows proves
+		f.cursor, f.filterComplete = "", false
+		return nil // the poll without a cursor that follows proves
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	hashes, err := decode(changes.Hashes)
-	if err != nil {
-		return "", err
-	}
-	if cursor == "" {
-		// A verdict from before this cursor could have changed before it, too, and nobody would tell.
-		v.dropAll()
-		v.filter.miss()
+	if f.cursor == "" {
+		// A verdict, or a filter, from before this cursor may lack a change from before it.
+		v.invalidateAll()
+		f.filterComplete = false
+		v.filters.request()
 	} else {
-		v.drop(hashes)
+		v.invalidate(hashes)
 		v.metrics.changes.Add(float64(len(hashes)))
 	}
-	v.proven.Store(int64(began))
-	return changes.Cursor, nil
+	f.cursor = changes
+	v.syncedAt.Store(int64(began))
+	return nil
 }
 
-func decode(texts []string) ([]apikey.Hash, error) {
-	hashes := make([]apikey.Hash, len(texts))
-	for i, text := range texts {
+// changesSince gives the keys that changed since the cursor, and the next cursor.
+func (v *Verifier) changesSince(ctx context.Context, cursor string, wait time.Duration) (next string, hashes []apikey.Hash, err error) {
+	changes, err := v.core.KeyChanges(ctx, cursor, wait)
+	if err != nil {
+		return "", nil, err
+	}
+	hashes = make([]apikey.Hash, len(changes.Hashes))
+	for i, text := range changes.Hashes {
 		if len(text) != hex.EncodedLen(len(hashes[i])) {
-			return nil, fmt.Errorf("key change feed: a hash has %d characters", len(text))
+			return "", nil, fmt.Errorf("key change feed: a hash has %d characters", len(text))
 		}
 		if _, err := hex.Decode(hashes[i][:], []byte(text)); err != nil {
-			return nil, fmt.Errorf("key change feed: %w", err)
+			return "", nil, fmt.Errorf("key change feed: hash %d of %d is not hexadecimal", i+1, len(hashes))
 		}
 	}
-	return hashes, nil
+	return changes.Cursor, hashes, nil
 }
 
-// report logs the first failure of a row and its end, not every poll between.
-func (v *Verifier) report(ctx context.Context, err error) {
+// logPoll logs the first failed poll of a row, then one every logEvery, and the end of the row.
+func (v *Verifier) logPoll(ctx context.Context, f *feed, err error) {
 	if err != nil {
-		v.log.WarnContext(ctx, "key change feed interrupted, verdicts are asked for again", "error", err)
-		return
+		if suppressed, due := f.logs.Due(); due {
+			v.log.WarnContext(ctx, "key change feed interrupted, cached verdicts are looked up again", "error", err, "suppressed", suppressed)
+		}
+	} else if f.failing {
+		v.log.InfoContext(ctx, "key change feed resumed")
 	}
-	v.log.InfoContext(ctx, "key change feed resumed")
+	f.failing = err != nil
 }
 
-// Ready is nil once the change feed has been followed; it is a readiness check. A feed that breaks off later does not
-// fail it: verdicts are then asked for one by one.
+// Ready is nil once the change feed has been read; it is a readiness check. A feed that breaks off later does not fail
+// it: verdicts are then looked up one by one.
 func (v *Verifier) Ready(context.Context) error {
-	if v.proven.Load() < 0 {
-		return errors.New("core's key change feed has not been followed yet")
+	if v.syncedAt.Load() < 0 {
+		return errors.New("core's key change feed has not been read yet")
 	}
 	return nil
 }

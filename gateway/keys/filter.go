@@ -2,107 +2,130 @@ package keys
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/telemetry"
 )
 
 const (
-	// filterAge is how long a filter is used: what was deleted since still is in it.
+	// filterAge is how long a filter is used: keys deleted since remain in it.
 	filterAge = time.Hour
-	// filterTimeout bounds the getting of one, filterRetry is the pause after that has failed.
+	// filterTimeout bounds the loading of one, filterRetry is the pause after a failure.
 	filterTimeout = time.Minute
-	filterRetry   = 10 * time.Second
+	filterRetry   = 2 * time.Second
 )
 
-// filter is what is known of which keys there are. Keys that are not in it are nearly always made up: a flood of them leaves core
-// to those that are, however new to this gateway. Nobody is refused for not being in it, as a key that was made a moment ago
-// may not be, and without it all keys are the same.
-type filter struct {
-	current atomic.Pointer[apikey.Filter]
-	// missed tells that the feed may have left keys out.
-	missed chan struct{}
+// filterLoader loads filters beside the feed, which must not wait for them.
+type filterLoader struct {
+	// requested asks for a filter at once.
+	requested chan struct{}
+	// loaded passes a filter to the goroutine that follows the feed.
+	loaded chan loadedFilter
 }
 
-// has reports whether there is, or nearly always is, a key with this hash.
-func (f *filter) has(hash apikey.Hash) bool {
-	current := f.current.Load()
-	return current != nil && current.Has(hash)
+// loadedFilter holds every key that existed at the cursor.
+type loadedFilter struct {
+	filter *apikey.Filter
+	cursor string
+	// adopted tells the loader what became of it.
+	adopted chan error
 }
 
-func (f *filter) add(hashes []apikey.Hash) {
-	if current := f.current.Load(); current != nil {
-		for _, hash := range hashes {
-			current.Add(hash)
-		}
-	}
+func newFilterLoader() filterLoader {
+	return filterLoader{requested: make(chan struct{}, 1), loaded: make(chan loadedFilter, 1)}
 }
 
-// miss has a filter got, now or anew.
-func (f *filter) miss() {
+func (l *filterLoader) request() {
 	select {
-	case f.missed <- struct{}{}:
-	default:
+	case l.requested <- struct{}{}:
+	default: // one is requested already
 	}
 }
 
-// followFilter gets a filter whenever the feed begins anew, and another one now and then, until ctx ends.
-func (v *Verifier) followFilter(ctx context.Context) {
-	next := filterAge
-	for failing := false; ; {
+// loadFilters loads a filter when it is requested, and another one every filterAge, until ctx ends.
+func (v *Verifier) loadFilters(ctx context.Context) {
+	next, failing, logs := filterAge, false, telemetry.Sampler{Every: logEvery}
+	for {
 		timer := time.NewTimer(next)
 		select {
 		case <-timer.C:
-		case <-v.filter.missed:
+		case <-v.filters.requested:
 		case <-ctx.Done():
 			return
 		}
 		timer.Stop()
-		err := v.getFilter(ctx)
+		err := v.loadFilter(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		next = filterAge + rand.N(filterAge/4) //nolint:gosec // only so that not all replicas ask at once
-		if err != nil {
+		if err == nil {
+			next = filterAge + rand.N(filterAge/4) //nolint:gosec // only so that not all replicas ask at once
+			if failing {
+				v.log.InfoContext(ctx, "filter of existing keys loaded again")
+			}
+		} else {
 			next = filterRetry
 			v.metrics.filtersFailed.Inc()
+			if suppressed, due := logs.Due(); due {
+				v.log.WarnContext(ctx, "filter of existing keys not loaded, unknown keys are looked up meanwhile", "error", err, "suppressed", suppressed)
+			}
 		}
-		if (err != nil) != failing {
-			failing = err != nil
-			v.reportFilter(ctx, err)
-		}
+		failing = err != nil
 	}
 }
 
-// getFilter gets a filter and has it know what has changed since it was made: what the feed, which is followed, tells from now
-// on is added to the new filter by that, and what it has told before is asked for once more.
-func (v *Verifier) getFilter(ctx context.Context) error {
+// loadFilter gets a filter from core and waits until it is adopted.
+func (v *Verifier) loadFilter(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, filterTimeout)
 	defer cancel()
 	filter, cursor, err := v.core.KeyFilter(ctx)
 	if err != nil {
 		return err
 	}
-	v.filter.current.Store(filter)
-	changes, err := v.core.KeyChanges(ctx, cursor, 0)
-	if err != nil {
-		return err
+	adopted := make(chan error, 1)
+	select {
+	case v.filters.loaded <- loadedFilter{filter, cursor, adopted}:
+	case <-ctx.Done():
+		return errors.New("the key change feed does not answer")
 	}
-	hashes, err := decode(changes.Hashes)
-	if err != nil {
+	v.readings.await(v.lookUpTimeout) // so that the long poll under way ends now
+	select {
+	case err := <-adopted:
 		return err
+	case <-ctx.Done():
+		return errors.New("the key change feed does not answer")
 	}
-	v.filter.add(hashes)
-	return nil
 }
 
-// reportFilter logs the first failure of a row and its end.
-func (v *Verifier) reportFilter(ctx context.Context, err error) {
-	if err != nil {
-		v.log.WarnContext(ctx, "no filter of the keys there are: in a flood of unknown keys, new ones are crowded out with them", "error", err)
+// adoptFilter puts a filter that was loaded, if any, in the place of the present one, with the keys that changed since it
+// was made. Only the goroutine that follows the feed applies changes, so none is missed in between.
+func (v *Verifier) adoptFilter(ctx context.Context, f *feed) {
+	if f.cursor == "" {
+		return // the feed has no position yet
+	}
+	var loaded loadedFilter
+	select {
+	case loaded = <-v.filters.loaded:
+	default:
 		return
 	}
-	v.log.InfoContext(ctx, "filter of the keys there are got again")
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	_, hashes, err := v.changesSince(ctx, loaded.cursor, 0)
+	if err == nil {
+		addTo(loaded.filter, hashes)
+		v.filter.Store(loaded.filter)
+		f.filterComplete = true
+	}
+	f.wait = 0 // the next poll is due already
+	loaded.adopted <- err
+}
+
+func addTo(filter *apikey.Filter, hashes []apikey.Hash) {
+	for _, hash := range hashes {
+		filter.Add(hash)
+	}
 }

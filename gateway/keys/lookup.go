@@ -9,78 +9,42 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// lookUp is one question to core that everyone who asks the same waits for.
+// lookUp is one question to core that all concurrent requests with the same key share.
 type lookUp struct {
-	// bucket is the budget it is on, empty for none, and crowd what is counted besides, nil without a budget.
-	bucket string
-	crowd  *strangers
-	// span is that of whoever asks.
-	span    tracing.Span
-	done    chan struct{}
+	// span is that of the request that asks.
+	span tracing.Span
+	done chan struct{}
+	// verdict and err are the result, ErrUnavailable until core has answered.
 	verdict *Verdict
 	err     error
-	// overtaken says that the key changed while core was being asked: the answer may be the old one and is not kept.
-	// Guarded by Verifier.mu.
-	overtaken bool
+	// invalidated says that the key changed during the look-up: the answer may be outdated and is not cached. Guarded by
+	// Verifier.mu.
+	invalidated bool
 }
 
-// lookUpSpan is what a request spends waiting for a look-up.
+// lookUpSpan is the wait for a look-up.
 const lookUpSpan = "key look-up"
 
-// ask looks the key up at core on the budget of this bucket, if any, together with whoever else is asking.
-func (v *Verifier) ask(span tracing.Span, hash apikey.Hash, bucket string) (*Verdict, error) {
-	for {
-		l, begun, verdict, err := v.join(span, hash, bucket)
-		switch {
-		case l == nil:
-			return verdict, err
-		case begun:
-			v.perform(hash, l)
-		default:
-			l.await(span)
-		}
-		if _, over := errors.AsType[BudgetError](l.err); over && l.bucket != bucket {
-			continue // somebody else's budget is used up
-		}
-		return l.verdict, l.err
-	}
-}
-
-// join gives the key's look-up that is under way, or one that has begun and is the caller's to perform. There is none where one
-// has just ended, whose verdict or error it gives instead, or where strangers have used up all look-ups.
-func (v *Verifier) join(span tracing.Span, hash apikey.Hash, bucket string) (l *lookUp, begun bool, verdict *Verdict, err error) {
+// lookUp asks core about the key in one of these slots, or joins the look-up under way.
+func (v *Verifier) lookUp(span tracing.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	switch verdict, known := v.recall(hash, v.now()); known {
-	case usable:
-		return nil, false, verdict, nil
-	case unusable:
-		return nil, false, nil, ErrRefused
-	case nothing, outdated:
+	if verdict, err := v.cached(hash, v.now()); !errors.Is(err, ErrNotCached) { // a look-up has just ended
+		v.mu.Unlock()
+		return verdict, err
 	}
-	if l, underway := v.lookUps[hash]; underway {
-		return l, false, nil, nil
+	l, underWay := v.lookUps[hash]
+	if !underWay {
+		l = &lookUp{span: span.Start(lookUpSpan, tracing.Internal), done: make(chan struct{}), err: ErrUnavailable}
+		v.lookUps[hash] = l
 	}
-	crowd := v.crowd(hash, bucket)
-	if crowd != nil && !crowd.enter(v.now()) { // before it costs anything
-		v.metrics.crowdedOut.Inc()
-		return nil, false, nil, ErrUnavailable
-	}
-	l = &lookUp{bucket: bucket, crowd: crowd, span: span.Start(lookUpSpan, tracing.Internal), done: make(chan struct{})}
-	v.lookUps[hash] = l
-	return l, true, nil, nil
-}
+	v.mu.Unlock()
 
-// crowd is what a look-up of the key on this budget is counted with.
-func (v *Verifier) crowd(hash apikey.Hash, bucket string) *strangers {
-	switch {
-	case bucket == "":
-		return nil
-	case v.filter.has(hash):
-		return v.mistaken // hardly ever: it is there
-	default:
-		return v.strangers
+	if underWay {
+		l.await(span)
+	} else {
+		v.perform(hash, l, slots)
 	}
+	return l.verdict, l.err
 }
 
 // await waits in bounded time: perform has a deadline.
@@ -91,103 +55,94 @@ func (l *lookUp) await(span tracing.Span) {
 	joined.End()
 }
 
-func (v *Verifier) perform(hash apikey.Hash, l *lookUp) {
+func (v *Verifier) perform(hash apikey.Hash, l *lookUp, slots chan struct{}) {
+	defer v.finish(hash, l) // after a panic, too
+	l.verdict, l.err = v.askCore(l.span, hash, slots)
+}
+
+// finish caches the result and releases all who wait for it.
+func (v *Verifier) finish(hash apikey.Hash, l *lookUp) {
 	defer close(l.done)
-	l.verdict, l.err = v.verdictFromCore(l.span, hash, l.bucket)
-	if l.crowd != nil {
-		l.crowd.leave(errors.Is(l.err, ErrRefused))
-	}
 	if errors.Is(l.err, ErrUnavailable) {
+		v.metrics.lookUpsFailed.Inc()
 		l.span.Fail("unavailable")
 	}
 	l.span.End()
 
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if l.overtaken {
-		return // a newer look-up may hold the place
+	if l.invalidated {
+		return // a newer look-up may have taken its place
 	}
 	delete(v.lookUps, hash)
 	switch {
 	case l.err == nil:
-		v.unknown.Invalidate(hash)
+		v.refusals.Invalidate(hash)
 		v.verdicts.Set(hash, l.verdict)
 	case errors.Is(l.err, ErrRefused):
 		v.verdicts.Invalidate(hash)
-		v.unknown.Set(hash, struct{}{})
+		v.refusals.Set(hash, refusal{ErrRefused})
 	}
 }
 
-func (v *Verifier) verdictFromCore(span tracing.Span, hash apikey.Hash, bucket string) (*Verdict, error) {
+// askCore waits for a slot and asks core.
+func (v *Verifier) askCore(span tracing.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
 	ctx, cancel := context.WithTimeout(span.In(context.Background()), v.lookUpTimeout)
 	defer cancel()
-	if bucket == "" {
-		return v.verify(ctx, hash)
-	}
-	leave, err := v.lanes.enter(ctx, bucket)
-	if err != nil {
-		v.metrics.lookUpsFailed.Inc()
-		return nil, ErrUnavailable
-	}
-	defer leave()
-	rule := *v.unknownRule.Load() // what is given back was taken by the same
-	if d := v.limiter.Reserve(bucket, rule); !d.Allowed {
-		return nil, BudgetError{d}
-	}
-	verdict, err := v.verify(ctx, hash)
-	if !errors.Is(err, ErrRefused) {
-		v.limiter.Return(bucket, rule)
-	}
-	return verdict, err
-}
-
-// verify asks core.
-func (v *Verifier) verify(ctx context.Context, hash apikey.Hash) (*Verdict, error) {
 	select {
-	case v.slots <- struct{}{}:
-		defer func() { <-v.slots }()
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
 	case <-ctx.Done():
-		v.metrics.lookUpsFailed.Inc()
+		v.logLookUp(errors.New("all look-ups are in use, see GATEWAY_KEY_LOOKUPS and GATEWAY_KEY_LOOKUP_TIMEOUT"))
 		return nil, ErrUnavailable
 	}
-	asked := v.now()
+	askedAt := v.now()
 	verification, err := v.core.VerifyKey(ctx, hash)
 	switch {
 	case errors.Is(err, control.ErrUnknownKey):
-		v.metrics.lookUpsUnknown.Inc()
+		v.metrics.lookUpsRefused.Inc()
 		return nil, ErrRefused
 	case err != nil:
-		v.metrics.lookUpsFailed.Inc()
-		v.log.Debug("key look-up failed", "error", err)
+		v.logLookUp(err)
 		return nil, ErrUnavailable
 	}
 	v.metrics.lookUpsUsable.Inc()
-	return newVerdict(verification, asked), nil
+	return newVerdict(verification, askedAt), nil
 }
 
-// drop forgets what is known of the keys and keeps look-ups under way from being remembered or joined.
-func (v *Verifier) drop(hashes []apikey.Hash) {
-	v.filter.add(hashes) // a new key is a change as well
+// logLookUp logs the first failed look-up of a row and then one every logEvery.
+func (v *Verifier) logLookUp(err error) {
+	if suppressed, due := v.lookUpLogs.Due(); due {
+		v.log.Warn("key look-up failed", "error", err, "suppressed", suppressed)
+	}
+}
+
+// invalidate drops what is cached of the keys, adds them to the filter, and keeps the look-ups under way from being cached
+// or joined.
+func (v *Verifier) invalidate(hashes []apikey.Hash) {
+	if filter := v.filter.Load(); filter != nil {
+		addTo(filter, hashes) // before refusals are dropped, see refuseUnknown
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, hash := range hashes {
-		if l, underway := v.lookUps[hash]; underway {
-			l.overtaken = true
+		if l, underWay := v.lookUps[hash]; underWay {
+			l.invalidated = true
 			delete(v.lookUps, hash)
 		}
 		v.verdicts.Invalidate(hash)
-		v.unknown.Invalidate(hash)
+		v.refusals.Invalidate(hash)
 	}
 }
 
-// dropAll does to every key what drop does to some.
-func (v *Verifier) dropAll() {
+// invalidateAll does so for every key. The filter stays: it may lack keys, and has those of before.
+func (v *Verifier) invalidateAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, l := range v.lookUps {
-		l.overtaken = true
+		l.invalidated = true
 	}
 	clear(v.lookUps)
 	v.verdicts.InvalidateAll()
-	v.unknown.InvalidateAll()
+	v.refusals.InvalidateAll()
 }

@@ -3,7 +3,6 @@ package keys_test
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"log/slog"
 	"runtime"
 	"testing"
@@ -13,9 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/control"
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
-	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -26,7 +23,7 @@ const verdictBytes = 350
 // holding makes a verifier that holds up to capacity verdicts, and shows it n keys.
 func holding(capacity, n int) *keys.Verifier {
 	v := keys.New(keys.Options{
-		Capacity: capacity, TTL: time.Hour, UnknownTTL: time.Hour, UnknownPerMinute: 60, LookUpTimeout: time.Second, LookUps: 1,
+		Capacity: capacity, TTL: time.Hour, UnknownTTL: time.Hour, LookUpTimeout: time.Second, LookUps: 1,
 		Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
 	})
 	for i := range n {
@@ -61,26 +58,6 @@ func TestVerdictsFitTheirMemory(t *testing.T) { //nolint:paralleltest // it meas
 	}
 	if held < capacity*9/10 || each > verdictBytes {
 		t.Errorf("%d verdicts take %.0f bytes each, stated are %d", held, each, verdictBytes)
-	}
-}
-
-// In a flood of unknown keys, those that no look-up is left for are refused for little: the name of their address's budget.
-func TestCrowdedOutKeysCostLittle(t *testing.T) { //nolint:paralleltest // it measures this process's memory
-	core := coretest.Start(t, nil)
-	v := startBefore(t, coretest.Set(t, core.URL), 10_000, func(o *keys.Options) { o.UnknownPerSecond = 1 })
-	if !v.refused(apikey.New(network.Test)) {
-		t.Error("an unknown key was not refused")
-	}
-	crowdedOut, n := 0, uint64(0)
-	allocations := testing.AllocsPerRun(10_000, func() {
-		n++
-		if _, err := v.Verify(apikey.Hash{24: byte(n >> 16), 25: byte(n >> 8), 26: byte(n)}, someone); errors.Is(err, keys.ErrUnavailable) {
-			crowdedOut++
-		}
-	})
-	t.Logf("%.0f allocations each, of %d keys %d were crowded out", allocations, n, crowdedOut)
-	if allocations > 2 || crowdedOut < 9000 {
-		t.Errorf("%.0f allocations each, of %d keys %d were crowded out", allocations, n, crowdedOut)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 type metrics struct {
-	hits, unknownHits, misses, rechecks, overBudget, crowdedOut prometheus.Counter
-	lookUpsUsable, lookUpsUnknown, lookUpsFailed                prometheus.Counter
+	hits, refusalHits, filtered, unread, misses, rechecks prometheus.Counter
+	lookUpsUsable, lookUpsRefused, lookUpsFailed          prometheus.Counter
 
 	changes, purges, pollsFailed, filtersFailed prometheus.Counter
 }
@@ -16,8 +16,8 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 	factory := promauto.With(registry)
 	verdicts := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_key_verdicts_total",
-		Help: "Keys judged, by where the verdict came from. A rise of recheck means that the change feed is not followed; " +
-			"of unknown_cache, over_budget or crowded_out, that somebody is trying keys; with crowded_out, keys made a moment ago get 503 meanwhile.",
+		Help: "Keys judged, by where the verdict came from. A rise of recheck means that the change feed is not followed; of filter " +
+			"or refusal_cache, that somebody tries unknown keys; of feed_unavailable, that core does not answer.",
 	}, []string{"source"})
 	lookUps := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_key_lookups_total",
@@ -26,7 +26,12 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_key_feed_age_seconds",
 		Help: "Time since every change of a key was last known. Above 1, cached verdicts do not count.",
-	}, func() float64 { return v.age(v.now()).Seconds() })
+	}, func() float64 { return v.feedLag(v.now()).Seconds() })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gateway_key_feed_waiting",
+		Help: "Requests with a key that the filter of existing keys lacks, which wait for a reading of the change feed. A rise means that " +
+			"somebody tries unknown keys, or that core does not answer.",
+	}, func() float64 { return float64(v.readings.waiting.Load()) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_key_verdicts_held",
 		Help: "Verdicts in the cache. At gateway_key_verdicts_limit, keys in use are looked up at core again and again.",
@@ -37,13 +42,13 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 	}).Set(float64(capacity))
 	return metrics{
 		hits:           verdicts.WithLabelValues("cache"),
-		unknownHits:    verdicts.WithLabelValues("unknown_cache"),
+		refusalHits:    verdicts.WithLabelValues("refusal_cache"),
+		filtered:       verdicts.WithLabelValues("filter"),
+		unread:         verdicts.WithLabelValues("feed_unavailable"),
 		misses:         verdicts.WithLabelValues("core"),
 		rechecks:       verdicts.WithLabelValues("recheck"),
-		overBudget:     verdicts.WithLabelValues("over_budget"),
-		crowdedOut:     verdicts.WithLabelValues("crowded_out"),
 		lookUpsUsable:  lookUps.WithLabelValues("usable"),
-		lookUpsUnknown: lookUps.WithLabelValues("unknown"),
+		lookUpsRefused: lookUps.WithLabelValues("refused"),
 		lookUpsFailed:  lookUps.WithLabelValues("failed"),
 		changes: factory.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_key_changes_total",
@@ -55,8 +60,7 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 		}),
 		filtersFailed: factory.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_key_filter_failures_total",
-			Help: "Times that the filter of the keys there are could not be got from core. A rise means that a flood of unknown keys would " +
-				"crowd out keys that are new to this gateway.",
+			Help: "Times that the filter of existing keys could not be loaded from core. A rise means that unknown keys are looked up at core.",
 		}),
 		pollsFailed: factory.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_key_feed_failures_total",

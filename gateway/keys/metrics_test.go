@@ -11,7 +11,7 @@ import (
 func TestCacheIsMeasured(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	v := start(t, core, 60)
+	v := start(t, core)
 	for range 2 {
 		key := core.AddKey(network.Test)
 		v.awaitFeed(t, core) // or its change would drop the verdict again

@@ -27,7 +27,7 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 		close(asked)
 		<-release
 	})
-	v := start(t, core, 1000)
+	v := start(t, core)
 	key := core.AddKey(network.Test).Hash()
 	v.awaitChanges(t, 1)
 
@@ -35,7 +35,7 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	verify := func(hash apikey.Hash) tracing.Span {
 		span := tracer.Serve("request", tracing.Parent{}, false, time.Now())
 		requests.Go(func() {
-			if _, err := v.VerifyIn(span, hash, someone); err != nil {
+			if _, err := v.VerifyIn(span, hash); err != nil {
 				t.Error(err)
 			}
 			span.End()

@@ -22,16 +22,16 @@ type Verdict struct {
 
 	requests, periodSeconds int32
 	live                    bool
-	// asked is when the look-up that brought the verdict began, as time since the verifier's start: it was true then or
+	// askedAt is when the look-up that brought the verdict began, as time since the verifier's start: it was true then or
 	// later.
-	asked time.Duration
+	askedAt time.Duration
 	// expires is when the key ends, by the same clock, never where it does not.
 	expires time.Duration
 }
 
 const never time.Duration = math.MaxInt64
 
-func newVerdict(v control.Verification, asked time.Duration) *Verdict {
+func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
 	// One string holds both ids and the bucket's name, and a third id only after a rotation.
 	text := "key:" + v.LimitBucket + v.AccountID
 	bucketEnd, accountEnd := len("key:")+len(v.LimitBucket), len(text)
@@ -46,11 +46,11 @@ func newVerdict(v control.Verification, asked time.Duration) *Verdict {
 		requests:      int32(min(v.Limit.Requests, math.MaxInt32)),      //nolint:gosec // it is bounded just so
 		periodSeconds: int32(min(v.Limit.PeriodSeconds, math.MaxInt32)), //nolint:gosec // it is bounded just so
 		live:          v.Environment == network.Live,
-		asked:         asked,
+		askedAt:       askedAt,
 		expires:       never,
 	}
 	if v.ExpiresAt != nil {
-		verdict.expires = asked + min(v.ExpiresIn, never-asked)
+		verdict.expires = askedAt + min(v.ExpiresIn, never-askedAt)
 	}
 	verdict.Usage.SetKeyID(keyID)
 	return verdict

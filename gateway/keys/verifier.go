@@ -1,101 +1,104 @@
 // Package keys turns the hash of a presented API key into a verdict: whose key it is and what it may do, or that it may
 // do nothing.
 //
-// Verdicts are cached for minutes. The promise is that a key that was revoked, disabled, deleted or has expired is
-// refused within Trust (one second) on every replica: a verdict counts only while it, or the last poll of core's change
-// feed, is younger than that. Older ones are asked for again, and where core cannot answer nobody gets in on an old one.
+// Verdicts are cached for minutes. A key that was revoked, disabled, deleted or has expired is refused within
+// MaxStaleness on every replica: a cached verdict counts only while it, or the last poll of core's key change feed, is
+// younger than that. An older one is looked up again, and where core does not answer the request is refused.
+//
+// Keys that do not exist cost core nothing. A filter holds every key that exists; a key that it lacks waits for the next
+// reading of the feed, which all waiting requests share, and is then in the filter and looked up, or refused for good.
 package keys
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/control"
-	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 )
 
-// Trust is how old the proof of a verdict may be: its own look-up or the last good poll of the change feed.
-const Trust = time.Second
+// MaxStaleness bounds the age of a verdict's proof: its own look-up or the last successful poll of the change feed.
+const MaxStaleness = time.Second
 
 var (
-	// ErrRefused says that no request may be made with the key.
-	ErrRefused = errors.New("the key is not usable")
-	// ErrUnavailable says that core could not be asked and no trusted verdict is at hand.
+	// ErrUnknown says that no key has this hash.
+	ErrUnknown = errors.New("no key has this hash")
+	// ErrRefused says that core refuses the key: it is unknown, disabled, expired, or its account is gone.
+	ErrRefused = errors.New("core refuses the key")
+	// ErrUnavailable says that core did not answer and that no fresh verdict is cached.
 	ErrUnavailable = errors.New("keys cannot be verified now")
+	// ErrNotCached says that the cache alone cannot tell.
+	ErrNotCached = errors.New("no fresh verdict is cached")
+
+	errStale = fmt.Errorf("the cached verdict is stale: %w", ErrNotCached)
 )
-
-// BudgetError says that the client's address has presented too many unknown keys to have another looked up.
-type BudgetError struct{ limit.Decision }
-
-func (e BudgetError) Error() string {
-	return fmt.Sprintf("too many unknown keys from this address, next look-up in %s", e.RetryAfter)
-}
 
 // Options are the verifier's settings; all must be set.
 type Options struct {
-	Core    *control.Client
-	Limiter *limit.Limiter
-	// Capacity bounds the verdicts held; one takes about 350 bytes.
+	Core *control.Client
+	// Capacity bounds the cached verdicts; one takes about 350 bytes.
 	Capacity int
-	// TTL is how long a verdict is kept; it bounds what a fault of the change feed's bookkeeping could do.
+	// TTL is how long a verdict is cached; it bounds what a fault of the change feed's bookkeeping could do.
 	TTL time.Duration
-	// UnknownTTL is how long core's "no such key" is kept.
+	// UnknownTTL is how long a refusal is cached.
 	UnknownTTL time.Duration
-	// UnknownPerMinute is how many unknown keys one client address may have looked up in a minute.
-	UnknownPerMinute int
-	// UnknownPerSecond is how many all addresses together may have looked up in a second; 0 for no bound.
-	UnknownPerSecond int
-	// LookUpTimeout bounds one look-up at core. More than Trust would let an answer grow too old on its way.
+	// LookUpTimeout bounds the wait for a reading of the feed, and then one look-up at core. An answer that takes longer
+	// than MaxStaleness is too old.
 	LookUpTimeout time.Duration
-	// LookUps bounds the look-ups under way at once.
+	// LookUps bounds the concurrent look-ups.
 	LookUps int
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 }
 
-// Verifier is safe for concurrent use. Run must be running for cached verdicts to count.
+// Verifier is safe for concurrent use. Run must be running for cached verdicts and the filter to count.
 type Verifier struct {
 	core          *control.Client
 	lookUpTimeout time.Duration
-	slots         chan struct{}
-	lanes         *lanes
-	// strangers bounds the unknown keys that are looked up, mistaken those that the filter has by mistake.
-	strangers, mistaken *strangers
-	filter              filter
-	limiter             *limit.Limiter
-	unknownRule         atomic.Pointer[redis_rate.Limit]
+	// slots bounds the look-ups; unlisted those of keys that a filter without its latest changes lacks, so that a flood of
+	// unknown keys leaves most slots to keys that exist.
+	slots, unlisted chan struct{}
 
 	verdicts *otter.Cache[apikey.Hash, *Verdict]
-	unknown  *otter.Cache[apikey.Hash, struct{}]
-	// proven is a time, in nanoseconds since start, up to which every change is known.
-	proven atomic.Int64
-	start  time.Time
+	refusals *otter.Cache[apikey.Hash, refusal]
+	// syncedAt is the time, in nanoseconds since start, up to which every key change is known.
+	syncedAt atomic.Int64
+	start    time.Time
 
-	// mu makes storing a look-up's answer and dropping a changed key exclude each other.
+	// filter holds every key that existed at the feed's position, nil before the first one is loaded.
+	filter   atomic.Pointer[apikey.Filter]
+	filters  filterLoader
+	readings readings
+
+	// mu makes storing a look-up's answer and invalidating a changed key exclude each other.
 	mu      sync.Mutex
 	lookUps map[apikey.Hash]*lookUp
 
-	log     *slog.Logger
-	metrics metrics
+	log        *slog.Logger
+	lookUpLogs telemetry.Sampler
+	metrics    metrics
 }
 
-// unknownCapacity bounds the unknown keys remembered; one takes about 150 bytes.
-const unknownCapacity = 100_000
+// refusal is that of a key, by ErrUnknown or ErrRefused.
+type refusal struct{ cause error }
 
-// lanesPerBudget is how many replicas can have all the look-ups under way that one address may have, without good keys
-// being refused because the address's budget is reserved for others of its own.
-const lanesPerBudget = 4
+const (
+	// refusalCapacity bounds the cached refusals; one takes about 160 bytes.
+	refusalCapacity = 100_000
+	// unlistedShare is the share of the slots that unlisted keys may take: one in so many.
+	unlistedShare = 4
+	// logEvery is the least time between two log lines about the same failing call.
+	logEvery = 5 * time.Second
+)
 
 // New makes a verifier whose caches are empty.
 func New(o Options) *Verifier {
@@ -103,144 +106,130 @@ func New(o Options) *Verifier {
 		core:          o.Core,
 		lookUpTimeout: o.LookUpTimeout,
 		slots:         make(chan struct{}, o.LookUps),
-		lanes:         newLanes(1),
-		strangers:     newStrangers(o.UnknownPerSecond),
-		mistaken:      newStrangers(o.UnknownPerSecond),
-		filter:        filter{missed: make(chan struct{}, 1)},
-		limiter:       o.Limiter,
+		unlisted:      make(chan struct{}, max(1, o.LookUps/unlistedShare)),
 		verdicts: otter.Must(&otter.Options[apikey.Hash, *Verdict]{
 			MaximumSize:      o.Capacity,
 			ExpiryCalculator: otter.ExpiryWriting[apikey.Hash, *Verdict](o.TTL),
 		}),
-		unknown: otter.Must(&otter.Options[apikey.Hash, struct{}]{
-			MaximumSize:      unknownCapacity,
-			ExpiryCalculator: otter.ExpiryWriting[apikey.Hash, struct{}](o.UnknownTTL),
+		refusals: otter.Must(&otter.Options[apikey.Hash, refusal]{
+			MaximumSize:      refusalCapacity,
+			ExpiryCalculator: otter.ExpiryWriting[apikey.Hash, refusal](o.UnknownTTL),
 		}),
-		start:   time.Now(),
-		lookUps: map[apikey.Hash]*lookUp{},
-		log:     o.Log,
+		start:      time.Now(),
+		filters:    newFilterLoader(),
+		lookUps:    map[apikey.Hash]*lookUp{},
+		log:        o.Log,
+		lookUpLogs: telemetry.Sampler{Every: logEvery},
 	}
-	v.SetUnknown(o.UnknownPerMinute, o.UnknownPerSecond)
-	v.proven.Store(int64(-Trust)) // nothing is proven yet
+	v.syncedAt.Store(int64(-MaxStaleness)) // the feed has not been read yet
 	v.metrics = newMetrics(o.Metrics, v, o.Capacity)
 	return v
-}
-
-// SetUnknown changes how many unknown keys one address may have looked up in a minute, and all together in a second (0 for
-// no bound).
-func (v *Verifier) SetUnknown(perMinute, perSecond int) {
-	rule := redis_rate.PerMinute(perMinute)
-	v.unknownRule.Store(&rule)
-	v.lanes.widen(max(1, perMinute/lanesPerBudget))
-	v.strangers.bound(perSecond)
-	v.mistaken.bound(perSecond)
 }
 
 // Close ends the caches' housekeeping. The verifier must not be in use any more.
 func (v *Verifier) Close() {
 	v.verdicts.StopAllGoroutines()
-	v.unknown.StopAllGoroutines()
+	v.refusals.StopAllGoroutines()
 }
 
-// Recall gives the verdict on the key with this hash where core need not be asked, which known says; nil is the verdict on
-// a key that is not usable. It looks at no clock but the time it is given.
-func (v *Verifier) Recall(hash apikey.Hash, at time.Time) (verdict *Verdict, known bool) {
-	verdict, what := v.recall(hash, at.Sub(v.start))
-	switch what {
-	case usable:
-		v.metrics.hits.Inc()
-		return verdict, true
-	case unusable:
-		v.metrics.unknownHits.Inc()
-		return nil, true
-	default:
-		return nil, false
+// Lookup gives the cached verdict on the key with this hash. Its errors are ErrUnknown and ErrRefused, and ErrNotCached
+// where Verify must be called. It reads no clock but the time it is given.
+func (v *Verifier) Lookup(hash apikey.Hash, at time.Time) (*Verdict, error) {
+	verdict, err := v.cached(hash, at.Sub(v.start))
+	if !errors.Is(err, ErrNotCached) {
+		v.countCached(err)
 	}
+	return verdict, err
 }
 
-// Verify gives the verdict on the key with this hash, presented from this address. Its errors are ErrRefused,
-// ErrUnavailable and BudgetError.
-func (v *Verifier) Verify(hash apikey.Hash, client netip.Addr) (*Verdict, error) {
-	return v.VerifyIn(tracing.Span{}, hash, client)
+// Verify gives the verdict on the key with this hash, from the cache or from core. Its errors are ErrUnknown, ErrRefused
+// and ErrUnavailable.
+func (v *Verifier) Verify(hash apikey.Hash) (*Verdict, error) {
+	return v.VerifyIn(tracing.Span{}, hash)
 }
 
-// VerifyIn is Verify for a request with a span, below which it shows where core is asked.
-func (v *Verifier) VerifyIn(span tracing.Span, hash apikey.Hash, client netip.Addr) (*Verdict, error) {
-	verdict, known := v.recall(hash, v.now())
-	switch known {
-	case usable:
-		v.metrics.hits.Inc()
-		return verdict, nil
-	case unusable:
-		v.metrics.unknownHits.Inc()
-		return nil, ErrRefused
-	case outdated:
+// VerifyIn is Verify for a request with a span, below which it shows its wait for core.
+func (v *Verifier) VerifyIn(span tracing.Span, hash apikey.Hash) (*Verdict, error) {
+	verdict, err := v.cached(hash, v.now())
+	switch {
+	case errors.Is(err, errStale):
 		v.metrics.rechecks.Inc()
-		return v.ask(span, hash, "")
+		return v.lookUp(span, hash, v.slots)
+	case errors.Is(err, ErrNotCached):
+		return v.verifyNew(span, hash)
 	default:
-		v.metrics.misses.Inc()
-		verdict, err := v.askForStranger(span, hash, client)
-		if _, over := errors.AsType[BudgetError](err); over {
-			v.metrics.overBudget.Inc()
-		}
+		v.countCached(err)
 		return verdict, err
 	}
 }
 
-// memory is what the caches know of a key.
-type memory int
-
-const (
-	nothing memory = iota
-	// outdated is a verdict that counted once.
-	outdated
-	usable
-	unusable
-)
-
-// recall looks into the caches; the verdict is there where the key is usable.
-func (v *Verifier) recall(hash apikey.Hash, now time.Duration) (*Verdict, memory) {
+// cached gives what the caches hold, else errStale or ErrNotCached.
+func (v *Verifier) cached(hash apikey.Hash, now time.Duration) (*Verdict, error) {
 	verdict, cached := v.verdicts.GetIfPresent(hash)
-	if cached && !verdict.expired(now) && v.trusted(verdict, now) {
-		return verdict, usable
+	if cached && !verdict.expired(now) && v.fresh(verdict, now) {
+		return verdict, nil
 	}
-	if _, unknown := v.unknown.GetIfPresent(hash); unknown {
-		return nil, unusable
+	if refused, held := v.refusals.GetIfPresent(hash); held {
+		return nil, refused.cause
 	}
 	if cached {
-		return nil, outdated
+		return nil, errStale
 	}
-	return nil, nothing
+	return nil, ErrNotCached
 }
 
-func (v *Verifier) trusted(verdict *Verdict, now time.Duration) bool {
-	return now-verdict.asked < Trust || v.age(now) < Trust
+func (v *Verifier) countCached(err error) {
+	if err == nil {
+		v.metrics.hits.Inc()
+		return
+	}
+	v.metrics.refusalHits.Inc()
 }
 
-// age is how long ago it was last sure that every change of a key was known.
-func (v *Verifier) age(now time.Duration) time.Duration { return now - time.Duration(v.proven.Load()) }
+func (v *Verifier) fresh(verdict *Verdict, now time.Duration) bool {
+	return now-verdict.askedAt < MaxStaleness || v.feedLag(now) < MaxStaleness
+}
+
+// feedLag is the time since every key change was last known.
+func (v *Verifier) feedLag(now time.Duration) time.Duration {
+	return now - time.Duration(v.syncedAt.Load())
+}
 
 // now is the time since the verifier's start, by the monotonic clock.
 func (v *Verifier) now() time.Duration { return time.Since(v.start) }
 
-// askForStranger looks up a key that no verdict is held for, on the budget of the client's address: a token is reserved
-// before core is asked, so that no rush of unknown keys can load core beyond the budget. It is given back unless the key
-// turns out unknown, since many clients with good keys may share one address.
-func (v *Verifier) askForStranger(span tracing.Span, hash apikey.Hash, client netip.Addr) (*Verdict, error) {
-	bucket := neighbourhood(client)
-	if d, held := v.limiter.Refused(bucket, *v.unknownRule.Load()); held {
-		return nil, BudgetError{d}
+// verifyNew judges a key that nothing is cached of.
+func (v *Verifier) verifyNew(span tracing.Span, hash apikey.Hash) (*Verdict, error) {
+	slots := v.slots
+	if !v.listed(hash) {
+		err := v.awaitReading()
+		switch {
+		case errors.Is(err, errFilterIncomplete):
+			slots = v.unlisted
+		case err != nil:
+			v.metrics.unread.Inc()
+			return nil, ErrUnavailable
+		case !v.listed(hash):
+			v.metrics.filtered.Inc()
+			return nil, v.refuseUnknown(hash)
+		}
 	}
-	return v.ask(span, hash, bucket)
+	v.metrics.misses.Inc()
+	return v.lookUp(span, hash, slots)
 }
 
-// neighbourhood is the bucket of what shares one budget: an IPv4 address, or the /64 that one IPv6 client commonly has to
-// itself.
-func neighbourhood(client netip.Addr) string {
-	var space [64]byte
-	bucket := append(space[:0], "unknown-keys:"...)
-	if client.Is6() && !client.Is4In6() {
-		return string(netip.PrefixFrom(client.WithZone(""), 64).Masked().AppendTo(bucket))
+// listed reports whether the key is in the filter; without a filter every key may exist.
+func (v *Verifier) listed(hash apikey.Hash) bool {
+	filter := v.filter.Load()
+	return filter == nil || filter.Has(hash)
+}
+
+// refuseUnknown caches that the key is unknown, unless the feed has told of it meanwhile: a new key is first added to the
+// filter, and then its refusal is dropped.
+func (v *Verifier) refuseUnknown(hash apikey.Hash) error {
+	v.refusals.Set(hash, refusal{ErrUnknown})
+	if v.listed(hash) {
+		v.refusals.Invalidate(hash)
 	}
-	return string(client.Unmap().AppendTo(bucket))
+	return ErrUnknown
 }

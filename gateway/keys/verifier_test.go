@@ -3,11 +3,7 @@ package keys_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net/netip"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -20,31 +16,10 @@ import (
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
-	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/topology"
 	"intents.internal/pkg/wire"
 )
-
-var (
-	redisURL string
-	someone  = netip.MustParseAddr("192.0.2.1")
-)
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	r, err := embedded.StartRedis(context.Background(), embedded.RedisConfig{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer r.Stop() //nolint:errcheck // the tests are over
-	redisURL = r.URL
-	return m.Run()
-}
 
 type verifier struct {
 	*keys.Verifier
@@ -52,33 +27,23 @@ type verifier struct {
 }
 
 // start runs a verifier against the core until the test ends, and waits until it follows the change feed.
-func start(t *testing.T, core *coretest.Core, budget int) verifier {
+func start(t *testing.T, core *coretest.Core) verifier {
 	t.Helper()
-	return startBefore(t, coretest.Set(t, core.URL), budget)
+	return startBefore(t, coretest.Set(t, core.URL))
 }
 
-func startBefore(t *testing.T, set *cores.Set, budget int, changes ...func(*keys.Options)) verifier {
+func startBefore(t *testing.T, set *cores.Set, changes ...func(*keys.Options)) verifier {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	client, err := limit.NewRedis(topology.Single, redisURL, 5*time.Second, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	registry := prometheus.NewRegistry()
-	limiter := limit.New(limit.Options{
-		Redis: client, Budget: 5 * time.Second, Fallback: limit.Closed, Capacity: 1000, Log: log, Metrics: registry,
-	})
 	options := keys.Options{
-		Core:             control.New(set, coretest.Secret, 64),
-		Limiter:          limiter,
-		Capacity:         1000,
-		TTL:              time.Minute,
-		UnknownTTL:       time.Minute,
-		UnknownPerMinute: budget,
-		LookUpTimeout:    10 * time.Second, // a busy machine stands still for a second now and then
-		LookUps:          64,
-		Log:              log,
-		Metrics:          registry,
+		Core:          control.New(set, coretest.Secret, 64),
+		Capacity:      1000,
+		TTL:           time.Minute,
+		UnknownTTL:    time.Minute,
+		LookUpTimeout: 10 * time.Second, // a busy machine stands still for a second now and then
+		LookUps:       64,
+		Log:           slog.New(slog.DiscardHandler),
+		Metrics:       registry,
 	}
 	for _, change := range changes {
 		change(&options)
@@ -91,8 +56,6 @@ func startBefore(t *testing.T, set *cores.Set, budget int, changes ...func(*keys
 		cancel()
 		running.Wait()
 		v.Close()
-		limiter.Close()
-		_ = client.Close()
 	})
 	eventually(t, "the change feed is followed", func() bool { return v.Ready(ctx) == nil })
 	return v
@@ -137,13 +100,19 @@ func (v verifier) awaitChanges(t *testing.T, n float64) {
 }
 
 func (v verifier) refused(key apikey.Key) bool {
-	_, err := v.Verify(key.Hash(), someone)
-	return errors.Is(err, keys.ErrRefused)
+	_, err := v.Verify(key.Hash())
+	return errors.Is(err, keys.ErrRefused) || errors.Is(err, keys.ErrUnknown)
+}
+
+// awaitFilter waits until the filter is loaded, with this key in it.
+func (v verifier) awaitFilter(t *testing.T, key apikey.Key) {
+	t.Helper()
+	eventually(t, "the filter is loaded", func() bool { return v.Listed(key.Hash()) })
 }
 
 func (v verifier) mustAccept(t *testing.T, key apikey.Key) *keys.Verdict {
 	t.Helper()
-	verdict, err := v.Verify(key.Hash(), someone)
+	verdict, err := v.Verify(key.Hash())
 	if err != nil {
 		t.Fatalf("a usable key: %v", err)
 	}
@@ -153,7 +122,7 @@ func (v verifier) mustAccept(t *testing.T, key apikey.Key) *keys.Verdict {
 func TestVerdictSaysWhoseKeyItIs(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	v := start(t, core, 60)
+	v := start(t, core)
 	type said struct {
 		KeyID, AccountID, Bucket string
 		Environment              network.Environment
@@ -187,7 +156,8 @@ func TestVerdictSaysWhoseKeyItIs(t *testing.T) {
 func TestVerdictsAreLookedUpOnce(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	v := start(t, core, 60)
+	core.FilterDown.Store(true) // so that unknown keys are looked up, too
+	v := start(t, core)
 	usable, unknown := core.AddKey(network.Live), apikey.New(network.Live)
 	v.awaitChanges(t, 1)
 	release := make(chan struct{})
@@ -196,7 +166,7 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 50 {
 		asking.Go(func() {
-			if _, err := v.Verify(usable.Hash(), someone); err != nil {
+			if _, err := v.Verify(usable.Hash()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -223,14 +193,14 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 func TestKeysEndWhenTheyExpire(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	v := start(t, core, 60)
+	v := start(t, core)
 	key := apikey.New(network.Test)
 	ends := time.Now().Add(2500 * time.Millisecond)
 	core.Put(key, wire.VerifiedKey{ExpiresAt: &ends})
 	v.mustAccept(t, key)
 	eventually(t, "the key is refused", func() bool {
 		began := time.Now()
-		_, err := v.Verify(key.Hash(), someone)
+		_, err := v.Verify(key.Hash())
 		if err == nil && !began.Before(ends) {
 			t.Errorf("accepted %s after its end", began.Sub(ends))
 		}
@@ -238,47 +208,5 @@ func TestKeysEndWhenTheyExpire(t *testing.T) {
 	})
 	if time.Now().Before(ends) {
 		t.Error("refused before its end")
-	}
-}
-
-func TestUnknownKeysHaveABudgetPerAddress(t *testing.T) {
-	t.Parallel()
-	core := coretest.Start(t, nil)
-	v := start(t, core, 3)
-	known := core.AddKey(network.Test)
-	fresh := core.AddKey(network.Test)
-	v.awaitChanges(t, 2)
-	network64 := fmt.Sprintf("2001:db8:%x:%x:", rand.N(1<<16), rand.N(1<<16)) // a bucket nobody has used yet
-	prober := netip.MustParseAddr(network64 + ":1")
-	sameNetwork := netip.MustParseAddr(network64 + "ffff::9")
-	if _, err := v.Verify(known.Hash(), prober); err != nil {
-		t.Fatal(err)
-	}
-	var results []string
-	for range 6 {
-		_, err := v.Verify(apikey.New(network.Test).Hash(), prober)
-		var over keys.BudgetError
-		switch {
-		case errors.Is(err, keys.ErrRefused):
-			results = append(results, "refused")
-		case errors.As(err, &over) && over.RetryAfter > 0 && over.RetryAfter <= 20*time.Second:
-			results = append(results, "over budget")
-		default:
-			t.Fatal(err)
-		}
-	}
-	want := []string{"refused", "refused", "refused", "over budget", "over budget", "over budget"}
-	if diff := cmp.Diff(want, results); diff != "" {
-		t.Error(diff)
-	}
-	var over keys.BudgetError
-	if _, err := v.Verify(apikey.New(network.Test).Hash(), sameNetwork); !errors.As(err, &over) {
-		t.Errorf("a neighbour in the same /64 is not held to the budget: %v", err)
-	}
-	if _, err := v.Verify(known.Hash(), prober); err != nil {
-		t.Errorf("a key with a verdict is held to the budget: %v", err)
-	}
-	if _, err := v.Verify(fresh.Hash(), someone); err != nil {
-		t.Errorf("another address is held to the budget: %v", err)
 	}
 }

@@ -29,8 +29,6 @@ type bucket struct {
 	lag   time.Duration
 	// full is said, and what was let through without Redis since.
 	full time.Time
-	// reserved is when the bucket would be full if there were only this replica's own reservations.
-	reserved time.Time
 }
 
 // tell notes an answer of Redis that was asked for at one time and came at another.
@@ -64,28 +62,6 @@ func (b *bucket) take(rule redis_rate.Limit, now time.Time) (d Decision) {
 	defer b.mu.Unlock()
 	d, b.full = decide(b.full, rule, now)
 	return d
-}
-
-// giveBack takes back one request that take let through, whose token takes this time.
-func (b *bucket) giveBack(token time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.full = b.full.Add(-token)
-}
-
-// reserve decides by this replica's own reservations alone.
-func (b *bucket) reserve(rule redis_rate.Limit, now time.Time) (d Decision) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	d, b.reserved = decide(b.reserved, rule, now)
-	return d
-}
-
-// unreserve takes back one reservation, whose token takes this time.
-func (b *bucket) unreserve(token time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reserved = b.reserved.Add(-token)
 }
 
 // decide is GCRA: the decision on one request at the time now, and when the bucket is full after it.
@@ -122,15 +98,9 @@ func newBuckets(capacity int) *buckets {
 	})}
 }
 
-// held is the copy of the bucket name, nil for none.
-func (b *buckets) held(name string) *bucket {
-	own, _ := b.cache.GetIfPresent(name)
-	return own
-}
-
 // of is the copy of the bucket name, a new one if need be.
 func (b *buckets) of(name string) *bucket {
-	if own := b.held(name); own != nil {
+	if own, held := b.cache.GetIfPresent(name); held {
 		return own
 	}
 	own, _ := b.cache.SetIfAbsent(name, &bucket{key: bucketPrefix + name})

@@ -60,17 +60,15 @@ func (c *cluster) decide(span tracing.Span, own *bucket, rule redis_rate.Limit) 
 	if !d.Allowed {
 		d.RetryAfter = result.RetryAfter
 	}
+	// Only a clock that was ahead, such as that of a master before a failover, leaves more than a whole bucket to wait for.
+	if interval, size := dimensions(rule); d.ResetAfter > size+time.Millisecond {
+		d.RetryAfter, d.ResetAfter = interval, size
+		if err := empty.Run(context.Background(), calls{c.client, c.lane(own.key)}, []string{own.key}, size.Seconds()).Err(); err != nil {
+			return Decision{}, err
+		}
+	}
 	own.tell(d, asked, time.Now())
 	return d, nil
-}
-
-func (c *cluster) giveBack(own *bucket, token time.Duration) (full time.Duration, err error) {
-	calls := calls{c.client, c.lane(own.key)}
-	reply, err := giveBack.Run(context.Background(), calls, []string{own.key}, token.Seconds()).Text()
-	if err != nil {
-		return 0, err
-	}
-	return readFull(reply)
 }
 
 // lane is the way of a key's requests.

@@ -125,35 +125,6 @@ func TestClusterDecidesAsRedisRate(t *testing.T) {
 	}
 }
 
-// What Reserve took can be given back on a Cluster as well.
-func TestClusterTakesBack(t *testing.T) {
-	t.Parallel()
-	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
-	l := onCluster(t, c, 1, generous, limit.Closed)[0]
-	for range 6 {
-		name := uuid.NewString()
-		for range 10 {
-			if d := l.Reserve(name, threeAnHour); !d.Allowed || d.Remaining != 2 {
-				t.Fatalf("reserve: %+v", d)
-			}
-			l.Return(name, threeAnHour)
-		}
-		for range 3 {
-			l.Reserve(name, threeAnHour)
-		}
-		if d := l.Reserve(name, threeAnHour); d.Allowed {
-			t.Fatalf("a fourth: %+v", d)
-		}
-		l.Return(name, threeAnHour)
-		if d := l.Reserve(name, threeAnHour); !d.Allowed || d.Remaining != 0 {
-			t.Errorf("after one was returned: %+v", d)
-		}
-	}
-	if failures := l.metric(t, "gateway_limit_redis_failures_total"); failures != 0 {
-		t.Errorf("%g calls failed", failures)
-	}
-}
-
 // Slots that move to another node while requests are under way, and nodes that forget the scripts, cost no request an error,
 // and none is charged twice.
 func TestSlotsMoveUnderLoad(t *testing.T) {

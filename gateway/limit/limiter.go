@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 )
 
@@ -68,7 +69,7 @@ type Limiter struct {
 	fallback atomic.Pointer[Fallback]
 	copies   *buckets
 	log      *slog.Logger
-	sampler  sampler
+	sampler  telemetry.Sampler
 	metrics  metrics
 }
 
@@ -76,8 +77,6 @@ type Limiter struct {
 type shared interface {
 	// decide takes one request from a bucket and notes the answer in the copy. After an error Redis has not decided.
 	decide(span tracing.Span, own *bucket, rule redis_rate.Limit) (Decision, error)
-	// giveBack puts the request back whose token takes this time, and tells how long after the call the bucket is full.
-	giveBack(own *bucket, token time.Duration) (full time.Duration, err error)
 	// away is the share of the servers in use that requests are kept from, 0 to 1.
 	away() float64
 	close()
@@ -88,7 +87,7 @@ func New(o Options) *Limiter {
 	l := &Limiter{
 		copies:  newBuckets(o.Capacity),
 		log:     o.Log,
-		sampler: sampler{every: logEvery},
+		sampler: telemetry.Sampler{Every: logEvery},
 	}
 	l.metrics = newMetrics(o.Metrics, o.Budget, func() float64 { return l.shared.away() })
 	l.SetFallback(o.Fallback)
@@ -140,10 +139,7 @@ func (l *Limiter) Take(name string, rule redis_rate.Limit, now time.Time) (Decis
 
 // TakeIn is Take for a request with a span, below which it shows where Redis is asked.
 func (l *Limiter) TakeIn(span tracing.Span, name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
-	return l.take(span, l.copies.of(name), rule, l.Fallback(), now)
-}
-
-func (l *Limiter) take(span tracing.Span, own *bucket, rule redis_rate.Limit, fallback Fallback, now time.Time) (Decision, error) {
+	own := l.copies.of(name)
 	if d, certain := own.refusal(rule, now); certain {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
@@ -153,7 +149,7 @@ func (l *Limiter) take(span tracing.Span, own *bucket, rule redis_rate.Limit, fa
 	endAsking(asking, err)
 	switch {
 	case err != nil:
-		return l.withoutRedis(own, rule, fallback, err)
+		return l.withoutRedis(own, rule, err)
 	case d.Allowed:
 		l.metrics.allowed.Inc()
 	default:
@@ -162,20 +158,12 @@ func (l *Limiter) take(span tracing.Span, own *bucket, rule redis_rate.Limit, fa
 	return d, nil
 }
 
-// Refused tells, without asking Redis, whether a request of the bucket could only be refused now.
-func (l *Limiter) Refused(name string, rule redis_rate.Limit) (Decision, bool) {
-	held := l.copies.held(name)
-	if held == nil {
-		return Decision{}, false
-	}
-	return held.refusal(rule, time.Now())
-}
-
-func (l *Limiter) withoutRedis(own *bucket, rule redis_rate.Limit, fallback Fallback, cause error) (Decision, error) {
+func (l *Limiter) withoutRedis(own *bucket, rule redis_rate.Limit, cause error) (Decision, error) {
+	fallback := l.Fallback()
 	if !errors.Is(cause, gobreaker.ErrOpenState) && !errors.Is(cause, gobreaker.ErrTooManyRequests) {
 		l.metrics.failures.Inc()
-		if heldBack, due := l.sampler.due(); due {
-			l.log.Warn("rate limiter without redis", "policy", string(fallback), "error", cause, "lines_held_back", heldBack)
+		if suppressed, due := l.sampler.Due(); due {
+			l.log.Warn("rate limiter without redis", "policy", string(fallback), "error", cause, "suppressed", suppressed)
 		}
 	}
 	switch fallback {

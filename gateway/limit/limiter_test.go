@@ -170,9 +170,6 @@ func TestRememberedRefusalsCostNoCall(t *testing.T) {
 	if calls := asked.calls.Load(); calls > 4 {
 		t.Errorf("%d calls for 100 refusals", calls)
 	}
-	if d, held := l.Refused(name, fiftyAMinute); !held || d.Allowed {
-		t.Errorf("the refusal is not remembered: %+v", d)
-	}
 	// A raised limit counts at once: Redis is asked again, and names the shorter time of one of its tokens.
 	if d := l.take(t, name, redis_rate.PerMinute(500)); d.RetryAfter > 120*time.Millisecond {
 		t.Errorf("refused by memory under the raised limit: %+v", d)

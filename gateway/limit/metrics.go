@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,21 +70,4 @@ func watchMemory(registry prometheus.Registerer, copies *buckets, capacity int) 
 		Name: "gateway_limit_buckets_limit",
 		Help: "Buckets of which this gateway may have copies: GATEWAY_LIMIT_MEMORY.",
 	}).Set(float64(capacity))
-}
-
-// sampler lets one log line through per interval and counts those it held back.
-type sampler struct {
-	every    time.Duration
-	next     atomic.Int64
-	heldBack atomic.Int64
-}
-
-// due reports whether a line may be written now, and how many were held back since the last one.
-func (s *sampler) due() (heldBack int64, due bool) {
-	now, next := time.Now(), s.next.Load()
-	if now.UnixNano() < next || !s.next.CompareAndSwap(next, now.Add(s.every).UnixNano()) {
-		s.heldBack.Add(1)
-		return 0, false
-	}
-	return s.heldBack.Swap(0), true
 }

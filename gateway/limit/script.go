@@ -15,7 +15,8 @@ import (
 const bucketPrefix = "rate:"
 
 // takeMany takes one request from each of many buckets under one rule. It keeps redis_rate's keys, state and arithmetic,
-// so that both read each other's buckets and decide alike; only the clock is read once for the whole batch.
+// so that both read each other's buckets and decide alike; only the clock is read once for the whole batch. A bucket that was
+// written under a later clock counts as empty, where redis_rate would refuse until that time comes.
 //
 // The reply is a number for each bucket, in order and parted by spaces: the microseconds until it is full again, and
 // from -1 down where the request is refused. All else of a decision follows from these and the rule.
@@ -32,6 +33,11 @@ local moved = {}
 local reply = {}
 for i, key in ipairs(KEYS) do
   local before = math.max(tonumber(moved[key] or full[i] or now), now)
+  if before > now + size then
+    before = now + size
+    redis.call("SET", key, before, "EX", math.ceil(size))
+    moved[key] = before
+  end
   local after = before + interval
   if now - (after - size) < 0 then
     reply[i] = string.format("%.0f", -1 - (before - now) * 1000000)
@@ -44,6 +50,14 @@ for i, key in ipairs(KEYS) do
   end
 end
 return table.concat(reply, " ")
+`)
+
+// empty makes a bucket empty under a rule whose bucket is ARGV[1] seconds long.
+var empty = redis.NewScript(`
+local time = redis.call("TIME")
+local now = (time[1] - 1483228800) + (time[2] / 1000000)
+redis.call("SET", KEYS[1], now + ARGV[1], "EX", math.ceil(ARGV[1]))
+return ""
 `)
 
 var errReply = errors.New("redis answered a batch in no form of ours")

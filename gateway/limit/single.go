@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -21,9 +19,7 @@ type single struct {
 	budget   time.Duration
 	metrics  metrics
 	combiner combiner
-	// returning lets one giveBack at a time call Redis, beside the batches.
-	returning sync.Mutex
-	breaker   *gobreaker.CircuitBreaker[string]
+	breaker  *gobreaker.CircuitBreaker[string]
 }
 
 func newSingle(client redis.UniversalClient, budget time.Duration, m metrics) *single {
@@ -86,22 +82,6 @@ func (s *single) call(script *redis.Script, keys []string, args ...any) (string,
 		defer cancel()
 		return script.Run(ctx, s.redis, keys, args...).Text()
 	})
-}
-
-func (s *single) giveBack(own *bucket, token time.Duration) (full time.Duration, err error) {
-	s.returning.Lock()
-	defer s.returning.Unlock()
-	reply, err := s.call(giveBack, []string{own.key}, token.Seconds())
-	if err != nil {
-		return 0, err
-	}
-	return readFull(reply)
-}
-
-// readFull reads the reply of giveBack.
-func readFull(reply string) (time.Duration, error) {
-	seconds, err := strconv.ParseFloat(reply, 64)
-	return time.Duration(seconds * float64(time.Second)), err
 }
 
 func (s *single) away() float64 { return breakerAway(s.breaker) }

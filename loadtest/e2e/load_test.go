@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -22,9 +21,9 @@ func ownStack(t *testing.T, gateways int, gatewayEnv ...string) (*stack.Stack, *
 	var log lockedBuffer
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, Log: &log,
-		CoreEnv:     append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),
-		GatewayEnv:  append([]string{"GATEWAY_LIMIT_BUDGET=2s", "GATEWAY_UNKNOWN_KEYS_PER_MINUTE=1000000"}, gatewayEnv...),
-		DatabaseURL: os.Getenv("DATABASE_URL"), RedisURL: redis.URL,
+		CoreEnv:    append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),
+		GatewayEnv: append([]string{"GATEWAY_LIMIT_BUDGET=2s"}, gatewayEnv...),
+		RedisURL:   redis.URL,
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log.String())

@@ -62,8 +62,7 @@ func runAll(m *testing.M) (code int, err error) {
 		// All tests come from one address.
 		CoreEnv: append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),
 		// What is tested is that the limit is exact; a busy machine must not look like a slow Redis.
-		GatewayEnv:  []string{"GATEWAY_LIMIT_BUDGET=2s"},
-		DatabaseURL: os.Getenv("DATABASE_URL"), RedisURL: os.Getenv("REDIS_URL"),
+		GatewayEnv: []string{"GATEWAY_LIMIT_BUDGET=2s"},
 	})
 	if err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
@@ -186,9 +185,14 @@ func expect[T any](t *testing.T, a answer, status int) (value T) {
 // core runs the built core binary's command on the stack's database.
 func core(t *testing.T, input string, args ...string) string {
 	t.Helper()
+	return coreOn(t, running.Env().DatabaseURL, input, args...)
+}
+
+func coreOn(t *testing.T, databaseURL, input string, args ...string) string {
+	t.Helper()
 	binary := filepath.Join(binaries, "core")
 	command := exec.CommandContext(t.Context(), binary, args...)
-	command.Env = append(os.Environ(), "CORE_DATABASE_URL="+running.Env().DatabaseURL)
+	command.Env = append(stack.Environ(), "CORE_DATABASE_URL="+databaseURL)
 	command.Stdin = bytes.NewReader([]byte(input))
 	out, err := command.CombinedOutput()
 	if err != nil {

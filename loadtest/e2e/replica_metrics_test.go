@@ -4,11 +4,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"intents.internal/deploy/stack"
 	"intents.internal/pkg/embedded"
 )
 
@@ -28,7 +28,7 @@ func startBesideReplica(t *testing.T) (operations string) {
 	var log lockedBuffer
 	process, err := embedded.StartProcess(embedded.Command{
 		Name: "core beside a replica", Path: filepath.Join(binaries, "core"), Args: []string{"serve"},
-		Env: append(os.Environ(),
+		Env: append(stack.Environ(),
 			"CORE_LISTEN="+address(), "CORE_OPS_LISTEN="+operations, "CORE_GATEWAY_SECRET="+rand.Text()+rand.Text(),
 			"CORE_DATABASE_URL="+env.DatabaseURL, "CORE_READ_DATABASE_URL="+env.DatabaseURL, "CORE_REDIS_URL="+env.RedisURL),
 		Output: func(line string) { fmt.Fprintln(&log, line) },

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +19,9 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
+// secret is what this test and its services share.
+const secret = "the secret that this test shares with core"
+
 // A database is saved, lost and restored by the very commands of deploy/BACKUP.md, which are run by whom the server belongs
 // to. Everything that was acknowledged is there again, keys work, and a gateway that has known the old database hears of what
 // happens in the restored one.
@@ -30,7 +34,8 @@ func TestRestore(t *testing.T) {
 	defer func() { _ = primary.Stop() }()
 	o := newOperator(t, primary.URL)
 	data := t.TempDir()
-	slot, receive, backUp, restore, dump := o.blocks[0], o.blocks[1], o.blocks[2], o.blocks[3], o.blocks[4]
+	slot, receive, backUp, restore := o.blocks[0], o.blocks[1], o.blocks[2], o.blocks[3]
+	save, load, dump := o.blocks[4], o.blocks[5], o.blocks[6]
 
 	s, stop := stackOf(t, data, primary.URL)
 	me := &client{t: t, base: s.Env().GatewayURL, key: s.Env().TestKey, http: direct}
@@ -40,7 +45,7 @@ func TestRestore(t *testing.T) {
 	o.run(backUp)
 	later := intents(me, 10)
 	heard := expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
-	o.await("the log is saved", `SELECT sent_lsn = pg_current_wal_lsn() AND flush_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = 'pg_receivewal'`)
+	o.await("the log is saved", `SELECT sent_lsn = pg_current_wal_insert_lsn() AND flush_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = 'pg_receivewal'`)
 	stop()
 	if err := primary.Stop(); err != nil {
 		t.Fatal(err)
@@ -60,6 +65,15 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 		t.Errorf("a gateway that knew the lost database: status %d, want that it must begin anew: %s", a.Status, a.Body)
 	}
 	afterwards := intents(me, 5)
+
+	o.withCompose()
+	o.run(save)
+	intents(me, 1) // made after the moment that was saved
+	stop()
+	o.run(load)
+	s, stop = stackOf(t, data, o.restoredURL)
+	me.base = s.Env().GatewayURL
+	mustHave(t, me, append(append(first, later...), afterwards...))
 
 	executeOnServer(t, o.restoredURL, `CREATE DATABASE intents_copy`)
 	o.environment = append(o.environment, "DATABASE_URL="+o.restoredURL, "COPY_URL="+onDatabase(t, o.restoredURL, "intents_copy"))
@@ -165,8 +179,8 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllSubmatch(page, -1) {
 		o.blocks = append(o.blocks, string(block[1]))
 	}
-	if len(o.blocks) != 5 {
-		t.Fatalf("deploy/BACKUP.md has %d blocks of commands, not 5", len(o.blocks))
+	if len(o.blocks) != 7 {
+		t.Fatalf("deploy/BACKUP.md has %d blocks of commands, not 7", len(o.blocks))
 	}
 	var programs, home string
 	queryRow(t, databaseURL, &programs, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`)
@@ -209,6 +223,33 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 		"RESTORED_URL="+o.restoredURL,
 	)
 	return o
+}
+
+// withCompose has docker compose exec -T postgres run its command here, on the restored server; stop and up do nothing.
+func (o *operator) withCompose() {
+	o.t.Helper()
+	programs := filepath.Dir(filepath.Dir(o.restoredLog))
+	dir, err := os.MkdirTemp(programs, "intents-docker-")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	script := `#!/bin/sh
+case "$*" in
+"compose stop haproxy gateway core" | "compose up --wait") ;;
+"compose exec -T postgres "*) shift 4; exec "$@" ;;
+*) echo "no such command: docker $*" >&2; exit 1 ;;
+esac
+`
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755), os.Chmod(dir, 0o755)); err != nil {
+		o.t.Fatal(err)
+	}
+	for i, variable := range o.environment {
+		if path, ok := strings.CutPrefix(variable, "PATH="); ok {
+			o.environment[i] = "PATH=" + dir + ":" + path
+		}
+	}
+	o.environment = append(o.environment, "PGHOST="+filepath.Join(filepath.Dir(o.restoredLog), "socket"))
 }
 
 func (o *operator) command(ctx context.Context, block string) *exec.Cmd {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -90,7 +89,7 @@ var changes = []change{
 	}},
 	{"account disabled by the operator", 0, func(ctx context.Context, r *revocations, s subject) (string, error) {
 		command := exec.CommandContext(ctx, filepath.Join(binaries, "core"), "accounts", "disable", s.email)
-		command.Env = append(os.Environ(), "CORE_DATABASE_URL="+r.stack.Env().DatabaseURL)
+		command.Env = append(stack.Environ(), "CORE_DATABASE_URL="+r.stack.Env().DatabaseURL)
 		if out, err := command.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%w: %s", err, out)
 		}

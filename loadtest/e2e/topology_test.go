@@ -2,7 +2,7 @@ package e2e_test
 
 import (
 	"net/http"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,12 +42,12 @@ func TestRedisTopologies(t *testing.T) {
 func stackOn(t *testing.T, mode topology.Mode, url string, certificate *topologytest.Certificate) *stack.Stack {
 	t.Helper()
 	var log lockedBuffer
-	trust := "SSL_CERT_FILE=" + certificate.Authority
+	trust := "SSL_CERT_DIR=" + filepath.Dir(certificate.Authority) // as the Helm chart sets it
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Gateways: 2, Cores: 2, Ephemeral: true, Log: &log,
-		CoreEnv:     append([]string{trust, "CORE_REDIS_MODE=" + string(mode), "CORE_SIGN_IN_PER_ACCOUNT=4"}, oneAddress...),
-		GatewayEnv:  []string{trust, "GATEWAY_REDIS_MODE=" + string(mode), "GATEWAY_LIMIT_BUDGET=1s"},
-		DatabaseURL: os.Getenv("DATABASE_URL"), RedisURL: url,
+		CoreEnv:    append([]string{trust, "CORE_REDIS_MODE=" + string(mode), "CORE_SIGN_IN_PER_ACCOUNT=4"}, oneAddress...),
+		GatewayEnv: []string{trust, "GATEWAY_REDIS_MODE=" + string(mode), "GATEWAY_LIMIT_BUDGET=1s"},
+		RedisURL:   url,
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log.String())

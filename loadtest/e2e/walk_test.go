@@ -113,6 +113,9 @@ func TestWalkTheSpec(t *testing.T) {
 	if made.Type != "transfer" || made.Status != "created" || made.Tx.To != usdc || made.Tx.ChainID != 11155111 || len(made.OrderID) != 66 {
 		t.Errorf("transfer %+v", made)
 	}
+	if got := expect[failure](t, trader.do(http.MethodPost, "/v2/transfers/"+made.ID+"/cancel", nil), 403); got.Code != "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" {
+		t.Errorf("a live key cancels a test intent: %+v", got)
+	}
 	swap := body(on(11155111, alice), on(11155111, usdc), "1000000", on(11155111, alice), on(11155111, weth), "5")
 	if got := expect[failure](t, tester.do(http.MethodPost, "/v2/transfers", swap), 422); got.Code != "SETTLER_NOT_CONFIGURED" {
 		t.Errorf("a swap without a settler: %+v", got)

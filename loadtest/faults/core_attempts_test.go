@@ -71,13 +71,13 @@ func (s attempts) String() string {
 }
 
 // mustBeSound wants that no answer was one that no client may see.
-func (s attempts) mustBeSound(t *testing.T) {
-	t.Helper()
+func (s attempts) mustBeSound(tb testing.TB) {
+	tb.Helper()
 	told := 0
 	for _, one := range s {
 		if one.status > 0 && one.fault != "" && told < 5 {
 			told++
-			t.Errorf("a %s at gateway %d: %s", one.kind, one.gateway, one.fault)
+			tb.Errorf("a %s at gateway %d: %s", one.kind, one.gateway, one.fault)
 		}
 	}
 }
@@ -88,4 +88,13 @@ func (s attempts) first(count int, base time.Time) (text string) {
 		text += fmt.Sprintf("\n\t%s at gateway %d, %s after the fault, for %s: %d %s", one.kind, one.gateway, one.began.Sub(base), one.took, one.status, one.fault)
 	}
 	return text
+}
+
+// mustAllSucceed wants 200 or 201 of every request, and that clients were told of every intent that is stored.
+func (s attempts) mustAllSucceed(tb testing.TB, untold int, began time.Time) {
+	tb.Helper()
+	failed := s.filter(func(one attempt) bool { return one.status != 200 && one.status != 201 })
+	if len(failed) > 0 || untold > 0 {
+		tb.Errorf("%d of %d requests failed, %d intents are stored that nobody was told of: %s%s", len(failed), len(s), untold, failed, failed.first(5, began))
+	}
 }

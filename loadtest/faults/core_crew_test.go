@@ -53,6 +53,7 @@ func (a attempt) failed() bool { return a.status == 0 || a.status >= 500 }
 // to any gateway that is theirs, as a balancer would: what cannot connect goes to the next.
 type crew struct {
 	t       *testing.T
+	db      *database
 	fleet   []*gateway
 	keys    []string
 	kinds   []kind
@@ -77,12 +78,18 @@ type crew struct {
 // newCrew does nothing yet.
 func newCrew(t *testing.T, fleet []*gateway, does ...kind) *crew {
 	t.Helper()
+	return newCrewOn(t, shared.database, fleet, does...)
+}
+
+// newCrewOn is newCrew for gateways whose cores are on this database.
+func newCrewOn(t *testing.T, db *database, fleet []*gateway, does ...kind) *crew {
+	t.Helper()
 	pause := 20 * time.Millisecond
 	if *strict {
 		pause /= 2
 	}
 	c := &crew{
-		t: t, fleet: fleet, keys: newBoundlessKeys(t, 4), kinds: does, stopped: make(chan struct{}), pause: pause,
+		t: t, db: db, fleet: fleet, keys: db.newBoundlessKeys(t, 4), kinds: does, stopped: make(chan struct{}), pause: pause,
 		client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}},
 		ready:  make([]atomic.Bool, len(fleet)), acknowledged: map[string]string{}, asked: map[string]kind{},
 	}
@@ -272,8 +279,12 @@ func startBeside(t *testing.T, fleet []*gateway) *load {
 	return startLoad(t, fleet, stream{keys: newKeys(t, 1), rate: 20}, controlStream)
 }
 
-// endBeside tells by how many the key went over its limit, and whether the machine was too busy for times to be judged.
-func endBeside(l *load) (over int, busy string) {
+// endBeside fails the test if the key went over its limit, and returns by how many requests, and the judge of latencies.
+func endBeside(t *testing.T, l *load) (over int, j judge) {
+	t.Helper()
 	all := l.stop()
-	return max(0, all.of(0).overAdmission()), all.of(1).busy()
+	if over = max(0, all.of(0).overAdmission()); over > 0 {
+		t.Errorf("one key had %d requests too many", over)
+	}
+	return over, newJudge(t, all.of(1))
 }

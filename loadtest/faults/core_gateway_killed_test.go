@@ -23,7 +23,7 @@ func TestGatewayKilled(t *testing.T) {
 	fleet[0].process.Kill()
 	pass(t, 2*time.Second)
 	all := c.stop()
-	over, busy := endBeside(beside)
+	over, _ := endBeside(t, beside)
 
 	lost := all.failed()
 	o := outcome{
@@ -38,11 +38,8 @@ func TestGatewayKilled(t *testing.T) {
 	}
 	for _, a := range lost {
 		if a.gateway != 0 || a.began.After(killed.Add(within(50*time.Millisecond))) {
-			blame(t, busy, "a request failed that was not under way at the killed gateway:%s", attempts{a}.first(1, killed))
+			t.Errorf("a request failed that was not under way at the killed gateway:%s", attempts{a}.first(1, killed))
 		}
-	}
-	if over > 0 {
-		blame(t, busy, "one key had %d requests too many", over)
 	}
 	all.mustBeSound(t)
 }

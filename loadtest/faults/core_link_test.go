@@ -44,7 +44,7 @@ func TestLinkToCoreBreaks(t *testing.T) {
 			proxy.heal(t)
 			recovered := c.untilAllSucceed(t, healed)
 			all := c.stop()
-			over, busy := endBeside(beside)
+			over, j := endBeside(t, beside)
 
 			hit := all.hitBy(struck)
 			failed := all.failed()
@@ -61,16 +61,13 @@ func TestLinkToCoreBreaks(t *testing.T) {
 			}
 			// The deadline itself, and the way to it and back.
 			if slow := hit.slowest(); slow > within(linkTimeout+100*time.Millisecond) {
-				blame(t, busy, "an answer took %s, with a deadline of %s", slow, linkTimeout)
+				j.late("an answer took %s, with a deadline of %s", slow, linkTimeout)
 			}
 			if untold > len(failed.of(writes)) {
 				t.Errorf("%d intents are stored that nobody was told of, and %d writes without a key failed", untold, len(failed.of(writes)))
 			}
 			if recovered > within(time.Second) {
-				blame(t, busy, "all went well again only after %s", recovered)
-			}
-			if over > 0 {
-				blame(t, busy, "one key had %d requests too many", over)
+				j.late("all went well again only after %s", recovered)
 			}
 			all.mustBeSound(t)
 		})

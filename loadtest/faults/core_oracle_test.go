@@ -17,7 +17,7 @@ func (c *crew) mustHaveKept(t *testing.T) (untold int) {
 	for reference := range c.asked {
 		references = append(references, reference)
 	}
-	conn, err := pgx.Connect(t.Context(), shared.stack.Env().DatabaseURL)
+	conn, err := pgx.Connect(t.Context(), c.db.url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,21 +26,30 @@ func (c *crew) mustHaveKept(t *testing.T) (untold int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := map[string]string{}
-	var reference, id string
-	if _, err := pgx.ForEachRow(rows, []any{&reference, &id}, func() error {
-		if other, twice := stored[reference]; twice {
-			t.Errorf("one %s made both %s and %s", c.asked[reference], other, id)
-		}
-		stored[reference] = id
-		return nil
-	}); err != nil {
+	kept, err := pgx.CollectRows(rows, pgx.RowToStructByPos[stored])
+	if err != nil {
 		t.Fatal(err)
 	}
+	return c.mustMatch(t, kept)
+}
+
+// stored is an intent of the database.
+type stored struct{ Reference, ID string }
+
+// mustMatch is mustHaveKept for rows that were read.
+func (c *crew) mustMatch(tb testing.TB, rows []stored) (untold int) {
+	tb.Helper()
+	kept := map[string]string{}
+	for _, row := range rows {
+		if other, twice := kept[row.Reference]; twice {
+			tb.Errorf("one %s made both %s and %s", c.asked[row.Reference], other, row.ID)
+		}
+		kept[row.Reference] = row.ID
+	}
 	for reference, id := range c.acknowledged {
-		if stored[reference] != id {
-			t.Errorf("a %s was acknowledged as %s and is stored as %q", c.asked[reference], id, stored[reference])
+		if kept[reference] != id {
+			tb.Errorf("a %s was acknowledged as %s and is stored as %q", c.asked[reference], id, kept[reference])
 		}
 	}
-	return len(stored) - len(c.acknowledged)
+	return len(kept) - len(c.acknowledged)
 }

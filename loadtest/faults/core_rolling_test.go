@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"flag"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -27,28 +26,24 @@ func TestRollingRestartBehindHAProxy(t *testing.T) {
 	c := newCrew(t, []*gateway{{url: balancer.url}}, reads, writes, keyedWrites)
 	r.inUse = func() bool { return balancer.inUse(t) == len(r.fleet) }
 	least := 2000
-	if *strict {
+	if full() {
 		least = 10_000
 	}
 	r.roll(t, c, "rolling restarts of 2 gateways and 2 cores behind HAProxy", least)
 }
 
-var previous = flag.String("previous", "", "a directory with the programs core and gateway of another version, for TestUpgrade")
-
 // Another version is upgraded to this one as deploy/README.md says, cores and then gateways, and goes back in reverse: the two
 // work together in between, and no request fails.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	if *previous == "" {
-		t.Skip("needs another version: go test ./loadtest/faults -run TestUpgrade -args -previous DIRECTORY")
-	}
-	r := startReleaseOf(t, *previous)
+	old := previousBinaries(t)
+	r := startReleaseOf(t, old)
 	c := newCrew(t, r.fleet, reads, writes, keyedWrites)
 	c.followReadiness()
 	r.inUse = func() bool { return c.ready[0].Load() && c.ready[1].Load() }
 	r.steps = []func(*testing.T){
 		r.become(shared.binaries), r.restartCores, r.restartGateways,
-		r.become(*previous), r.restartGateways, r.restartCores,
+		r.become(old), r.restartGateways, r.restartCores,
 	}
 	r.roll(t, c, "upgrade of 2 gateways and 2 cores, and back", 0)
 }
@@ -101,7 +96,6 @@ func (r *release) become(binaries string) func(*testing.T) {
 // roll restarts all of it, and again until the crew has made so many requests, of which none may fail.
 func (r *release) roll(t *testing.T, c *crew, name string, least int) {
 	t.Helper()
-	beside := startLoad(t, r.fleet, controlStream)
 	c.set(2 * members)
 	pass(t, time.Second)
 	began := time.Now()
@@ -114,25 +108,13 @@ func (r *release) roll(t *testing.T, c *crew, name string, least int) {
 	took := time.Since(began)
 	pass(t, 500*time.Millisecond)
 	all := c.stop()
-	busy := beside.stop().busy()
 	failed := all.failed()
 	untold := c.mustHaveKept(t)
 	outcomes.tell(t, outcome{
 		Fault: name, Gateways: len(r.fleet), Requests: len(all), Errors: len(failed), OverAdmission: -1, AddedP99: -1, Recovery: -1,
 		Note: fmt.Sprintf("%d times, in %s; the slowest answer after %s; %d intents kept once", rounds, millis(took), millis(all.slowest()), len(c.acknowledged)),
 	})
-	if len(failed) > 0 || untold > 0 {
-		blame(t, busy, "%d of %d requests failed, %d intents are stored that nobody was told of: %s%s", len(failed), len(all), untold, failed, failed.first(5, began))
-	}
-	if untold > len(failed.of(writes))+len(failed.of(keyedWrites)) {
-		t.Errorf("%d intents are stored that nobody was told of", untold)
-	}
-	for _, a := range all.filter(func(a attempt) bool { return !a.failed() }) {
-		if a.status != 200 && a.status != 201 {
-			t.Errorf("answered %d %s", a.status, a.fault)
-			break
-		}
-	}
+	all.mustAllSucceed(t, untold, began)
 }
 
 // restartGateways ends and starts one after the other, each when the one before is in use again.

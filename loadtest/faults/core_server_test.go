@@ -1,22 +1,19 @@
 package faults_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"intents.internal/deploy/stack"
 	"intents.internal/pkg/embedded"
 )
 
-// coreServer is a core of a test's own, on the shared database.
+// coreServer is a core of a test's own.
 type coreServer struct {
 	url, opsURL string
 	env         []string
@@ -41,12 +38,18 @@ func startCores(t *testing.T, count int) []*coreServer {
 
 func newCoreServer(t *testing.T) *coreServer {
 	t.Helper()
+	return newCoreServerOn(t, shared.database)
+}
+
+// newCoreServerOn makes a core on this database, which is not started yet.
+func newCoreServerOn(t *testing.T, db *database) *coreServer {
+	t.Helper()
 	addresses := [2]string{freeAddress(t), freeAddress(t)}
 	c := &coreServer{url: "http://" + addresses[0], opsURL: "http://" + addresses[1], binaries: shared.binaries}
-	c.env = append(os.Environ(),
+	c.env = append(stack.Environ(),
 		"CORE_LISTEN="+addresses[0],
 		"CORE_OPS_LISTEN="+addresses[1],
-		"CORE_DATABASE_URL="+shared.stack.Env().DatabaseURL,
+		"CORE_DATABASE_URL="+db.url,
 		"CORE_DATABASE_CONNECTIONS=6", // several tests' cores share one Postgres
 		"CORE_REDIS_URL="+shared.stack.Env().RedisURL,
 		"CORE_GATEWAY_SECRET="+secret,
@@ -125,31 +128,6 @@ func isOK(t *testing.T, url string) bool {
 
 // unhurried are settings of gateways that never take a busy machine for a slow Redis, which is not what is tested here.
 func unhurried(settings ...string) []string { return append(settings, "GATEWAY_LIMIT_BUDGET=2s") }
-
-// newBoundlessKeys makes keys whose limit nobody reaches.
-func newBoundlessKeys(t *testing.T, count int) []string {
-	t.Helper()
-	keys := newKeys(t, count)
-	starts := make([]string, count)
-	for n, key := range keys {
-		starts[n] = key[:12]
-	}
-	execute(t, `UPDATE api_keys SET limit_requests = 1000000 WHERE start = ANY($1)`, starts)
-	return keys
-}
-
-// execute runs one statement on the shared database.
-func execute(t *testing.T, statement string, arguments ...any) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), shared.stack.Env().DatabaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), statement, arguments...); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // coresUp is how many cores each gateway of the fleet sends requests to, at the least.
 func coresUp(t *testing.T, fleet []*gateway) int {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/deploy/stack"
 	"intents.internal/pkg/embedded"
 )
 
@@ -52,13 +52,12 @@ func startGateways(t *testing.T, count int, config fleetConfig) []*gateway {
 func startGateway(t *testing.T, config fleetConfig) *gateway {
 	t.Helper()
 	addresses := [2]string{freeAddress(t), freeAddress(t)}
-	env := append(os.Environ(),
+	env := append(stack.Environ(),
 		"GATEWAY_LISTEN="+addresses[0],
 		"GATEWAY_OPS_LISTEN="+addresses[1],
 		"GATEWAY_CORE_URL="+config.core,
 		"GATEWAY_CORE_SECRET="+secret,
 		"GATEWAY_REDIS_URL=redis://"+config.redis+"/0",
-		"GATEWAY_UNKNOWN_KEYS_PER_MINUTE=1000000", // all keys come from one address
 		"GATEWAY_ACCESS_LOG=false",
 		"GATEWAY_DRAIN_DELAY=0s",
 	)

@@ -35,10 +35,9 @@ type sample struct {
 	status          int           // 0 without an answer
 	// fault is what is wrong with the answer, whatever its status may be.
 	fault string
-	// starved says that the gateway had no word of core for a second: no fault of Redis does that, a machine without a core
-	// to spare does.
-	starved bool
-	left    string // what the answer says is left of the limit, such as r=49
+	left  string // what the answer says is left of the limit, such as r=49
+	// retryAfter is the header's value in seconds, empty without one.
+	retryAfter string
 }
 
 // load sends requests when they are due, however long others take, as many clients would.
@@ -138,7 +137,7 @@ func (l *load) ask(one *sample) {
 	}
 	one.status, one.fault = response.StatusCode, faultOf(response, body)
 	one.left, _, _ = strings.Cut(strings.TrimPrefix(response.Header.Get("RateLimit"), `"default";`), ";")
-	one.starved = one.status == http.StatusServiceUnavailable && strings.Contains(string(body), "API keys cannot be checked")
+	one.retryAfter = response.Header.Get("Retry-After")
 }
 
 func getChains(gateway, key string) (*http.Request, error) {

@@ -1,9 +1,11 @@
 // Package faults_test breaks what the service stands on, under load, and holds it to what it promises then. Everything is
 // a real process: the built gateway and core, Postgres and Redis; where the network must misbehave, a TCP proxy does.
 //
-//	go test ./loadtest/faults -v -args -strict
+//	go test ./loadtest/faults -v -count=1 -timeout=60m -args -strict
 //
-// prints a table of what was measured, on a machine with nothing else to do. Without -strict all times have an allowance.
+// prints a table of what was measured, on a machine with nothing else to do: the nightly run. Without -strict all times have an
+// allowance, and latencies are not judged while the machine keeps even /v2/health waiting, which the run says. What clients were
+// answered is judged either way.
 package faults_test
 
 import (
@@ -22,11 +24,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/core/account"
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/embedded"
-	"intents.internal/pkg/network"
 	"intents.internal/pkg/parallel"
 )
 
@@ -36,11 +35,15 @@ const secret = "the secret that gateways and core share in these tests"
 // atOnce is how many tests run at the same time: they wait for most of their time, so it may be more than there are cores.
 const atOnce = "5"
 
-var strict = flag.Bool("strict", false, "hold the promised times themselves, without the allowance for a shared machine")
+var strict = flag.Bool("strict", false, "judge every latency, by the promised time itself, and repeat faults as often as promised; for a machine with nothing else to do")
 
 // crowded is the allowance on all times, the gateways' own budgets among them: these tests run beside all others, on two
 // shared cores, under the race detector, where a process may wait for a core as long as the promise is.
 const crowded = 5
+
+// full reports whether tests repeat their fault as often as the promise is made for, which takes minutes: in continuous
+// integration and with -strict.
+func full() bool { return *strict || os.Getenv("CI") == "true" }
 
 // within is a time with the allowance, unless -strict was given.
 func within(promise time.Duration) time.Duration {
@@ -55,7 +58,7 @@ func within(promise time.Duration) time.Duration {
 var shared struct {
 	stack    *stack.Stack
 	binaries string
-	owner    uuid.UUID // the account of all keys
+	database *database
 }
 
 func TestMain(m *testing.M) {
@@ -84,16 +87,16 @@ func runAll(m *testing.M) (code int, err error) {
 	shared.stack, err = stack.Start(ctx, stack.Config{
 		Data: data, Binaries: shared.binaries, Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Log: &log,
 		CoreEnv: []string{"CORE_GATEWAY_SECRET=" + secret}, GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + secret},
-		DatabaseURL: os.Getenv("DATABASE_URL"),
 	})
 	if err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	if shared.owner, err = ownerOf(ctx, shared.stack.Env()); err != nil {
+	shared.database = &database{url: shared.stack.Env().DatabaseURL}
+	if shared.database.owner, err = ownerOf(ctx, shared.stack.Env()); err != nil {
 		return 1, errors.Join(err, shared.stack.Stop())
 	}
 	code = m.Run()
-	fmt.Print(outcomes.table())
+	fmt.Print(outcomes.table(), outcomes.unjudged())
 	if err := shared.stack.Stop(); err != nil {
 		return 1, err
 	}
@@ -112,41 +115,6 @@ func ownerOf(ctx context.Context, env stack.Env) (owner uuid.UUID, err error) {
 	defer conn.Close(context.WithoutCancel(ctx))
 	err = conn.QueryRow(ctx, `SELECT account_id FROM api_keys WHERE start = $1`, env.TestKey[:12]).Scan(&owner)
 	return owner, err
-}
-
-// newKeys makes test keys with the usual limit, in the shared database.
-func newKeys(t *testing.T, count int) []string {
-	t.Helper()
-	return newKeysIn(t, shared.stack.Env().DatabaseURL, shared.owner, count)
-}
-
-// newKeysIn makes them straight in the table, since a client may have a hundred at most.
-func newKeysIn(t *testing.T, databaseURL string, owner uuid.UUID, count int) []string {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	texts := make([]string, count)
-	now := time.Now()
-	rows := pgx.CopyFromSlice(count, func(n int) ([]any, error) {
-		key := apikey.New(network.Test)
-		texts[n] = key.Reveal()
-		hash := key.Hash()
-		return []any{
-			uuid.New(), owner, fmt.Sprintf("fault %d", n), hash[:], key.Start(), string(network.Test), true,
-			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), now, now,
-		}, nil
-	})
-	columns := []string{
-		"id", "account_id", "name", "hash", "start", "environment", "enabled",
-		"limit_requests", "limit_period_seconds", "created_at", "updated_at",
-	}
-	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"api_keys"}, columns, rows); err != nil {
-		t.Fatalf("make keys: %v", err)
-	}
-	return texts
 }
 
 // eventually returns when done, which is asked again and again, says so.

@@ -58,12 +58,39 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
 }
 
+// mustLimit wants that no key had more let through beyond its limit than so many bursts, and what gateways without Redis let
+// through each on its own: they continue from its last answer, so that is no more than what came back meanwhile.
+func (o outcome) mustLimit(tb testing.TB, all samples, bursts int) {
+	tb.Helper()
+	if most := bursts*burst + o.Gateways*(all.refill()+1); o.OverAdmission > most {
+		tb.Errorf("%s: %d requests of one key beyond the limit, more than %d", o.Fault, o.OverAdmission, most)
+	}
+}
+
 // outcomes are gathered over the whole run.
 var outcomes ledger
 
 type ledger struct {
-	mu  sync.Mutex
-	all []outcome
+	mu      sync.Mutex
+	all     []outcome
+	skipped []string
+}
+
+// skip notes a latency that was not judged.
+func (l *ledger) skip(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.skipped = append(l.skipped, line)
+}
+
+// unjudged lists the latencies that were not judged; it is empty where all were.
+func (l *ledger) unjudged() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.skipped) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d latencies were not judged on this busy machine:\n%s\n", len(l.skipped), strings.Join(l.skipped, "\n"))
 }
 
 // tell prints the outcome and keeps it for the table.

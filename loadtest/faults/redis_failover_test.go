@@ -99,8 +99,8 @@ func TestRedisFailover(t *testing.T) {
 	o.Note = fmt.Sprintf("the address moved after %s", millis(tr.healed.Sub(tr.struck)))
 	outcomes.tell(t, o)
 	tr.mustKeep(o)
-	tr.mustAnswerAll(all)
-	tr.mustLimit(o, all, 1)
+	all.mustAnswerAll(t)
+	o.mustLimit(t, all, 1)
 }
 
 // A master that is made a replica while gateways hold connections to it refuses every write from then on. They must leave
@@ -122,10 +122,10 @@ func TestRedisSwitchedOver(t *testing.T) {
 	tr.mustBeAt(heir)
 	outcomes.tell(t, o)
 	if promise := within(readOnlyPromised); o.Recovery > promise {
-		tr.blame("requests were decided without Redis for %s, more than %s", o.Recovery, promise)
+		tr.judge.late("requests were decided without Redis for %s, more than %s", o.Recovery, promise)
 	}
-	tr.mustAnswerAll(all)
-	tr.mustLimit(o, all, 1)
+	all.mustAnswerAll(t)
+	o.mustLimit(t, all, 1)
 	if n := tr.watch.total(failedCalls); n == 0 {
 		t.Error("no gateway has met a replica that takes no writes: this test shows nothing")
 	}
@@ -148,8 +148,8 @@ func TestRedisReadOnly(t *testing.T) {
 	o.Note = fmt.Sprintf("%.1f dials/s", dials)
 	outcomes.tell(t, o)
 	tr.mustKeep(o)
-	tr.mustAnswerAll(all)
-	tr.mustLimit(o, all, 1)
+	all.mustAnswerAll(t)
+	o.mustLimit(t, all, 1)
 	tr.mustBeAt(replica)
 	if dials > dialsPromised {
 		t.Errorf("%.1f dials a second, more than %d", dials, dialsPromised)

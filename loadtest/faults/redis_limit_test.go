@@ -25,7 +25,6 @@ func TestLimitHoldsAtAnyNumberOfGateways(t *testing.T) {
 				pass(t, span)
 				all := l.stop()
 				all.mustBeSound(t)
-				all = all.fed()
 				if failed := all.errors(); len(failed) > 0 {
 					t.Errorf("%d of %d requests failed: %v", len(failed), len(all), failed.statuses())
 				}
@@ -53,12 +52,12 @@ func TestLimitHoldsAtAnyNumberOfGateways(t *testing.T) {
 			// Whatever its gateway is asked lets it find Redis again; only what is not refused from memory.
 			l := startLoad(t, fleet, stream{keys: newKeys(t, 20), rate: rate}, controlStream)
 			recovery := w.recovery(t)
-			busy := l.stop().of(1).busy()
+			j := newJudge(t, l.stop().of(1))
 			after := part(keys[2])
 			tell("one greedy key: Redis back", after, recovery)
 			mustAdmit(t, after, 1)
 			if promise := within(time.Second); recovery > promise {
-				blame(t, busy, "Redis was asked again %s after it was back, later than %s", recovery, promise)
+				j.late("Redis was asked again %s after it was back, later than %s", recovery, promise)
 			}
 		})
 	}

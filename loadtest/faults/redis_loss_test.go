@@ -33,7 +33,7 @@ func TestRedisFlushed(t *testing.T) {
 			tr.end(func() {})
 			o, all := tr.finish(test.name, goOnAfter(test.bursts))
 			outcomes.tell(t, o)
-			tr.mustAnswerAll(all)
+			all.mustAnswerAll(t)
 			if n := tr.watch.total(fallbackDecisions) + tr.watch.total(failedCalls); n > 0 {
 				t.Errorf("%.0f requests were decided without Redis", n)
 			}
@@ -67,8 +67,8 @@ func TestRedisRestarted(t *testing.T) {
 			o.AddedP99 = -1 // there was no time to measure it in
 			outcomes.tell(t, o)
 			tr.mustKeep(o)
-			tr.mustAnswerAll(all)
-			tr.mustLimit(o, all, test.bursts)
+			all.mustAnswerAll(t)
+			o.mustLimit(t, all, test.bursts)
 			if test.bursts > 0 && o.OverAdmission < burst/2 {
 				t.Errorf("only %d requests beyond the limit: Redis has kept the buckets, and this test shows nothing", o.OverAdmission)
 			}
@@ -96,24 +96,22 @@ func TestRedisDiesDuringABatch(t *testing.T) {
 	redis.kill()
 	proxy.inflict(t, refused)
 	everything := l.stop()
-	busy := everything.of(1).busy()
-	all := everything.of(0).between(l.began, struck).fed()
+	j := newJudge(t, everything.of(1))
+	all := everything.of(0).between(l.began, struck)
 	answered := time.Duration(0)
 	for _, one := range all {
 		answered = max(answered, one.due.Add(one.took).Sub(struck))
 	}
-	if busy == "" {
-		all.mustBeSound(t)
-	}
+	all.mustBeSound(t)
 	outcomes.tell(t, outcome{
 		Fault: "Redis killed during a batch", Gateways: 1, Requests: len(all), Errors: len(all.errors()),
 		OverAdmission: all.overAdmission(), AddedP99: -1, Recovery: answered, Note: "recovery: until the last of them was answered",
 	})
 	if statuses := all.statuses(); statuses[http.StatusOK] != len(all) || len(all) < 50 {
-		blame(t, busy, "those who waited were answered %v", statuses)
+		t.Errorf("those who waited were answered %v", statuses)
 	}
 	if answered > budget/2 {
-		blame(t, busy, "the last was answered %s after Redis died: it waited for the budget of %s", answered, budget)
+		j.late("the last was answered %s after Redis died: it waited for the budget of %s", answered, budget)
 	}
 }
 

@@ -18,14 +18,16 @@ func TestRedisDown(t *testing.T) {
 		policy string
 		fault  fault
 		name   string
+		env    []string
 	}{
-		{"local", refused, "Redis stopped, connections refused, fallback local"},
-		{"open", reset, "Redis stopped, connections reset, fallback open"},
-		{"closed", reset, "Redis stopped, connections reset, fallback closed"},
+		{"local", refused, "Redis stopped, connections refused, fallback local", nil},
+		{"open", reset, "Redis stopped, connections reset, fallback open", []string{"GATEWAY_LIMIT_FALLBACK=open"}},
+		// A Redis that a busy machine keeps waiting is no Redis that is down.
+		{"closed", reset, "Redis stopped, connections reset, fallback closed", unhurried("GATEWAY_LIMIT_FALLBACK=closed")},
 	} {
 		t.Run(test.policy, func(t *testing.T) {
 			t.Parallel()
-			tr := newTrial(t, 1, startRedis(t), "GATEWAY_LIMIT_FALLBACK="+test.policy)
+			tr := newTrial(t, 1, startRedis(t), test.env...)
 			tr.strike(func() {
 				tr.proxy.inflict(t, test.fault)
 				tr.redis.stop(t)
@@ -49,8 +51,8 @@ func TestRedisDown(t *testing.T) {
 			}
 			outcomes.tell(t, o)
 			tr.mustKeep(o)
-			if dials > dialsPromised && (test.fault != refused || *strict) {
-				tr.blame("%.1f dials a second, more than %d", dials, dialsPromised)
+			if dials > dialsPromised {
+				t.Errorf("%.1f dials a second, more than %d", dials, dialsPromised)
 			}
 			tr.mustFollow(test.policy, o, all)
 		})
@@ -58,10 +60,10 @@ func TestRedisDown(t *testing.T) {
 }
 
 // attempts is how often a second a gateway tried to reach Redis. A connection that is refused reaches no proxy, but fails at
-// once, and with it hardly more than the request that asked for it, unless the machine is busy.
+// once, and with it hardly more than the request that asked for it.
 func (tr *trial) attempts(f fault) float64 {
 	if f == refused {
-		return tr.watch.total(failedCalls) / time.Since(tr.struck).Seconds() / float64(len(tr.fleet))
+		return (tr.watch.total(failedCalls) - tr.failedBefore) / time.Since(tr.struck).Seconds() / float64(len(tr.fleet))
 	}
 	return tr.dialsASecond()
 }
@@ -72,10 +74,10 @@ func (tr *trial) mustFollow(policy string, o outcome, all samples) {
 	during := all.between(tr.broken, tr.ended).filter(func(one sample) bool { return one.due.Add(one.took).Before(tr.ended) })
 	switch policy {
 	case "local":
-		tr.mustAnswerAll(all)
-		tr.mustLimit(o, all, 1) // Redis came back empty
+		all.mustAnswerAll(tr.t)
+		o.mustLimit(tr.t, all, 1) // Redis came back empty
 	case "open":
-		tr.mustAnswerAll(all)
+		all.mustAnswerAll(tr.t)
 		// Only where Redis named the time of the next request itself is it kept, 1.2 s at most.
 		let := during.of(greedy).between(tr.broken.Add(token+watchEvery), tr.ended)
 		if len(let.admitted()) != len(let) {
@@ -90,9 +92,8 @@ func (tr *trial) mustFollow(policy string, o outcome, all samples) {
 			tr.t.Errorf("the crowd was answered %v, not 503 alone", statuses)
 		}
 		after := all.between(tr.healed.Add(o.Recovery+watchEvery), time.Now())
-		// A busy machine may keep Redis from answering once or twice more.
-		if failed := after.errors(); len(failed) > len(after)/10 || *strict && len(failed) > 0 {
-			tr.blame("%d of %d requests failed after Redis was back: %v", len(failed), len(after), failed.statuses())
+		if failed := after.errors(); len(failed) > 0 {
+			tr.t.Errorf("%d of %d requests failed after Redis was back: %v", len(failed), len(after), failed.statuses())
 		}
 	}
 }
@@ -130,17 +131,17 @@ func TestRedisHung(t *testing.T) {
 				dials, goroutines, tr.peakBefore[0], descriptors, tr.peakBefore[1])
 			outcomes.tell(t, o)
 			tr.mustKeep(o)
-			tr.mustAnswerAll(all)
+			all.mustAnswerAll(t)
 			if dials > dialsPromised {
-				tr.blame("%.1f dials a second, more than %d", dials, dialsPromised)
+				t.Errorf("%.1f dials a second, more than %d", dials, dialsPromised)
 			}
-			tr.mustLimit(o, all, 0) // Redis kept its buckets
+			o.mustLimit(t, all, 0) // Redis kept its buckets
 			most := pile()
 			if goroutines-tr.peakBefore[0] > most {
-				tr.blame("%d goroutines, %d before: requests pile up", goroutines, tr.peakBefore[0])
+				t.Errorf("%d goroutines, %d before: requests pile up", goroutines, tr.peakBefore[0])
 			}
 			if descriptors-tr.peakBefore[1] > most {
-				tr.blame("%d open files, %d before: connections pile up", descriptors, tr.peakBefore[1])
+				t.Errorf("%d open files, %d before: connections pile up", descriptors, tr.peakBefore[1])
 			}
 		})
 	}

@@ -25,6 +25,7 @@ type redisServer struct {
 	client  *redis.Client // not through any proxy
 	program string
 	args    []string
+	env     []string // nil: this program's own
 	process *embedded.Process
 	log     *lockedBuffer
 }
@@ -47,12 +48,18 @@ func redisProgram(t *testing.T) string {
 // startRedis starts one until the test ends, that keeps nothing on disk unless the arguments say so.
 func startRedis(t *testing.T, args ...string) *redisServer {
 	t.Helper()
+	return startRedisIn(t, nil, args...)
+}
+
+// startRedisIn is startRedis with an environment of its own.
+func startRedisIn(t *testing.T, env []string, args ...string) *redisServer {
+	t.Helper()
 	port, err := embedded.FreePort("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &redisServer{
-		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: redisProgram(t), log: &lockedBuffer{},
+		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: redisProgram(t), env: env, log: &lockedBuffer{},
 		args: append([]string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", t.TempDir(), "--save", "", "--loglevel", "notice",
 		}, args...),
@@ -73,7 +80,7 @@ func startRedis(t *testing.T, args ...string) *redisServer {
 func (r *redisServer) start(t *testing.T) {
 	t.Helper()
 	process, err := embedded.StartProcess(embedded.Command{
-		Name: "redis", Path: r.program, Args: r.args, Output: func(line string) { fmt.Fprintln(r.log, line) },
+		Name: "redis", Path: r.program, Args: r.args, Env: r.env, Output: func(line string) { fmt.Fprintln(r.log, line) },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -28,15 +27,6 @@ func (s samples) between(from, until time.Time) samples {
 // of are those of one stream.
 func (s samples) of(stream int) samples {
 	return s.filter(func(one sample) bool { return one.stream == stream })
-}
-
-// fed are those that were not starved. Without -strict any share of a load may be, since all this machine's cores may be
-// taken; with it none is spared.
-func (s samples) fed() samples {
-	if *strict {
-		return s
-	}
-	return s.filter(func(one sample) bool { return !one.starved })
 }
 
 // errors are those without an answer, and with one of 500 and more.
@@ -107,39 +97,24 @@ func (s samples) refill() int {
 }
 
 // mustBeSound wants that no answer was one that no client may see, and that there is one to every request.
-func (s samples) mustBeSound(t *testing.T) {
-	t.Helper()
+func (s samples) mustBeSound(tb testing.TB) {
+	tb.Helper()
 	told := 0
 	for _, one := range s {
 		if one.fault != "" && told < 5 {
 			told++
-			t.Errorf("a request of stream %d to gateway %d: %d %s", one.stream, one.gateway, one.status, one.fault)
+			tb.Errorf("a request of stream %d to gateway %d: %d %s", one.stream, one.gateway, one.status, one.fault)
 		}
 	}
 }
 
-// stall is for how long a machine may keep a process waiting before times are no longer judged.
-func stall() time.Duration {
-	if *strict {
-		return 0
+// mustAnswerAll wants that nobody had an error, and that the crowd was never refused.
+func (s samples) mustAnswerAll(tb testing.TB) {
+	tb.Helper()
+	if failed := s.errors(); len(failed) > 0 || len(s) == 0 {
+		tb.Errorf("%d of %d requests failed: %v", len(failed), len(s), failed.statuses())
 	}
-	return 250 * time.Millisecond
-}
-
-// busy says, of a control stream, why times are not judged. It is empty where they are, and with -strict.
-func (s samples) busy() string {
-	if slowest := s.quantile(1); slowest > stall() && !*strict {
-		return fmt.Sprintf("not judged, since this machine kept even /health waiting for %s", slowest)
+	if statuses := s.of(crowd).statuses(); statuses[200] != len(s.of(crowd)) {
+		tb.Errorf("the crowd, which stays below its limits, was answered %v", statuses)
 	}
-	return ""
-}
-
-// blame fails a test for what depends on time, unless there is a reason not to judge.
-func blame(t *testing.T, busy, format string, args ...any) {
-	t.Helper()
-	if busy != "" {
-		t.Logf(format+" (%s)", append(args, busy)...)
-		return
-	}
-	t.Errorf(format, args...)
 }

@@ -52,10 +52,11 @@ type trial struct {
 
 	// slower is what the fault added to the time of nine in ten requests.
 	slower time.Duration
-	busy   string // why times are not judged; empty where they are
+	judge  judge
 
-	dialsBefore int
-	peakBefore  [2]int
+	dialsBefore  int
+	failedBefore float64
+	peakBefore   [2]int
 }
 
 // newTrial starts everything and lets load run for a while, until the greedy key is refused at every gateway. The load is
@@ -83,7 +84,7 @@ func newTrial(t *testing.T, gateways int, redis *redisServer, env ...string) *tr
 
 // strike begins the fault.
 func (tr *trial) strike(fault func()) {
-	tr.dialsBefore = tr.proxy.dials()
+	tr.dialsBefore, tr.failedBefore = tr.proxy.dials(), tr.watch.total(failedCalls)
 	tr.peakBefore[0], tr.peakBefore[1] = tr.watch.peaks()
 	tr.struck = time.Now()
 	fault()
@@ -99,7 +100,9 @@ func (tr *trial) end(remedy func()) {
 
 // dialsASecond is how many connections a gateway asked for while the fault lasted.
 func (tr *trial) dialsASecond() float64 {
-	return float64(tr.proxy.dials()-tr.dialsBefore) / time.Since(tr.struck).Seconds() / float64(len(tr.fleet))
+	// The first of each gateway begins the time in which the others are counted.
+	again := tr.proxy.dials() - tr.dialsBefore - len(tr.fleet)
+	return float64(max(0, again)) / time.Since(tr.struck).Seconds() / float64(len(tr.fleet))
 }
 
 // finish waits until Redis decides again, and goes on for a while, ends the load and tells what it came to.
@@ -107,15 +110,11 @@ func (tr *trial) finish(fault string, goOn time.Duration) (outcome, samples) {
 	tr.t.Helper()
 	recovery := tr.watch.recovery(tr.t)
 	pass(tr.t, goOn)
-	everything := tr.load.stop()
+	all := tr.load.stop()
 	tr.watch.end()
-	tr.busy = everything.of(control).busy()
-	everything = everything.filter(func(one sample) bool { return one.stream != control })
-	everything.mustBeSound(tr.t)
-	all := everything.fed()
-	if starved := len(everything) - len(all); starved > 0 {
-		tr.t.Logf("%d of %d requests are left out: this machine had no core for core itself", starved, len(everything))
-	}
+	tr.judge = newJudge(tr.t, all.of(control))
+	all = all.filter(func(one sample) bool { return one.stream != control })
+	all.mustBeSound(tr.t)
 	hit, during, after := all.between(tr.struck, time.Now()), all.between(tr.struck, tr.ended), all.between(tr.healed, time.Now())
 	before := all.between(tr.load.began.Add(settling), tr.struck.Add(-settling)) // and none that met the fault
 	tr.slower = during.quantile(0.9) - before.quantile(0.9)
@@ -126,24 +125,7 @@ func (tr *trial) finish(fault string, goOn time.Duration) (outcome, samples) {
 	}, all
 }
 
-// blame fails the test for what depends on time, unless the machine was too busy for anybody to keep it.
-func (tr *trial) blame(format string, args ...any) {
-	tr.t.Helper()
-	blame(tr.t, tr.busy, format, args...)
-}
-
-// mustAnswerAll wants that nobody had an error, and that the crowd was never refused.
-func (tr *trial) mustAnswerAll(all samples) {
-	tr.t.Helper()
-	if failed := all.errors(); len(failed) > 0 || len(all) == 0 {
-		tr.t.Errorf("%d of %d requests failed: %v", len(failed), len(all), failed.statuses())
-	}
-	if statuses := all.of(crowd).statuses(); statuses[200] != len(all.of(crowd)) {
-		tr.t.Errorf("the crowd, which stays below its limits, was answered %v", statuses)
-	}
-}
-
-// mustKeep holds an outcome to what is promised of every fault of Redis.
+// mustKeep holds an outcome to the times that are promised of every fault of Redis.
 func (tr *trial) mustKeep(o outcome) {
 	tr.t.Helper()
 	added := o.AddedP99
@@ -151,18 +133,9 @@ func (tr *trial) mustKeep(o outcome) {
 		added = tr.slower // it takes the machine to be busy for a moment to make one in a hundred wait
 	}
 	if promise := within(60*time.Millisecond) + stall(); added > promise {
-		tr.blame("%s added %s to the time of almost all requests, more than %s", o.Fault, added, promise)
+		tr.judge.late("%s added %s to the time of almost all requests, more than %s", o.Fault, added, promise)
 	}
 	if promise := within(time.Second); o.Recovery > promise {
-		tr.blame("%s: Redis was asked again %s after it was over, later than %s", o.Fault, o.Recovery, promise)
-	}
-}
-
-// mustLimit wants that no key had more let through beyond its limit than so many bursts, and what replicas without Redis
-// let through each by themselves: they go on from what it said last, so that is no more than what came back meanwhile.
-func (tr *trial) mustLimit(o outcome, all samples, bursts int) {
-	tr.t.Helper()
-	if most := bursts*burst + len(tr.fleet)*(all.refill()+1); o.OverAdmission > most {
-		tr.blame("%s: %d requests of one key beyond the limit, more than %d", o.Fault, o.OverAdmission, most)
+		tr.judge.late("%s: Redis was asked again %s after it was over, later than %s", o.Fault, o.Recovery, promise)
 	}
 }

@@ -83,5 +83,9 @@ func AwaitLock(ctx context.Context, path string, waiting func()) (*Lock, error) 
 	}
 }
 
-// Unlock frees the lock and leaves its file.
-func (l *Lock) Unlock() { _ = l.file.Close() }
+// Unlock frees the lock and leaves its file. Closing alone would not: a process that another goroutine is just starting has a
+// copy of the file until it runs its program.
+func (l *Lock) Unlock() {
+	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	_ = l.file.Close()
+}

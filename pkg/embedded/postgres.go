@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ import (
 
 // PostgresConfig says which Postgres is wanted.
 type PostgresConfig struct {
-	// URL is a database that is there already, such as the value of DATABASE_URL. When it is set nothing is started and
+	// URL is a database that is there already, named by someone who means this use of it. When it is set nothing is started and
 	// nothing else here matters.
 	URL string
 
@@ -30,6 +31,12 @@ type PostgresConfig struct {
 	// OnDisk keeps an ephemeral database out of memory, for what measures it or fills it.
 	OnDisk bool
 
+	// Env is added to the server's environment (NAME=value), such as a library that changes its clock; empty by default.
+	Env []string
+
+	// Settings of the server (name=value) win over this package's own.
+	Settings []string
+
 	// Log receives progress and the server's own lines, from several goroutines at once; nil discards them.
 	Log func(line string)
 }
@@ -42,6 +49,8 @@ type Postgres struct {
 	Source string
 
 	ephemeral bool
+	env       []string // beside that of the programs
+	settings  []string
 	parents   []string // of run
 	log       func(line string)
 	owner     *owner
@@ -67,7 +76,9 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	if config.URL != "" {
 		return &Postgres{URL: config.URL, Source: "the one at the given URL"}, nil
 	}
-	p := &Postgres{ephemeral: config.Ephemeral, parents: diskParents(), log: config.Log}
+	p := &Postgres{
+		ephemeral: config.Ephemeral, env: config.Env, settings: config.Settings, parents: diskParents(), log: config.Log,
+	}
 	if config.Ephemeral && !config.OnDisk {
 		p.parents = ephemeralParents()
 	}
@@ -179,7 +190,7 @@ func (p *Postgres) command() Command {
 		Name:   "postgres",
 		Path:   filepath.Join(p.binaries.dir, "postgres"),
 		Args:   p.arguments(),
-		Env:    p.binaries.env,
+		Env:    slices.Concat(p.binaries.env, p.env),
 		Dir:    "/",
 		Output: p.log,
 		// On SIGQUIT the server takes its children along at once; they have left its process group.
@@ -209,7 +220,7 @@ func (p *Postgres) arguments() []string {
 			"dynamic_shared_memory_type=mmap")
 	}
 	args := []string{"-D", p.data}
-	for _, setting := range settings {
+	for _, setting := range append(settings, p.settings...) {
 		args = append(args, "-c", setting)
 	}
 	return args

@@ -160,8 +160,9 @@ func noPostgres(reason error) error {
 		}
 		break
 	}
+	advice += " — or name one that runs: LOCAL_DATABASE_URL for go run ./deploy/local, TEST_DATABASE_URL for core's tests"
 	if reason != nil {
-		return fmt.Errorf("%w, and apt could not fetch one (%w): %s — or set DATABASE_URL to one that runs", ErrNoPostgres, reason, advice)
+		return fmt.Errorf("%w, and apt could not fetch one (%w): %s", ErrNoPostgres, reason, advice)
 	}
-	return fmt.Errorf("%w: %s — or set DATABASE_URL to one that runs", ErrNoPostgres, advice)
+	return fmt.Errorf("%w: %s", ErrNoPostgres, advice)
 }

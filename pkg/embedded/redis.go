@@ -17,7 +17,7 @@ import (
 
 // RedisConfig says which Redis is wanted.
 type RedisConfig struct {
-	// URL is a Redis that is there already, such as the value of REDIS_URL. When it is set nothing is started.
+	// URL is a Redis that is there already, named by someone who means this use of it. When it is set nothing is started.
 	URL string
 
 	// InProcess asks for the one inside this program even where a server is installed.

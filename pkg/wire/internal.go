@@ -23,8 +23,9 @@ const (
 	PathVerifyKey  = "/internal/keys/verify"
 	PathKeyChanges = "/internal/key-changes"
 	PathKeyFilter  = "/internal/key-filter"
-	PathChains     = "/internal/chains"
 	PathUsage      = "/internal/usage"
+	// PathChains answers as /v2/chains does; gateways of the previous release ask here.
+	PathChains = "/internal/chains"
 	// PathReady answers 204 while core can work and will go on to, else 503.
 	PathReady = "/internal/ready"
 )
@@ -61,19 +62,12 @@ type KeyChanges struct {
 	Hashes []string `json:"hashes"`
 }
 
-// KeyFilter tells which keys there are, so that gateways under a flood of made-up ones need not ask about each.
+// KeyFilter tells which keys exist, so that gateways refuse others without asking core.
 type KeyFilter struct {
 	// Filter is an apikey.Filter. It has every key that was there at the Cursor, usable or not; the changes since tell those
 	// made later.
 	Filter []byte `json:"filter"`
 	Cursor string `json:"cursor"`
-}
-
-// ChainEnvironment says which keys may use a chain.
-type ChainEnvironment struct {
-	// ChainID is in CAIP-2 form.
-	ChainID     string              `json:"chainId"`
-	Environment network.Environment `json:"environment"`
 }
 
 // MaxUsageRows is how many rows a usage report may have.
@@ -92,7 +86,7 @@ type KeyUsage struct {
 	KeyID string `json:"keyId"`
 	// Minute is the start of the minute, UTC.
 	Minute time.Time `json:"minute"`
-	// Accepted passed every check of the gateway and were sent on, Limited were refused with 429, and Refused were turned
+	// Accepted passed every check of the gateway, Limited were refused with 429, and Refused were turned
 	// away by the gateway for another reason.
 	Accepted int64 `json:"accepted"`
 	Limited  int64 `json:"limited"`

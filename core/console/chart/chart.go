@@ -91,47 +91,45 @@ func HourSince(now time.Time) time.Time {
 // DaySince is a whole hour, so that the day is 24 whole hours and the one that has begun.
 func DaySince(now time.Time) time.Time { return now.UTC().Truncate(time.Hour).Add(-24 * time.Hour) }
 
-// Hour shows each of the last 60 minutes, the one that has begun included. perMinute is the key's limit.
-func Hour(usages []account.Usage, perMinute int, now time.Time) Chart {
-	minutes := byMinute(usages, HourSince(now), 60)
+// Hour shows each of the last 60 minutes, the one that has begun included, of intervals of a minute. perMinute is the key's
+// limit.
+func Hour(usages []account.UsageInterval, perMinute int, now time.Time) Chart {
+	minutes := spread(usages, HourSince(now), time.Minute, 60)
 	l := layout{columns: 60, top: ceiling(minutes, perMinute)}
 	c := l.chart("hour", "Last hour", "in the last hour", perMinute, minutes)
 	c.RowHead = "Minute"
 	for n, m := range minutes {
-		text := m.at.Format("15:04")
-		c.Columns = append(c.Columns, l.column(n, text+" UTC", m.Counts))
-		c.Rows = append(c.Rows, Row{From: m.at, Text: text, Counts: m.Counts})
-		if m.at.Minute()%10 == 0 {
-			c.Times = append(c.Times, Time{X: l.x(n), Text: text, Minor: m.at.Minute()%20 != 0})
+		text := m.from.Format("15:04")
+		c.Columns = append(c.Columns, l.column(n, text+" UTC", m.sum))
+		c.Rows = append(c.Rows, Row{From: m.from, Text: text, Counts: m.sum})
+		if m.from.Minute()%10 == 0 {
+			c.Times = append(c.Times, Time{X: l.x(n), Text: text, Minor: m.from.Minute()%20 != 0})
 		}
 	}
 	return c
 }
 
-// columnMinutes is how many minutes a column of the day stands for. It shows the busiest of them, because only a minute
-// can be compared with the limit.
-const columnMinutes = 15
+// DayColumn is what a column of the day stands for. It shows the busiest minute, because only a minute can be compared with the
+// limit.
+const DayColumn = 15 * time.Minute
 
-// Day shows the last 24 whole hours and the one that has begun. perMinute is the key's limit.
-func Day(usages []account.Usage, perMinute int, now time.Time) Chart {
-	const hours = 25
-	minutes := byMinute(usages, DaySince(now), hours*60)
-	l := layout{columns: len(minutes) / columnMinutes, top: ceiling(minutes, perMinute)}
-	c := l.chart("day", "Last day", "since "+DaySince(now).Format("2 Jan 15:04")+" UTC", perMinute, minutes)
+// Day shows the last 24 whole hours and the one that has begun, of intervals of DayColumn. perMinute is the key's limit.
+func Day(usages []account.UsageInterval, perMinute int, now time.Time) Chart {
+	const hours, perHour = 25, int(time.Hour / DayColumn)
+	columns := spread(usages, DaySince(now), DayColumn, hours*perHour)
+	l := layout{columns: len(columns), top: ceiling(columns, perMinute)}
+	c := l.chart("day", "Last day", "since "+DaySince(now).Format("2 Jan 15:04")+" UTC", perMinute, columns)
 	c.RowHead, c.Busiest = "Hour", true
-	for n := range l.columns {
-		busiest, _ := peak(minutes[n*columnMinutes : (n+1)*columnMinutes])
-		c.Columns = append(c.Columns, l.column(n, "busiest minute "+busiest.at.Format("15:04")+" UTC", busiest.Counts))
+	for n, column := range columns {
+		c.Columns = append(c.Columns, l.column(n, "busiest minute "+column.busiest.at.Format("15:04")+" UTC", column.busiest.Counts))
 	}
 	for hour := range hours {
-		part := minutes[hour*60 : (hour+1)*60]
+		part := columns[hour*perHour : (hour+1)*perHour]
 		busiest, sum := peak(part)
-		text := part[0].at.Format("2 Jan 15:04")
-		c.Rows = append(c.Rows, Row{From: part[0].at, Text: text, Counts: sum, Busiest: busiest.Total()})
-		if part[0].at.Hour()%3 == 0 {
-			c.Times = append(c.Times, Time{
-				X: l.x(hour * 60 / columnMinutes), Text: part[0].at.Format("15:04"), Minor: part[0].at.Hour()%6 != 0,
-			})
+		text := part[0].from.Format("2 Jan 15:04")
+		c.Rows = append(c.Rows, Row{From: part[0].from, Text: text, Counts: sum, Busiest: busiest.Total()})
+		if part[0].from.Hour()%3 == 0 {
+			c.Times = append(c.Times, Time{X: l.x(hour * perHour), Text: part[0].from.Format("15:04"), Minor: part[0].from.Hour()%6 != 0})
 		}
 	}
 	return c
@@ -143,35 +141,46 @@ type minute struct {
 	Counts
 }
 
-func byMinute(usages []account.Usage, since time.Time, n int) []minute {
-	minutes := make([]minute, n)
-	for i := range minutes {
-		minutes[i].at = since.Add(time.Duration(i) * time.Minute)
-	}
-	for _, u := range usages {
-		if at := u.Minute.Sub(since); at >= 0 && int(at/time.Minute) < n {
-			m := &minutes[at/time.Minute]
-			m.Counts = m.plus(Counts{u.Accepted, u.Limited, u.Refused})
-		}
-	}
-	return minutes
+// interval is what happened in an interval, nothing included.
+type interval struct {
+	from    time.Time
+	sum     Counts
+	busiest minute
 }
 
-// peak is the first of the minutes with the most requests, and what all of them sum up to.
-func peak(minutes []minute) (busiest minute, sum Counts) {
-	busiest = minutes[0]
-	for _, m := range minutes {
-		sum = sum.plus(m.Counts)
-		if m.Total() > busiest.Total() {
-			busiest = m
+// spread gives each of n intervals its usage.
+func spread(usages []account.UsageInterval, since time.Time, length time.Duration, n int) []interval {
+	intervals := make([]interval, n)
+	for i := range intervals {
+		from := since.Add(time.Duration(i) * length)
+		intervals[i] = interval{from: from, busiest: minute{at: from}}
+	}
+	for _, u := range usages {
+		if at := u.From.Sub(since); at >= 0 && int(at/length) < n {
+			b := u.Busiest
+			i := &intervals[at/length]
+			i.sum = Counts{u.Accepted, u.Limited, u.Refused}
+			i.busiest = minute{b.Minute, Counts{b.Accepted, b.Limited, b.Refused}}
+		}
+	}
+	return intervals
+}
+
+// peak is the first of the minutes with the most requests, and what all intervals sum up to.
+func peak(intervals []interval) (busiest minute, sum Counts) {
+	busiest = intervals[0].busiest
+	for _, i := range intervals {
+		sum = sum.plus(i.sum)
+		if i.busiest.Total() > busiest.Total() {
+			busiest = i.busiest
 		}
 	}
 	return busiest, sum
 }
 
 // summarize says in a sentence what the chart shows.
-func summarize(minutes []minute, when string, perMinute int) string {
-	busiest, sum := peak(minutes)
+func summarize(intervals []interval, when string, perMinute int) string {
+	busiest, sum := peak(intervals)
 	if sum.Total() == 0 {
 		return fmt.Sprintf("No requests %s.", when)
 	}

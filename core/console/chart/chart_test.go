@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"intents.internal/core/account"
 	"intents.internal/core/console/chart"
@@ -13,14 +12,18 @@ import (
 
 var now = time.Date(2026, 11, 21, 7, 10, 42, 0, time.UTC)
 
-func at(minute time.Time, accepted, limited, refused int64) account.Usage {
-	return account.Usage{KeyID: uuid.UUID{1}, Minute: minute, Accepted: accepted, Limited: limited, Refused: refused}
+// at is a minute with these requests.
+func at(minute time.Time, accepted, limited, refused int64) account.UsageInterval {
+	return account.UsageInterval{
+		From: minute, Accepted: accepted, Limited: limited, Refused: refused,
+		Busiest: account.Usage{Minute: minute, Accepted: accepted, Limited: limited, Refused: refused},
+	}
 }
 
 func TestHour(t *testing.T) {
 	t.Parallel()
 	last, first := now.Truncate(time.Minute), chart.HourSince(now)
-	c := chart.Hour([]account.Usage{
+	c := chart.Hour([]account.UsageInterval{
 		at(first.Add(-time.Minute), 1000, 0, 0), // before the hour
 		at(first, 30, 0, 0), at(last, 50, 12, 3), at(last.Add(time.Minute), 1, 0, 0),
 	}, 50, now)
@@ -61,9 +64,11 @@ func TestHour(t *testing.T) {
 func TestDay(t *testing.T) {
 	t.Parallel()
 	hour := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
-	c := chart.Day([]account.Usage{
-		at(hour, 10, 0, 0), at(hour.Add(3*time.Minute), 400, 0, 0), at(hour.Add(50*time.Minute), 7, 0, 1),
-	}, 50, now)
+	first := at(hour, 410, 0, 0)
+	first.Busiest = account.Usage{Minute: hour.Add(3 * time.Minute), Accepted: 400}
+	last := at(hour.Add(45*time.Minute), 7, 0, 1)
+	last.Busiest.Minute = hour.Add(50 * time.Minute)
+	c := chart.Day([]account.UsageInterval{first, last}, 50, now)
 	if len(c.Columns) != 100 || len(c.Rows) != 25 || c.Rows[0].Text != "20 Nov 07:00" || c.Rows[24].Text != "21 Nov 07:00" {
 		t.Fatalf("%d columns, %d rows from %s to %s", len(c.Columns), len(c.Rows), c.Rows[0].Text, c.Rows[len(c.Rows)-1].Text)
 	}

@@ -9,9 +9,9 @@ type layout struct {
 	top int64
 }
 
-func (l layout) chart(id, title, when string, perMinute int, minutes []minute) Chart {
+func (l layout) chart(id, title, when string, perMinute int, intervals []interval) Chart {
 	c := Chart{
-		ID: id, Title: title, Summary: summarize(minutes, when, perMinute),
+		ID: id, Title: title, Summary: summarize(intervals, when, perMinute),
 		Limit: int64(perMinute), LimitY: l.y(int64(perMinute)),
 	}
 	for number := int64(0); number <= l.top; number += l.top / 4 {
@@ -52,8 +52,8 @@ func (l layout) column(n int, label string, c Counts) Column {
 }
 
 // ceiling is the upper end of the axis: round, divisible by four, above the limit and every minute.
-func ceiling(minutes []minute, perMinute int) int64 {
-	busiest, _ := peak(minutes)
+func ceiling(intervals []interval, perMinute int) int64 {
+	busiest, _ := peak(intervals)
 	highest := max(busiest.Total(), int64(perMinute)+1)
 	for unit := int64(1); ; unit *= 10 {
 		for _, step := range []int64{20, 40, 60, 80, 100, 160} {

@@ -1,7 +1,7 @@
 // Package pgtest gives each test a database of its own on a real Postgres.
 //
-// The server is the one DATABASE_URL names, whose user must be allowed to make databases and roles, and otherwise a
-// private one that lives as long as the test binary. Without either a test fails; it is never skipped. Databases are
+// The server is the one TEST_DATABASE_URL names, whose user must be allowed to make databases and roles and whose own
+// database is not written to, and otherwise a private one that lives as long as the test binary. Without either a test fails; it is never skipped. Databases are
 // copies of one migrated template, and any number of test binaries may run at once.
 package pgtest
 

@@ -36,10 +36,10 @@ func TestRole(t *testing.T) {
 }
 
 // play starts another test binary on this one's server and returns it with the name of its database.
-func play(t *testing.T, server, role string) (database string, process *exec.Cmd) {
+func play(t *testing.T, server, role string, environment ...string) (database string, process *exec.Cmd) {
 	t.Helper()
 	process = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRole$", "-test.v")
-	process.Env = append(os.Environ(), roleVariable+"="+role, "DATABASE_URL="+server)
+	process.Env = append(append(os.Environ(), roleVariable+"="+role, "TEST_DATABASE_URL="+server), environment...)
 	process.Stderr = os.Stderr
 	out, err := process.StdoutPipe()
 	if err != nil {
@@ -110,6 +110,20 @@ func TestKilledRunsAreSweptAndLivingOnesAreNot(t *testing.T) {
 		t.Errorf("this run's own database: %v", err)
 	}
 	kill(second, living)
+}
+
+// The database that a shell names for something else is not connected to.
+func TestDatabaseOfTheShell(t *testing.T) {
+	t.Parallel()
+	gate := pgtest.NewGate(t, pgtest.Unmigrated(t))
+	gate.Shut()
+	_, process := play(t, "", "end", "DATABASE_URL="+gate.URL)
+	if err := process.Wait(); err != nil {
+		t.Error(err)
+	}
+	if n := gate.Refused(); n > 0 {
+		t.Errorf("%d connections to DATABASE_URL", n)
+	}
 }
 
 func TestDatabasesAreApart(t *testing.T) {

@@ -37,7 +37,7 @@ type server struct {
 // timeout bounds one command.
 const timeout = time.Minute
 
-var errBadURL = errors.New("DATABASE_URL must look like postgres://user:password@host:5432/name")
+var errBadURL = errors.New("TEST_DATABASE_URL must look like postgres://user:password@host:5432/name")
 
 var (
 	started atomic.Bool
@@ -50,7 +50,7 @@ var (
 func start() (*server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
 	defer cancel()
-	running, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{URL: os.Getenv("DATABASE_URL"), Ephemeral: true})
+	running, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{URL: os.Getenv("TEST_DATABASE_URL"), Ephemeral: true})
 	if err != nil {
 		return nil, err
 	}

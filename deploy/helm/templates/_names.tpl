@@ -47,36 +47,71 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
   valueFrom: {secretKeyRef: {name: {{ include "intents.secretName" $root }}, key: {{ get $root.Values.secret.keys (index . 2) }}}}
 {{- end -}}
 
-{{/* The settings that change while pods run: a list of the root and the component. A folder is mounted, and not a file, since only
+{{/* What pods mount: a list of the root, the component and its values. Settings and authorities are mounted as folders, since only
 then a changed Secret is seen. */}}
-{{- define "intents.settingsVolume" -}}
+{{- define "intents.volumes" -}}
 {{- $root := index . 0 -}}
-{{- with $root.Values.secret.settingsFiles }}
+{{- $component := index . 1 -}}
+{{- $settings := and (ne $component "migrate") $root.Values.secret.settingsFiles -}}
+{{- $authorities := $root.Values.certificateAuthorities -}}
+{{- $extra := (index . 2).extraVolumes -}}
+{{- if or $settings $authorities.configMap $authorities.secret $extra }}
 volumes:
+  {{- with $settings }}
   - name: settings
     secret:
       secretName: {{ . }}
       optional: true
       defaultMode: 0444
-      items: [{key: {{ index $ 1 }}.env, path: {{ index $ 1 }}.env}]
+      items: [{key: {{ $component }}.env, path: {{ $component }}.env}]
+  {{- end }}
+  {{- if or $authorities.configMap $authorities.secret }}
+  - name: authorities
+    projected:
+      defaultMode: 0444
+      sources:
+        {{- with $authorities.configMap }}
+        - configMap: {name: {{ . }}}
+        {{- end }}
+        {{- with $authorities.secret }}
+        - secret: {name: {{ . }}}
+        {{- end }}
+  {{- end }}
+  {{- with $extra }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 {{- end -}}
 
-{{- define "intents.settingsMount" -}}
-{{- if .Values.secret.settingsFiles }}
+{{- define "intents.mounts" -}}
+{{- $root := index . 0 -}}
+{{- $settings := and (ne (index . 1) "migrate") $root.Values.secret.settingsFiles -}}
+{{- $authorities := $root.Values.certificateAuthorities -}}
+{{- $extra := (index . 2).extraVolumeMounts -}}
+{{- if or $settings $authorities.configMap $authorities.secret $extra }}
 volumeMounts:
+  {{- if $settings }}
   - {name: settings, mountPath: /etc/intents, readOnly: true}
+  {{- end }}
+  {{- if or $authorities.configMap $authorities.secret }}
+  - {name: authorities, mountPath: /etc/ssl/authorities, readOnly: true}
+  {{- end }}
+  {{- with $extra }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 {{- end -}}
 
-{{/* The base URLs of the cores, each by its own name. */}}
-{{- define "intents.coreURLs" -}}
-{{- $core := include "intents.core" . -}}
-{{- $urls := list -}}
-{{- range until (int .Values.core.replicas) -}}
-{{- $urls = append $urls (printf "http://%s-%d.%s.%s.svc:8081" $core . $core $.Release.Namespace) -}}
+{{/* Go reads the authorities of a folder beside those of the image's bundle. */}}
+{{- define "intents.authorities" -}}
+{{- if or .Values.certificateAuthorities.configMap .Values.certificateAuthorities.secret }}
+- {name: SSL_CERT_DIR, value: /etc/ssl/authorities}
+{{- end }}
 {{- end -}}
-{{- join "," $urls -}}
+
+{{/* The base URL of all cores: the name of their headless Service, which has the address of each. */}}
+{{- define "intents.coreURL" -}}
+http://{{ include "intents.core" . }}.{{ .Release.Namespace }}.svc:8081
 {{- end -}}
 
 {{/* Probes of the operators' port. Readiness is asked often, so that a pod that ends gets no more clients. */}}

@@ -35,16 +35,17 @@ const made = await client.POST('/v2/transfers', once)
 check(made.data !== undefined, `create: ${made.error?.code} ${made.error?.message}`)
 const again = await client.POST('/v2/transfers', once)
 check(again.data?.id === made.data.id, 'a repeat made a second intent')
-check(made.data.tx.chainId === 11155111 && made.data.order.scheme === 'erc7683-v1/OrderData', 'the record')
+check(again.response.headers.get('idempotent-replayed') === 'true', 'a repeat does not say so')
+check(made.data.tx?.chainId === 11155111 && made.data.order.scheme === 'erc7683-v1/OrderData', 'the record')
 
 const listed = await client.GET('/v2/transfers', {
   params: { query: { type: 'transfer', status: ['created', 'cancelled'], limit: 10, reference: 'typed' } },
 })
 check(listed.data !== undefined, `list: ${listed.error?.code} ${listed.error?.message}`)
-check(listed.data.length === 1 && listed.data[0]?.orderId === made.data.orderId, 'the list')
+check(listed.data.length === 1 && listed.data[0]?.orderId === made.data.orderId && listed.data[0].source.amount === '1000000', 'the list')
 
 const cancelled = await client.POST('/v2/transfers/{id}/cancel', { params: { path: { id: made.data.id } } })
-check(cancelled.data?.status === 'cancelled' && cancelled.data.final, `cancel: ${cancelled.error?.code}`)
+check(cancelled.data?.status === 'cancelled' && cancelled.data.final && cancelled.data.tx === null, `cancel: ${cancelled.error?.code}`)
 
 const refused = await client.POST('/v2/transfers', { body: { ...body, deadline: '2000-01-01T00:00:00Z' } })
 check(refused.error?.code === 'INVALID_DEADLINE', `a deadline in the past: ${refused.error?.code}`)

@@ -1,0 +1,168 @@
+package access_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/embedded"
+)
+
+// serverLog gathers the lines of a Postgres.
+type serverLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *serverLog) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.WriteString(line + "\n")
+}
+
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// startLogging runs a private Postgres with these settings, as its operator may have set them.
+func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *serverLog) {
+	t.Helper()
+	log := &serverLog{}
+	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: log.add})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	operator := pgtest.Open(t, server.URL)
+	if _, err := operator.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range settings {
+		pgtest.Exec(t, operator, "ALTER DATABASE intents SET "+name+" = '"+value+"'")
+	}
+	return pgtest.Open(t, server.URL), log
+}
+
+// useSecrets does all that handles a secret, first as it succeeds and then as Postgres refuses it, and returns the hashes that
+// the statements bear.
+func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
+	t.Helper()
+	core := newServiceOn(t, store, withPasswords(t))
+	ctx, v, secrets := t.Context(), access.Visitor{IP: "203.0.113.7"}, map[string][]byte{}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	note := func(in *access.SignedIn) {
+		token := account.HashToken(in.Token)
+		secrets["password hash"], secrets["session of "+in.Session.ID.String()] = []byte(in.Account.PasswordHash), token[:]
+	}
+	in := signUp(t, core, v, "ann@example.com")
+	note(in)
+	if _, err := core.SignUp(ctx, v, "", "ann@example.com", password); !errors.Is(err, account.ErrEmailTaken) {
+		t.Errorf("an address that is taken: %v", err)
+	}
+	again, err := core.SignIn(ctx, v, "ann@example.com", password)
+	must(err)
+	note(again)
+	form := sha256.Sum256([]byte("a form"))
+	secrets["form"] = form[:]
+	key, _, err := core.CreateKey(ctx, v, in.Account.ID, account.KeyRequest{Name: "ci", FormToken: form})
+	must(err)
+	next, _, err := core.RotateKey(ctx, v, in.Account.ID, key.ID, time.Hour)
+	must(err)
+	secrets["key"], secrets["next key"] = key.Hash[:], next.Hash[:]
+	_, err = store.UsableKey(ctx, next.Hash, time.Now())
+	must(err)
+	for _, err := range store.KeyHashes(ctx) {
+		must(err)
+	}
+	_, err = store.Keys(ctx, in.Account.ID)
+	must(err)
+	_, _, err = core.Session(ctx, again.Token)
+	must(err)
+	_, err = core.Sessions(ctx, in.Account.ID)
+	must(err)
+	nonce, err := core.WalletNonce(ctx, v)
+	must(err)
+	nonceHash := sha256.Sum256([]byte(nonce))
+	secrets["nonce"] = nonceHash[:]
+	_, err = store.TakeNonce(ctx, nonceHash, time.Now())
+	must(err)
+	must(core.SignOut(ctx, again.Token))
+	const reset = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g"
+	secrets["password that was reset"] = []byte(reset)
+	must(store.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
+
+	// Nothing of this is there any more, so each statement is an error of its own, which Postgres logs with its text.
+	pgtest.Exec(t, store, "ALTER TABLE accounts RENAME TO a")
+	pgtest.Exec(t, store, "ALTER TABLE sessions RENAME TO s")
+	pgtest.Exec(t, store, "ALTER TABLE api_keys RENAME TO k")
+	pgtest.Exec(t, store, "ALTER TABLE nonces RENAME TO n")
+	_, _, sessionErr := core.Session(ctx, again.Token)
+	_, usableErr := store.UsableKey(ctx, next.Hash, time.Now())
+	_, nonceErr := store.TakeNonce(ctx, nonceHash, time.Now())
+	_, _, formErr := core.CreateKey(ctx, v, in.Account.ID, account.KeyRequest{Name: "ci", FormToken: form})
+	for what, err := range map[string]error{
+		"session": sessionErr, "key": usableErr, "nonce": nonceErr, "form": formErr,
+		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, in.Token),
+		"password": store.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
+		"sign-in":  store.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	return secrets
+}
+
+// Postgres's log bears no hash by its default settings, whatever fails, and none when it logs every statement as long as it
+// leaves the parameters out.
+func TestSecretsStayOutOfPostgresLog(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings map[string]string
+		says     string // what shows that the log is kept as meant
+		shown    bool
+	}{
+		"by default": {nil, "STATEMENT:  INSERT INTO", false},
+		"every statement, without parameters": {
+			map[string]string{"log_statement": "all", "log_min_duration_statement": "0", "log_parameter_max_length": "0"}, "execute", false,
+		},
+		// What deploy/README.md warns of.
+		"every statement, with parameters": {map[string]string{"log_statement": "all"}, "arameters: $1 = ", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, log := startLogging(t, c.settings)
+			secrets := useSecrets(t, store)
+			text := log.String()
+			if !strings.Contains(text, c.says) {
+				t.Fatalf("the log does not say %q:\n%s", c.says, text)
+			}
+			for what, secret := range secrets {
+				shown := strings.Contains(text, string(secret)) || strings.Contains(strings.ToLower(text), hex.EncodeToString(secret)) ||
+					strings.Contains(text, base64.StdEncoding.EncodeToString(secret)) || strings.Contains(text, base64.RawURLEncoding.EncodeToString(secret))
+				if shown != c.shown {
+					t.Errorf("%s: shown = %t, want %t", what, shown, c.shown)
+				}
+			}
+			if t.Failed() {
+				t.Log(text)
+			}
+		})
+	}
+}

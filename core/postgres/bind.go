@@ -1,0 +1,29 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/uptrace/bun"
+)
+
+// boundConn is a connection that passes values as the parameters $1, $2, … of the one statement that runs on it. bun writes
+// all other values into the SQL text, which Postgres shows in its error log and in pg_stat_activity: hashes of passwords, keys,
+// session tokens, form tokens and nonces are bound, so that the text holds none of them.
+type boundConn struct {
+	bun.IConn
+	values []any
+}
+
+// bind takes the *sql.DB or *sql.Tx below bun's, for the Conn method of a query: bun's hooks still see the statement.
+func bind(conn bun.IConn, values ...any) boundConn { return boundConn{conn, values} }
+
+// ExecContext implements bun.IConn.
+func (c boundConn) ExecContext(ctx context.Context, query string, _ ...any) (sql.Result, error) {
+	return c.IConn.ExecContext(ctx, query, c.values...)
+}
+
+// QueryContext implements bun.IConn.
+func (c boundConn) QueryContext(ctx context.Context, query string, _ ...any) (*sql.Rows, error) {
+	return c.IConn.QueryContext(ctx, query, c.values...)
+}

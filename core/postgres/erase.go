@@ -1,0 +1,85 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+// eraseBatch is how many rows one transaction changes.
+const eraseBatch = 5_000
+
+// erasures are what is erased of an ended account, table by table, each as often as it changes eraseBatch rows. ?0 is the
+// account and ?1 the batch. The account's own row comes after all of them, so that whoever is cut short can begin again by the
+// e-mail address. Intents, events and usage stay, with the account's id as a pseudonym.
+var erasures = []struct{ table, statement string }{
+	{"sessions", "DELETE FROM sessions WHERE account_id = ?0"},
+	{"identities", "DELETE FROM identities WHERE account_id = ?0"},
+	{"api_keys", `UPDATE api_keys SET name = 'erased' WHERE account_id = ?0 AND name <> 'erased'`},
+	{"audit_log", `UPDATE audit_log SET key_name = '', detail = '', ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(
+		SELECT id FROM audit_log WHERE account_id = ?0 AND (key_name, detail, ip_address, user_agent) <> ('', '', '', '') LIMIT ?1))`},
+	{"transfers", `UPDATE transfers SET reference = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
+		SELECT id FROM transfers WHERE account_id = ?0 AND reference IS NOT NULL LIMIT ?1))`},
+	{"transfers", `UPDATE transfers SET idempotency_key = NULL, fingerprint = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
+		SELECT id FROM transfers WHERE account_id = ?0 AND idempotency_key IS NOT NULL LIMIT ?1))`},
+}
+
+const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', erased_at = ?1, updated_at = ?1
+	WHERE id = ?0 AND erased_at IS NULL`
+
+// EraseAccount removes what tells of a person from all that is kept of an ended account, and returns how many rows it
+// changed of each table, none where everything was erased before. It returns account.ErrNotFound, or account.ErrNotEnded for
+// an account that has not ended. One that is cut short has erased a part and can be called again.
+func (s *Store) EraseAccount(ctx context.Context, id uuid.UUID, now time.Time) (erased map[string]int64, err error) {
+	var ended bool
+	err = s.db.NewRaw("SELECT deleted_at IS NOT NULL FROM accounts WHERE id = ?", id).Scan(ctx, &ended)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, account.ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("read account %s: %w", id, err)
+	case !ended:
+		return nil, account.ErrNotEnded
+	}
+	erased = map[string]int64{}
+	for _, e := range erasures {
+		for changed := int64(eraseBatch); changed == eraseBatch; {
+			if changed, err = rowsChanged(s.db.NewRaw(e.statement, id, eraseBatch).Exec(ctx)); err != nil {
+				return erased, fmt.Errorf("erase %s of account %s: %w", e.table, id, err)
+			}
+			if changed > 0 {
+				erased[e.table] += changed
+			}
+		}
+	}
+	changed, err := rowsChanged(s.db.NewRaw(eraseAccount, id, now).Exec(ctx))
+	if err != nil {
+		return erased, fmt.Errorf("erase account %s: %w", id, err)
+	}
+	if changed > 0 {
+		erased["accounts"] = changed
+	}
+	return erased, nil
+}
+
+func rowsChanged(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// AccountsByEmail are the ids of all accounts that have or had an address, the one that may sign in with it and ended ones,
+// oldest first.
+func (s *Store) AccountsByEmail(ctx context.Context, email string) (ids []uuid.UUID, err error) {
+	if err := s.db.NewSelect().Model((*accountRow)(nil)).Column("id").Where("email = ?", email).Order("id").Scan(ctx, &ids); err != nil {
+		return nil, fmt.Errorf("find accounts by e-mail: %w", err)
+	}
+	return ids, nil
+}

@@ -1,0 +1,108 @@
+// Package deploy_test tests the script check.
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A tracked symbolic link that another clone could not follow fails the step structure and is named.
+func TestCheckStructure_SymbolicLinks(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	for name, c := range map[string]struct {
+		target, ignored string
+		refused         bool
+	}{
+		"tracked directory": {target: "../pkg"},
+		"tracked file":      {target: "../pkg/go.mod"},
+		"absolute":          {target: outside, refused: true},
+		"dangling":          {target: "../pkg/missing", refused: true},
+		"outside":           {target: "../../" + filepath.Base(outside), refused: true},
+		"ignored":           {target: "../pkg/ignored", ignored: "pkg/ignored", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := repository(t)
+			if c.ignored != "" {
+				write(t, filepath.Join(dir, c.ignored), "")
+				write(t, filepath.Join(dir, ".gitignore"), c.ignored+"\n")
+			}
+			if err := os.Symlink(c.target, filepath.Join(dir, "core", "link")); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := run(t, dir, "git", "add", "--all"); err != nil {
+				t.Fatal(err, out)
+			}
+			out, err := run(t, dir, "deploy/check", "structure")
+			want := ""
+			if c.refused {
+				want = "core/link -> " + c.target
+			}
+			if diff := cmp.Diff(want, lineWith(out, "link")); diff != "" || (err != nil) != c.refused {
+				t.Errorf("%v, (-want +got):\n%s%s", err, diff, out)
+			}
+		})
+	}
+}
+
+// repository is a small one that the step structure passes, with the script in it.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, module := range []string{"pkg", "core", "gateway", "deploy", "loadtest"} {
+		write(t, filepath.Join(dir, module, "go.mod"), "module intents.internal/"+module+"\n")
+	}
+	script, err := os.ReadFile("check")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "deploy", "check"), string(script))
+	if out, err := run(t, dir, "git", "init", "--quiet"); err != nil {
+		t.Fatal(err, out)
+	}
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a program that is needed.
+func run(t *testing.T, dir, program string, args ...string) (string, error) {
+	t.Helper()
+	if strings.Contains(program, "/") {
+		program = filepath.Join(dir, program)
+	} else if _, err := exec.LookPath(program); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Dir = dir
+	// A git hook that runs the tests has set these for a repository of its own.
+	command.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(dir, ".git"), "GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(dir, ".git", "index"))
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+func lineWith(text, word string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word+" ->") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,131 @@
+package manifests_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is built here is never looked for in a registry, where its name may be somebody else's.
+func TestComposePullsNothingOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, service := range project(t).Services {
+		own := service.Build != nil
+		if own != strings.HasPrefix(service.Image, "transfer-intents/") || own != (service.PullPolicy == types.PullPolicyNever) {
+			t.Errorf("%s: image %s, built here: %t, pull policy %q", name, service.Image, own, service.PullPolicy)
+		}
+	}
+}
+
+// Whoever has too old an engine or Compose is told so before: these names are unknown to older ones.
+func TestComposeNamesWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	text := read(t, "docker-compose.yml")
+	for feature, needs := range map[string]string{"start_interval:": "Docker Engine 25", "required: false": "Docker Compose 2.24"} {
+		if !strings.Contains(text, feature) {
+			t.Errorf("%s is not used any more", feature)
+		}
+		for _, file := range []string{"docker-compose.yml", "deploy/README.md"} {
+			if !strings.Contains(read(t, file), needs) {
+				t.Errorf("%s does not name %s", file, needs)
+			}
+		}
+	}
+}
+
+var versionRow = regexp.MustCompile(`(?m)^\| (\w+) \| ([0-9.]+) \| (?:([0-9.]+)|[^|]+) \|$`)
+
+// The page says which versions are shipped, and which of them the tests have run on.
+func TestVersionsAreSaid(t *testing.T) {
+	t.Parallel()
+	shipped, said, tested := map[string]string{}, map[string]string{}, map[string]string{}
+	for name, service := range project(t).Services {
+		if service.Build == nil {
+			shipped[name] = regexp.MustCompile(`:v?(\d+(\.\d+)?)`).FindStringSubmatch(service.Image)[1]
+		}
+	}
+	for _, row := range versionRow.FindAllStringSubmatch(read(t, "deploy/README.md"), -1) {
+		said[strings.ToLower(row[1])], tested[strings.ToLower(row[1])] = row[2], row[3]
+	}
+	if diff := cmp.Diff(shipped, said); diff != "" {
+		t.Errorf("(-docker-compose.yml +deploy/README.md):\n%s", diff)
+	}
+	if os.Getenv("CI") != "true" {
+		return // other machines have other versions
+	}
+	postgres, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	for name, command := range map[string][]string{
+		"postgres": {append(postgres, "postgres")[0], "--version"}, "redis": {"redis-server", "--version"}, "haproxy": {"haproxy", "-v"},
+		"prometheus": {"prometheus", "--version"},
+	} {
+		out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
+		version := regexp.MustCompile(`\d+\.\d+`).FindString(string(out))
+		if err != nil || version != tested[name] && !strings.HasPrefix(version, tested[name]+".") {
+			t.Errorf("%s is tested as %s and said to be as %s: %v", name, version, tested[name], err)
+		}
+	}
+}
+
+// Prometheus starts with the shipped configuration, and its alerts link to the runbook that .env names.
+func TestComposeAlertsLinkToTheRunbook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ set, want string }{
+		"where it is said":   {"RUNBOOK_URL=https://wiki.example/intents?page=runbook&v=2", "https://wiki.example/intents?page=runbook&v=2#coredefect"},
+		"on this machine":    {"RUNBOOK_URL=", "file:///srv/intents/deploy/RUNBOOK.md#coredefect"},
+		"where none is said": {"ELSE=", "file:///srv/intents/deploy/RUNBOOK.md#coredefect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := load(t, append(secrets(t), "PWD=/srv/intents", c.set))
+			if err != nil {
+				t.Fatal(err)
+			}
+			service := p.Services["prometheus"]
+			dir := t.TempDir()
+			started := filepath.Join(dir, "prometheus")
+			if err := os.WriteFile(started, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil { //nolint:gosec // it is run
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			source, err := filepath.Abs(root + "/deploy/prometheus")
+			if err != nil {
+				t.Fatal(err)
+			}
+			places := strings.NewReplacer("/etc/prometheus", source, "/run/prometheus", filepath.Join(dir, "run"), "/bin/prometheus", started)
+			words := append(append([]string{}, service.Entrypoint...), places.Replace(service.Command[0]))
+			shell := exec.CommandContext(t.Context(), words[0], words[1:]...)
+			shell.Env = append(os.Environ(), "RUNBOOK_URL="+*service.Environment["RUNBOOK_URL"])
+			out, err := shell.CombinedOutput()
+			config := filepath.Join(dir, "run", "prometheus.yml")
+			want := "--config.file=" + config + " --storage.tsdb.path=/prometheus --storage.tsdb.retention.time=15d --storage.tsdb.retention.size=8GB\n"
+			if diff := cmp.Diff(want, string(out)); err != nil || diff != "" {
+				t.Fatal(err, diff)
+			}
+			rules, err := os.ReadFile(filepath.Join(dir, "run", "rules", "core.yml"))
+			if err != nil || !strings.Contains(string(rules), "runbook_url: "+c.want+"\n") || strings.Contains(string(rules), "RUNBOOK_URL") {
+				t.Errorf("the alerts link elsewhere: %v\n%s", err, rules)
+			}
+			checkConfig(t, config)
+		})
+	}
+}
+
+func checkConfig(t *testing.T, config string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "promtool", "check", "config", config).CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
+		t.Skip("promtool is not installed")
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

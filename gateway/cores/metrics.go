@@ -1,0 +1,46 @@
+package cores
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are those of the cores that are in the set.
+type metrics struct {
+	registry prometheus.Registerer
+	setAside *prometheus.CounterVec
+}
+
+func newMetrics(registry prometheus.Registerer) metrics {
+	m := metrics{registry: registry, setAside: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_core_set_aside_total",
+		Help: "Times a core was set aside because it could not be reached, broke off, timed out or failed its probe. " +
+			"A rise means that the core, or the way to it, fails.",
+	}, []string{"core"})}
+	registry.MustRegister(m.setAside)
+	return m
+}
+
+// add makes those of a core, and returns what removes them.
+func (m metrics) add(c *Core) (remove func()) {
+	c.setAside = m.setAside.WithLabelValues(c.Address)
+	labels := prometheus.Labels{"core": c.Address}
+	isUp := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "gateway_core_up",
+		Help:        "1 while requests are sent to the core, 0 while it is set aside. 0 for all cores means that all are tried anyway.",
+		ConstLabels: labels,
+	}, func() float64 {
+		if c.Up() {
+			return 1
+		}
+		return 0
+	})
+	underWay := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "gateway_core_requests_under_way",
+		Help:        "Requests that the core has not answered to their end. A rise without more traffic means that it has become slow.",
+		ConstLabels: labels,
+	}, func() float64 { return float64(c.underWay.Load()) })
+	m.registry.MustRegister(isUp, underWay)
+	return func() {
+		m.registry.Unregister(isUp)
+		m.registry.Unregister(underWay)
+		m.setAside.DeleteLabelValues(c.Address)
+	}
+}

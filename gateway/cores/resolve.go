@@ -1,0 +1,132 @@
+package cores
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// resolveEvery is how often the names of cores are resolved.
+	resolveEvery = 2 * time.Second
+	// resolveGap is the least pause between two resolutions, however many cores are lost.
+	resolveGap = 100 * time.Millisecond
+	// resolveTimeout bounds one resolution.
+	resolveTimeout = 2 * time.Second
+	// maxMissing is in how many answers in a row the address of a core that is not down may be missing: a name server may leave
+	// some out.
+	maxMissing = 3
+)
+
+// lookUp asks the system's resolver.
+func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// Run probes the cores, and follows their names to their addresses, until ctx ends.
+func (s *Set) Run(ctx context.Context) {
+	var probes sync.WaitGroup
+	watch := func(c *Core) {
+		var watched context.Context
+		watched, c.stop = context.WithCancel(ctx)
+		probes.Go(func() {
+			s.watch(watched, c)
+			c.probes.CloseIdleConnections()
+		})
+	}
+	for _, c := range s.All() {
+		watch(c)
+	}
+	for slices.ContainsFunc(s.urls, isName) {
+		for _, u := range s.urls {
+			s.follow(ctx, u, watch)
+		}
+		if !pause(ctx, resolveGap, nil) || !pause(ctx, jitter(resolveEvery), s.lost) {
+			break
+		}
+	}
+	probes.Wait()
+}
+
+func isName(u *url.URL) bool {
+	_, err := netip.ParseAddr(u.Hostname())
+	return err != nil
+}
+
+// follow resolves the name in a base URL, and takes in and out the cores that have come and gone. A failed resolution changes
+// nothing.
+func (s *Set) follow(ctx context.Context, u *url.URL, watch func(*Core)) {
+	if !isName(u) {
+		return
+	}
+	addresses, err := s.addresses(ctx, u)
+	if ctx.Err() != nil {
+		return
+	}
+	if len(addresses) == 0 {
+		s.warn(ctx, u, fmt.Sprintf("not resolved: %v", err))
+		return
+	}
+	fault := ""
+	for _, address := range addresses {
+		if known := s.at(address); known != nil {
+			known.missing = 0
+		} else if len(s.All()) < MaxCores {
+			watch(s.add(u, address, doubted))
+			s.log.InfoContext(ctx, "core found", "name", u.Hostname(), "core", address)
+		} else {
+			fault = fmt.Sprintf("a gateway has at most %d cores", MaxCores)
+		}
+	}
+	s.warn(ctx, u, fault)
+	for _, c := range s.All() {
+		if c.URL != u || slices.Contains(addresses, c.Address) {
+			continue
+		}
+		c.missing++
+		if c.missing >= maxMissing || c.Down() || c.Address == Address(u) {
+			s.remove(c)
+			s.log.InfoContext(ctx, "core gone", "name", u.Hostname(), "core", c.Address)
+		}
+	}
+}
+
+// addresses are the host:port of all cores of a name. Where it has addresses of both families they are taken for the same cores,
+// and IPv4 is used.
+func (s *Set) addresses(ctx context.Context, u *url.URL) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	found, err := s.resolve(ctx, u.Hostname())
+	isIPv4 := func(ip netip.Addr) bool { return ip.Unmap().Is4() }
+	_, port, _ := net.SplitHostPort(Address(u))
+	var all []string
+	for _, ip := range found {
+		if isIPv4(ip) || !slices.ContainsFunc(found, isIPv4) {
+			all = append(all, net.JoinHostPort(ip.Unmap().String(), port))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
+// warn logs what is wrong with a name when it begins.
+func (s *Set) warn(ctx context.Context, u *url.URL, fault string) {
+	if fault != "" && fault != s.warned[u] {
+		s.log.WarnContext(ctx, "cores of a name not all known", "name", u.Hostname(), "setting", "GATEWAY_CORE_URL", "fault", fault)
+	}
+	s.warned[u] = fault
+}
+
+func (s *Set) at(address string) *Core {
+	for _, c := range s.All() {
+		if c.Address == address {
+			return c
+		}
+	}
+	return nil
+}

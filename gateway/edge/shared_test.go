@@ -1,0 +1,354 @@
+package edge_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/edge"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// etagOf is the entity tag of a document of the stand-in's.
+func etagOf(t *testing.T, g *gateway, raw string) string {
+	t.Helper()
+	etag := g.send(t, raw).Header.Get("Etag")
+	if !strings.HasPrefix(etag, `W/"`) {
+		t.Fatalf("entity tag %q", etag)
+	}
+	return etag
+}
+
+// Answers that every client gets alike are core's, header for header, and no client's request reaches core for them.
+func TestSharedAnswers(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	for target, test := range map[string]struct{ core, headers string }{
+		"/openapi.json":                {"/openapi.json", ""},
+		"/v2/openapi.json":             {"/openapi.json", ""},
+		"/openapi.json?any=query":      {"/openapi.json", ""},
+		"/docs":                        {"/docs", ""},
+		"/docs/style.css":              {"/docs/style.css", ""},
+		"/v2/tokens":                   {"/v2/tokens", key},
+		"/v2/tokens?chain-id=eip155:1": {"/v2/tokens?chain-id=eip155:1", key},
+		"/v2/chains":                   {"/v2/chains", key},
+	} {
+		body := `[{"chainId":"eip155:1","environment":"live","of":"` + test.core + `"}]`
+		core.Documents.Put(test.core, body)
+		eventually(t, "the copy is of this test", func() bool { return g.send(t, request("GET", target, test.headers, "")).Body == body })
+		etag := etagOf(t, g, request("GET", target, test.headers, ""))
+		shared := http.Header{"Etag": {etag}, "Cache-Control": {"private, no-cache"}, "Vary": {"Accept-Encoding"}}
+		identity := shared.Clone()
+		identity.Set("Content-Type", "application/json")
+		identity.Set("Content-Length", fmt.Sprint(len(body)))
+		gzipped := identity.Clone()
+		gzipped.Set("Content-Encoding", "gzip")
+		gzipped.Set("Content-Length", fmt.Sprint(len(coretest.Gzip(body))))
+		for headers, want := range map[string]response{
+			"":                                   {200, identity, body},
+			"Accept-Encoding: gzip, deflate\r\n": {200, gzipped, string(coretest.Gzip(body))},
+			"Accept-Encoding: br\r\n":            {200, identity, body},
+			"If-None-Match: " + etag + "\r\n":    {304, shared, ""},
+			"If-None-Match: \"a\", " + etag[2:] + "\r\n":        {304, shared, ""},
+			"If-None-Match: *\r\nAccept-Encoding: gzip\r\n":     {304, shared, ""},
+			"If-None-Match: \"a\"\r\nAccept-Encoding: gzip\r\n": {200, gzipped, string(coretest.Gzip(body))},
+		} {
+			got := g.send(t, request("GET", target, test.headers+headers, ""))
+			if _, limited := got.Header["Ratelimit"]; limited != (test.headers != "") {
+				t.Errorf("%s: RateLimit %v", target, got.Header)
+			}
+			got.Header.Del("Ratelimit")
+			got.Header.Del("Ratelimit-Policy")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s with %q (-want +got):\n%s", target, headers, diff)
+			}
+		}
+		if test.headers == "" {
+			if diff := cmp.Diff(response{200, identity, ""}, g.send(t, request("HEAD", target, "", ""))); diff != "" {
+				t.Errorf("HEAD %s (-want +got):\n%s", target, diff)
+			}
+		}
+	}
+	if heard := core.Requests(); len(heard) > 0 {
+		t.Errorf("core received %v", heard)
+	}
+}
+
+// What the gateway has no copy of is core's to answer, and to refuse.
+func TestSharedAnswers_Forwarded(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, "core's own")
+	})
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	core.Documents.Put("/v2/tokens", "[]")
+	core.Documents.Put("/v2/chains", "[]")
+	core.Documents.Put("/openapi.json", "{}")
+	for _, target := range []string{
+		"/v2/tokens?", "/v2/tokens?chain-id=eip155:404", "/v2/tokens?chain-id=", "/v2/tokens?chain-id=eip155%3A1",
+		"/v2/tokens?chain-id=eip155:1&a=b", "/v2/tokens?chain-id=eip155:1&chain-id=eip155:1", "/v2/chains?a=b",
+	} {
+		if got := g.send(t, request("GET", target, key, "")); got.Status != 500 || got.Body != "core's own" {
+			t.Errorf("%s: %+v", target, got)
+		}
+	}
+	core.Documents.Down.Store(true)
+	for target, headers := range map[string]string{"/v2/tokens": key, "/v2/chains": key, "/openapi.json": ""} {
+		if got := g.send(t, request("GET", target, headers, "")); got.Status != 500 || got.Body != "core's own" {
+			t.Errorf("%s while core has no copy to give: %+v", target, got)
+		}
+	}
+	if got := len(core.Requests()); got != 10 {
+		t.Errorf("core received %d requests", got)
+	}
+}
+
+// A change is seen within what the gateway adds to core's own half second, and core is asked once for all who wait.
+func TestSharedAnswers_Fresh(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	core.Documents.BeforeAnswer = func() { <-time.After(20 * time.Millisecond) } // so that all come meanwhile
+	g := start(t, core, settings{})
+	raw := request("GET", "/openapi.json", "", "")
+	for version := range 4 {
+		body := strings.Repeat(fmt.Sprint(version), 1000)
+		core.Documents.Put("/openapi.json", body)
+		changed := time.Now()
+		eventually(t, "the change is seen", func() bool { return g.send(t, raw).Body == body })
+		if took := time.Since(changed); took > 250*time.Millisecond+slowAllowance {
+			t.Errorf("the change was seen after %s", took)
+		} else {
+			t.Logf("the change was seen after %s", took.Round(time.Millisecond))
+		}
+		asked, sent := core.Documents.Asked.Load(), core.Documents.Sent.Load()
+		began := time.Now()
+		var clients sync.WaitGroup
+		for range 50 {
+			clients.Go(func() {
+				for range 4 {
+					if got := g.send(t, raw); got.Body != body {
+						t.Errorf("%+v", got)
+					}
+				}
+			})
+		}
+		clients.Wait()
+		most := int64(time.Since(began)/(250*time.Millisecond)) + 1
+		if got := core.Documents.Asked.Load() - asked; got > most {
+			t.Errorf("core was asked %d times for 200 requests, want %d", got, most)
+		}
+		if got := core.Documents.Sent.Load() - sent; got != 0 {
+			t.Errorf("core sent %d bodies that had not changed", got)
+		}
+	}
+}
+
+// A core that hangs costs the time of one look, not its whole timeout, before the request takes the usual way.
+func TestSharedAnswers_CoreHangs(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	core := coretest.Start(t, nil)
+	core.Documents.BeforeAnswer = func() { <-release }
+	g := start(t, core, settings{})
+	defer close(release)
+	began := time.Now()
+	if got := g.send(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), "")); got.Status != 200 || got.Body != "[]" {
+		t.Errorf("%+v", got)
+	}
+	within(t, "the usual way", time.Since(began), 400*time.Millisecond)
+}
+
+// Whoever reads at the rate may take as long as the answer is, though the gateway has all of it at once.
+func TestSharedAnswers_SteadyReader(t *testing.T) {
+	t.Parallel()
+	const length, rate = 6 << 20, 2 << 20 // a second, so that all takes much longer than the patience
+	core := coretest.Start(t, nil)
+	core.Documents.Put("/openapi.json", strings.Repeat(" ", length))
+	g := start(t, core, settings{edge: func(o *edge.Options) {
+		o.Server.WriteTimeout, o.Server.StreamRate = slowTimeout, rate/2
+	}})
+	c := g.dial(t)
+	defer c.Close()
+	if err := c.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+		t.Fatal(err)
+	}
+	c.write(t, request("GET", "/openapi.json", "", ""))
+	answer, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	began, read := time.Now(), int64(0)
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for read < length {
+		<-ticker.C
+		due := min(length, int64(time.Since(began).Seconds()*rate)) // it catches up where the machine was busy
+		n, err := io.CopyN(io.Discard, answer.Body, due-read)
+		if read += n; err != nil {
+			t.Fatalf("after %d bytes: %v", read, err)
+		}
+	}
+}
+
+// Strangers who ask for what is open to anyone and never read it take nothing that a client with a key needs. Each asks four
+// times, since the kernel takes one such document for a client that does not read.
+func TestCrowdOfOpenReadersLeavesRoom(t *testing.T) { //nolint:paralleltest // it measures this process's memory
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has all of 127.0.0.0/8")
+	}
+	const addresses, each, asks = 40, 12, 4
+	openAPI, tokenList := strings.Repeat("o", 298_000), strings.Repeat("t", 300_000)
+	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
+		body := strings.Repeat("l", 64<<10)
+		switch r.URL.Path {
+		case "/openapi.json":
+			body = openAPI
+		case "/v2/tokens":
+			body = tokenList
+		case "/v2/transfers": // in chunks, as long lists are
+			for range 15 {
+				_, _ = io.WriteString(w, body)
+			}
+		}
+		if r.URL.Path != "/v2/transfers" {
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		}
+		_, _ = io.WriteString(w, body)
+	})
+	core.Documents.Put("/openapi.json", openAPI)
+	core.Documents.Put("/v2/tokens", tokenList)
+	g := start(t, core, settings{maxConns: 512, edge: func(o *edge.Options) { o.Server.MaxLongAnswers = 384 }})
+	g.send(t, request("GET", "/openapi.json", "", ""))
+
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for n := range addresses * each {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+n%addresses))}}
+		stranger, err := dialer.DialContext(t.Context(), "tcp", g.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stranger.Close()
+		if err := stranger.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+			t.Fatal(err)
+		}
+		path := []string{"/openapi.json", "/v2/openapi.json"}[n%2]
+		if _, err := io.WriteString(stranger, strings.Repeat(request("GET", path, "", ""), asks)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all are stuck", func() bool { return g.requests(t, "/openapi.json") > 2*addresses*each })
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	grown := int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)
+	t.Logf("%d strangers hold %d KiB of heap and stacks, both ends together", addresses*each, grown>>10)
+	if grown > addresses*each*(64<<10) {
+		t.Errorf("%d bytes", grown)
+	}
+
+	var refused atomic.Int64
+	var clients sync.WaitGroup
+	for range 4 {
+		key := apiKey(core.AddKey(network.Test))
+		clients.Go(func() {
+			for n := range 40 {
+				target, length := "/v2/tokens", len(tokenList)
+				if n%4 == 0 {
+					target, length = "/v2/transfers", 16*64<<10
+				}
+				if got := g.send(t, request("GET", target, key, "")); got.Status != 200 || len(got.Body) != length {
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if refused.Load() > 0 {
+		t.Errorf("%d of 160 requests with a key failed", refused.Load())
+	}
+}
+
+// Within its limit a client may ask for what is no long list as it likes, all at once.
+func TestAnswersOfKnownLengthTakeNoPlace(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(" ", 300_000)
+	const within = 50 // of a key's limit
+	for _, target := range []string{"/v2/tokens", "/v2/tokens?chain-id=eip155%3A1", "/v2/transfers", "/v2/transfers?limit=1000"} {
+		t.Run(target, func(t *testing.T) {
+			t.Parallel()
+			var arrived atomic.Int64
+			together := make(chan struct{})
+			core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", fmt.Sprint(len(long)))
+				_, _ = io.WriteString(w, long[:100_000])
+				_ = http.NewResponseController(w).Flush()
+				arrived.Add(1)
+				<-together
+				_, _ = io.WriteString(w, long[100_000:])
+			})
+			core.Documents.Put("/v2/tokens", long)
+			g := start(t, core, settings{maxConns: 512, edge: func(o *edge.Options) { o.Server.MaxLongAnswers = 384 }})
+			key := apikey.New(network.Test)
+			core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: within, PeriodSeconds: 86400}})
+			raw := request("GET", target, apiKey(key), "")
+			var all []*conn
+			for range 60 {
+				c := g.dial(t)
+				defer c.Close()
+				c.write(t, raw)
+				all = append(all, c)
+			}
+			route, _, _ := strings.Cut(target, "?")
+			eventually(t, "all are being answered", func() bool { return int(arrived.Load())+g.requests(t, route) >= len(all) })
+			close(together)
+			counts := map[int]int{}
+			for _, c := range all {
+				counts[c.read(t, "GET").Status]++
+			}
+			if diff := cmp.Diff(map[int]int{200: within, 429: 60 - within}, counts); diff != "" {
+				t.Errorf("of 60 at once (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// requests is how many requests of a route have been answered, whatever they were answered.
+func (g *gateway) requests(tb testing.TB, route string) int {
+	tb.Helper()
+	families, err := g.registry.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	count := 0.0
+	for _, family := range families {
+		if family.GetName() != "gateway_requests_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "route" && label.GetValue() == route {
+					count += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return int(count)
+}
