@@ -17,7 +17,7 @@ func prune(ctx context.Context, store *postgres.Store, keep postgres.Retention, 
 	ticker := time.NewTicker(pruneEvery)
 	defer ticker.Stop()
 	for {
-		removed, err := store.Prune(ctx, time.Now(), keep)
+		removed, err := store.Prune(ctx, store.Now(), keep)
 		maps.DeleteFunc(removed, func(_ string, rows int64) bool { return rows == 0 })
 		switch {
 		case err != nil && ctx.Err() == nil:

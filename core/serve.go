@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
@@ -90,7 +89,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	if tracer != nil {
 		shared.AddHook(access.TraceRedis())
 	}
-	metrics.MustRegister(collectors.NewDBStatsCollector(store.Pool(), "core"), topology.Pool("core", shared))
+	metrics.MustRegister(topology.Pool("core", shared))
 	var ending drain
 	ready := func(ctx context.Context) error { return errors.Join(ending.check(ctx), store.Ping(ctx)) }
 	handler, parts, err := newHandler(config, store, live, shared, ready, tracer, log, metrics)
@@ -101,7 +100,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	follower := settings.NewFollower(started, settings.Options[Config]{
 		Apply: parts.apply, Again: again, Service: "core", Log: log, Metrics: metrics,
 	})
-	operations := telemetry.Operations(metrics, append(replicaChecks(store, metrics),
+	operations := telemetry.Operations(metrics, append(replicaChecks(store),
 		telemetry.Check{Name: "postgres", Probe: store.Ping},
 		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, shared) }, Optional: true},
 		telemetry.Check{Name: "serving", Probe: ending.check},
@@ -207,12 +206,10 @@ func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, 
 }
 
 // replicaChecks has operators see the replica, where there is one.
-func replicaChecks(store *postgres.Store, metrics *prometheus.Registry) []telemetry.Check {
-	pool := store.ReplicaPool()
-	if pool == nil {
+func replicaChecks(store *postgres.Store) []telemetry.Check {
+	if !store.HasReplica() {
 		return nil
 	}
-	metrics.MustRegister(collectors.NewDBStatsCollector(pool, "core_replica"))
 	return []telemetry.Check{{Name: "replica", Probe: store.CheckReplica, Optional: true}}
 }
 

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"time"
 
 	"intents.internal/core/account"
 )
@@ -43,7 +42,7 @@ func (s *Service) signUpIdentity(
 	if err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.actor(), account.SignedUp, time.Now())
+	entry, err := account.NewAuditEntry(owner.ID, v.actor(), account.SignedUp, s.Store.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const formTokenLifetime = account.SessionLifetime
 // CreateKey makes a key and returns its whole text, which is not kept. It returns an *account.InvalidError,
 // account.ErrTooMany, account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
 func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r account.KeyRequest) (*account.Key, apikey.Key, error) {
-	now := time.Now()
+	now := s.Store.Now()
 	key, text, err := account.NewKey(owner, r, now)
 	if err != nil {
 		return nil, apikey.Key{}, err
@@ -50,7 +50,7 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 // UpdateKey renames, enables or disables a key or sets its expiry. It returns what account.Key.Change returns, and
 // account.ErrNotFound for a key the account does not have.
 func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
-	now := time.Now()
+	now := s.Store.Now()
 	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyUpdated, now)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	if err := s.spendKey(ctx, v, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
-	now := time.Now()
+	now := s.Store.Now()
 	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyRotated, now)
 	if err != nil {
 		return nil, apikey.Key{}, err
@@ -98,7 +98,7 @@ func rotation(k, next *account.Key) string {
 
 // DeleteKey refuses a key for good. It returns account.ErrNotFound for a key the account does not have.
 func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID) error {
-	return s.Store.DeleteKey(ctx, owner, keyID, v.actor(), time.Now())
+	return s.Store.DeleteKey(ctx, owner, keyID, v.actor(), s.Store.Now())
 }
 
 // spendKey counts a key that is made, for the account and for the address.

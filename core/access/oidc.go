@@ -113,7 +113,7 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 	if err != nil {
 		return "", "", err
 	}
-	f := flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: time.Now().Add(flowLifetime)}
+	f := flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: s.Store.Now().Add(flowLifetime)}
 	to := p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
 	return to, f.String(), nil
 }
@@ -128,7 +128,7 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 		return nil, ErrOIDCOff
 	}
 	f, ok := parseFlow(opaque)
-	if !ok || time.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
+	if !ok || s.Store.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
 		return nil, ErrFlowExpired
 	}
 	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
@@ -152,7 +152,7 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 		}
-		return who.account(identity, time.Now())
+		return who.account(identity, s.Store.Now())
 	})
 }
 

@@ -26,7 +26,7 @@ func (s *Service) Session(ctx context.Context, token string) (*account.Session, 
 	if token == "" {
 		return nil, nil, ErrSignedOut
 	}
-	session, owner, err := s.Store.Session(ctx, account.HashToken(token), time.Now())
+	session, owner, err := s.Store.Session(ctx, account.HashToken(token), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) {
 		return nil, nil, ErrSignedOut
 	}
@@ -35,12 +35,12 @@ func (s *Service) Session(ctx context.Context, token string) (*account.Session, 
 
 // Sessions lists an account's live sessions, newest first.
 func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Session, error) {
-	return s.Store.Sessions(ctx, owner, time.Now())
+	return s.Store.Sessions(ctx, owner, s.Store.Now())
 }
 
 // RevokeSession ends one session of an account. It returns account.ErrNotFound for a session the account does not have.
 func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID uuid.UUID) error {
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, time.Now())
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, s.Store.Now())
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Service) RevokeSessions(ctx context.Context, v Visitor, owner uuid.UUID
 }
 
 func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.UUID, detail string) (int, error) {
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, time.Now())
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, s.Store.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +74,7 @@ func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account
 	if err := s.confirm(ctx, v, session, owner, password); err != nil {
 		return err
 	}
-	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.actor(), time.Now())
+	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}
@@ -83,7 +83,7 @@ func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account
 
 func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if owner.PasswordHash == "" {
-		if time.Since(session.CreatedAt) > freshFor {
+		if s.Store.Now().Sub(session.CreatedAt) > freshFor {
 			return ErrSessionNotFresh
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"time"
 
 	"intents.internal/core/account"
 )
@@ -100,7 +99,7 @@ func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Ac
 	if err := s.SignOut(ctx, v.Token); err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := s.Store.Now()
 	session, token, err := account.NewSession(owner.ID, v.IP, v.UserAgent, now)
 	if err != nil {
 		return nil, err

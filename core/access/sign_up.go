@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"time"
 
 	"intents.internal/core/account"
 )
@@ -13,7 +12,7 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 	if !s.SignUpOpen() {
 		return nil, ErrSignUpClosed
 	}
-	now := time.Now()
+	now := s.Store.Now()
 	owner, err := account.New(name, email, "", now)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
 		return "", err
 	}
 	nonce := rand.Text()
-	if err := s.Store.InsertNonce(ctx, sha256.Sum256([]byte(nonce)), time.Now().Add(walletWindow)); err != nil {
+	if err := s.Store.InsertNonce(ctx, sha256.Sum256([]byte(nonce)), s.Store.Now().Add(walletWindow)); err != nil {
 		return "", err
 	}
 	return nonce, nil
@@ -52,7 +52,7 @@ func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, si
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := s.Store.Now()
 	if err := s.expectMessage(m, now); err != nil {
 		return nil, err
 	}

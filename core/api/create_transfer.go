@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -38,15 +37,12 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if wrong, ok := transfer.WrongEnvironment(request, s.Registry.Current(), by.Environment); ok {
 		return chainNotAllowed(wrong, by.Environment)
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return err
-	}
+	now := s.Store.Now()
+	id := transfer.NewID(now)
 	intent, err := s.recordTransfer(r.Context(), id, by, request, once)
 	if err != nil {
 		return err
 	}
-	now := time.Now()
 	record, err := newIntentJSON(intent.AsCreated(), now)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (f *keyFilter) current(ctx context.Context, store *postgres.Store, feed *ke
 
 func makeKeyFilter(ctx context.Context, store *postgres.Store) (answer []byte, cursor string, err error) {
 	// The cursor comes first: a key that is made while the others are read is a change since.
-	_, cursor, err = store.KeyChanges(ctx, nil, time.Now())
+	_, cursor, err = store.KeyChanges(ctx, nil, store.Now())
 	if err != nil {
 		return nil, "", err
 	}

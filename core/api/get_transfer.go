@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -20,7 +19,7 @@ func (s *Server) getTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeIntent(w, intent)
+	return s.writeIntent(w, intent)
 }
 
 // requestedTransfer is who asks, and the intent of that account which the path names.
@@ -36,8 +35,8 @@ func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent 
 }
 
 // writeIntent answers with the whole record as it is now.
-func writeIntent(w http.ResponseWriter, intent *transfer.Intent) error {
-	record, err := newIntentJSON(intent, time.Now())
+func (s *Server) writeIntent(w http.ResponseWriter, intent *transfer.Intent) error {
+	record, err := newIntentJSON(intent, s.Store.Now())
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (f *keyFeed) read(r, before *feedReading, begun time.Time) {
 	f.readings.Inc()
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	r.since, r.next, r.err = f.store.KeyChanges(ctx, cursors, time.Now())
+	r.since, r.next, r.err = f.store.KeyChanges(ctx, cursors, f.store.Now())
 }
 
 // begin gives the cursors of those who wait. Who comes from now on waits for the next reading.

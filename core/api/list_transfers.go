@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -77,7 +76,7 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	if !ours {
 		cursor = ""
 	}
-	glance, err := s.Store.TransfersChanged(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), time.Now())
+	glance, err := s.Store.TransfersChanged(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
 	if err != nil {
 		return postgres.Glance{}, err
 	}

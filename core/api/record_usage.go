@@ -32,7 +32,7 @@ func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := s.Store.Now()
 	reportID, usages, issues := readReport(report, now)
 	if len(issues) > 0 {
 		return invalid(issues...)

@@ -24,13 +24,15 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || len(hash) != len(apikey.Hash{}) {
 		return invalid(wire.Issue{Path: "/hash", Message: "must be 64 hexadecimal digits"})
 	}
-	key, err := s.Store.UsableKey(r.Context(), apikey.Hash(hash), time.Now())
+	now := s.Store.Now()
+	key, err := s.Store.UsableKey(r.Context(), apikey.Hash(hash), now)
 	if errors.Is(err, account.ErrNotFound) {
 		return errKeyRefused
 	}
 	if err != nil {
 		return err
 	}
+	w.Header().Set("Date", now.Format(http.TimeFormat)) // gateways reckon the time left from it
 	return writeJSON(w, http.StatusOK, wire.VerifiedKey{
 		KeyID: key.ID.String(), AccountID: key.AccountID.String(), Environment: key.Environment, ExpiresAt: key.ExpiresAt,
 		Limit:       wire.KeyLimit{Requests: key.Limit.Requests, PeriodSeconds: int(key.Limit.Period / time.Second)},

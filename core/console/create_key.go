@@ -64,7 +64,7 @@ func (c *console) makeKey(r *http.Request, in who, f *form) (key *account.Key, t
 		return nil, text, err
 	}
 	// A fault in a field belongs into the form, whatever else was sent.
-	if _, _, err := account.NewKey(in.owner.ID, wanted, time.Now()); err != nil {
+	if _, _, err := account.NewKey(in.owner.ID, wanted, c.Store.Now()); err != nil {
 		return nil, text, err
 	}
 	if wanted.FormToken, err = formToken(in, f); err != nil {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"time"
 
 	"intents.internal/core/access"
 )
@@ -14,7 +13,7 @@ func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, in wh
 		return err
 	}
 	return c.render(w, r, in, "delete-key", view{
-		Title: "Delete a key", Section: "keys", Body: map[string]any{"Key": newKeyView(key, time.Now())},
+		Title: "Delete a key", Section: "keys", Body: map[string]any{"Key": newKeyView(key, c.Store.Now())},
 	})
 }
 

@@ -62,7 +62,7 @@ func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, in who, f *
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := c.Store.Now()
 	views := make([]keyView, len(keys))
 	for i, k := range keys {
 		views[i] = newKeyView(k, now)

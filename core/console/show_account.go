@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -30,7 +29,7 @@ func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, in who, 
 		email = "" // it stands for none
 	}
 	return c.render(w, r, in, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
-		"Email": email, "Sessions": sessions, "This": in.session.ID, "Now": time.Now(), "Password": in.owner.PasswordHash != "",
+		"Email": email, "Sessions": sessions, "This": in.session.ID, "Now": c.Store.Now(), "Password": in.owner.PasswordHash != "",
 	}})
 }
 

@@ -29,7 +29,7 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, in who, f *f
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := c.Store.Now()
 	hour, err := c.Store.KeyUsage(r.Context(), in.owner.ID, key.ID, chart.HourSince(now), time.Minute)
 	if err != nil {
 		return err

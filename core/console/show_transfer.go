@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"net/http"
 	"strings"
-	"time"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
@@ -37,7 +36,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, in who) e
 	if err != nil {
 		return err
 	}
-	tx, err := intent.Tx(time.Now())
+	tx, err := intent.Tx(c.Store.Now())
 	if err != nil {
 		return err
 	}

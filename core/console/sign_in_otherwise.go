@@ -50,7 +50,7 @@ func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ w
 	if err != nil {
 		return err
 	}
-	now := time.Now().UTC()
+	now := c.Store.Now().UTC()
 	_, domain, _ := strings.Cut(c.PublicURL, "://")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintf(w, "%s wants you to sign in with your Ethereum account:\n%s\n\nSign in to the console of the Transfer Intent Service.\n\n"+

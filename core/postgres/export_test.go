@@ -14,3 +14,7 @@ func Watch(s *Store, hook bun.QueryHook) {
 	s.db = s.db.WithQueryHook(hook)
 	s.writer.db = s.db
 }
+
+// OpenConnections counts a store's connections to its primary, ReplicaConnectionsInUse those to its replica that a statement has.
+func OpenConnections(s *Store) int         { return int(s.pools[len(s.pools)-1].Stat().TotalConns()) }
+func ReplicaConnectionsInUse(s *Store) int { return int(s.pools[0].Stat().AcquiredConns()) }

@@ -90,6 +90,9 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 // importing runs one import at a time: two that met the same rows in another order would wait for each other in a circle.
 func (s *Store) importing(ctx context.Context, work func(context.Context, bun.Tx) error) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.bePatient(ctx, tx); err != nil {
+			return err
+		}
 		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", importLock).Exec(ctx); err != nil {
 			return fmt.Errorf("wait for another import: %w", err)
 		}

@@ -15,6 +15,9 @@ import (
 // clearer one; core's is there for connections on which the settings are not in force, and for a server that is silent.
 const ownLimitAfter = time.Second
 
+// lockTimeout is how long a client's statement waits for a lock, which none has for that long unless something is wrong.
+const lockTimeout = 400 * time.Millisecond
+
 // timeLimits bound what the statements of a store may take, and hold locks for. Each connection asks for them when it
 // begins; a pooler may take no notice of that.
 type timeLimits struct {
@@ -22,11 +25,14 @@ type timeLimits struct {
 	settings map[string]time.Duration
 	// own is when core cancels a statement.
 	own time.Duration
+	// patience is how long a statement waits for a lock that others rightly have.
+	patience time.Duration
 }
 
 func newTimeLimits(statement time.Duration) timeLimits {
-	return timeLimits{own: statement + ownLimitAfter, settings: map[string]time.Duration{
-		"statement_timeout": statement, "lock_timeout": statement / 2, "idle_in_transaction_session_timeout": 2 * statement,
+	patience := statement / 2
+	return timeLimits{own: statement + ownLimitAfter, patience: patience, settings: map[string]time.Duration{
+		"statement_timeout": statement, "lock_timeout": min(lockTimeout, patience), "idle_in_transaction_session_timeout": 2 * statement,
 	}}
 }
 
@@ -55,6 +61,14 @@ func (timeLimits) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	if cancel, ok := event.Stash[cancelKey{}].(context.CancelFunc); ok {
 		cancel()
 	}
+}
+
+// bePatient lets a transaction wait for locks longer than clients' statements do: reports and imports take turns.
+func (s *Store) bePatient(ctx context.Context, tx bun.Tx) error {
+	if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(s.limits.patience)).Exec(ctx); err != nil {
+		return fmt.Errorf("set lock_timeout: %w", err)
+	}
+	return nil
 }
 
 // LimitsNotInForce lists the time limits that the database's connections do not have, each with its value there and the one

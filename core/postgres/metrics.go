@@ -51,7 +51,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		}),
 		refused: factory.NewCounter(prometheus.CounterOpts{
 			Name: "core_writes_refused_total",
-			Help: "New intents refused because too many waited. Any means that the database does not keep up.",
+			Help: "New intents refused because too many waited, or because the database kept those before them waiting for a lock or a connection. Any means that it does not keep up.",
 		}),
 		keyChangeLag: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:                           "core_key_change_lag_seconds",

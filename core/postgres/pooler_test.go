@@ -83,7 +83,7 @@ func TestCoresThroughPgBouncer(t *testing.T) {
 	c.wantTold(t, keys, stop)
 	c.wantWhole(t, report)
 	backends := pgtest.LookUp[int](t, direct, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()`)
-	if most := pooledServers + direct.Pool().Stats().OpenConnections; backends > most {
+	if most := pooledServers + postgres.OpenConnections(direct); backends > most {
 		t.Errorf("%d connections to Postgres, want at most %d", backends, most)
 	}
 }

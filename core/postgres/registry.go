@@ -45,11 +45,14 @@ type tokenRow struct {
 	UpdatedAt time.Time `bun:"updated_at"`
 }
 
-// RegistryVersion is a number that grows with every change of a chain or a token.
+// RegistryVersion is a number that grows with every change of a chain or a token. It reads the database's clock as well.
 func (s *Store) RegistryVersion(ctx context.Context) (version int64, err error) {
-	if err := s.db.NewRaw("SELECT version FROM registry_version").Scan(ctx, &version); err != nil {
+	var now time.Time
+	began := time.Now()
+	if err := s.db.NewRaw("SELECT version, clock_timestamp() FROM registry_version").Scan(ctx, &version, &now); err != nil {
 		return 0, fmt.Errorf("read the registry's version: %w", err)
 	}
+	s.clock.set(now, began, time.Now())
 	return version, nil
 }
 

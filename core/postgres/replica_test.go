@@ -135,7 +135,7 @@ func TestListsComeFromTheReplica(t *testing.T) {
 	if _, err := s.b.Transfer(t.Context(), owner, first.ID); err != nil {
 		t.Error(err)
 	}
-	if open := s.b.ReplicaPool().Stats().InUse; open != 0 {
+	if open := postgres.ReplicaConnectionsInUse(s.b.Store); open != 0 {
 		t.Errorf("%d connections to the replica are still held", open)
 	}
 }

@@ -15,21 +15,23 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	db     *bun.DB
+	db *bun.DB
+	// pools are what db and the replica's take their connections from.
+	pools  []*pgxpool.Pool
 	limits timeLimits
 	traced bool
 	writer *transferWriter
 	// longLists is whose turn it is to read a long list.
 	longLists *longLists
 	metrics   *metrics
+	clock     clock
 	// migration is how migrations connect.
 	migration *pgx.ConnConfig
 	// migrationFiles are the migrations of this version.
@@ -82,9 +84,15 @@ func Open(url string, o Options) (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("CORE_READ_DATABASE_URL %w", err)
 		}
-		s.replica = newReplica(s.openPool(standby, o.MaxConnections, &s.replicaLogin), o.Metrics)
+		db, err := s.openPool("postgres_replica", standby, &s.replicaLogin, o)
+		if err != nil {
+			return nil, err
+		}
+		s.replica = newReplica(db, o.Metrics)
 	}
-	s.db = s.openPool(config, o.MaxConnections, &s.login)
+	if s.db, err = s.openPool("postgres", config, &s.login, o); err != nil {
+		return nil, err
+	}
 	s.writer = newTransferWriter(s.db, s.metrics, newQueryTracer(config))
 	return s, nil
 }
@@ -111,18 +119,6 @@ func (s *Store) connConfig(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-func (s *Store) openPool(config *pgx.ConnConfig, size int, as *login) *bun.DB {
-	pool := stdlib.OpenDB(*config, stdlib.OptionBeforeConnect(as.put))
-	pool.SetMaxOpenConns(size)
-	pool.SetMaxIdleConns(size)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	db := bun.NewDB(pool, pgdialect.New()).WithQueryHook(s.limits)
-	if s.traced {
-		db = db.WithQueryHook(newQueryTracer(config))
-	}
-	return db
-}
-
 // Close writes the intents that still wait and closes the pools.
 func (s *Store) Close() error {
 	s.writer.close()
@@ -130,6 +126,7 @@ func (s *Store) Close() error {
 	if s.replica != nil {
 		err = errors.Join(err, s.replica.db.Close())
 	}
+	closePools(s.pools)
 	return err
 }
 
@@ -141,16 +138,11 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Pool is the connection pool, for its metrics.
+// Pool runs statements past bun.
 func (s *Store) Pool() *sql.DB { return s.db.DB }
 
-// ReplicaPool is that of the replica, nil where there is none.
-func (s *Store) ReplicaPool() *sql.DB {
-	if s.replica == nil {
-		return nil
-	}
-	return s.replica.db.DB
-}
+// HasReplica tells whether lists may be read from a replica.
+func (s *Store) HasReplica() bool { return s.replica != nil }
 
 // sqlState is the SQLSTATE of an error that Postgres gave, empty for any other.
 func sqlState(err error) string {

@@ -151,6 +151,9 @@ func (w *transferWriter) write(batch []*insertion) {
 		}
 		return
 	}
+	if busy(err) {
+		w.refuseWaiting(err) // they would wait as long, for the same answer
+	}
 	for _, i := range batch {
 		createdAt, stored := created[i.row.ID]
 		if err == nil && !stored {
@@ -158,6 +161,19 @@ func (w *transferWriter) write(batch []*insertion) {
 			continue
 		}
 		i.done <- outcome{createdAt: createdAt, err: err, commit: commit}
+	}
+}
+
+// refuseWaiting fails all inserts that wait.
+func (w *transferWriter) refuseWaiting(err error) {
+	w.mu.Lock()
+	waiting := w.waiting
+	w.waiting = nil
+	w.mu.Unlock()
+	w.metrics.waiting.Sub(float64(len(waiting)))
+	w.metrics.refused.Add(float64(len(waiting)))
+	for _, i := range waiting {
+		i.done <- outcome{err: err}
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 		if intent, err = row.intent(); err != nil {
 			return err
 		}
-		now, err := clock(ctx, tx)
+		now, err := databaseTime(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		now, err := clock(ctx, tx)
+		now, err := databaseTime(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -108,9 +108,9 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	return expired, nil
 }
 
-// clock is the database's: one clock for all cores. It is read after the rows are locked, so that no change that was waited
+// databaseTime is the database's: one clock for all cores. It is read after the rows are locked, so that no change that was waited
 // for has a later time, and pollers of updated_at miss nothing however long the wait was.
-func clock(ctx context.Context, tx bun.Tx) (now time.Time, err error) {
+func databaseTime(ctx context.Context, tx bun.Tx) (now time.Time, err error) {
 	if err := tx.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now); err != nil {
 		return time.Time{}, fmt.Errorf("read the database's clock: %w", err)
 	}

@@ -19,7 +19,7 @@ func Unavailable(err error) bool {
 	switch {
 	case errors.As(err, &connect), errors.As(err, &network),
 		errors.Is(err, driver.ErrBadConn), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, context.DeadlineExceeded), errors.Is(err, errQueueFull):
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, errQueueFull), errors.Is(err, errNoConnection):
 		return true
 	}
 	state := sqlState(err)
@@ -30,5 +30,10 @@ func Unavailable(err error) bool {
 			return true
 		}
 	}
-	return state == "55P03"
+	return state == lockNotAvailable
+}
+
+// busy tells an error of waiting too long, for a connection or for a lock, from every other.
+func busy(err error) bool {
+	return errors.Is(err, errNoConnection) || sqlState(err) == lockNotAvailable
 }

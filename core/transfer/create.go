@@ -241,12 +241,3 @@ func (p *proposal) route() (Route, error) {
 	route.DestinationSettler = p.destinationChain.Settler.Address
 	return route, nil
 }
-
-// idTime is the time in a UUIDv7's first 48 bits, milliseconds since 1970 (RFC 9562 section 5.7).
-func idTime(id uuid.UUID) time.Time {
-	var ms int64
-	for _, b := range id[:6] {
-		ms = ms<<8 | int64(b)
-	}
-	return time.UnixMilli(ms).UTC()
-}

@@ -16,12 +16,13 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// clock is the wall clock of a C program: the real one and an offset that changes while it runs.
+// clock is the wall clock of programs: the real one and an offset that changes while they run.
 type clock struct {
 	file string
 	env  []string
 }
 
+// newClock is one for programs in C.
 func newClock(t *testing.T) *clock {
 	t.Helper()
 	compiler, err := exec.LookPath("cc")
@@ -31,20 +32,28 @@ func newClock(t *testing.T) *clock {
 		}
 		t.Skipf("a changed clock needs Linux and a C compiler: %v", err)
 	}
+	c := newOffset(t)
+	library := filepath.Join(filepath.Dir(c.file), "clock.so")
+	if err := embedded.Run(t.Context(), embedded.Command{
+		Path: compiler, Args: []string{"-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", library, filepath.Join("testdata", "clock.c")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.env = append(c.env, "LD_PRELOAD="+library)
+	return c
+}
+
+// newOffset is one for programs that look into the file themselves.
+func newOffset(t *testing.T) *clock {
+	t.Helper()
 	dir := t.TempDir()
 	for _, path := range []string{dir, filepath.Dir(dir)} { // Postgres runs as another user
 		if err := os.Chmod(path, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	library := filepath.Join(dir, "clock.so")
-	if err := embedded.Run(t.Context(), embedded.Command{
-		Path: compiler, Args: []string{"-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", library, filepath.Join("testdata", "clock.c")},
-	}); err != nil {
-		t.Fatal(err)
-	}
 	c := &clock{file: filepath.Join(dir, "offset")}
-	c.env = []string{"LD_PRELOAD=" + library, "CLOCK_OFFSET_FILE=" + c.file}
+	c.env = []string{"CLOCK_OFFSET_FILE=" + c.file}
 	c.set(t, 0)
 	return c
 }

@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"intents.internal/pkg/telemetry"
+)
+
+// acquireTimeout is how long a statement waits for one of the pool's connections. Together with lockTimeout it stays below a
+// second, so that clients are told within one that the database is busy.
+const acquireTimeout = 500 * time.Millisecond
+
+var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
+
+// openPool makes a pgxpool under bun, which connects when it is first used. Its metrics have this name.
+func (s *Store) openPool(name string, conn *pgx.ConnConfig, as *login, o Options) (*bun.DB, error) {
+	config, err := pgxpool.ParseConfig(conn.ConnString())
+	if err != nil {
+		return nil, errBadURL // err may tell the password
+	}
+	config.ConnConfig = conn
+	config.MaxConns = int32(o.MaxConnections) //nolint:gosec // at most a few hundred
+	config.MaxConnIdleTime = 5 * time.Minute
+	config.MaxConnLifetimeJitter = 10 * time.Minute
+	config.BeforeConnect = as.put
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("open the connection pool: %w", err)
+	}
+	s.pools = append(s.pools, pool)
+	if o.Metrics != nil {
+		o.Metrics.MustRegister(telemetry.Pool("core", name, func() telemetry.PoolState {
+			stat := pool.Stat()
+			return telemetry.PoolState{
+				Limit: int(stat.MaxConns()), Open: int(stat.TotalConns()), InUse: int(stat.AcquiredConns()),
+				Waits: uint64(stat.EmptyAcquireCount()), TimedOut: uint64(stat.CanceledAcquireCount()), //nolint:gosec // counts
+			}
+		}))
+	}
+	sqlDB := sql.OpenDB(connector{stdlib.GetPoolConnector(pool)})
+	sqlDB.SetMaxIdleConns(0) // the pool keeps them
+	db := bun.NewDB(sqlDB, pgdialect.New()).WithQueryHook(s.limits)
+	if s.traced {
+		db = db.WithQueryHook(newQueryTracer(conn))
+	}
+	return db, nil
+}
+
+// closeTimeout is how long closing waits for connections in use, which a silent server may keep so for longer.
+const closeTimeout = time.Second
+
+func closePools(pools []*pgxpool.Pool) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		for _, pool := range pools {
+			pool.Close()
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeTimeout):
+	}
+}
+
+// connector bounds the wait for a connection.
+type connector struct{ driver.Connector }
+
+// Connect implements driver.Connector.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, acquireTimeout, errNoConnection)
+	defer cancel()
+	conn, err := c.Connector.Connect(bounded)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return nil, fmt.Errorf("%w: %w", errNoConnection, err)
+	}
+	return conn, err
+}
