@@ -265,7 +265,7 @@ func TestPreviousSecretIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range bytes.Lines(text) {
-			if value, found := strings.CutPrefix(string(line), "core_previous_secret_requests_total "); found {
+			if value, found := strings.CutPrefix(string(line), "intents_core_previous_secret_requests_total "); found {
 				return strings.TrimSpace(value)
 			}
 		}

@@ -53,8 +53,8 @@ func TestServeWithAReplica(t *testing.T) {
 	eventually(t, "the replica is in use", func() bool { return passing("1") })
 	_, text := ask("/metrics")
 	for _, line := range []string{
-		`core_list_batches_total{source="replica"} 0`, `core_replica_fallbacks_total{reason="changed"} 0`, `core_replica_lag_bytes `,
-		`core_replica_lag_seconds `, `go_sql_max_open_connections{db_name="core_replica"} 16`,
+		`intents_core_list_batches_total{source="replica"} 0`, `intents_core_replica_fallbacks_total{reason="changed"} 0`, `intents_core_replica_lag_bytes `,
+		`intents_core_replica_lag_seconds `, `intents_core_pool_connections_limit{pool="postgres_replica"} 16`,
 	} {
 		if !strings.Contains(text, "\n"+line) {
 			t.Errorf("/metrics has no line %s", line)

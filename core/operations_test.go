@@ -31,13 +31,13 @@ func TestServeTellsOperators(t *testing.T) {
 	}
 	eventually(t, "the census was taken", func() bool {
 		_, text := ask("/metrics")
-		return strings.Contains(text, "\n"+`core_intents{status="created"} 0`)
+		return strings.Contains(text, "\n"+`intents_core_intents{status="created"} 0`)
 	})
 	_, text := ask("/metrics")
 	for _, line := range []string{
 		`intents_build_info{go_version="go1.`, `intents_check_passing{check="postgres",optional="false"} 1`,
-		`intents_check_passing{check="redis",optional="true"} 0`, `core_pool_connections_limit{pool="redis"} 4`,
-		`go_sql_max_open_connections{db_name="core"} 16`, `core_defects_total 0`, `core_writes_waiting_limit 4096`, `core_passwords_waiting 0`,
+		`intents_check_passing{check="redis",optional="true"} 0`, `intents_core_pool_connections_limit{pool="redis"} 4`,
+		`intents_core_pool_connections_limit{pool="postgres"} 16`, `intents_core_defects_total 0`, `intents_core_writes_waiting_limit 4096`, `intents_core_passwords_waiting 0`,
 	} {
 		if !strings.Contains(text, "\n"+line) {
 			t.Errorf("/metrics has no line %s", line)

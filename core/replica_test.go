@@ -97,7 +97,7 @@ func TestWritesAreListedByAnotherCore(t *testing.T) {
 		}
 		defer response.Body.Close()
 		text, _ := io.ReadAll(response.Body)
-		return !strings.Contains(string(text), `core_list_batches_total{source="replica"} 0`)
+		return !strings.Contains(string(text), `intents_core_list_batches_total{source="replica"} 0`)
 	}
 	var tag string
 	eventually(t, "the replica serves the whole list", func() bool {

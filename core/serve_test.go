@@ -175,7 +175,7 @@ func TestReadiness(t *testing.T) {
 	}
 	gate.Open()
 	eventually(t, "core is ready again", func() bool { status, _ := ask("/readyz"); return status == http.StatusOK })
-	if status, text := ask("/metrics"); status != http.StatusOK || !strings.Contains(text, "go_sql_open_connections") {
+	if status, text := ask("/metrics"); status != http.StatusOK || !strings.Contains(text, "intents_core_pool_connections_open") {
 		t.Errorf("metrics: %d %s", status, text)
 	}
 }

@@ -143,7 +143,7 @@ func (b *bench) startPeer(ctx context.Context, c embedded.Command, addresses ...
 
 // decidedWithoutRedis counts the decisions that the gateway under test had to make on its own. Many of them would flatter.
 func (b *bench) decidedWithoutRedis(ctx context.Context) (float64, error) {
-	return readCounter(ctx, b.metricsURL, `gateway_limit_decisions_total{decision="fallback_`)
+	return readCounter(ctx, b.metricsURL, `intents_gateway_limit_decisions_total{decision="fallback_`)
 }
 
 // readCounter is the sum of the counters of which the line starts with prefix.

@@ -116,7 +116,7 @@ func (b *bench) honestRequest(n int) []byte {
 }
 
 func (b *bench) openConns(ctx context.Context) (float64, error) {
-	return readCounter(ctx, b.metricsURL, "gateway_connections_open ")
+	return readCounter(ctx, b.metricsURL, "intents_gateway_connections_open ")
 }
 
 // awaitQuiet waits until the gateway has no more connections open than it had.

@@ -124,11 +124,11 @@ func askedOfCore(ctx context.Context, env stack.Env) (lookUps, readings float64,
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
-		if route, labels := strings.CutPrefix(lines.Text(), `core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`); labels {
+		if route, labels := strings.CutPrefix(lines.Text(), `intents_core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`); labels {
 			name = "look-ups"
 			_, value, _ = strings.Cut(route, "} ")
 		}
-		if name != "look-ups" && name != "core_key_feed_readings_total" {
+		if name != "look-ups" && name != "intents_core_key_feed_readings_total" {
 			continue
 		}
 		n, err := strconv.ParseFloat(value, 64)

@@ -14,12 +14,12 @@ func newLimiterMetrics(registry prometheus.Registerer, limits rules) limiterMetr
 	factory := promauto.With(registry)
 	m := limiterMetrics{
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "core_access_decisions_total",
+			Name: "intents_core_access_decisions_total",
 			Help: "Tries to sign in, sign up or make a key, by limit. A rise of refused means that somebody guesses or floods; " +
 				"any fallback_ decision means that Redis does not answer and each core counts alone.",
 		}, []string{"limit", "decision"}),
 		failures: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_access_redis_failures_total",
+			Name: "intents_core_access_redis_failures_total",
 			Help: "Calls to Redis for these limits that failed. A rise means that Redis is down, slow or cut off.",
 		}),
 	}
@@ -42,19 +42,19 @@ func newPasswordMetrics(registry prometheus.Registerer) passwordMetrics {
 	factory := promauto.With(registry)
 	return passwordMetrics{
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "core_passwords_waiting",
+			Name: "intents_core_passwords_waiting",
 			Help: "Passwords being hashed or waiting for their turn, of which there are few at a time. A rise means that many sign in, or " +
 				"that somebody floods.",
 		}),
 		elapsed: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                           "core_password_duration_seconds",
+			Name:                           "intents_core_password_duration_seconds",
 			Help:                           "Time to hash or check a password, the wait for its turn included. Near 3 seconds, sign-ins are about to be refused.",
 			Buckets:                        []float64{.02, .04, .08, .16, .32, .64, 1.28, 2, 3, 4},
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}),
 		refused: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_passwords_refused_total",
+			Name: "intents_core_passwords_refused_total",
 			Help: "Passwords whose turn did not come in time; their owners got 503. A rise means a flood, or too few processors.",
 		}),
 	}

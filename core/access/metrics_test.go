@@ -31,14 +31,14 @@ func TestPasswordsAreMeasured(t *testing.T) {
 		case err = <-refused:
 			left = true
 		case <-time.After(5 * time.Millisecond):
-			waited = waited || counters(t, registry)["core_passwords_waiting"] == 1
+			waited = waited || counters(t, registry)["intents_core_passwords_waiting"] == 1
 		}
 	}
 	if !errors.Is(err, access.ErrBusy) || !waited {
 		t.Errorf("%v, seen waiting: %v; want ErrBusy after a wait", err, waited)
 	}
 	got := counters(t, registry)
-	if got["core_passwords_waiting"] != 0 || got["core_passwords_refused_total"] != 1 || got["core_password_duration_seconds"] != 1 {
+	if got["intents_core_passwords_waiting"] != 0 || got["intents_core_passwords_refused_total"] != 1 || got["intents_core_password_duration_seconds"] != 1 {
 		t.Errorf("counted %v", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestRedisPoolIsMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := counters(t, registry)
-	if got["core_pool_connections_limit redis"] != 4 || got["core_pool_connections_open redis"] != 1 || got["core_pool_connections_in_use redis"] != 0 {
+	if got["intents_core_pool_connections_limit redis"] != 4 || got["intents_core_pool_connections_open redis"] != 1 || got["intents_core_pool_connections_in_use redis"] != 0 {
 		t.Errorf("one idle connection is told as %v", got)
 	}
 }

@@ -147,8 +147,8 @@ func TestCoresShareTheirLimits(t *testing.T) {
 	allowed := 0.0
 	for i := range cores {
 		counted := counters(t, registries[i])
-		allowed += counted["core_access_decisions_total allowed keys-account"]
-		if counted["core_access_redis_failures_total"] != 0 || logs[i].Len() > 0 {
+		allowed += counted["intents_core_access_decisions_total allowed keys-account"]
+		if counted["intents_core_access_redis_failures_total"] != 0 || logs[i].Len() > 0 {
 			t.Errorf("with Redis: %v, %s", counted, &logs[i])
 		}
 	}
@@ -165,8 +165,8 @@ func TestCoresShareTheirLimits(t *testing.T) {
 			t.Errorf("alone, a core let %d keys through, want 5", made)
 		}
 		counted := counters(t, registries[i])
-		if counted["core_access_decisions_total fallback_allowed keys-account"] != 5 ||
-			counted["core_access_decisions_total fallback_refused keys-account"] != 15 || counted["core_access_redis_failures_total"] == 0 {
+		if counted["intents_core_access_decisions_total fallback_allowed keys-account"] != 5 ||
+			counted["intents_core_access_decisions_total fallback_refused keys-account"] != 15 || counted["intents_core_access_redis_failures_total"] == 0 {
 			t.Errorf("without Redis: %v", counted)
 		}
 		if n := strings.Count(logs[i].String(), "\n"); n != 1 {

@@ -34,7 +34,7 @@ func fallbacks(t *testing.T, registries []*prometheus.Registry) (decided float64
 	t.Helper()
 	for _, registry := range registries {
 		for name, n := range counters(t, registry) {
-			if name == "core_access_decisions_total fallback_allowed keys-account" || name == "core_access_decisions_total fallback_refused keys-account" {
+			if name == "intents_core_access_decisions_total fallback_allowed keys-account" || name == "intents_core_access_decisions_total fallback_refused keys-account" {
 				decided += n
 			}
 		}

@@ -20,7 +20,7 @@ func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
 	s := start(t, measuredBy(registry))
 	ann := signUp(t, s, "ann@example.com")
 	made := createKey(t, s, `{"name":"ci"}`, ann)
-	const readingsName = "core_key_feed_readings_total"
+	const readingsName = "intents_core_key_feed_readings_total"
 	const gateways = 60
 	var following, told sync.WaitGroup
 	var polls atomic.Int64
@@ -60,7 +60,7 @@ func TestKeyFeedIsReadPromptly(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	s := start(t, measuredBy(registry))
-	const readingsName = "core_key_feed_readings_total"
+	const readingsName = "intents_core_key_feed_readings_total"
 	const gateways, each = 20, 25
 	before, began := counted(t, registry)[readingsName], time.Now()
 	var asking sync.WaitGroup

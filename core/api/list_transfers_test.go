@@ -143,7 +143,7 @@ func TestListTransfersThatFailsIsCut(t *testing.T) {
 	if log := s.log.String(); !strings.Contains(log, `relation \"transfers\" does not exist`) || !strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("the log does not tell why:\n%s", log)
 	}
-	if n := counted(t, registry); n["core_requests_total GET /v2/transfers cut"] != 1 || n["core_defects_total"] != 1 {
+	if n := counted(t, registry); n["intents_core_requests_total GET /v2/transfers cut"] != 1 || n["intents_core_defects_total"] != 1 {
 		t.Errorf("a list that was cut is counted as %v", n)
 	}
 }

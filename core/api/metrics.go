@@ -24,31 +24,31 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	factory := promauto.With(registry)
 	return &metrics{
 		requests: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "core_requests_total",
+			Name: "intents_core_requests_total",
 			Help: "Requests ended, by route and status; gone where the gateway left first, cut where the answer broke off. A rise of " +
 				"503 means that the database is failing; of 500, a defect of core.",
 		}, []string{"route", "status"}),
 		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name:                           "core_request_duration_seconds",
+			Name:                           "intents_core_request_duration_seconds",
 			Help:                           "Time to answer a request to its end. A rise on all routes points at the database.",
 			Buckets:                        prometheus.ExponentialBuckets(0.0005, 2, 14),
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}, []string{"route"}),
 		underWay: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "core_requests_under_way",
+			Name: "intents_core_requests_under_way",
 			Help: "Requests being answered. A rise without more traffic means that the database has become slow.",
 		}),
 		defects: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_defects_total",
+			Name: "intents_core_defects_total",
 			Help: "Requests that failed for a reason nobody foresaw, panics included. Each is a defect and has an error line in the log.",
 		}),
 		outdated: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_previous_secret_requests_total",
+			Name: "intents_core_previous_secret_requests_total",
 			Help: "Requests that bore CORE_GATEWAY_SECRET_PREVIOUS. While it rises, gateways still use that secret, and fail if it is dropped.",
 		}),
 		readings: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_key_feed_readings_total",
+			Name: "intents_core_key_feed_readings_total",
 			Help: "Readings of the database for gateways that wait to hear of changed keys: ten a second at most, however many wait.",
 		}),
 	}

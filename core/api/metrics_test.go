@@ -72,11 +72,11 @@ func TestRequestsAreCounted(t *testing.T) {
 	gate.Shut()
 	s.call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
 	want := map[string]float64{
-		"core_requests_total GET /v2/transfers/{id} 404": 2, "core_requests_total GET /v2/transfers/{id} gone": 1,
-		"core_requests_total GET /v2/transfers/{id} 503": 1, "core_request_duration_seconds GET /v2/transfers/{id}": 4,
-		"core_requests_total GET /v2/tokens 200": 1, "core_request_duration_seconds GET /v2/tokens": 1,
-		"core_requests_total / 404": 1, "core_request_duration_seconds /": 1,
-		"core_requests_total none 401": 1, "core_request_duration_seconds none": 1,
+		"intents_core_requests_total GET /v2/transfers/{id} 404": 2, "intents_core_requests_total GET /v2/transfers/{id} gone": 1,
+		"intents_core_requests_total GET /v2/transfers/{id} 503": 1, "intents_core_request_duration_seconds GET /v2/transfers/{id}": 4,
+		"intents_core_requests_total GET /v2/tokens 200": 1, "intents_core_request_duration_seconds GET /v2/tokens": 1,
+		"intents_core_requests_total / 404": 1, "intents_core_request_duration_seconds /": 1,
+		"intents_core_requests_total none 401": 1, "intents_core_request_duration_seconds none": 1,
 	}
 	if diff := cmp.Diff(want, counted(t, registry)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -91,7 +91,7 @@ func TestDefectsAreCounted(t *testing.T) {
 	s.call(t, "GET", "/v2/tokens", "")
 	s.call(t, "GET", "/v2/chains", "")
 	s.call(t, "GET", "/v2/transfers?limit=0", "", keyed(uuid.New(), "test")...)
-	if got := counted(t, registry)["core_defects_total"]; got != 2 {
+	if got := counted(t, registry)["intents_core_defects_total"]; got != 2 {
 		t.Errorf("%g defects counted, want 2; log:\n%s", got, strings.TrimSpace(s.log.String()))
 	}
 }

@@ -29,71 +29,71 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	factory := promauto.With(registry)
 	m := &metrics{
 		transitions: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "core_transitions_total",
+			Name: "intents_core_transitions_total",
 			Help: "Changes of an intent's status that this core has written; from new for intents that were made. Sum it over cores.",
 		}, []string{"from", "to"}),
 		batch: factory.NewHistogram(prometheus.HistogramOpts{
-			Name: "core_write_batch_intents",
+			Name: "intents_core_write_batch_intents",
 			Help: "New intents that one commit held. It grows with load; a rise at the same load means that commits have become slow.",
 			// From a lone intent to the most that a commit holds.
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
 		}),
 		writing: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                           "core_write_duration_seconds",
+			Name:                           "intents_core_write_duration_seconds",
 			Help:                           "Time of one commit of new intents. A rise points at the database's disk.",
 			Buckets:                        prometheus.ExponentialBuckets(0.0005, 2, 15),
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}),
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "core_writes_waiting",
-			Help: "New intents that wait for a commit. At core_writes_waiting_limit more are refused with 503.",
+			Name: "intents_core_writes_waiting",
+			Help: "New intents that wait for a commit. At intents_core_writes_waiting_limit more are refused with 503.",
 		}),
 		refused: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_writes_refused_total",
+			Name: "intents_core_writes_refused_total",
 			Help: "New intents refused because too many waited, or because the database kept those before them waiting for a lock or a connection. Any means that it does not keep up.",
 		}),
 		keyChangeLag: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                           "core_key_change_lag_seconds",
+			Name:                           "intents_core_key_change_lag_seconds",
 			Help:                           "Age of the oldest change when changes of keys were told to a gateway. A rise means that revoked keys live on for longer.",
 			Buckets:                        []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}),
 		intents: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "core_intents",
+			Name: "intents_core_intents",
 			Help: "Intents in the database, by status; estimated from Postgres's statistics where they are many. Every core tells of the " +
 				"same database: take the max by status, never a sum.",
 		}, []string{"status"}),
 		expiryLag: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "core_expiry_lag_seconds",
+			Name: "intents_core_expiry_lag_seconds",
 			Help: "How long ago the deadline passed of the intent that should have expired first; 0 where none is overdue. A rise means " +
 				"that expiring fails or does not keep up. Take the max over cores.",
 		}),
 		censusFailure: factory.NewCounter(prometheus.CounterOpts{
-			Name: "core_census_failures_total",
-			Help: "Times that core_intents and core_expiry_lag_seconds could not be read, which then keep their last value.",
+			Name: "intents_core_census_failures_total",
+			Help: "Times that intents_core_intents and intents_core_expiry_lag_seconds could not be read, which then keep their last value.",
 		}),
 	}
 	m.pruned = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "core_pruned_rows_total",
+		Name: "intents_core_pruned_rows_total",
 		Help: "Rows that this core has removed because they had expired or were older than their retention, by table. Sum it over cores; " +
 			"none for days while the tables grow means that pruning fails.",
 	}, []string{"table"})
 	m.pruneFailures = factory.NewCounter(prometheus.CounterOpts{
-		Name: "core_prune_failures_total",
+		Name: "intents_core_prune_failures_total",
 		Help: "Times that pruning ended early with an error, which the log has. It is tried again within the hour.",
 	})
 	m.lists = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "core_list_batches_total",
+		Name: "intents_core_list_batches_total",
 		Help: "Batches of up to 1,000 intents that lists have read, from the primary or the replica. A rise of the primary's share " +
-			"means that the replica is not used; core_replica_fallbacks_total says why.",
+			"means that the replica is not used; intents_core_replica_fallbacks_total says why.",
 	}, []string{"source"})
 	for _, source := range []string{sourcePrimary, sourceReplica} {
 		m.lists.WithLabelValues(source)
 	}
 	factory.NewGauge(prometheus.GaugeOpts{
-		Name: "core_writes_waiting_limit",
+		Name: "intents_core_writes_waiting_limit",
 		Help: "How many new intents may wait for a commit.",
 	}).Set(maxWaiting)
 	// The steps that this version takes are there from the start, so that the first of each counts as a rise.

@@ -58,7 +58,7 @@ func TestTransitionsAreCounted(t *testing.T) {
 	store, values := measured(t)
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
-	if n, known := values()["core_transitions_total created expired"]; n != 0 || !known {
+	if n, known := values()["intents_core_transitions_total created expired"]; n != 0 || !known {
 		t.Errorf("before the first: %v, %v", n, known)
 	}
 	var intents []*transfer.Intent
@@ -88,7 +88,7 @@ func TestTransitionsAreCounted(t *testing.T) {
 	}
 	got := map[string]float64{}
 	for name, n := range values() {
-		if steps, found := strings.CutPrefix(name, "core_transitions_total "); found {
+		if steps, found := strings.CutPrefix(name, "intents_core_transitions_total "); found {
 			got[steps] = n
 		}
 	}
@@ -124,29 +124,29 @@ func TestWritesAreMeasured(t *testing.T) {
 	for range queued {
 		go func() { insertIntent(t, store, known, uuid.New(), transferBody); done <- struct{}{} }()
 	}
-	eventually(t, "the gauge tells of those that wait", func() bool { return values()["core_writes_waiting"] == queued })
+	eventually(t, "the gauge tells of those that wait", func() bool { return values()["intents_core_writes_waiting"] == queued })
 	release()
 	for range queued {
 		<-done
 	}
 	got := values()
 	for name, want := range map[string]float64{
-		"core_writes_waiting": 0, "core_writes_waiting_limit": 4096, "core_writes_refused_total": 0,
-		"core_write_batch_intents sum": held + queued, "core_transitions_total new created": held + queued,
-		"core_write_duration_seconds count": got["core_write_batch_intents count"],
+		"intents_core_writes_waiting": 0, "intents_core_writes_waiting_limit": 4096, "intents_core_writes_refused_total": 0,
+		"intents_core_write_batch_intents sum": held + queued, "intents_core_transitions_total new created": held + queued,
+		"intents_core_write_duration_seconds count": got["intents_core_write_batch_intents count"],
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %g, want %g", name, got[name], want)
 		}
 	}
-	if commits := got["core_write_batch_intents count"]; commits < 3 || commits > held+2 {
+	if commits := got["intents_core_write_batch_intents count"]; commits < 3 || commits > held+2 {
 		t.Errorf("%g commits for %d intents of which %d waited together", commits, held+queued, queued)
 	}
 	_ = store.Close()
 	if _, err := store.InsertTransfer(t.Context(), newIntent(t, known, uuid.New(), transferBody), postgres.Idempotency{}); err == nil {
 		t.Error("a closed store took an intent")
 	}
-	if refused := values()["core_writes_refused_total"]; refused != 1 {
+	if refused := values()["intents_core_writes_refused_total"]; refused != 1 {
 		t.Errorf("%g refused, want 1", refused)
 	}
 }
@@ -160,14 +160,14 @@ func TestKeyChangeLagIsMeasured(t *testing.T) {
 	_, cursor = changes(t, store, cursor)
 	changes(t, store, cursor)
 	first := values()
-	if n, lag := first["core_key_change_lag_seconds count"], first["core_key_change_lag_seconds sum"]; n != 1 || lag <= 0 || lag > 10 {
+	if n, lag := first["intents_core_key_change_lag_seconds count"], first["intents_core_key_change_lag_seconds sum"]; n != 1 || lag <= 0 || lag > 10 {
 		t.Errorf("%g tellings, %g s late; want one, at once", n, lag)
 	}
 	insertKey(t, store, insertAccount(t, store, "bob@example.com").ID)
 	pgtest.Exec(t, store, "UPDATE key_changes SET changed_at = changed_at - interval '1 minute'")
 	changes(t, store, cursor)
 	second := values()
-	if lag := second["core_key_change_lag_seconds sum"] - first["core_key_change_lag_seconds sum"]; lag < 60 || lag > 70 {
+	if lag := second["intents_core_key_change_lag_seconds sum"] - first["intents_core_key_change_lag_seconds sum"]; lag < 60 || lag > 70 {
 		t.Errorf("a change of a minute ago was told %g s late", lag)
 	}
 }
@@ -191,12 +191,12 @@ func TestCensusCounts(t *testing.T) {
 	if diff := cmp.Diff(want, intentsIn(values())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if lag := values()["core_expiry_lag_seconds"]; lag != 0 {
+	if lag := values()["intents_core_expiry_lag_seconds"]; lag != 0 {
 		t.Errorf("none is overdue, and the lag is %g s", lag)
 	}
 	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 minute'")
 	takeCensus(t, store)
-	if lag := values()["core_expiry_lag_seconds"]; lag < 60 || lag > 90 {
+	if lag := values()["intents_core_expiry_lag_seconds"]; lag < 60 || lag > 90 {
 		t.Errorf("overdue for a minute, and the lag is %g s", lag)
 	}
 	for expired := 1; expired > 0; {
@@ -206,11 +206,11 @@ func TestCensusCounts(t *testing.T) {
 		}
 	}
 	takeCensus(t, store)
-	if got := values(); got["core_expiry_lag_seconds"] != 0 || got["core_intents expired"] != 3 || got["core_census_failures_total"] != 0 {
+	if got := values(); got["intents_core_expiry_lag_seconds"] != 0 || got["intents_core_intents expired"] != 3 || got["intents_core_census_failures_total"] != 0 {
 		t.Errorf("after expiring: %v", got)
 	}
 	_ = store.Close()
-	if err := store.Census(t.Context()); err == nil || values()["core_census_failures_total"] != 1 {
+	if err := store.Census(t.Context()); err == nil || values()["intents_core_census_failures_total"] != 1 {
 		t.Errorf("a census without a database: %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func takeCensus(t *testing.T, store *postgres.Store) {
 func intentsIn(values map[string]float64) map[string]float64 {
 	intents := map[string]float64{}
 	for name, n := range values {
-		if status, found := strings.CutPrefix(name, "core_intents "); found {
+		if status, found := strings.CutPrefix(name, "intents_core_intents "); found {
 			intents[status] = n
 		}
 	}

@@ -30,18 +30,18 @@ func newReplicaMetrics(registry prometheus.Registerer) *replicaMetrics {
 	factory := promauto.With(registry)
 	m := &replicaMetrics{
 		fallbacks: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "core_replica_fallbacks_total",
+			Name: "intents_core_replica_fallbacks_total",
 			Help: "Times that a list turned to the primary although there is a replica: changed, as the account wrote just before; " +
 				"behind, as the replica lags; conflict, as replaying cancelled it; diverged, as the server is no standby of the primary's; " +
 				"unreachable; or failed. A rise of any but changed means that the primary bears more than it should.",
 		}, []string{"reason"}),
 		lagSeconds: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "core_replica_lag_seconds",
+			Name: "intents_core_replica_lag_seconds",
 			Help: "How long ago the primary was what the replica was when it was looked at last. A rise means that the replica " +
 				"does not keep up, and that accounts which wrote are read from the primary for longer.",
 		}),
 		lagBytes: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "core_replica_lag_bytes",
+			Name: "intents_core_replica_lag_bytes",
 			Help: "Write-ahead log that the replica had yet to replay when it was looked at last. A steady rise means that it has stopped.",
 		}),
 	}

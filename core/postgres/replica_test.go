@@ -65,13 +65,13 @@ func follow(t *testing.T, primary, replica string) *follower {
 // from is how many batches of lists were read there.
 func (f *follower) from(t *testing.T, source string) float64 {
 	t.Helper()
-	return gather(t, f.metrics)["core_list_batches_total "+source]
+	return gather(t, f.metrics)["intents_core_list_batches_total "+source]
 }
 
 // fellBack is how many lists turned to the primary for this reason.
 func (f *follower) fellBack(t *testing.T, reason string) float64 {
 	t.Helper()
-	return gather(t, f.metrics)["core_replica_fallbacks_total "+reason]
+	return gather(t, f.metrics)["intents_core_replica_fallbacks_total "+reason]
 }
 
 // listsFromTheReplica waits until the account's lists come from there, and returns the one that did.
@@ -173,7 +173,7 @@ func TestReadYourWritesWhileReplayIsPaused(t *testing.T) {
 	}
 	eventually(t, "the lag is told", func() bool {
 		all := gather(t, s.a.metrics)
-		return all["core_replica_lag_seconds"] > 0.3 && all["core_replica_lag_bytes"] > 0
+		return all["intents_core_replica_lag_seconds"] > 0.3 && all["intents_core_replica_lag_bytes"] > 0
 	})
 	pgtest.Exec(t, s.standby, `SELECT pg_wal_replay_resume()`)
 	for _, core := range []*follower{s.a, s.b} {

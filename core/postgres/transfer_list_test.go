@@ -131,7 +131,7 @@ func TestTheLongestPageIsOneBatch(t *testing.T) {
 			break
 		}
 	}
-	if batches := values()["core_list_batches_total primary"]; seen != 1001 || batches != 1 {
+	if batches := values()["intents_core_list_batches_total primary"]; seen != 1001 || batches != 1 {
 		t.Errorf("%d intents were read in %v batches, want 1001 in one", seen, batches)
 	}
 }

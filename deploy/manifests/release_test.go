@@ -269,8 +269,8 @@ func TestAutoscaling(t *testing.T) {
 		}
 	}
 	adapter := read(t, "deploy/helm/prometheus-adapter.yaml")
-	if !strings.Contains(adapter, "as: gateway_requests_per_second") || !strings.Contains(adapter, "gateway_requests_total{") ||
-		!strings.Contains(read(t, "gateway/edge/metrics.go"), `"gateway_requests_total"`) {
+	if !strings.Contains(adapter, "as: gateway_requests_per_second") || !strings.Contains(adapter, "intents_gateway_requests_total{") ||
+		!strings.Contains(read(t, "gateway/edge/metrics.go"), `"intents_gateway_requests_total"`) {
 		t.Error("nobody serves the metric that gateways are scaled by")
 	}
 }

@@ -10,7 +10,7 @@ type metrics struct {
 
 func newMetrics(registry prometheus.Registerer) metrics {
 	m := metrics{registry: registry, setAside: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_core_set_aside_total",
+		Name: "intents_gateway_core_set_aside_total",
 		Help: "Times a core was set aside because it could not be reached, broke off, timed out or failed its probe. " +
 			"A rise means that the core, or the way to it, fails.",
 	}, []string{"core"})}
@@ -23,7 +23,7 @@ func (m metrics) add(c *Core) (remove func()) {
 	c.setAside = m.setAside.WithLabelValues(c.Address)
 	labels := prometheus.Labels{"core": c.Address}
 	isUp := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "gateway_core_up",
+		Name:        "intents_gateway_core_up",
 		Help:        "1 while requests are sent to the core, 0 while it is set aside. 0 for all cores means that all are tried anyway.",
 		ConstLabels: labels,
 	}, func() float64 {
@@ -33,7 +33,7 @@ func (m metrics) add(c *Core) (remove func()) {
 		return 0
 	})
 	underWay := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "gateway_core_requests_under_way",
+		Name:        "intents_gateway_core_requests_under_way",
 		Help:        "Requests that the core has not answered to their end. A rise without more traffic means that it has become slow.",
 		ConstLabels: labels,
 	}, func() float64 { return float64(c.underWay.Load()) })

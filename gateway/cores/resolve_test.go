@@ -113,7 +113,7 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 	second, _ := startCoreAt(t, "127.0.0.3", port)
 	n.set("127.0.0.2", "127.0.0.3")
 	s.await(t, "127.0.0.2*", "127.0.0.3*")
-	if count := testutil.CollectAndCount(s.registry, "gateway_core_up"); count != 2 {
+	if count := testutil.CollectAndCount(s.registry, "intents_gateway_core_up"); count != 2 {
 		t.Errorf("%d cores are measured", count)
 	}
 	for _, c := range s.All() {
@@ -138,9 +138,9 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 	if _, ok := joined.Of(left); ok {
 		t.Error("there is still something for a core that has left")
 	}
-	want := fmt.Sprintf("# HELP gateway_core_up 1 while requests are sent to the core, 0 while it is set aside. "+
-		"0 for all cores means that all are tried anyway.\n# TYPE gateway_core_up gauge\ngateway_core_up{core=\"127.0.0.3:%d\"} 1\n", port)
-	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "gateway_core_up"); err != nil {
+	want := fmt.Sprintf("# HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is set aside. "+
+		"0 for all cores means that all are tried anyway.\n# TYPE intents_gateway_core_up gauge\ngateway_core_up{core=\"127.0.0.3:%d\"} 1\n", port)
+	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "intents_gateway_core_up"); err != nil {
 		t.Error(err)
 	}
 }

@@ -58,7 +58,7 @@ func TestCrowdOfIdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it c
 	}
 	meanwhile := tail(asked, ask)
 	t.Logf("p99 of honest requests: %s, beside %d idle and %d slow connections %s", quiet, idle, slow, meanwhile)
-	if open := g.value(t, "gateway_connections_open"); open < float64(idle) {
+	if open := g.value(t, "intents_gateway_connections_open"); open < float64(idle) {
 		t.Errorf("%v connections are open", open)
 	}
 	for _, c := range drippers {
@@ -70,7 +70,7 @@ func TestCrowdOfIdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it c
 	for _, c := range append(crowd, drippers...) {
 		_ = c.Close()
 	}
-	eventually(t, "the crowd has left", func() bool { return g.value(t, "gateway_connections_open") == 1 })
+	eventually(t, "the crowd has left", func() bool { return g.value(t, "intents_gateway_connections_open") == 1 })
 	eventually(t, "its goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines+10 })
 }
 

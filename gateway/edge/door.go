@@ -52,11 +52,11 @@ func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) 
 	gauge := func(name, help string, read func() int) {
 		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
 	}
-	gauge("gateway_connections_open", "Client connections open. Near gateway_connections_limit, new ones are about to be refused.", d.conns.count)
-	gauge("gateway_connections_limit", "Client connections that may be open at once: GATEWAY_MAX_CONNS, or as many as the files that the "+
+	gauge("intents_gateway_connections_open", "Client connections open. Near intents_gateway_connections_limit, new ones are about to be refused.", d.conns.count)
+	gauge("intents_gateway_connections_limit", "Client connections that may be open at once: GATEWAY_MAX_CONNS, or as many as the files that the "+
 		"process may open allow. A lower value than configured means that these are too few.", d.conns.limit)
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_connections_refused_total",
+		Name: "intents_gateway_connections_refused_total",
 		Help: "Client connections answered 503 at once because too many were open in all (full) or from one address (address), and " +
 			"times that the system had no room for another, which then waits (exhausted). A rise means an attack or bounds that are too low.",
 	}, []string{"reason"})
@@ -64,7 +64,7 @@ func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) 
 	d.crowded = newTurnedAway("Too many connections are open from your address. Use fewer, and use them again.", refused.WithLabelValues("address"))
 	d.exhausted = refused.WithLabelValues("exhausted")
 	d.slowReaders = factory.NewCounter(prometheus.CounterOpts{
-		Name: "gateway_slow_readers_total",
+		Name: "intents_gateway_slow_readers_total",
 		Help: "Client connections closed because an answer was not read in time. A rise means an attack or clients with bad networks.",
 	})
 	return d

@@ -61,10 +61,10 @@ func TestTooManyConnections(t *testing.T) {
 			t.Errorf("%s: the connection stays open", name)
 		}
 	}
-	if open, refused := g.value(t, "gateway_connections_open"), g.value(t, `gateway_connections_refused_total{reason="full"}`); open != most || refused != 3 {
+	if open, refused := g.value(t, "intents_gateway_connections_open"), g.value(t, `intents_gateway_connections_refused_total{reason="full"}`); open != most || refused != 3 {
 		t.Errorf("%v open, %v refused", open, refused)
 	}
-	if limit := g.value(t, "gateway_connections_limit"); limit != most {
+	if limit := g.value(t, "intents_gateway_connections_limit"); limit != most {
 		t.Errorf("%v may be open, it says, and %d may", limit, most)
 	}
 	// What the client still sends does not reset the connection, for a moment that a busy machine may miss.
@@ -107,7 +107,7 @@ func TestCrowdIsTurnedAway(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	if refused := g.value(t, `gateway_connections_refused_total{reason="full"}`); refused != crowd {
+	if refused := g.value(t, `intents_gateway_connections_refused_total{reason="full"}`); refused != crowd {
 		t.Errorf("%v refused", refused)
 	}
 }
@@ -122,7 +122,7 @@ func TestTooManyConnectionsOfOneAddress(t *testing.T) {
 	if diff := cmp.Diff(want, g.send(t, request("GET", "/health", "", ""))); diff != "" {
 		t.Error(diff)
 	}
-	if refused := g.value(t, `gateway_connections_refused_total{reason="address"}`); refused != 1 {
+	if refused := g.value(t, `intents_gateway_connections_refused_total{reason="address"}`); refused != 1 {
 		t.Errorf("%v refused", refused)
 	}
 	neighbour := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
@@ -169,7 +169,7 @@ func TestLackOfDescriptorsPasses(t *testing.T) {
 	second := *g
 	second.address = listener.Addr().String()
 	_ = second.enter(t).Close()
-	if exhausted := g.value(t, `gateway_connections_refused_total{reason="exhausted"}`); exhausted != 5 {
+	if exhausted := g.value(t, `intents_gateway_connections_refused_total{reason="exhausted"}`); exhausted != 5 {
 		t.Errorf("counted %v times", exhausted)
 	}
 	drain, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -57,7 +57,7 @@ func TestClientThatLeavesEndsCoresWork(t *testing.T) {
 				}
 				eventually(t, "core is told", func() bool { return s.ended.Load() == 1 })
 				eventually(t, "it is counted as what it is", func() bool {
-					return g.value(t, `gateway_requests_total{outcome="client_gone",route="`+r.route+`"}`) == 1
+					return g.value(t, `intents_gateway_requests_total{outcome="client_gone",route="`+r.route+`"}`) == 1
 				})
 				if got := s.arrived.Load(); got != 1 {
 					t.Errorf("core was asked %d times", got)

@@ -222,7 +222,7 @@ func redisFails(t *testing.T) {
 			}
 			eventually(t, "the metric tells", func() bool {
 				c.write(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))
-				return c.read(t, "GET").Status == 200 && g.value(t, "gateway_limit_degraded") == test.degraded
+				return c.read(t, "GET").Status == 200 && g.value(t, "intents_gateway_limit_degraded") == test.degraded
 			})
 		})
 	}

@@ -65,12 +65,12 @@ func TestOutcomesOfKeys(t *testing.T) {
 // outcome is how often requests for tokens ended so.
 func (g *gateway) outcome(t *testing.T, name string) (count int) {
 	t.Helper()
-	text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, "gateway_requests_total")
+	text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, "intents_gateway_requests_total")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if value, is := strings.CutPrefix(line, `gateway_requests_total{outcome="`+name+`",route="/v2/tokens"} `); is {
+		if value, is := strings.CutPrefix(line, `intents_gateway_requests_total{outcome="`+name+`",route="/v2/tokens"} `); is {
 			for _, digit := range strings.TrimSpace(value) {
 				count = 10*count + int(digit-'0')
 			}

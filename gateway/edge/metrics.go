@@ -92,12 +92,12 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer) metrics {
 	factory := promauto.With(registry)
 	requests := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_requests_total",
+		Name: "intents_gateway_requests_total",
 		Help: "Requests answered. A rise of core_unreachable, core_timeout, core_broken, core_error or keys_unavailable means " +
 			"trouble in core; of panic, a defect of the gateway; the other outcomes are the clients' doing.",
 	}, []string{"route", "outcome"})
 	durations := factory.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "gateway_request_duration_seconds",
+		Name: "intents_gateway_request_duration_seconds",
 		Help: "Time from a request's arrival to its answer's first byte.",
 		// From what a refusal takes to core's deadline.
 		Buckets:                        []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
@@ -105,7 +105,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		NativeHistogramMaxBucketNumber: 100,
 	}, []string{"route"})
 	stages := factory.NewHistogramVec(prometheus.HistogramOpts{
-		Name:                           "gateway_stage_duration_seconds",
+		Name:                           "intents_gateway_stage_duration_seconds",
 		Help:                           "Time a request waited for a verdict on its key, for the rate limit, and for core.",
 		Buckets:                        []float64{.00001, .0001, .00025, .0005, .001, .0025, .005, .01, .05, .1, .5, 1, 5, 10},
 		NativeHistogramBucketFactor:    1.1,

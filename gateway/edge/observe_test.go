@@ -95,9 +95,9 @@ func TestMetricsCountRequests(t *testing.T) {
 	g.send(t, request("GET", "/v2/tokens", "", ""))
 	g.send(t, "nonsense\r\n\r\n")
 	for _, want := range []string{
-		`gateway_requests_total{outcome="ok",route="/v2/tokens"} 2`,
-		`gateway_requests_total{outcome="no_key",route="/v2/tokens"} 1`,
-		`gateway_requests_total{outcome="unclear_request",route="unread"} 1`,
+		`intents_gateway_requests_total{outcome="ok",route="/v2/tokens"} 2`,
+		`intents_gateway_requests_total{outcome="no_key",route="/v2/tokens"} 1`,
+		`intents_gateway_requests_total{outcome="unclear_request",route="unread"} 1`,
 	} {
 		name, _, _ := strings.Cut(want, "{")
 		text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, name)

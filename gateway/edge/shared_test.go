@@ -339,7 +339,7 @@ func (g *gateway) requests(tb testing.TB, route string) int {
 	}
 	count := 0.0
 	for _, family := range families {
-		if family.GetName() != "gateway_requests_total" {
+		if family.GetName() != "intents_gateway_requests_total" {
 			continue
 		}
 		for _, m := range family.GetMetric() {

@@ -218,8 +218,8 @@ func TestSlowReadersAreLetGo(t *testing.T) {
 				return sending.Load() == 0
 			})
 			within(t, name, time.Since(began), slowTimeout)
-			eventually(t, "it is counted", func() bool { return g.value(t, "gateway_slow_readers_total") == 1 })
-			eventually(t, "nobody is left", func() bool { return g.value(t, "gateway_connections_open") == 0 })
+			eventually(t, "it is counted", func() bool { return g.value(t, "intents_gateway_slow_readers_total") == 1 })
+			eventually(t, "nobody is left", func() bool { return g.value(t, "intents_gateway_connections_open") == 0 })
 		})
 	}
 }
@@ -308,7 +308,7 @@ func TestPipelinedLongAnswersAreCountedOnce(t *testing.T) {
 			t.Fatalf("%d with %d bytes", got.Status, len(got.Body))
 		}
 	}
-	eventually(t, "none is counted", func() bool { return g.value(t, "gateway_long_answers") == 0 })
+	eventually(t, "none is counted", func() bool { return g.value(t, "intents_gateway_long_answers") == 0 })
 }
 
 // However many lists one account asks for at once, others have connections to core.

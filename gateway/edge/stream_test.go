@@ -87,7 +87,7 @@ func TestBrokenStreamsLookBroken(t *testing.T) {
 					t.Errorf("%d %q looks whole", answer.StatusCode, body)
 				}
 			}
-			eventually(t, "it is counted", func() bool { return g.value(t, `gateway_streamed_answers_total{end="core"}`) == 1 })
+			eventually(t, "it is counted", func() bool { return g.value(t, `intents_gateway_streamed_answers_total{end="core"}`) == 1 })
 		})
 	}
 }

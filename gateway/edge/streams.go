@@ -32,8 +32,8 @@ func newStreamLimiter(most int, registry prometheus.Registerer) streamLimiter {
 	gauge := func(name, help string, read func() int) {
 		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
 	}
-	gauge("gateway_long_answers", "Long lists that clients are reading. Near gateway_long_answers_limit, new ones are about to be refused.", l.long.count)
-	gauge("gateway_long_answers_limit", "Long lists that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", l.long.limit)
+	gauge("intents_gateway_long_answers", "Long lists that clients are reading. Near intents_gateway_long_answers_limit, new ones are about to be refused.", l.long.count)
+	gauge("intents_gateway_long_answers_limit", "Long lists that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", l.long.limit)
 	return l
 }
 

@@ -81,7 +81,7 @@ type streams struct{ whole, core, client prometheus.Counter }
 
 func newStreams(registry prometheus.Registerer) streams {
 	ended := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_streamed_answers_total",
+		Name: "intents_gateway_streamed_answers_total",
 		Help: "Answers that were streamed, by how they ended: whole, or broken off by core or by the client, one that reads too slowly " +
 			"included. A rise of core means that cores end or fail while they send lists.",
 	}, []string{"end"})

@@ -118,7 +118,7 @@ func TestConnectionsAfterLongAnswers(t *testing.T) {
 		t.Errorf("%d connections, want one more for each answer that was not read", got)
 	}
 	want := map[string]float64{"whole": 7, "core": 0, "client": 3}
-	if diff := cmp.Diff(want, c.counted(t, "gateway_streamed_answers_total")); diff != "" {
+	if diff := cmp.Diff(want, c.counted(t, "intents_gateway_streamed_answers_total")); diff != "" {
 		t.Errorf("how answers ended (-want +got):\n%s", diff)
 	}
 	if got := c.retries(t); got != 0 {

@@ -118,7 +118,7 @@ func New(o Options) *Client {
 		cores:   o.Cores,
 		timeout: o.Timeout,
 		retries: promauto.With(o.Metrics).NewCounter(prometheus.CounterOpts{
-			Name: "gateway_core_retries_total",
+			Name: "intents_gateway_core_retries_total",
 			Help: "Requests sent to a core a second time after the first attempt broke off. A rise means that cores close connections in use.",
 		}),
 		streams: newStreams(o.Metrics),

@@ -103,7 +103,7 @@ type client struct {
 // retries is how many requests were sent a second time.
 func (c client) retries(t *testing.T) float64 {
 	t.Helper()
-	return c.counted(t, "gateway_core_retries_total")[""]
+	return c.counted(t, "intents_gateway_core_retries_total")[""]
 }
 
 // counted is a counter by the value of its label.

@@ -69,7 +69,7 @@ func TestClient_NameGainsAndLosesCores(t *testing.T) {
 	if late := first.hits.Load() - before; late > 4 {
 		t.Errorf("%d requests went to the core that had left", late)
 	}
-	if pools := testutil.CollectAndCount(c.registry, "gateway_pool_connections_limit"); pools != 3 {
+	if pools := testutil.CollectAndCount(c.registry, "intents_gateway_pool_connections_limit"); pools != 3 {
 		t.Errorf("%d pools are measured", pools)
 	}
 }

@@ -51,11 +51,11 @@ func TestVerifier_PanicInALookUp(t *testing.T) {
 	}
 	asking.Go(verify)
 	<-asked
-	before := v.counted(t, "gateway_key_verdicts_total")
+	before := v.counted(t, "intents_gateway_key_verdicts_total")
 	for range others {
 		asking.Go(verify)
 	}
-	eventually(t, "the others ask as well", func() bool { return v.counted(t, "gateway_key_verdicts_total") == before+others })
+	eventually(t, "the others ask as well", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == before+others })
 	close(release)
 	asking.Wait()
 	if panicked.Load() == 0 {
@@ -98,7 +98,7 @@ func TestVerifier_FailuresAreLogged(t *testing.T) {
 	}
 	core.FeedDown.Store(true)
 	core.FilterDown.Store(true)
-	eventually(t, "polls fail", func() bool { return v.counted(t, "gateway_key_feed_failures_total") > 3 })
+	eventually(t, "polls fail", func() bool { return v.counted(t, "intents_gateway_key_feed_failures_total") > 3 })
 	text := log.String()
 	for _, want := range []string{
 		`"msg":"key look-up failed","error":"verify key: core answered 503 SERVICE_UNAVAILABLE","suppressed":0`,

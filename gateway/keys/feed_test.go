@@ -118,7 +118,7 @@ func TestPollsOfADistantCoreAreShorter(t *testing.T) {
 	// Two polls are to fit into a second, with 100 ms to spare each.
 	eventually(t, "a distant core is asked to wait less", func() bool { return asked() <= 100*time.Millisecond })
 	key := core.AddKey(network.Test)
-	eventually(t, "the feed goes on", func() bool { return v.counted(t, "gateway_key_changes_total") == 1 })
+	eventually(t, "the feed goes on", func() bool { return v.counted(t, "intents_gateway_key_changes_total") == 1 })
 	v.mustAccept(t, key)
 	distant.Late.Store(0)
 	eventually(t, "a core that is near again is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
@@ -134,7 +134,7 @@ func TestExpiredCursorDropsEverything(t *testing.T) {
 	core.Forget(key)
 	core.ExpireCursors()
 	eventually(t, "the key is refused", func() bool { return v.refused(key) })
-	eventually(t, "the purge is counted", func() bool { return v.counted(t, "gateway_key_feed_purges_total") == 1 })
+	eventually(t, "the purge is counted", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
 }
 
 func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
@@ -146,7 +146,7 @@ func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
 	v.mustAccept(t, key)
 	core.Forget(key)
 	core.ChangeOthers(260_000) // 64 characters each, more than 16 MiB in all
-	eventually(t, "the feed goes on", func() bool { return v.counted(t, "gateway_key_feed_purges_total") == 1 })
+	eventually(t, "the feed goes on", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
 	eventually(t, "the key is refused", func() bool { return v.refused(key) })
 	v.awaitFeed(t, core)
 }
@@ -154,9 +154,9 @@ func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
 // awaitFeed waits until the feed tells of a new change. One that comes before the feed has a cursor again is never told.
 func (v verifier) awaitFeed(t *testing.T, core *coretest.Core) {
 	t.Helper()
-	before := v.counted(t, "gateway_key_changes_total")
+	before := v.counted(t, "intents_gateway_key_changes_total")
 	eventually(t, "the feed tells of a change", func() bool {
 		core.AddKey(network.Test)
-		return v.counted(t, "gateway_key_changes_total") > before
+		return v.counted(t, "intents_gateway_key_changes_total") > before
 	})
 }

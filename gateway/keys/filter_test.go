@@ -44,7 +44,7 @@ func (v verifier) flood(t *testing.T, wants ...error) (stop func() int64) {
 // stalled reports whether the error comes of polls that failed because the machine stood still.
 func (v verifier) stalled(t *testing.T, err error) bool {
 	t.Helper()
-	return errors.Is(err, keys.ErrUnavailable) && v.counted(t, "gateway_key_feed_failures_total") > 0
+	return errors.Is(err, keys.ErrUnavailable) && v.counted(t, "intents_gateway_key_feed_failures_total") > 0
 }
 
 // mustPass demands that the key is accepted, at once unless the machine stands still.
@@ -112,7 +112,7 @@ func TestVerifier_UnknownKeysShareAReading(t *testing.T) {
 	if got := core.LookUps.Load(); got != 0 {
 		t.Errorf("core looked up %d of %d unknown keys", got, guesses+1)
 	}
-	if failed := v.counted(t, "gateway_key_feed_failures_total"); failed != 0 {
+	if failed := v.counted(t, "intents_gateway_key_feed_failures_total"); failed != 0 {
 		t.Errorf("%v polls that were interrupted count as failed", failed)
 	}
 }

@@ -15,29 +15,29 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metrics {
 	factory := promauto.With(registry)
 	verdicts := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_key_verdicts_total",
+		Name: "intents_gateway_key_verdicts_total",
 		Help: "Keys judged, by where the verdict came from. A rise of recheck means that the change feed is not followed; of filter " +
 			"or refusal_cache, that somebody tries unknown keys; of feed_unavailable, that core does not answer.",
 	}, []string{"source"})
 	lookUps := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_key_lookups_total",
+		Name: "intents_gateway_key_lookups_total",
 		Help: "Keys looked up at core, by result. A rise of failed means that core does not answer and clients get 503.",
 	}, []string{"result"})
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_key_feed_age_seconds",
+		Name: "intents_gateway_key_feed_age_seconds",
 		Help: "Time since every change of a key was last known. Above 1, cached verdicts do not count.",
 	}, func() float64 { return v.feedLag(v.now()).Seconds() })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_key_feed_waiting",
+		Name: "intents_gateway_key_feed_waiting",
 		Help: "Requests with a key that the filter of existing keys lacks, which wait for a reading of the change feed. A rise means that " +
 			"somebody tries unknown keys, or that core does not answer.",
 	}, func() float64 { return float64(v.readings.waiting.Load()) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_key_verdicts_held",
-		Help: "Verdicts in the cache. At gateway_key_verdicts_limit, keys in use are looked up at core again and again.",
+		Name: "intents_gateway_key_verdicts_held",
+		Help: "Verdicts in the cache. At intents_gateway_key_verdicts_limit, keys in use are looked up at core again and again.",
 	}, func() float64 { return float64(v.verdicts.EstimatedSize()) })
 	factory.NewGauge(prometheus.GaugeOpts{
-		Name: "gateway_key_verdicts_limit",
+		Name: "intents_gateway_key_verdicts_limit",
 		Help: "Verdicts that the cache may hold: GATEWAY_KEY_CACHE.",
 	}).Set(float64(capacity))
 	return metrics{
@@ -51,19 +51,19 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 		lookUpsRefused: lookUps.WithLabelValues("refused"),
 		lookUpsFailed:  lookUps.WithLabelValues("failed"),
 		changes: factory.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_key_changes_total",
+			Name: "intents_gateway_key_changes_total",
 			Help: "Changed keys the change feed has told of.",
 		}),
 		purges: factory.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_key_feed_purges_total",
+			Name: "intents_gateway_key_feed_purges_total",
 			Help: "Times every verdict was dropped because changes may have been missed. A rise means outages longer than core's memory.",
 		}),
 		filtersFailed: factory.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_key_filter_failures_total",
+			Name: "intents_gateway_key_filter_failures_total",
 			Help: "Times that the filter of existing keys could not be loaded from core. A rise means that unknown keys are looked up at core.",
 		}),
 		pollsFailed: factory.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_key_feed_failures_total",
+			Name: "intents_gateway_key_feed_failures_total",
 			Help: "Polls of the change feed that failed. A rise means that core does not answer.",
 		}),
 	}

@@ -25,7 +25,7 @@ func TestCacheIsMeasured(t *testing.T) {
 	for _, family := range families {
 		got[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue()
 	}
-	if held, most := got["gateway_key_verdicts_held"], got["gateway_key_verdicts_limit"]; held != 2 || most != 1000 {
+	if held, most := got["intents_gateway_key_verdicts_held"], got["intents_gateway_key_verdicts_limit"]; held != 2 || most != 1000 {
 		t.Errorf("%v of %v verdicts are held, want 2 of 1000", held, most)
 	}
 }

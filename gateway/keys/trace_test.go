@@ -44,12 +44,12 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	}
 	first := verify(key)
 	<-asked
-	joins := v.counted(t, "gateway_key_verdicts_total")
+	joins := v.counted(t, "intents_gateway_key_verdicts_total")
 	var others []tracing.Span
 	for range 16 {
 		others = append(others, verify(key))
 	}
-	eventually(t, "the others ask as well", func() bool { return v.counted(t, "gateway_key_verdicts_total") == joins+16 })
+	eventually(t, "the others ask as well", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == joins+16 })
 	close(release)
 	requests.Wait()
 	late := verify(key)

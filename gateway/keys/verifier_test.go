@@ -96,7 +96,7 @@ func (v verifier) counted(t *testing.T, name string) float64 {
 // awaitChanges waits until the feed has told of n changes.
 func (v verifier) awaitChanges(t *testing.T, n float64) {
 	t.Helper()
-	eventually(t, "the feed told of the changes", func() bool { return v.counted(t, "gateway_key_changes_total") == n })
+	eventually(t, "the feed told of the changes", func() bool { return v.counted(t, "intents_gateway_key_changes_total") == n })
 }
 
 func (v verifier) refused(key apikey.Key) bool {
@@ -176,7 +176,7 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all have asked", func() bool { return v.counted(t, "gateway_key_verdicts_total") == 100 })
+	eventually(t, "all have asked", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == 100 })
 	eventually(t, "both look-ups are under way", func() bool { return core.LookUps.Load() >= 2 })
 	close(release)
 	asking.Wait()

@@ -61,13 +61,13 @@ func TestClusterAdmitsAsRedisRate(t *testing.T) {
 		}
 		nodes[topology.Node(replicas[0].redis, fmt.Sprint("rate:", prefix, key))]++
 	}
-	batches, calls := replicas[0].observed(t, "gateway_limit_batch_size")
+	batches, calls := replicas[0].observed(t, "intents_gateway_limit_batch_size")
 	t.Logf("keys by node: %v; %g calls in %g pipelines of one replica", nodes, calls, batches)
 	if len(nodes) != 3 || calls < 1.2*batches {
 		t.Errorf("this shows little: keys by node %v, %g calls in %g pipelines", nodes, calls, batches)
 	}
 	for _, r := range replicas {
-		if failures := r.metric(t, "gateway_limit_redis_failures_total"); failures != 0 {
+		if failures := r.metric(t, "intents_gateway_limit_redis_failures_total"); failures != 0 {
 			t.Errorf("%g calls failed", failures)
 		}
 	}
@@ -176,8 +176,8 @@ func TestSlotsMoveUnderLoad(t *testing.T) {
 	end()
 	asked := 0.0
 	for _, r := range replicas {
-		asked += r.metric(t, "gateway_limit_decisions_total", "allowed") + r.metric(t, "gateway_limit_decisions_total", "refused")
-		if failures := r.metric(t, "gateway_limit_redis_failures_total"); failures != 0 {
+		asked += r.metric(t, "intents_gateway_limit_decisions_total", "allowed") + r.metric(t, "intents_gateway_limit_decisions_total", "refused")
+		if failures := r.metric(t, "intents_gateway_limit_redis_failures_total"); failures != 0 {
 			t.Errorf("%g calls failed", failures)
 		}
 	}

@@ -167,7 +167,7 @@ func TestCutConnections(t *testing.T) {
 	}
 	close(stop)
 	load.Wait()
-	decided := func() float64 { return l.metric(t, "gateway_limit_decisions_total", "allowed") }
+	decided := func() float64 { return l.metric(t, "intents_gateway_limit_decisions_total", "allowed") }
 	before, deadline := decided(), time.Now().Add(10*time.Second)
 	for decided() == before {
 		if time.Now().After(deadline) {

@@ -20,16 +20,16 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer, budget time.Duration, away func() float64) metrics {
 	factory := promauto.With(registry)
 	factory.NewGauge(prometheus.GaugeOpts{
-		Name: "gateway_limit_budget_seconds",
+		Name: "intents_gateway_limit_budget_seconds",
 		Help: "How long one call to Redis may take before the fallback decides.",
 	}).Set(budget.Seconds())
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_limit_degraded",
+		Name: "intents_gateway_limit_degraded",
 		Help: "1 while the breaker keeps requests away from Redis and the fallback decides, else 0. Of a Redis Cluster, the share of " +
 			"its nodes that requests are kept from: the keys on them are decided by the fallback.",
 	}, away)
 	decisions := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_limit_decisions_total",
+		Name: "intents_gateway_limit_decisions_total",
 		Help: "Rate limit decisions. refused_from_memory are refusals that cost no call to Redis. A rise of any fallback_ " +
 			"decision means that Redis does not answer and the limit is kept per replica, or not at all.",
 	}, []string{"decision"})
@@ -41,16 +41,16 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration, away func(
 		fallbackRefused:     decisions.WithLabelValues("fallback_refused"),
 		fallbackUnavailable: decisions.WithLabelValues("fallback_unavailable"),
 		failures: factory.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_limit_redis_failures_total",
+			Name: "intents_gateway_limit_redis_failures_total",
 			Help: "Calls to Redis that failed or took longer than the budget. A rise means that Redis is down, slow or cut off.",
 		}),
 		batch: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:    "gateway_limit_batch_size",
+			Name:    "intents_gateway_limit_batch_size",
 			Help:    "Decisions that one call to Redis brought. It grows with load; a rise at the same load means that Redis is slower.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
 		}),
 		roundTrip: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                        "gateway_limit_redis_duration_seconds",
+			Name:                        "intents_gateway_limit_redis_duration_seconds",
 			Help:                        "Time of one call to Redis. A rise towards the budget means that decisions will soon be made without Redis.",
 			Buckets:                     prometheus.ExponentialBuckets(0.0001, 2, 11),
 			NativeHistogramBucketFactor: 1.1,
@@ -62,12 +62,12 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration, away func(
 func watchMemory(registry prometheus.Registerer, copies *buckets, capacity int) {
 	factory := promauto.With(registry)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_limit_buckets_held",
-		Help: "Buckets of which this gateway has a copy. At gateway_limit_buckets_limit, copies in use are dropped for others: " +
+		Name: "intents_gateway_limit_buckets_held",
+		Help: "Buckets of which this gateway has a copy. At intents_gateway_limit_buckets_limit, copies in use are dropped for others: " +
 			"refusals cost calls to Redis then, and without Redis a key whose copy was dropped has a full bucket.",
 	}, func() float64 { return float64(copies.cache.EstimatedSize()) })
 	factory.NewGauge(prometheus.GaugeOpts{
-		Name: "gateway_limit_buckets_limit",
+		Name: "intents_gateway_limit_buckets_limit",
 		Help: "Buckets of which this gateway may have copies: GATEWAY_LIMIT_MEMORY.",
 	}).Set(float64(capacity))
 }

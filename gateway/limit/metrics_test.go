@@ -14,7 +14,7 @@ func TestMemoryIsMeasured(t *testing.T) {
 	for _, name := range []string{"a", "b", "a", "c"} {
 		l.take(t, name, fiftyAMinute)
 	}
-	if held, most := l.metric(t, "gateway_limit_buckets_held"), l.metric(t, "gateway_limit_buckets_limit"); held != 3 || most != 1000 {
+	if held, most := l.metric(t, "intents_gateway_limit_buckets_held"), l.metric(t, "intents_gateway_limit_buckets_limit"); held != 3 || most != 1000 {
 		t.Errorf("%v of %v buckets are held, want 3 of 1000", held, most)
 	}
 }

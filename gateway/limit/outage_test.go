@@ -44,7 +44,7 @@ func TestWithoutRedis(t *testing.T) {
 				t.Errorf("%d passed, want %d", passed, test.passed)
 			}
 			if got := degraded(t, l); got != 1 {
-				t.Errorf("gateway_limit_degraded is %v", got)
+				t.Errorf("intents_gateway_limit_degraded is %v", got)
 			}
 			if lines := bytes.Count(l.log.Bytes(), []byte("\n")); lines != 1 {
 				t.Errorf("%d log lines, want one:\n%s", lines, l.log)
@@ -55,7 +55,7 @@ func TestWithoutRedis(t *testing.T) {
 
 func degraded(t *testing.T, l limiter) float64 {
 	t.Helper()
-	return l.metric(t, "gateway_limit_degraded")
+	return l.metric(t, "intents_gateway_limit_degraded")
 }
 
 // metric is the value of the counter or gauge of this name, with this label's value if one is given.

@@ -27,10 +27,10 @@ func TestMemory(t *testing.T) { //nolint:paralleltest // it measures this proces
 	r.Gather()
 	each := (heap() - before) / rows
 	t.Logf("%.0f bytes a row", each)
-	if waiting := r.metric(t, "gateway_usage_waiting"); waiting != rows || each > rowBytes {
+	if waiting := r.metric(t, "intents_gateway_usage_waiting"); waiting != rows || each > rowBytes {
 		t.Errorf("%v rows of %.0f bytes wait, stated are %d of %d", waiting, each, rows, rowBytes)
 	}
-	if limit := r.metric(t, "gateway_usage_waiting_limit"); limit != rows {
+	if limit := r.metric(t, "intents_gateway_usage_waiting_limit"); limit != rows {
 		t.Errorf("%v rows may wait, it says, and %d may", limit, rows)
 	}
 	runtime.KeepAlive(r)

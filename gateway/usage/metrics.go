@@ -13,11 +13,11 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer, backlog int) metrics {
 	factory := promauto.With(registry)
 	factory.NewGauge(prometheus.GaugeOpts{
-		Name: "gateway_usage_waiting_limit",
+		Name: "intents_gateway_usage_waiting_limit",
 		Help: "Counts of a key and minute that may wait to be reported: GATEWAY_USAGE_BACKLOG. The oldest are dropped beyond it.",
 	}).Set(float64(backlog))
 	reports := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_usage_reports_total",
+		Name: "intents_gateway_usage_reports_total",
 		Help: "Usage reports to core, by result. failed ones are sent again: a rise means that core does not answer. refused " +
 			"ones are lost: any means that core and gateway do not agree on what a report is.",
 	}, []string{"result"})
@@ -26,12 +26,12 @@ func newMetrics(registry prometheus.Registerer, backlog int) metrics {
 		failed:  reports.WithLabelValues("failed"),
 		refused: reports.WithLabelValues("refused"),
 		dropped: factory.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_usage_dropped_total",
+			Name: "intents_gateway_usage_dropped_total",
 			Help: "Counts of a key and minute that core will never hear of, because more waited than the backlog holds or core " +
 				"refused them. A rise means that core has been away for too long; usage charts lack these.",
 		}),
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "gateway_usage_waiting",
+			Name: "intents_gateway_usage_waiting",
 			Help: "Counts of a key and minute that wait to be reported. A steady rise means that core does not answer.",
 		}),
 	}

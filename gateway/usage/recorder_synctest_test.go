@@ -66,7 +66,7 @@ func TestOutageKeepsTheLatestCounts(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		synctest.Wait()
-		if waiting, dropped := r.metric(t, "gateway_usage_waiting"), r.metric(t, "gateway_usage_dropped_total"); waiting != 3 || dropped == 0 {
+		if waiting, dropped := r.metric(t, "intents_gateway_usage_waiting"), r.metric(t, "intents_gateway_usage_dropped_total"); waiting != 3 || dropped == 0 {
 			t.Errorf("%v wait, %v dropped", waiting, dropped)
 		}
 		c.mu.Lock()
@@ -74,7 +74,7 @@ func TestOutageKeepsTheLatestCounts(t *testing.T) {
 		c.mu.Unlock()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if waiting := r.metric(t, "gateway_usage_waiting"); waiting != 0 {
+		if waiting := r.metric(t, "intents_gateway_usage_waiting"); waiting != 0 {
 			t.Errorf("%v wait after the outage", waiting)
 		}
 		got := c.stored(t)
@@ -111,7 +111,7 @@ func TestReportsCoreRefusesAreNotSentAgain(t *testing.T) {
 		}
 		stop()
 		c.same(t, map[string][3]int64{"a 00:00:00": {1, 0, 0}})
-		if dropped := r.metric(t, "gateway_usage_dropped_total"); dropped != 1 || c.attempts != 2 {
+		if dropped := r.metric(t, "intents_gateway_usage_dropped_total"); dropped != 1 || c.attempts != 2 {
 			t.Errorf("%v dropped, %d attempts", dropped, c.attempts)
 		}
 	})

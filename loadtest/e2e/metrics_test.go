@@ -56,8 +56,8 @@ func TestPrometheus(t *testing.T) {
 		t.Parallel()
 		p := startPrometheus(t, cores, "--enable-feature=native-histograms")
 		for _, histogram := range []string{
-			"gateway_request_duration_seconds", "gateway_stage_duration_seconds", "gateway_limit_redis_duration_seconds",
-			"core_request_duration_seconds", "core_write_duration_seconds",
+			"intents_gateway_request_duration_seconds", "intents_gateway_stage_duration_seconds", "intents_gateway_limit_redis_duration_seconds",
+			"intents_core_request_duration_seconds", "intents_core_write_duration_seconds",
 		} {
 			var found struct{ Result []any }
 			p.ask("query", url.Values{"query": {"histogram_quantile(0.99, sum(" + histogram + ")) > 0"}}, &found)

@@ -69,7 +69,7 @@ func startPrometheus(t *testing.T, cores []string, flags ...string) *prometheus 
 		}
 		// Rates need two scrapes, rules that build on rules some evaluations.
 		var seen []any
-		if err := p.try("query", url.Values{"query": {`count_over_time(up{job=~"gateway|core"}[1h]) > 4`}}, &struct{ Result *[]any }{&seen}); err != nil {
+		if err := p.try("query", url.Values{"query": {`count_over_time(up{job=~"intents-gateway|intents-core"}[1h]) > 4`}}, &struct{ Result *[]any }{&seen}); err != nil {
 			return err
 		}
 		if len(seen) != targets {

@@ -136,7 +136,7 @@ func (m matcher) fault(values map[string]bool) string {
 func TestParseQuery(t *testing.T) {
 	t.Parallel()
 	got, err := parseQuery(`topk(5, sum by (le, job) (rate(a_bucket{b="c", d=~"e|f{2}"}[5m] offset 1h)) / on () group_left () x:y:z1m)
-		> bool 0.5e3 and absent(up{job="gateway"}) or vector(1) unless g`)
+		> bool 0.5e3 and absent(up{job="intents-gateway"}) or vector(1) unless g`)
 	want := query{
 		selectors: []selector{
 			{"a_bucket", []matcher{{"b", "=", "c"}, {"d", "=~", "e|f{2}"}}}, {metric: "x:y:z1m"}, {"up", []matcher{{"job", "=", "gateway"}}}, {metric: "g"},
@@ -146,7 +146,7 @@ func TestParseQuery(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(query{}, selector{}, matcher{})); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := parseQuery(`sum({job="core"})`); err == nil {
+	if _, err := parseQuery(`sum({job="intents-core"})`); err == nil {
 		t.Error("a selector without a name is not noticed")
 	}
 }

@@ -79,9 +79,9 @@ func (g guardedRedis) lets(password string) bool {
 func (l *live) undecided() (gateways, cores float64) {
 	l.t.Helper()
 	for _, decision := range []string{"fallback_allowed", "fallback_refused", "fallback_unavailable"} {
-		gateways += l.metric("gateway", `gateway_limit_decisions_total\{decision="`+decision+`"\}`)
+		gateways += l.metric("gateway", `intents_gateway_limit_decisions_total\{decision="`+decision+`"\}`)
 	}
-	return gateways, l.metric("core", "core_access_redis_failures_total")
+	return gateways, l.metric("core", "intents_core_access_redis_failures_total")
 }
 
 // dayKey is a new key with limitPerDay requests.

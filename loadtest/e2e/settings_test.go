@@ -154,7 +154,7 @@ func TestSharedSecretIsReplacedUnderLoad(t *testing.T) {
 		t.Fatal("the old secret is refused too early")
 	}
 	clients.more(t, 200)
-	if l.metric("core", "core_previous_secret_requests_total") == 0 {
+	if l.metric("core", "intents_core_previous_secret_requests_total") == 0 {
 		t.Error("nobody seems to use the previous secret, and all gateways do")
 	}
 
@@ -162,7 +162,7 @@ func TestSharedSecretIsReplacedUnderLoad(t *testing.T) {
 	last := -1.0
 	until(t, "no gateway uses the previous secret any more", func() bool {
 		before := last
-		last = l.metric("core", "core_previous_secret_requests_total")
+		last = l.metric("core", "intents_core_previous_secret_requests_total")
 		clients.more(t, 100)
 		return last == before
 	})
@@ -208,7 +208,7 @@ func TestSettingsFileOfGateways(t *testing.T) {
 	}
 
 	l.write(l.gatewayFile, "GATEWAY_MAX_CONNS_PER_IP=many", "GATEWAY_CORE_SECRET=short", "GATEWAY_KEY_TLL=1m")
-	until(t, "the fault shows", func() bool { return l.metric("gateway", "gateway_config_reload_success") == 0 })
+	until(t, "the fault shows", func() bool { return l.metric("gateway", "intents_gateway_config_reload_success") == 0 })
 	until(t, "the limit is kept with a bad file", func() bool { return second() == http.StatusServiceUnavailable })
 	if a := anyone.do(http.MethodGet, "/openapi.json", nil); a.Status != http.StatusOK {
 		t.Errorf("with a bad file core is not reached: %d %s", a.Status, a.Body)
@@ -220,12 +220,12 @@ func TestSettingsFileOfGateways(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "it is right again", func() bool { return l.metric("gateway", "gateway_config_reload_success") == 2 })
+	until(t, "it is right again", func() bool { return l.metric("gateway", "intents_gateway_config_reload_success") == 2 })
 	until(t, "connections are let in", func() bool { return second() == http.StatusNoContent })
-	if pending := l.metric("gateway", "gateway_config_restart_pending"); pending != 2 {
+	if pending := l.metric("gateway", "intents_gateway_config_restart_pending"); pending != 2 {
 		t.Errorf("%v settings wait for a restart, want one of each gateway", pending)
 	}
-	if refused := l.metric("core", "core_config_reload_success"); refused != 2 {
+	if refused := l.metric("core", "intents_core_config_reload_success"); refused != 2 {
 		t.Errorf("cores have no fault in theirs, %v of 2 say so", refused)
 	}
 }

@@ -150,7 +150,7 @@ func losesMaster(t *testing.T, s *stack.Stack, kill func(), replaced func() bool
 		ask()
 		ask()
 		away := slices.ContainsFunc(before, func(line string) bool {
-			return strings.HasPrefix(line, "gateway_limit_degraded ") && line != "gateway_limit_degraded 0"
+			return strings.HasPrefix(line, "intents_gateway_limit_degraded ") && line != "intents_gateway_limit_degraded 0"
 		})
 		return !away && slices.Equal(before, withoutRedis(t, s))
 	})
@@ -165,7 +165,7 @@ func withoutRedis(t *testing.T, s *stack.Stack) (lines []string) {
 	t.Helper()
 	for n := range s.Env().GatewayURLs {
 		for line := range strings.SplitSeq(get(t, s.Env().Process(stack.GatewayName(n+1)).OpsURL+"/metrics", http.StatusOK), "\n") {
-			if strings.HasPrefix(line, "gateway_limit_degraded ") || strings.Contains(line, `decision="fallback_`) {
+			if strings.HasPrefix(line, "intents_gateway_limit_degraded ") || strings.Contains(line, `decision="fallback_`) {
 				lines = append(lines, line)
 			}
 		}

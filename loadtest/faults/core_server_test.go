@@ -134,7 +134,9 @@ func coresUp(t *testing.T, fleet []*gateway) int {
 	t.Helper()
 	least := -1
 	for _, g := range fleet {
-		if up := int(g.metrics(t).sum("gateway_core_up{")); least < 0 || up < least {
+		metrics := g.metrics(t)
+		// The released version, which upgrades start from, has the other name.
+		if up := int(metrics.sum("intents_gateway_core_up{") + metrics.sum("gateway_core_up{")); least < 0 || up < least {
 			least = up
 		}
 	}

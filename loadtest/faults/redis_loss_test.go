@@ -90,7 +90,7 @@ func TestRedisDiesDuringABatch(t *testing.T) {
 	sent := proxy.received()
 	l := startLoad(t, fleet, stream{keys: keys, rate: 1000}, controlStream)
 	eventually(t, "requests wait for Redis", func() bool {
-		return proxy.received() > sent && fleet[0].metrics(t)["gateway_limit_batch_size_count"] > 0 && time.Since(l.began) > time.Second/10
+		return proxy.received() > sent && fleet[0].metrics(t)["intents_gateway_limit_batch_size_count"] > 0 && time.Since(l.began) > time.Second/10
 	})
 	struck := time.Now()
 	redis.kill()

@@ -63,11 +63,11 @@ func (w *watch) run(ctx context.Context) {
 
 // The gateway's counters of requests that were decided without Redis, and of its word.
 const (
-	fallbackDecisions = `gateway_limit_decisions_total{decision="fallback_`
-	allowedByRedis    = `gateway_limit_decisions_total{decision="allowed"}`
-	refusedByRedis    = `gateway_limit_decisions_total{decision="refused"}`
-	failedCalls       = "gateway_limit_redis_failures_total"
-	degraded          = "gateway_limit_degraded"
+	fallbackDecisions = `intents_gateway_limit_decisions_total{decision="fallback_`
+	allowedByRedis    = `intents_gateway_limit_decisions_total{decision="allowed"}`
+	refusedByRedis    = `intents_gateway_limit_decisions_total{decision="refused"}`
+	failedCalls       = "intents_gateway_limit_redis_failures_total"
+	degraded          = "intents_gateway_limit_degraded"
 )
 
 func (m metrics) byRedis() float64 { return m[allowedByRedis] + m[refusedByRedis] }

@@ -45,7 +45,7 @@ type Follower[C any] struct {
 func NewFollower[C any](started Reading[C], o Options[C]) *Follower[C] {
 	factory := promauto.With(o.Metrics)
 	gauge := func(name, help string) prometheus.Gauge {
-		return factory.NewGauge(prometheus.GaugeOpts{Name: o.Service + "_config_" + name, Help: help})
+		return factory.NewGauge(prometheus.GaugeOpts{Name: "intents_" + o.Service + "_config_" + name, Help: help})
 	}
 	f := &Follower[C]{
 		Options: o, source: started.source, running: started.Config, judged: started.file, there: started.Found(),

@@ -143,7 +143,7 @@ func TestFollower(t *testing.T) {
 		} {
 			f.applied = nil
 			write(t, f.path, c.text)
-			before := f.metric(t, "x_config_reload_timestamp_seconds")
+			before := f.metric(t, "intents_x_config_reload_timestamp_seconds")
 			<-time.After(soon)
 			synctest.Wait()
 			if diff := cmp.Diff(c.applied, f.applied); diff != "" {
@@ -152,13 +152,13 @@ func TestFollower(t *testing.T) {
 			if diff := cmp.Diff(c.lines, f.lines(t)); diff != "" {
 				t.Errorf("%s: logged (-want +got):\n%s", c.what, diff)
 			}
-			if got := f.metric(t, "x_config_reload_success"); got != c.success {
+			if got := f.metric(t, "intents_x_config_reload_success"); got != c.success {
 				t.Errorf("%s: success %v", c.what, got)
 			}
-			if got := f.metric(t, "x_config_restart_pending"); got != c.pending {
+			if got := f.metric(t, "intents_x_config_restart_pending"); got != c.pending {
 				t.Errorf("%s: %v settings wait for a restart", c.what, got)
 			}
-			if got := f.metric(t, "x_config_reload_timestamp_seconds"); (got > before) != (c.success == 1) {
+			if got := f.metric(t, "intents_x_config_reload_timestamp_seconds"); (got > before) != (c.success == 1) {
 				t.Errorf("%s: taken over at %v, before that at %v", c.what, got, before)
 			}
 		}
@@ -193,7 +193,7 @@ func TestFileThatIsGone(t *testing.T) {
 		write(t, f.path, "X_LIMIT=6\n")
 		<-time.After(soon)
 		synctest.Wait()
-		if f.metric(t, "x_config_reload_success") != 1 || len(f.applied) != 1 {
+		if f.metric(t, "intents_x_config_reload_success") != 1 || len(f.applied) != 1 {
 			t.Errorf("after it was put back: %+v", f.applied)
 		}
 	})

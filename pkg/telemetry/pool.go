@@ -14,7 +14,7 @@ type PoolState struct {
 // read must be fast and safe for concurrent use.
 func Pool(service, name string, read func() PoolState) prometheus.Collector {
 	describe := func(metric, help string) *prometheus.Desc {
-		return prometheus.NewDesc(service+"_pool_"+metric, help, nil, prometheus.Labels{"pool": name})
+		return prometheus.NewDesc("intents_"+service+"_pool_"+metric, help, nil, prometheus.Labels{"pool": name})
 	}
 	return pool{
 		read:     read,

@@ -107,8 +107,8 @@ func TestPool(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"core_pool_connections_limit": 4, "core_pool_connections_open": 3, "core_pool_connections_in_use": 2,
-		"core_pool_waits_total": 9, "core_pool_timeouts_total": 1,
+		"intents_core_pool_connections_limit": 4, "intents_core_pool_connections_open": 3, "intents_core_pool_connections_in_use": 2,
+		"intents_core_pool_waits_total": 9, "intents_core_pool_timeouts_total": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

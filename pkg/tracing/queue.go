@@ -30,7 +30,7 @@ type spanCounts struct{ exported, failed, dropped prometheus.Counter }
 
 func newSpanCounts(service string, registry prometheus.Registerer) spanCounts {
 	counts := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
-		Name: service + "_spans_total",
+		Name: "intents_" + service + "_spans_total",
 		Help: "Spans of sampled requests by what became of them: exported; failed, where the collector refused them or did not answer; " +
 			"dropped, where too many waited for it. A rise of failed or dropped means that traces have gaps; requests are unaffected.",
 	}, []string{"outcome"})

@@ -50,12 +50,12 @@ func (b *bench) count(t *testing.T, outcome string) float64 {
 	}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			if family.GetName() == "test_spans_total" && m.GetLabel()[0].GetValue() == outcome {
+			if family.GetName() == "intents_test_spans_total" && m.GetLabel()[0].GetValue() == outcome {
 				return m.GetCounter().GetValue()
 			}
 		}
 	}
-	t.Fatalf("there is no test_spans_total of %s", outcome)
+	t.Fatalf("there is no intents_test_spans_total of %s", outcome)
 	return 0
 }
 
