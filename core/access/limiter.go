@@ -105,12 +105,11 @@ func (l *limiter) spendOwn(bucket string, limit redis_rate.Limit) time.Duration 
 		held.SetLimitAt(now, every)
 		held.SetBurstAt(now, limit.Burst)
 	}
-	reservation := held.ReserveN(now, 1)
-	wait := reservation.DelayFrom(now)
-	if wait > 0 {
-		reservation.CancelAt(now)
+	if held.AllowN(now, 1) {
+		return 0
 	}
-	return wait
+	// A reservation would tell others who ask meanwhile to wait for it as well.
+	return max(time.Duration((1-held.TokensAt(now))/float64(every)*float64(time.Second)), time.Millisecond)
 }
 
 // reset fills the subject's bucket. Where Redis fails the bucket stays as it is, which refills by itself.

@@ -16,7 +16,7 @@ import (
 const ownLimitAfter = time.Second
 
 // lockTimeout is how long a client's statement waits for a lock, which none has for that long unless something is wrong.
-const lockTimeout = 400 * time.Millisecond
+const lockTimeout = 300 * time.Millisecond
 
 // timeLimits bound what the statements of a store may take, and hold locks for. Each connection asks for them when it
 // begins; a pooler may take no notice of that.

@@ -19,7 +19,7 @@ import (
 
 // acquireTimeout is how long a statement waits for one of the pool's connections. Together with lockTimeout it stays below a
 // second, so that clients are told within one that the database is busy.
-const acquireTimeout = 500 * time.Millisecond
+const acquireTimeout = 400 * time.Millisecond
 
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 

@@ -13,13 +13,11 @@ import (
 )
 
 // All five connections of a core wait for a lock that somebody else holds: clients get 503 and never 500, nothing is lost, the
-// processes stay alive, and all is well as soon as the lock is free. A client may wait for two batches of inserts before it is
-// told, each as long as core's limit of a statement and a second.
+// processes stay alive, and all is well as soon as the lock is free. Clients are told within a second.
 func TestPoolExhausted(t *testing.T) {
 	t.Parallel()
 	db := startDatabase(t, embedded.PostgresConfig{})
-	const statementTimeout = time.Second
-	server, fleet := startServices(t, db, "CORE_DATABASE_CONNECTIONS=5", "CORE_STATEMENT_TIMEOUT="+statementTimeout.String())
+	server, fleet := startServices(t, db, "CORE_DATABASE_CONNECTIONS=5")
 	c := newCrewOn(t, db, fleet, reads, writes, keyedWrites)
 	c.retries = true
 	control := startLoad(t, fleet, controlStream)
@@ -73,7 +71,7 @@ func TestPoolExhausted(t *testing.T) {
 			t.Errorf("answered %d:%s", a.status, attempts{a}.first(1, struck))
 		}
 	}
-	if slow := failed.slowest(); slow > within(2*(statementTimeout+time.Second)) {
+	if slow := failed.slowest(); slow > within(time.Second) {
 		j.late("a client was told only after %s", slow)
 	}
 	if dead > 0 {
