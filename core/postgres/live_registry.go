@@ -9,8 +9,9 @@ import (
 	"intents.internal/core/registry"
 )
 
-// registryPoll is how often the registry's version is looked at; a change is seen everywhere within a second.
-const registryPoll = 500 * time.Millisecond
+// registryPoll is how often the registry's version and the database's clock are read. A change is seen everywhere within a second,
+// of which gateways take 400 ms.
+const registryPoll = 250 * time.Millisecond
 
 // LiveRegistry holds the newest snapshot of the registry in memory.
 type LiveRegistry struct {

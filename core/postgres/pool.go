@@ -17,7 +17,7 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// acquireTimeout is how long a statement waits for one of the pool's connections. Together with lockTimeout it stays below a
+// acquireTimeout is how long a statement waits for one of the pool's connections while all are in use. Together with lockTimeout it stays below a
 // second, so that clients are told within one that the database is busy.
 const acquireTimeout = 400 * time.Millisecond
 
@@ -48,7 +48,7 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, as *login, o Options
 			}
 		}))
 	}
-	sqlDB := sql.OpenDB(connector{stdlib.GetPoolConnector(pool)})
+	sqlDB := sql.OpenDB(connector{stdlib.GetPoolConnector(pool), pool})
 	sqlDB.SetMaxIdleConns(0) // the pool keeps them
 	db := bun.NewDB(sqlDB, pgdialect.New()).WithQueryHook(s.limits)
 	if s.traced {
@@ -74,16 +74,24 @@ func closePools(pools []*pgxpool.Pool) {
 	}
 }
 
-// connector bounds the wait for a connection.
-type connector struct{ driver.Connector }
+// connector bounds the wait for a connection in use. One that is being made is waited for as long as that takes, which pgx bounds.
+type connector struct {
+	driver.Connector
+	pool *pgxpool.Pool
+}
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	bounded, cancel := context.WithTimeoutCause(ctx, acquireTimeout, errNoConnection)
-	defer cancel()
-	conn, err := c.Connector.Connect(bounded)
-	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		return nil, fmt.Errorf("%w: %w", errNoConnection, err)
+	for {
+		bounded, cancel := context.WithTimeout(ctx, acquireTimeout)
+		conn, err := c.Connector.Connect(bounded)
+		inTime := bounded.Err() == nil
+		cancel()
+		if err == nil || inTime || ctx.Err() != nil {
+			return conn, err
+		}
+		if c.pool.Stat().ConstructingConns() == 0 {
+			return nil, fmt.Errorf("%w: %w", errNoConnection, err)
+		}
 	}
-	return conn, err
 }

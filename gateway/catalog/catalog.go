@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// maxAge is how long an answer is served before core is asked again. Core looks for changes of the registry every 500 ms,
+	// maxAge is how long an answer is served before core is asked again. Core looks for changes of the registry every 250 ms,
 	// so that a client sees a change within a second.
 	maxAge = 250 * time.Millisecond
 	// maxWait is how long a request waits for core's answer, which is no older than that then.

@@ -32,7 +32,7 @@ func TestMigratorKilled(t *testing.T) {
 	}
 	building := func() (is bool) {
 		db.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
-			return conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_progress_create_index)`).Scan(&is)
+			return conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_progress_create_index WHERE phase = 'waiting for old snapshots')`).Scan(&is)
 		})
 		return is
 	}
