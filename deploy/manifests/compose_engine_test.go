@@ -77,9 +77,9 @@ func TestVersionsAreSaid(t *testing.T) {
 func TestComposeAlertsLinkToTheRunbook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ set, want string }{
-		"where it is said":   {"RUNBOOK_URL=https://wiki.example/intents?page=runbook&v=2", "https://wiki.example/intents?page=runbook&v=2#coredefect"},
-		"on this machine":    {"RUNBOOK_URL=", "file:///srv/intents/deploy/RUNBOOK.md#coredefect"},
-		"where none is said": {"ELSE=", "file:///srv/intents/deploy/RUNBOOK.md#coredefect"},
+		"where it is said":   {"RUNBOOK_URL=https://wiki.example/intents?page=runbook&v=2", "https://wiki.example/intents?page=runbook&v=2#writequeuegrows"},
+		"on this machine":    {"RUNBOOK_URL=", "file:///srv/intents/deploy/RUNBOOK.md#writequeuegrows"},
+		"where none is said": {"ELSE=", "file:///srv/intents/deploy/RUNBOOK.md#writequeuegrows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestComposeAlertsLinkToTheRunbook(t *testing.T) {
 			if diff := cmp.Diff(want, string(out)); err != nil || diff != "" {
 				t.Fatal(err, diff)
 			}
-			rules, err := os.ReadFile(filepath.Join(dir, "run", "rules", "core.yml"))
+			rules, err := os.ReadFile(filepath.Join(dir, "run", "rules", "alerts.yml"))
 			if err != nil || !strings.Contains(string(rules), "runbook_url: "+c.want+"\n") || strings.Contains(string(rules), "RUNBOOK_URL") {
 				t.Errorf("the alerts link elsewhere: %v\n%s", err, rules)
 			}

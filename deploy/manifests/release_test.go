@@ -245,7 +245,7 @@ func TestNetworkPolicies(t *testing.T) {
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
-		"as it is": {"cpu"}, "all on": {"gateway_requests_per_second", "cpu"}, "little on": nil,
+		"as it is": {"cpu"}, "all on": {"intents_gateway_requests_per_second", "cpu"}, "little on": nil,
 	} {
 		all := objects(t, releases[name])
 		deployment := of[*apps.Deployment](all)["trial-gateway"]
@@ -269,7 +269,7 @@ func TestAutoscaling(t *testing.T) {
 		}
 	}
 	adapter := read(t, "deploy/helm/prometheus-adapter.yaml")
-	if !strings.Contains(adapter, "as: gateway_requests_per_second") || !strings.Contains(adapter, "intents_gateway_requests_total{") ||
+	if !strings.Contains(adapter, "as: intents_gateway_requests_per_second") || !strings.Contains(adapter, "intents_gateway_requests_total{") ||
 		!strings.Contains(read(t, "gateway/edge/metrics.go"), `"intents_gateway_requests_total"`) {
 		t.Error("nobody serves the metric that gateways are scaled by")
 	}

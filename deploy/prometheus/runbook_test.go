@@ -1,6 +1,8 @@
 package prometheus_test
 
 import (
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,18 +31,29 @@ func TestRunbookEntriesAreComplete(t *testing.T) {
 	}
 }
 
-// What the runbook points at exists: its links, and the settings that it says to change.
+// Links to the runbook's sections, its own and those of other documents, lead to one, and the settings it names exist.
 func TestRunbookPointsSomewhere(t *testing.T) {
 	t.Parallel()
 	runbook := read(t, "../RUNBOOK.md")
 	var anchors []string
-	for _, name := range headings(runbook) {
-		anchors = append(anchors, strings.ToLower(name))
+	for _, heading := range regexp.MustCompile(`(?m)^##+ (.+)$`).FindAllStringSubmatch(runbook, -1) {
+		anchors = append(anchors, strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-"))
 	}
-	for _, link := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(runbook, -1) {
-		if !slices.Contains(anchors, link[1]) {
-			t.Errorf("the runbook links to #%s, which is not there", link[1])
+	links := 0
+	for _, file := range append(files(t, "../*.md"), "../../README.md") {
+		to := regexp.MustCompile(`RUNBOOK\.md#([\w-]+)`)
+		if filepath.Base(file) == "RUNBOOK.md" {
+			to = regexp.MustCompile(`\]\(#([^)]+)\)`)
 		}
+		for _, link := range to.FindAllStringSubmatch(read(t, file), -1) {
+			links++
+			if !slices.Contains(anchors, link[1]) {
+				t.Errorf("%s links to the runbook's #%s, which is not there", file, link[1])
+			}
+		}
+	}
+	if links < 10 {
+		t.Errorf("only %d links were found", links)
 	}
 	settings := read(t, "../../gateway/config.go") + read(t, "../../core/config.go")
 	named := regexp.MustCompile(`\b(?:GATEWAY|CORE)_[A-Z_]+\b`).FindAllString(runbook, -1)
@@ -51,5 +64,41 @@ func TestRunbookPointsSomewhere(t *testing.T) {
 	}
 	if len(named) < 10 {
 		t.Errorf("only these settings were found: %q", named)
+	}
+}
+
+// A shell understands what the runbook has operators paste, and the pasted lines define every command of the entries.
+func TestRunbookCommandsAreValid(t *testing.T) {
+	t.Parallel()
+	runbook := read(t, "../RUNBOOK.md")
+	blocks := regexp.MustCompile("(?s)```sh\n(.+?)\n```").FindAllStringSubmatch(runbook, -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks of commands, want one for each place where the service runs", len(blocks))
+	}
+	words := regexp.MustCompile(`(?m)^(\w+)\(\)`)
+	for _, block := range blocks {
+		shell := exec.CommandContext(t.Context(), "sh", "-n")
+		shell.Stdin = strings.NewReader(block[1])
+		if said, err := shell.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s\n%s", err, said, block[1])
+		}
+		var defined []string
+		for _, word := range words.FindAllStringSubmatch(block[1], -1) {
+			defined = append(defined, word[1])
+		}
+		if got, want := strings.Join(defined, " "), "ask ready logs sql redis"; got != want {
+			t.Errorf("a block defines %s, not %s:\n%s", got, want, block[1])
+		}
+	}
+	// Commands that are given elsewhere begin with these, or with what every machine has.
+	for _, command := range regexp.MustCompile("`((?:ask|ready|logs|sql|redis) [^`]+)`").FindAllStringSubmatch(runbook, -1) {
+		if strings.HasPrefix(command[1], "sql ") && !regexp.MustCompile(`(?s)^sql "SELECT\s[^"]+"$`).MatchString(command[1]) {
+			t.Errorf("no statement in quotes: %s", command[1])
+		}
+		shell := exec.CommandContext(t.Context(), "sh", "-n")
+		shell.Stdin = strings.NewReader(strings.ReplaceAll(command[1], `\|`, "|"))
+		if said, err := shell.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", command[1], err, said)
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,4 +156,48 @@ func (p *prometheus) try(path string, parameters url.Values, into any) error {
 		return errors.New(answer.Error)
 	}
 	return nil
+}
+
+var (
+	groupings = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) ?\(([^)]*)\)`)
+	// Words with their matchers; those before a parenthesis are functions.
+	words    = regexp.MustCompile(`\b([a-zA-Z_][\w:]*)(?:\{([^}]*)\}| *(\())?`)
+	matchers = regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`)
+)
+
+// unknown are the metrics, labels and labels' values in a query that none of the scraped series has. That the query is valid is for
+// Prometheus to say, which evaluates one that selects nothing without an error.
+func (p *prometheus) unknown(query string) (selectors []string) {
+	p.t.Helper()
+	want := func(selector string) {
+		var series []any
+		if p.ask("series", url.Values{"match[]": {selector}}, &series); len(series) == 0 {
+			selectors = append(selectors, selector)
+		}
+	}
+	for _, grouping := range groupings.FindAllStringSubmatch(query, -1) {
+		for _, label := range regexp.MustCompile(`\w+`).FindAllString(grouping[1], -1) {
+			want("{" + label + `!=""}`)
+		}
+	}
+	for _, word := range words.FindAllStringSubmatch(groupings.ReplaceAllString(query, " "), -1) {
+		metric := word[1]
+		if word[3] != "" || slices.Contains([]string{"and", "or", "unless", "bool", "ALERTS"}, metric) {
+			continue // ALERTS comes with the first alert
+		}
+		want(metric)
+		for _, m := range matchers.FindAllStringSubmatch(word[2], -1) {
+			values := []string{regexp.QuoteMeta(m[3])}
+			if strings.HasSuffix(m[2], "~") {
+				values = strings.Split(m[3], "|")
+			}
+			if m[1] == "status" {
+				values = []string{".+"} // each comes with the first answer that has it
+			}
+			for _, value := range values {
+				want(fmt.Sprintf("%s{%s=~%q}", metric, m[1], value))
+			}
+		}
+	}
+	return selectors
 }
