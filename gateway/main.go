@@ -29,6 +29,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/listen"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/tracing"
@@ -61,25 +62,19 @@ func run(ctx context.Context, args []string, log *slog.Logger, output *telemetry
 	if len(args) > 0 && !check {
 		return fmt.Errorf("the gateway takes no words but healthcheck, not %q; settings come from the environment", args)
 	}
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP)
-	defer signal.Stop(again)
-	started, err := Source(env.ToMap(os.Environ())).Read()
+	config, err := settings.Read(env.ToMap(os.Environ()), "GATEWAY_ENV_FILE", ParseConfig)
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
 	if check {
-		return telemetry.Probe(ctx, started.Config.OpsListen)
+		return telemetry.Probe(ctx, config.OpsListen)
 	}
-	gateway, err := New(ctx, started.Config, log)
+	gateway, err := New(ctx, config, log)
 	if err != nil {
 		return err
 	}
 	gateway.metrics.MustRegister(output.Dropped("intents_gateway_log_dropped_total"))
-	unfollow := gateway.Follow(ctx, started, again)
-	err = gateway.Run(ctx)
-	unfollow()
-	return errors.Join(err, gateway.Close())
+	return errors.Join(gateway.Run(ctx), gateway.Close())
 }
 
 // Gateway is one replica: its listeners, its parts and the goroutines that keep them fresh.
@@ -94,7 +89,6 @@ type Gateway struct {
 	chains   *control.Chains
 	catalog  *catalog.Catalog
 	redis    redis.UniversalClient
-	login    topology.Login
 	limiter  *limit.Limiter
 	verifier *keys.Verifier
 	usage    *usage.Recorder
@@ -116,7 +110,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, err
 	}
 	g := &Gateway{config: config, log: log}
-	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget, &g.login)
+	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget)
 	if err != nil {
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
 	}
@@ -194,7 +188,7 @@ func (g *Gateway) newOperations() *http.Server {
 			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
 			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
 			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready},
-			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, OptionalNow: g.redisIsOptional}),
+			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, Optional: g.config.LimitFallback != limit.Closed}),
 	}
 }
 
