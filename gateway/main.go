@@ -38,26 +38,18 @@ import (
 func main() {
 	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "gateway", MaxBytes: 256 << 10})
 	log := telemetry.NewLogger(output, "gateway")
-	if len(os.Args) == 1 { // a command is over soon
-		// Before signals are listened for: one that had come would be forgotten.
-		if err := relaxTimers(); err != nil {
-			log.Info("the gateway will take more processor time than it needs", "error", err)
-		}
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], log, output)
+	err := run(os.Args[1:], log, output)
 	if err != nil {
 		log.Error("gateway failed", "error", err)
 	}
 	if errors.Join(err, output.Close()) != nil {
-		os.Exit(1) //nolint:gocritic // the process ends; there is no signal left to give back
+		os.Exit(1)
 	}
 }
 
-// run serves until ctx ends. The one command there is, healthcheck, asks the gateway of these settings on this machine
-// whether it is ready: in a container without a shell nothing else can.
-func run(ctx context.Context, args []string, log *slog.Logger, output *telemetry.LogWriter) error {
+// run serves until the process is told to end. The one command there is, healthcheck, asks the gateway of these settings on this
+// machine whether it is ready: in a container without a shell nothing else can.
+func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	check := slices.Equal(args, []string{"healthcheck"})
 	if len(args) > 0 && !check {
 		return fmt.Errorf("the gateway takes no words but healthcheck, not %q; settings come from the environment", args)
@@ -66,6 +58,14 @@ func run(ctx context.Context, args []string, log *slog.Logger, output *telemetry
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
+	if !check && config.TimerSlack > 0 {
+		// This precedes NotifyContext: a signal that had been received would be lost with the old program.
+		if err := setTimerSlack(config.TimerSlack); err != nil {
+			log.Warn("GATEWAY_TIMER_SLACK has no effect", "error", err)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	if check {
 		return telemetry.Probe(ctx, config.OpsListen)
 	}
