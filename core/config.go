@@ -19,23 +19,21 @@ import (
 	"intents.internal/pkg/topology"
 )
 
-// Config is every setting of core. They are read from the environment and from the file that EnvFile names. Fields that bear
-// the tag reload change while core runs, the others when it starts again.
+// Config is every setting of core. They are read when core starts, from the environment and from the file that EnvFile names.
 type Config struct {
-	// EnvFile is a file of settings, one NAME=value a line, that lie over the environment's. It is read again when its content
-	// changes and on SIGHUP. Default none.
+	// EnvFile is a file of settings, one NAME=value a line, that override the environment's. Default none.
 	EnvFile string `env:"CORE_ENV_FILE"`
 	// Listen is the host:port gateways reach core at.
 	Listen string `env:"CORE_LISTEN" envDefault:"127.0.0.1:8081"`
 	// OpsListen is the host:port of the operations listener: /metrics, /livez, /readyz, /debug/pprof. Keep it private.
 	OpsListen string `env:"CORE_OPS_LISTEN" envDefault:"127.0.0.1:9081"`
 	// DatabaseURL is the Postgres database, postgres://user:password@host:port/name. Required.
-	DatabaseURL telemetry.Secret `env:"CORE_DATABASE_URL" reload:"credentials"`
+	DatabaseURL telemetry.Secret `env:"CORE_DATABASE_URL"`
 	// MigrateDatabaseURL is where migrations connect, Postgres itself, where DatabaseURL goes through a pooler such as
 	// PgBouncer. DatabaseURL where it is not set.
 	MigrateDatabaseURL telemetry.Secret `env:"CORE_MIGRATE_DATABASE_URL"`
 	// ReadDatabaseURL is a streaming replica that lists of intents are read from as far as it is up to date. Default none.
-	ReadDatabaseURL telemetry.Secret `env:"CORE_READ_DATABASE_URL" reload:"credentials"`
+	ReadDatabaseURL telemetry.Secret `env:"CORE_READ_DATABASE_URL"`
 	// DatabaseConnections is the size of the connection pool, 1 to 1000. Long lists have a quarter of it.
 	DatabaseConnections int `env:"CORE_DATABASE_CONNECTIONS" envDefault:"16"`
 	// StatementTimeout is how long one SQL statement may take, 100ms to 1m. Above 7s, clients that poll with updated-since need a
@@ -49,10 +47,10 @@ type Config struct {
 	// they are the record of what was asked for, so nothing removes them unless this says so.
 	TransfersRetention time.Duration `env:"CORE_TRANSFERS_RETENTION" envDefault:"0s"`
 	// GatewaySecret is shared with the gateways, 32 characters or more. Required.
-	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET" reload:"yes"`
-	// GatewaySecretPrevious is another secret that gateways may still bear while theirs are being changed, 32 characters or
-	// more. Default none.
-	GatewaySecretPrevious telemetry.Secret `env:"CORE_GATEWAY_SECRET_PREVIOUS" reload:"yes"`
+	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET"`
+	// GatewaySecretPrevious is a second secret that gateways may send while the shared secret is being replaced, 32 characters
+	// or more. Default none.
+	GatewaySecretPrevious telemetry.Secret `env:"CORE_GATEWAY_SECRET_PREVIOUS"`
 	// RedisMode is which Redis there is: single (one server), cluster (a Redis Cluster) or sentinel (a master that Sentinels
 	// watch over).
 	RedisMode topology.Mode `env:"CORE_REDIS_MODE" envDefault:"single"`
@@ -60,45 +58,45 @@ type Config struct {
 	// redis://, rediss:// or unix://. For a cluster redis://node1:6379?addr=node2:6379, for sentinels
 	// redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster, with as many addr as there are. While it does not
 	// answer each core counts alone.
-	RedisURL telemetry.Secret `env:"CORE_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0" reload:"credentials"`
+	RedisURL telemetry.Secret `env:"CORE_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
 	// PublicURL is where browsers reach the service. With https, cookies are Secure.
 	PublicURL string `env:"CORE_PUBLIC_URL" envDefault:"http://127.0.0.1:8080"`
 	// SignUp is who may make an account: "open" for everyone, "closed" for nobody.
-	SignUp string `env:"CORE_SIGN_UP" envDefault:"open" reload:"yes"`
+	SignUp string `env:"CORE_SIGN_UP" envDefault:"open"`
 	// SignInPerIP is how often one address may try to sign in a minute, 1 to 1000000. A version 6 address counts by its /64.
 	// This and the limits below are buckets of that size which refill at that rate.
-	SignInPerIP int `env:"CORE_SIGN_IN_PER_IP" envDefault:"30" reload:"yes"`
+	SignInPerIP int `env:"CORE_SIGN_IN_PER_IP" envDefault:"30"`
 	// SignInPerAccount is how often an hour the password of one account may be tried from all browsers together that have not
 	// signed in to it before, 1 to 1000000. Wrong passwords count.
-	SignInPerAccount int `env:"CORE_SIGN_IN_PER_ACCOUNT" envDefault:"60" reload:"yes"`
+	SignInPerAccount int `env:"CORE_SIGN_IN_PER_ACCOUNT" envDefault:"60"`
 	// SignInPerAccountAndIP is how often an hour of those from one address, and how often from each browser that has signed in
 	// to the account before, 1 to 1000000. A right password fills the bucket again.
-	SignInPerAccountAndIP int `env:"CORE_SIGN_IN_PER_ACCOUNT_AND_IP" envDefault:"10" reload:"yes"`
+	SignInPerAccountAndIP int `env:"CORE_SIGN_IN_PER_ACCOUNT_AND_IP" envDefault:"10"`
 	// SignUpPerIP is how often one address may try to make an account an hour, 1 to 1000000.
-	SignUpPerIP int `env:"CORE_SIGN_UP_PER_IP" envDefault:"20" reload:"yes"`
+	SignUpPerIP int `env:"CORE_SIGN_UP_PER_IP" envDefault:"20"`
 	// KeysPerAccount is how many API keys one account may make or rotate an hour, 1 to 1000000.
-	KeysPerAccount int `env:"CORE_KEYS_PER_ACCOUNT" envDefault:"100" reload:"yes"`
+	KeysPerAccount int `env:"CORE_KEYS_PER_ACCOUNT" envDefault:"100"`
 	// KeysPerIP is the same for one address.
-	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300" reload:"yes"`
+	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300"`
 	// OIDCIssuer is the issuer URL of an OpenID Connect provider whose people may sign in, exactly as it names itself: https,
 	// or http on a loopback address. Default none. Register CORE_PUBLIC_URL/auth/oauth2/callback/oidc there.
-	OIDCIssuer string `env:"CORE_OIDC_ISSUER" reload:"yes"`
+	OIDCIssuer string `env:"CORE_OIDC_ISSUER"`
 	// OIDCClientID is what the provider knows this service by. Required with an issuer.
-	OIDCClientID string `env:"CORE_OIDC_CLIENT_ID" reload:"yes"`
+	OIDCClientID string `env:"CORE_OIDC_CLIENT_ID"`
 	// OIDCClientSecret proves that to the provider. Required with an issuer.
-	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET" reload:"yes"`
+	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET"`
 	// OIDCName is what people know the provider by, 1 to 64 characters.
-	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect" reload:"yes"`
+	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect"`
 	// AccessLog writes one line per request to standard output. Without it there are lines of requests that failed by core's
 	// fault alone. While nobody reads that, lines beyond 2 MiB are dropped, counted (`intents_core_log_dropped_total`) and reported
 	// in a later line.
-	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true" reload:"yes"`
+	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true"`
 	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
 	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
 	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 	// TracesHeaders are headers of every export to the collector, such as its credentials: name=value, comma separated and
 	// percent-encoded. Default none.
-	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS" reload:"yes"`
+	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
 	// TracesSampler says which traces are recorded that no gateway has decided on: parentbased_traceidratio (some),
 	// parentbased_always_on or parentbased_always_off. Default parentbased_traceidratio.
 	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`
@@ -118,17 +116,15 @@ type Config struct {
 	ShutdownGrace time.Duration `env:"CORE_SHUTDOWN_GRACE" envDefault:"15s"`
 }
 
-// readConfig reads the settings that are needed, which validate says.
-func readConfig(validate func(Config) error) (settings.Reading[Config], error) {
-	source := settings.Source[Config]{Variable: "CORE_ENV_FILE", Environment: env.ToMap(os.Environ())}
-	source.Parse = func(environment map[string]string) (Config, error) {
+// readConfig reads all settings; validate checks those that are needed.
+func readConfig(validate func(Config) error) (Config, error) {
+	return settings.Read(env.ToMap(os.Environ()), "CORE_ENV_FILE", func(environment map[string]string) (Config, error) {
 		config, err := env.ParseAsWithOptions[Config](env.Options{Environment: environment})
 		if err != nil {
 			return Config{}, fmt.Errorf("read the settings: %w", err)
 		}
 		return config, validate(config)
-	}
-	return source.Read()
+	})
 }
 
 // Validate reports every fault at once.

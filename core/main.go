@@ -86,20 +86,20 @@ func checkHealth(ctx context.Context, args []string) error {
 	if len(args) != 0 {
 		return usageError("healthcheck takes no further words; settings come from the environment")
 	}
-	read, err := readConfig(Config.Validate)
+	config, err := readConfig(Config.Validate)
 	if err != nil {
 		return err
 	}
-	return telemetry.Probe(ctx, read.Config.OpsListen)
+	return telemetry.Probe(ctx, config.OpsListen)
 }
 
 // withStore runs a one-off command on the database.
 func withStore(work func(*postgres.Store) error) (err error) {
-	read, err := readConfig(Config.ValidateDatabase)
+	config, err := readConfig(Config.ValidateDatabase)
 	if err != nil {
 		return err
 	}
-	store, err := openStore(read.Config, nil)
+	store, err := openStore(config, nil)
 	if err != nil {
 		return err
 	}

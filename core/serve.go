@@ -8,10 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +21,6 @@ import (
 	"intents.internal/core/console"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/listen"
-	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/tracing"
@@ -53,14 +49,10 @@ func serve(ctx context.Context, args []string) error {
 }
 
 func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Registry) (err error) {
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP)
-	defer signal.Stop(again)
-	started, err := readConfig(Config.Validate)
+	config, err := readConfig(Config.Validate)
 	if err != nil {
 		return err
 	}
-	config := started.Config
 	collectLess()
 	tracer, err := tracing.New(config.tracing(), log, metrics)
 	if err != nil {
@@ -80,8 +72,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	if err != nil {
 		return err
 	}
-	var login topology.Login
-	shared, err := access.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget, &login)
+	shared, err := access.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget)
 	if err != nil {
 		return fmt.Errorf("CORE_REDIS_URL %w", err)
 	}
@@ -92,14 +83,10 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	metrics.MustRegister(topology.Pool("core", shared))
 	var ending drain
 	ready := func(ctx context.Context) error { return errors.Join(ending.check(ctx), store.Ping(ctx)) }
-	handler, parts, err := newHandler(config, store, live, shared, ready, tracer, log, metrics)
+	handler, err := newHandler(config, store, live, shared, ready, tracer, log, metrics)
 	if err != nil {
 		return err
 	}
-	parts.redis = &login
-	follower := settings.NewFollower(started, settings.Options[Config]{
-		Apply: parts.apply, Again: again, Service: "core", Log: log, Metrics: metrics,
-	})
 	operations := telemetry.Operations(metrics, append(replicaChecks(store),
 		telemetry.Check{Name: "postgres", Probe: store.Ping},
 		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, shared) }, Optional: true},
@@ -114,7 +101,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range chores(ctx, store, live, follower, config.retention(), log) {
+	for _, run := range chores(ctx, store, live, config.retention(), log) {
 		group.Go(func() error { run(); return nil })
 	}
 	group.Go(func() error {
@@ -131,11 +118,9 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 
 // chores are what core does besides answering, each until ctx ends.
 func chores(
-	ctx context.Context, store *postgres.Store, live *postgres.LiveRegistry, follower *settings.Follower[Config],
-	keep postgres.Retention, log *slog.Logger,
+	ctx context.Context, store *postgres.Store, live *postgres.LiveRegistry, keep postgres.Retention, log *slog.Logger,
 ) []func() {
 	return []func(){
-		func() { follower.Run(ctx) },
 		func() { live.Run(ctx, log) },
 		func() { store.FollowReplica(ctx, log) },
 		func() { prune(ctx, store, keep, log) },
@@ -148,35 +133,29 @@ func chores(
 func newHandler(
 	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient,
 	ready func(context.Context) error, tracer *tracing.Tracer, log *slog.Logger, metrics *prometheus.Registry,
-) (http.Handler, changing, error) {
+) (http.Handler, error) {
 	passwords, err := account.NewPasswords()
 	if err != nil {
-		return nil, changing{}, err
+		return nil, err
 	}
 	service, err := access.New(access.Config{
 		Store: store, Passwords: passwords, Redis: shared, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: config.oidc(),
 	})
 	if err != nil {
-		return nil, changing{}, err
+		return nil, err
 	}
 	pages, err := console.New(console.Config{
 		Access: service, Store: store, Registry: live, Cookie: access.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
 	})
 	if err != nil {
-		return nil, changing{}, err
+		return nil, err
 	}
-	parts := changing{
-		store: store, secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), access: service,
-		accessLog: new(atomic.Bool), tracer: tracer,
-	}
-	parts.accessLog.Store(config.AccessLog)
-	handler, err := api.New(api.Config{
+	return api.New(api.Config{
 		Store: store, Registry: live, Access: service, Log: log, Metrics: metrics,
-		Secrets: parts.secrets, PublicURL: config.PublicURL, Ready: ready, Console: pages,
-		Tracer: tracer, AccessLog: parts.accessLog,
+		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL, Ready: ready,
+		Console: pages, Tracer: tracer, AccessLog: config.AccessLog,
 	})
-	return handler, parts, err
 }
 
 // newLog logs to standard output, without waiting for its reader, until it is closed.

@@ -29,6 +29,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/listen"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/tracing"
@@ -37,49 +38,43 @@ import (
 func main() {
 	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "gateway", MaxBytes: 256 << 10})
 	log := telemetry.NewLogger(output, "gateway")
-	if len(os.Args) == 1 { // a command is over soon
-		// Before signals are listened for: one that had come would be forgotten.
-		if err := relaxTimers(); err != nil {
-			log.Info("the gateway will take more processor time than it needs", "error", err)
-		}
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], log, output)
+	err := run(os.Args[1:], log, output)
 	if err != nil {
 		log.Error("gateway failed", "error", err)
 	}
 	if errors.Join(err, output.Close()) != nil {
-		os.Exit(1) //nolint:gocritic // the process ends; there is no signal left to give back
+		os.Exit(1)
 	}
 }
 
-// run serves until ctx ends. The one command there is, healthcheck, asks the gateway of these settings on this machine
-// whether it is ready: in a container without a shell nothing else can.
-func run(ctx context.Context, args []string, log *slog.Logger, output *telemetry.LogWriter) error {
+// run serves until the process is told to end. The one command there is, healthcheck, asks the gateway of these settings on this
+// machine whether it is ready: in a container without a shell nothing else can.
+func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	check := slices.Equal(args, []string{"healthcheck"})
 	if len(args) > 0 && !check {
 		return fmt.Errorf("the gateway takes no words but healthcheck, not %q; settings come from the environment", args)
 	}
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP)
-	defer signal.Stop(again)
-	started, err := Source(env.ToMap(os.Environ())).Read()
+	config, err := settings.Read(env.ToMap(os.Environ()), "GATEWAY_ENV_FILE", ParseConfig)
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
-	if check {
-		return telemetry.Probe(ctx, started.Config.OpsListen)
+	if !check && config.TimerSlack > 0 {
+		// This precedes NotifyContext: a signal that had been received would be lost with the old program.
+		if err := setTimerSlack(config.TimerSlack); err != nil {
+			log.Warn("GATEWAY_TIMER_SLACK has no effect", "error", err)
+		}
 	}
-	gateway, err := New(ctx, started.Config, log)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if check {
+		return telemetry.Probe(ctx, config.OpsListen)
+	}
+	gateway, err := New(ctx, config, log)
 	if err != nil {
 		return err
 	}
 	gateway.metrics.MustRegister(output.Dropped("intents_gateway_log_dropped_total"))
-	unfollow := gateway.Follow(ctx, started, again)
-	err = gateway.Run(ctx)
-	unfollow()
-	return errors.Join(err, gateway.Close())
+	return errors.Join(gateway.Run(ctx), gateway.Close())
 }
 
 // Gateway is one replica: its listeners, its parts and the goroutines that keep them fresh.
@@ -94,7 +89,6 @@ type Gateway struct {
 	chains   *control.Chains
 	catalog  *catalog.Catalog
 	redis    redis.UniversalClient
-	login    topology.Login
 	limiter  *limit.Limiter
 	verifier *keys.Verifier
 	usage    *usage.Recorder
@@ -116,7 +110,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, err
 	}
 	g := &Gateway{config: config, log: log}
-	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget, &g.login)
+	g.redis, err = limit.NewRedis(config.RedisMode, config.RedisURL.Reveal(), config.LimitBudget)
 	if err != nil {
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
 	}
@@ -194,7 +188,7 @@ func (g *Gateway) newOperations() *http.Server {
 			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
 			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
 			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready},
-			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, OptionalNow: g.redisIsOptional}),
+			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, Optional: g.config.LimitFallback != limit.Closed}),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,22 +41,20 @@ type Config struct {
 	// Redis holds the limits that all cores share. Nil lets this core count alone.
 	Redis  redis.UniversalClient
 	Limits Limits
-	// SignUpOpen lets anyone make an account, until SetSignUpOpen says otherwise.
+	// SignUpOpen lets anyone make an account.
 	SignUpOpen bool
 	Log        *slog.Logger
 	Metrics    prometheus.Registerer
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
-	// OIDC is the OpenID Connect provider, nil for none, until SetOIDC says otherwise.
+	// OIDC is the OpenID Connect provider, nil for none.
 	OIDC *OIDC
 }
 
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	rules     atomic.Pointer[rules]
-	signUp    atomic.Bool
-	oidc      atomic.Pointer[OIDC]
+	rules     rules
 	limiter   *limiter
 	passwords passwordMetrics
 }
@@ -67,29 +64,13 @@ func New(config Config) (*Service, error) {
 	if err := config.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	limiter, err := newLimiter(config, newRules(config.Limits))
+	rules := newRules(config.Limits)
+	limiter, err := newLimiter(config, rules)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the limits: %w", err)
 	}
-	s := &Service{Config: config, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}
-	s.SetLimits(config.Limits)
-	s.SetSignUpOpen(config.SignUpOpen)
-	s.SetOIDC(config.OIDC)
-	return s, nil
+	return &Service{Config: config, rules: rules, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}, nil
 }
-
-// SetLimits has these limits, which must be valid, count from the next try on. Buckets stay as empty as they are, as far as
-// they are no larger than before.
-func (s *Service) SetLimits(l Limits) {
-	limits := newRules(l)
-	s.rules.Store(&limits)
-}
-
-// SetSignUpOpen lets anyone make an account from now on, or nobody.
-func (s *Service) SetSignUpOpen(open bool) { s.signUp.Store(open) }
-
-// SignUpOpen reports whether anyone may make an account now.
-func (s *Service) SignUpOpen() bool { return s.signUp.Load() }
 
 // Visitor is a browser, signed in or not.
 type Visitor struct {

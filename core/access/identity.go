@@ -32,10 +32,10 @@ func (s *Service) signInIdentity(
 func (s *Service) signUpIdentity(
 	ctx context.Context, v Visitor, identity account.Identity, create func() (*account.Account, error),
 ) (*account.Account, error) {
-	if !s.SignUpOpen() {
+	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
-	if err := s.limiter.spend(ctx, s.rules.Load().signUpPerIP, v.network()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
 		return nil, err
 	}
 	owner, err := create()

@@ -103,8 +103,8 @@ func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 
 // spendKey counts a key that is made, for the account and for the address.
 func (s *Service) spendKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
-	if err := s.limiter.spend(ctx, s.rules.Load().keysPerAccount, owner.String()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.keysPerAccount, owner.String()); err != nil {
 		return err
 	}
-	return s.limiter.spend(ctx, s.rules.Load().keysPerIP, v.network())
+	return s.limiter.spend(ctx, s.rules.keysPerIP, v.network())
 }

@@ -101,10 +101,6 @@ func (l *limiter) spendOwn(bucket string, limit redis_rate.Limit) time.Duration 
 		}
 	}
 	now := time.Now()
-	if held.Burst() != limit.Burst { // another one since
-		held.SetLimitAt(now, every)
-		held.SetBurstAt(now, limit.Burst)
-	}
 	if held.AllowN(now, 1) {
 		return 0
 	}

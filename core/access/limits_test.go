@@ -132,7 +132,7 @@ func TestNewRefusesLimits(t *testing.T) {
 			t.Errorf("%+v are taken", limits)
 		}
 	}
-	if _, err := access.NewRedis(topology.Single, "http://:hunter2@127.0.0.1", time.Second, nil); err == nil || strings.Contains(err.Error(), "hunter2") {
+	if _, err := access.NewRedis(topology.Single, "http://:hunter2@127.0.0.1", time.Second); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a URL of something else: %v", err)
 	}
 }

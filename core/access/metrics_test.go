@@ -45,7 +45,7 @@ func TestPasswordsAreMeasured(t *testing.T) {
 
 func TestRedisPoolIsMeasured(t *testing.T) {
 	t.Parallel()
-	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous, nil)
+	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,32 +81,22 @@ func NewOIDC(config OIDCConfig, publicURL string) *OIDC {
 	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: &http.Client{Timeout: providerTimeout}}
 }
 
-// SetOIDC has people sign in by this provider from now on, nil for none. Who is away at another one, or has been sent there by
-// another client id, has to begin anew.
-func (s *Service) SetOIDC(o *OIDC) {
-	if before := s.oidc.Load(); o != nil && before != nil && o.config.Issuer == before.config.Issuer {
-		o.found.Store(before.found.Load()) // nobody has to ask it again
-	}
-	s.oidc.Store(o)
-}
-
 // OIDCName is what people know the provider by, empty where there is none.
 func (s *Service) OIDCName() string {
-	o := s.oidc.Load()
-	if o == nil {
+	if s.OIDC == nil {
 		return ""
 	}
-	return o.config.Name
+	return s.OIDC.config.Name
 }
 
 // StartOIDC returns where to send the browser, and the flow that its cookie must bear until it comes back. It returns
 // ErrOIDCOff, ErrOIDCUnavailable or a *LimitedError.
 func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque string, err error) {
-	o := s.oidc.Load()
+	o := s.OIDC
 	if o == nil {
 		return "", "", ErrOIDCOff
 	}
-	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
 		return "", "", err
 	}
 	p, err := o.provider(ctx)
@@ -123,7 +113,7 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 // registered it here first may not be its owner. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
 // ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
-	o := s.oidc.Load()
+	o := s.OIDC
 	if o == nil {
 		return nil, ErrOIDCOff
 	}
@@ -131,7 +121,7 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	if !ok || s.Store.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
 		return nil, ErrFlowExpired
 	}
-	if err := s.limiter.spend(ctx, s.rules.Load().signInPerIP, v.network()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
 		return nil, err
 	}
 	p, err := o.provider(ctx)

@@ -11,15 +11,14 @@ import (
 
 // NewRedis makes the client for the limits, to one server, a Cluster or a master behind Sentinels; the errors never repeat
 // rawURL, since it may hold a password. budget is the time one try may wait for Redis, from which the client's timeouts
-// follow. login changes the URL's user and password later; nil for never.
-func NewRedis(mode topology.Mode, rawURL string, budget time.Duration, login *topology.Login) (redis.UniversalClient, error) {
+// follow.
+func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.UniversalClient, error) {
 	return topology.New(mode, rawURL, topology.Options{
 		DialTimeout: budget,
 		Timeout:     budget,
 		PoolTimeout: budget,
 		// People sign in seldom; a flood of them waits here rather than in Redis, which gateways need.
 		Conns: 4,
-		Login: login,
 	})
 }
 

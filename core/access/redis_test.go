@@ -50,7 +50,7 @@ func countingIn(t *testing.T, url string, budget time.Duration) func(*access.Con
 
 func countingOn(t *testing.T, mode topology.Mode, url string, budget time.Duration) func(*access.Config) {
 	t.Helper()
-	client, err := access.NewRedis(mode, url, budget, nil)
+	client, err := access.NewRedis(mode, url, budget)
 	if err != nil {
 		t.Fatal(err)
 	}

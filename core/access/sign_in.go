@@ -45,7 +45,7 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 // spendPassword counts a try of an account's password and returns what a right one gives back. Tries from devices that have
 // signed in to the account are counted apart from all others, so that nobody else can use them up.
 func (s *Service) spendPassword(ctx context.Context, v Visitor, email string, known device) (forgive func(), err error) {
-	limits, tried := s.rules.Load(), digest(email)
+	limits, tried := &s.rules, digest(email)
 	if known.id != "" {
 		subject := tried + ":" + known.id
 		return func() { s.limiter.reset(ctx, limits.signInPerDevice, subject) }, s.spendOfDevice(ctx, v, subject)
@@ -70,11 +70,10 @@ func (s *Service) spendPassword(ctx context.Context, v Visitor, email string, kn
 // spendOfDevice counts a password try of a device or session that has signed in, and bounds those of one address together, so
 // that many devices do not add up to any number of passwords to check.
 func (s *Service) spendOfDevice(ctx context.Context, v Visitor, subject string) error {
-	limits := s.rules.Load()
-	if err := s.limiter.spend(ctx, limits.signInPerDevice, subject); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.signInPerDevice, subject); err != nil {
 		return err
 	}
-	return s.limiter.spend(ctx, limits.signInOfDevices, v.network())
+	return s.limiter.spend(ctx, s.rules.signInOfDevices, v.network())
 }
 
 // digest keeps addresses out of Redis. It is the same whether or not an account has the address.

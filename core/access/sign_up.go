@@ -9,7 +9,7 @@ import (
 // SignUp makes an account and signs it in. It returns ErrSignUpClosed, an *account.InvalidError, account.ErrEmailTaken,
 // ErrBusy or a *LimitedError.
 func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password string) (*SignedIn, error) {
-	if !s.SignUpOpen() {
+	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
 	now := s.Store.Now()
@@ -18,7 +18,7 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 		return nil, err
 	}
 	// It tells whether the address is taken, so guesses are counted whatever their outcome.
-	if err := s.limiter.spend(ctx, s.rules.Load().signUpPerIP, v.network()); err != nil {
+	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
 		return nil, err
 	}
 	if owner.PasswordHash, err = s.hash(ctx, password); err != nil {

@@ -18,7 +18,7 @@ import (
 func TestTraceRedis(t *testing.T) {
 	t.Parallel()
 	tracer, collector := tracingtest.Tracer(t, "core")
-	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous, nil)
+	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous)
 	if err != nil {
 		t.Fatal(err)
 	}

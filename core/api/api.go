@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -30,16 +29,15 @@ type Config struct {
 	Log      *slog.Logger
 	Metrics  *prometheus.Registry
 	// Secrets are what every request must bear one of: only gateways may speak to core.
-	Secrets *Secrets
+	Secrets Secrets
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
 	// Ready is nil while core can work and will go on to.
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.
 	Tracer *tracing.Tracer
-	// AccessLog writes a line for every request while it is true; else there are those of requests that failed by core's
-	// fault alone.
-	AccessLog *atomic.Bool
+	// AccessLog writes a line for every request; without it there are lines of requests that failed by core's fault alone.
+	AccessLog bool
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler

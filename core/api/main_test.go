@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,7 +71,7 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 	config := settings{
 		api: api.Config{
 			Store: store, Registry: live, Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
-			AccessLog: switched(true),
+			AccessLog: true,
 		},
 		access: access.Config{
 			Store: store, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
@@ -88,12 +87,6 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 		t.Fatal(err)
 	}
 	s.url = serve(t, s.handler)
-	return s
-}
-
-func switched(on bool) *atomic.Bool {
-	s := new(atomic.Bool)
-	s.Store(on)
 	return s
 }
 

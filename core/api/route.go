@@ -108,7 +108,7 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		attributes = append(attributes, slog.Any("error", cause))
 	}
 	isRoutine := r.Header.Get(wire.HeaderRequestID) == "" && slices.Contains(routine, route)
-	if status < http.StatusInternalServerError && (isRoutine || !s.AccessLog.Load()) {
+	if status < http.StatusInternalServerError && (isRoutine || !s.AccessLog) {
 		return
 	}
 	s.Log.LogAttrs(r.Context(), level, "request", attributes...)

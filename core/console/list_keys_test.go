@@ -53,7 +53,7 @@ func TestListKeys_AsksRedisOnce(t *testing.T) {
 	if server.PID() == 0 && os.Getenv("CI") == "true" {
 		t.Fatal("no redis-server or valkey-server on PATH: this test wants a real one")
 	}
-	client, err := access.NewRedis(topology.Single, server.URL, 10*time.Second, nil)
+	client, err := access.NewRedis(topology.Single, server.URL, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

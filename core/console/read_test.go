@@ -59,7 +59,7 @@ func TestRateLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = redis.Stop() })
-	client, err := access.NewRedis(topology.Single, redis.URL, 10*time.Second, nil)
+	client, err := access.NewRedis(topology.Single, redis.URL, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

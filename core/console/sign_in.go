@@ -57,7 +57,7 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ who) error {
 
 func (c *console) renderSignIn(w http.ResponseWriter, r *http.Request, f *form) error {
 	return c.render(w, r, who{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
-		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Access.OIDCName(), "SignUp": c.Access.SignUpOpen(),
+		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Access.OIDCName(), "SignUp": c.Access.SignUpOpen,
 	}})
 }
 

@@ -46,6 +46,6 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ who) error {
 
 func (c *console) renderSignUp(w http.ResponseWriter, r *http.Request, f *form) error {
 	return c.render(w, r, who{}, "sign-up", view{Title: "Sign up", Section: "sign-up", Form: f, Body: map[string]any{
-		"Open": c.Access.SignUpOpen(), "Next": safeNext(f.values["next"]),
+		"Open": c.Access.SignUpOpen, "Next": safeNext(f.values["next"]),
 	}})
 }

@@ -24,7 +24,7 @@ const acquireTimeout = 400 * time.Millisecond
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 
 // openPool makes a pgxpool under bun, which connects when it is first used. Its metrics have this name.
-func (s *Store) openPool(name string, conn *pgx.ConnConfig, as *login, o Options) (*bun.DB, error) {
+func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, error) {
 	config, err := pgxpool.ParseConfig(conn.ConnString())
 	if err != nil {
 		return nil, errBadURL // err may tell the password
@@ -33,7 +33,6 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, as *login, o Options
 	config.MaxConns = int32(o.MaxConnections) //nolint:gosec // at most a few hundred
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.MaxConnLifetimeJitter = 10 * time.Minute
-	config.BeforeConnect = as.put
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("open the connection pool: %w", err)

@@ -36,8 +36,6 @@ type Store struct {
 	migration *pgx.ConnConfig
 	// migrationFiles are the migrations of this version.
 	migrationFiles fs.FS
-	// login and replicaLogin are whom the pools' new connections are made as.
-	login, replicaLogin login
 	// replica is nil where lists are read from the primary alone.
 	replica *replica
 }
@@ -84,13 +82,13 @@ func Open(url string, o Options) (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("CORE_READ_DATABASE_URL %w", err)
 		}
-		db, err := s.openPool("postgres_replica", standby, &s.replicaLogin, o)
+		db, err := s.openPool("postgres_replica", standby, o)
 		if err != nil {
 			return nil, err
 		}
 		s.replica = newReplica(db, o.Metrics)
 	}
-	if s.db, err = s.openPool("postgres", config, &s.login, o); err != nil {
+	if s.db, err = s.openPool("postgres", config, o); err != nil {
 		return nil, err
 	}
 	s.writer = newTransferWriter(s.db, s.metrics, newQueryTracer(config))

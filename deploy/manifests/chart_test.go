@@ -28,7 +28,7 @@ var releases = map[string]string{
 	"all on": `
 secret:
   name: intents
-  settingsFiles: intents-live
+  settingsFiles: intents-settings
   keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url}
 image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
 gateway:

@@ -1,6 +1,8 @@
 package manifests_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,15 +70,18 @@ func settingsOf(t *testing.T, c core.Container) map[string]string {
 	made := map[string]string{
 		"database-url": "postgres://intents:hush@db/intents", "migrate-database-url": "postgres://intents:hush@db/intents",
 		"read-database-url": "postgres://intents:hush@replica/intents", "redis-url": "redis://:hush@redis:6379/0",
-		"gateway-secret": strings.Repeat("5ec2e7", 6), "oidc-client-secret": "hush",
+		"gateway-secret": strings.Repeat("5ec2e7", 6), "gateway-secret-previous": strings.Repeat("01d5ec2e7", 4),
+		"oidc-client-secret": "hush",
 	}
 	settings := map[string]string{}
 	for _, env := range c.Env {
 		value := env.Value
 		if env.ValueFrom != nil {
 			value = made[env.ValueFrom.SecretKeyRef.Key]
-			if env.ValueFrom.SecretKeyRef.Name != "intents" || value == "" {
-				t.Errorf("%s comes from %v", env.Name, env.ValueFrom.SecretKeyRef)
+			ref := env.ValueFrom.SecretKeyRef
+			optional := ref.Optional != nil && *ref.Optional
+			if ref.Name != "intents" || value == "" || optional != (env.Name == "CORE_GATEWAY_SECRET_PREVIOUS") {
+				t.Errorf("%s comes from %v", env.Name, ref)
 			}
 		}
 		if _, twice := settings[env.Name]; twice {
@@ -95,11 +100,18 @@ func settingsOf(t *testing.T, c core.Container) map[string]string {
 // The services take the settings of every release, and are given the time to end; jobs run commands that there are.
 func TestPodSettings(t *testing.T) {
 	t.Parallel()
+	mounted := filepath.Join(t.TempDir(), "settings.env")
+	if err := os.WriteFile(mounted, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, values := range releases {
 		pods := templates(objects(t, values))
 		for _, component := range []string{"core", "gateway"} {
 			spec := pods[component].Spec
 			settings := settingsOf(t, spec.Containers[0])
+			if file := strings.ToUpper(component) + "_ENV_FILE"; settings[file] != "" {
+				settings[file] = mounted
+			}
 			accepts(t, component, settings)
 			grace := time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second
 			if need := patience(t, settings, slowest[component]...); grace < need+5*time.Second {

@@ -7,14 +7,13 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// What pods mount: files of settings, which need not be there, authorities and what else was asked for, each as a folder, which
-// Kubernetes keeps up to date. The job mounts what cores do, their settings aside.
+// What pods mount: files of settings, authorities and what else was asked for. The job mounts what cores do, their settings aside.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
-	optional, mode := true, int32(0o444)
+	mode := int32(0o444)
 	settings := func(component string) core.Volume {
 		return core.Volume{Name: "settings", VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{
-			SecretName: "intents-live", Optional: &optional, DefaultMode: &mode, Items: []core.KeyToPath{{Key: component + ".env", Path: component + ".env"}},
+			SecretName: "intents-settings", DefaultMode: &mode, Items: []core.KeyToPath{{Key: component + ".env", Path: component + ".env"}},
 		}}}
 	}
 	authorities := core.Volume{Name: "authorities", VolumeSource: core.VolumeSource{Projected: &core.ProjectedVolumeSource{

@@ -26,13 +26,13 @@ func Document(root, text string) (string, error) {
 
 func table(settings []Setting) string {
 	var text strings.Builder
-	text.WriteString("| variable | kind | default | while running | meaning |\n| --- | --- | --- | --- | --- |\n")
+	text.WriteString("| variable | kind | default | meaning |\n| --- | --- | --- | --- |\n")
 	for _, s := range settings {
 		value := "none"
 		if s.Default != "" {
 			value = "`" + s.Default + "`"
 		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s | %s |\n", s.Variable, s.Kind, cell(value), s.Reload, cell(s.Meaning))
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", s.Variable, s.Kind, cell(value), cell(s.Meaning))
 	}
 	return text.String()
 }

@@ -21,8 +21,6 @@ type Setting struct {
 	Variable string
 	Default  string // empty for none
 	Kind     string
-	// Reload is what of it changes while the service runs: nothing where it is empty.
-	Reload string
 	// Meaning is what the field's comment says of it, with settings called by their variables: what it is, its unit
 	// and its bounds.
 	Meaning string
@@ -89,10 +87,6 @@ func settingOf(field *ast.Field, variables map[string]string) (Setting, error) {
 	if s.Variable == "" {
 		return Setting{}, fmt.Errorf("%s has no env tag", name)
 	}
-	var known bool
-	if s.Reload, known = reload[tag.Get("reload")]; !known {
-		return Setting{}, fmt.Errorf("the tag reload of %s says %q", name, tag.Get("reload"))
-	}
 	comment := strings.Join(strings.Fields(field.Doc.Text()), " ")
 	said, starts := strings.CutPrefix(comment, name+" ")
 	if !starts {
@@ -108,9 +102,6 @@ func settingOf(field *ast.Field, variables map[string]string) (Setting, error) {
 	s.Meaning = capital(inVariables(said, variables))
 	return s, nil
 }
-
-// reload puts what the tag of that name says in words.
-var reload = map[string]string{"": "", "yes": "yes", "credentials": "user and password"}
 
 func kindOf(goType string) string {
 	switch goType {

@@ -93,9 +93,9 @@ type Config struct {
 	Wait time.Duration ` + "`env:\"X_WAIT\" envDefault:\"5s\"`" + `
 	// MaxConns bounds connections, a|b.
 	// Wait is a word here, and X_WAIT a setting. Default none.
-	MaxConns int ` + "`env:\"X_MAX_CONNS\" reload:\"yes\"`" + `
+	MaxConns int ` + "`env:\"X_MAX_CONNS\"`" + `
 	// Token is the secret.
-	Token telemetry.Secret ` + "`env:\"X_TOKEN\" reload:\"credentials\"`" + `
+	Token telemetry.Secret ` + "`env:\"X_TOKEN\"`" + `
 }
 `
 	for name, c := range map[string]struct{ old, replacement, fault string }{
@@ -103,8 +103,7 @@ type Config struct {
 		"another default":             {"Default 5s;", "Default 6s;", "it says that the default is 6s"},
 		"a default that is not there": {"Default none.", "Default 7.", "it says that the default is 7"},
 		"no comment":                  {"\t// Token is the secret.\n", "", "the comment of Token must begin with its name"},
-		"no variable":                 {`env:"X_TOKEN" `, "", "Token has no env tag"},
-		"another word about reloads":  {`reload:"yes"`, `reload:"perhaps"`, `the tag reload of MaxConns says "perhaps"`},
+		"no variable":                 {`env:"X_TOKEN"`, "", "Token has no env tag"},
 		"two names":                   {"Wait time", "Wait, Stay time", "one name a field"},
 		"no Config":                   {"type Config", "type Settings", "has no struct Config"},
 		"no Go":                       {"package main", "pakkage main", "read the settings of x"},
@@ -127,8 +126,8 @@ type Config struct {
 			}
 			want := []settings.Setting{
 				{Variable: "X_WAIT", Default: "5s", Kind: "duration", Meaning: "How long to wait, 1s to 1m. See `X_MAX_CONNS`."},
-				{Variable: "X_MAX_CONNS", Kind: "number", Reload: "yes", Meaning: "Bounds connections, a|b. Wait is a word here, and `X_WAIT` a setting."},
-				{Variable: "X_TOKEN", Kind: "secret", Reload: "user and password", Meaning: "The secret."},
+				{Variable: "X_MAX_CONNS", Kind: "number", Meaning: "Bounds connections, a|b. Wait is a word here, and `X_WAIT` a setting."},
+				{Variable: "X_TOKEN", Kind: "secret", Meaning: "The secret."},
 			}
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Errorf("%v\n%s", err, diff)

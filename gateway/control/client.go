@@ -51,7 +51,7 @@ var (
 // read one database, so an answer means the same whichever gave it: a cursor of the key changes, too.
 type Client struct {
 	cores  *cores.Set
-	secret atomic.Pointer[telemetry.Secret]
+	secret telemetry.Secret
 	http   *cores.PerCore[*http.Client]
 	// answered is when a core last answered anything, nil for never.
 	answered atomic.Pointer[time.Time]
@@ -59,8 +59,7 @@ type Client struct {
 
 // New makes a client of the cores. maxConns bounds the connections it opens to each.
 func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
-	c := &Client{cores: set}
-	c.SetSecret(secret)
+	c := &Client{cores: set, secret: secret}
 	c.http = cores.For(set, func(core *cores.Core) *http.Client {
 		return &http.Client{
 			Transport: &http.Transport{
@@ -76,9 +75,6 @@ func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
 	}, func(_ *cores.Core, client *http.Client) { client.CloseIdleConnections() })
 	return c
 }
-
-// SetSecret has questions bear another secret from now on.
-func (c *Client) SetSecret(secret telemetry.Secret) { c.secret.Store(&secret) }
 
 // Close drops idle connections. Calls under way end by their contexts.
 func (c *Client) Close() {

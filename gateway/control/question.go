@@ -91,7 +91,7 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 	if err != nil {
 		return nil, answer{}, err
 	}
-	request.Header.Set(wire.HeaderGatewaySecret, c.secret.Load().Reveal())
+	request.Header.Set(wire.HeaderGatewaySecret, c.secret.Reveal())
 	if q.body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -68,7 +68,7 @@ func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 	if err != nil {
 		return down, err
 	}
-	request.Header.Set(wire.HeaderGatewaySecret, s.secret.Load().Reveal())
+	request.Header.Set(wire.HeaderGatewaySecret, s.secret.Reveal())
 	response, err := c.probes.Do(request)
 	if err != nil {
 		return down, err

@@ -43,7 +43,7 @@ type Set struct {
 	urls    []*url.URL
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	tls     *tls.Config
-	secret  atomic.Pointer[telemetry.Secret]
+	secret  telemetry.Secret
 	log     *slog.Logger
 	metrics metrics
 	lost    chan struct{}
@@ -60,13 +60,12 @@ type Set struct {
 // cores a name stands for: it is one until then.
 func New(o Options) *Set {
 	s := &Set{
-		urls: o.URLs, resolve: o.Resolve, tls: o.TLS, log: o.Log, metrics: newMetrics(o.Metrics), lost: make(chan struct{}, 1),
+		urls: o.URLs, resolve: o.Resolve, tls: o.TLS, secret: o.Secret, log: o.Log, metrics: newMetrics(o.Metrics), lost: make(chan struct{}, 1),
 		warned: map[*url.URL]string{},
 	}
 	if s.resolve == nil {
 		s.resolve = lookUp
 	}
-	s.SetSecret(o.Secret)
 	s.cores.Store(new([]*Core))
 	for _, u := range o.URLs {
 		s.add(u, Address(u), up)
@@ -121,9 +120,6 @@ func (s *Set) remove(c *Core) {
 	}
 	c.closers = nil
 }
-
-// SetSecret has probes bear another secret from now on.
-func (s *Set) SetSecret(secret telemetry.Secret) { s.secret.Store(&secret) }
 
 // TLS is how the core is to be spoken to, nil for plain HTTP. The caller may change what it gets.
 func (s *Set) TLS(c *Core) *tls.Config {

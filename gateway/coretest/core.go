@@ -60,7 +60,6 @@ type Core struct {
 	// LostReplies is how many usage reports are still to be stored without an answer.
 	LostReplies atomic.Int64
 
-	secret   atomic.Value // string
 	server   *httptest.Server
 	listener *tapped
 	mu       sync.Mutex
@@ -77,7 +76,6 @@ type Core struct {
 func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	tb.Helper()
 	c := &Core{Public: public, keys: map[string]wire.VerifiedKey{}, news: make(chan struct{})}
-	c.SetSecret(Secret)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+wire.PathVerifyKey, c.verifyKey)
 	mux.HandleFunc("GET "+wire.PathKeyChanges, c.keyChanges)
@@ -122,7 +120,7 @@ func (c *Core) guard(next http.Handler) http.Handler {
 		if c.Draining.Load() {
 			w.Header().Set("Connection", "close")
 		}
-		if r.Header.Get(wire.HeaderGatewaySecret) != c.secret.Load() {
+		if r.Header.Get(wire.HeaderGatewaySecret) != Secret.Reveal() {
 			refuse(w, http.StatusUnauthorized, "NOT_A_GATEWAY")
 			return
 		}
@@ -141,9 +139,6 @@ func (c *Core) guard(next http.Handler) http.Handler {
 		}
 	})
 }
-
-// SetSecret makes the stand-in demand another secret from now on.
-func (c *Core) SetSecret(secret telemetry.Secret) { c.secret.Store(secret.Reveal()) }
 
 // AddKey makes a key that may be used, and tells the feed.
 func (c *Core) AddKey(env network.Environment) apikey.Key {

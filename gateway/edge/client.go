@@ -53,7 +53,7 @@ func (e *Edge) beyondProxies(nearest netip.Addr, lines [][]byte) netip.Addr {
 }
 
 func (e *Edge) trusts(address netip.Addr) bool {
-	for _, prefix := range *e.trusted.Load() {
+	for _, prefix := range e.trusted {
 		if prefix.Contains(address) {
 			return true
 		}

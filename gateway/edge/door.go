@@ -41,13 +41,17 @@ type door struct {
 }
 
 func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) *door {
+	most, each := affordable(o.MaxConns, o.MaxConnsPerIP, openFileLimit())
+	if most < o.MaxConns {
+		log.Warn("fewer connections than configured: the process may not open enough files",
+			"max_conns", most, "max_conns_per_ip", each, "configured", o.MaxConns)
+	}
 	d := &door{
 		options: o,
 		log:     log,
-		conns:   newQuota[netip.Addr](0, 0),
+		conns:   newQuota[netip.Addr](most, each),
 		lobby:   make(chan struct{}, lobbySize),
 	}
-	d.bound(o.MaxConns, o.MaxConnsPerIP)
 	factory := promauto.With(registry)
 	gauge := func(name, help string, read func() int) {
 		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
@@ -68,16 +72,6 @@ func newDoor(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) 
 		Help: "Client connections closed because an answer was not read in time. A rise means an attack or clients with bad networks.",
 	})
 	return d
-}
-
-// bound lets so many connections in from now on, in all and from one address, or as many as can be afforded. Those that are
-// open stay.
-func (d *door) bound(conns, perAddress int) {
-	most, each := affordable(conns, perAddress, openFileLimit())
-	if d.conns.bound(most, each) && most < conns {
-		d.log.Warn("fewer connections than configured: the process may not open enough files",
-			"max_conns", most, "max_conns_per_ip", each, "configured", conns)
-	}
 }
 
 // affordable lowers the bounds, in proportion, to three quarters of the files that the process may open: the rest is for

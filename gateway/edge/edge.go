@@ -57,7 +57,7 @@ type Edge struct {
 	forward     *forward.Client
 	usage       *usage.Recorder
 	coreSilence time.Duration
-	trusted     atomic.Pointer[[]netip.Prefix]
+	trusted     []netip.Prefix
 	maxBody     int
 
 	server    *fasthttp.Server
@@ -67,7 +67,7 @@ type Edge struct {
 	exchanges sync.Pool
 	tracer    *tracing.Tracer
 
-	accessLog atomic.Pointer[slog.Logger]
+	accessLog *slog.Logger
 	log       *slog.Logger
 	metrics   metrics
 }
@@ -83,14 +83,14 @@ func New(o Options) *Edge {
 		forward:     o.Forward,
 		usage:       o.Usage,
 		coreSilence: o.CoreSilence,
+		trusted:     o.TrustedProxies,
 		maxBody:     o.Server.MaxBodyBytes,
 		tracer:      o.Tracer,
+		accessLog:   o.AccessLog,
 		log:         o.Log,
 		streams:     newStreamLimiter(o.Server.MaxLongAnswers, o.Metrics),
 		metrics:     newMetrics(o.Metrics),
 	}
-	e.SetTrustedProxies(o.TrustedProxies)
-	e.SetAccessLog(o.AccessLog)
 	e.exchanges.New = func() any { return &exchange{} }
 	e.door = newDoor(o.Server, o.Log, o.Metrics)
 	e.server = e.newServer(o.Server)

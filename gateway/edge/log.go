@@ -10,8 +10,7 @@ import (
 
 // logAccess writes the one line of a request, where lines are wanted. It names the route, never the path, query, key or body.
 func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
-	log := e.accessLog.Load()
-	if log == nil {
+	if e.accessLog == nil {
 		return
 	}
 	attributes := make([]slog.Attr, 0, 8)
@@ -29,7 +28,7 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 		attributes = append(attributes, slog.Float64("upstream_ms", milliseconds(x.upstreamTime)))
 	}
 	attributes = x.appendTraceIDs(attributes)
-	log.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
+	e.accessLog.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
 }
 
 // otherMethod stands for every method that no HTTP specification has.

@@ -4,11 +4,12 @@ import "sync"
 
 // quota counts what is in use, in all and by each owner, up to two bounds.
 type quota[Owner comparable] struct {
-	mu sync.Mutex
 	// most is the bound in all, each that of one owner; 0 for none.
 	most, each int
-	used       int
-	by         map[Owner]int
+
+	mu   sync.Mutex
+	used int
+	by   map[Owner]int
 }
 
 func newQuota[Owner comparable](most, each int) *quota[Owner] {
@@ -57,20 +58,7 @@ func (q *quota[Owner]) exhausted(o Owner) bool {
 	return q.each > 0 && q.by[o] >= q.each
 }
 
-// bound changes the bounds, and reports whether they were others. What is in use beyond them stays so until it is released.
-func (q *quota[Owner]) bound(most, each int) (changed bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	changed = q.most != most || q.each != each
-	q.most, q.each = most, each
-	return changed
-}
-
-func (q *quota[Owner]) limit() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.most
-}
+func (q *quota[Owner]) limit() int { return q.most }
 
 func (q *quota[Owner]) count() int {
 	q.mu.Lock()

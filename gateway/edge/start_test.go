@@ -63,7 +63,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 
 	g := &gateway{registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
 	log := slog.New(slog.NewJSONHandler(g.log, nil))
-	redis, err := limit.NewRedis(topology.Single, s.redisURL, s.budget, nil)
+	redis, err := limit.NewRedis(topology.Single, s.redisURL, s.budget)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,7 +76,7 @@ type Client struct {
 	cores *cores.Set
 	links *cores.PerCore[*link]
 	// secret is the header line that proves who asks.
-	secret  atomic.Pointer[string]
+	secret  string
 	timeout time.Duration
 	retries prometheus.Counter
 	streams streams
@@ -116,6 +115,7 @@ func (l *link) pool(r *Request) *pool {
 func New(o Options) *Client {
 	c := &Client{
 		cores:   o.Cores,
+		secret:  wire.HeaderGatewaySecret + ": " + o.Secret.Reveal() + "\r\n",
 		timeout: o.Timeout,
 		retries: promauto.With(o.Metrics).NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_core_retries_total",
@@ -123,7 +123,6 @@ func New(o Options) *Client {
 		}),
 		streams: newStreams(o.Metrics),
 	}
-	c.SetSecret(o.Secret)
 	c.texts.New = func() any { return new([]byte) }
 	c.heads.New = func() any { return &fasthttp.ResponseHeader{} }
 	c.links = cores.For(o.Cores, func(core *cores.Core) *link {
@@ -146,12 +145,6 @@ func New(o Options) *Client {
 		}
 	})
 	return c
-}
-
-// SetSecret has requests bear another secret from now on.
-func (c *Client) SetSecret(secret telemetry.Secret) {
-	line := wire.HeaderGatewaySecret + ": " + secret.Reveal() + "\r\n"
-	c.secret.Store(&line)
 }
 
 // Close drops idle connections.

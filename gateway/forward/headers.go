@@ -87,7 +87,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span tracing.S
 		b = appendHeader(b, fasthttp.HeaderHost, host)
 	}
 	b = appendHeaders(b, from, clientHeaders)
-	b = append(b, *c.secret.Load()...)
+	b = append(b, c.secret...)
 	b = appendHeader(b, wire.HeaderRequestID, r.ID)
 	b = appendHeader(b, headerForwardedFor, r.ClientIP)
 	b = appendHeader(b, headerForwardedProto, r.Proto)

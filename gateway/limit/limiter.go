@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -66,7 +65,7 @@ type Options struct {
 // Limiter is safe for concurrent use.
 type Limiter struct {
 	shared   shared
-	fallback atomic.Pointer[Fallback]
+	fallback Fallback
 	copies   *buckets
 	log      *slog.Logger
 	sampler  telemetry.Sampler
@@ -85,12 +84,12 @@ type shared interface {
 // New makes a limiter. It opens no connection until the first decision.
 func New(o Options) *Limiter {
 	l := &Limiter{
-		copies:  newBuckets(o.Capacity),
-		log:     o.Log,
-		sampler: telemetry.Sampler{Every: logEvery},
+		fallback: o.Fallback,
+		copies:   newBuckets(o.Capacity),
+		log:      o.Log,
+		sampler:  telemetry.Sampler{Every: logEvery},
 	}
 	l.metrics = newMetrics(o.Metrics, o.Budget, func() float64 { return l.shared.away() })
-	l.SetFallback(o.Fallback)
 	watchMemory(o.Metrics, l.copies, o.Capacity)
 	if nodes, is := o.Redis.(*redis.ClusterClient); is {
 		l.shared = newCluster(nodes, o.Budget, l.metrics)
@@ -108,12 +107,6 @@ func newBreaker() *gobreaker.CircuitBreaker[string] {
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 	})
 }
-
-// SetFallback changes the policy for while Redis does not answer, from the next decision on.
-func (l *Limiter) SetFallback(f Fallback) { l.fallback.Store(&f) }
-
-// Fallback is the policy as it is now.
-func (l *Limiter) Fallback() Fallback { return *l.fallback.Load() }
 
 var errDegraded = errors.New("redis does not answer, the fallback decides")
 
@@ -159,14 +152,13 @@ func (l *Limiter) TakeIn(span tracing.Span, name string, rule redis_rate.Limit, 
 }
 
 func (l *Limiter) withoutRedis(own *bucket, rule redis_rate.Limit, cause error) (Decision, error) {
-	fallback := l.Fallback()
 	if !errors.Is(cause, gobreaker.ErrOpenState) && !errors.Is(cause, gobreaker.ErrTooManyRequests) {
 		l.metrics.failures.Inc()
 		if suppressed, due := l.sampler.Due(); due {
-			l.log.Warn("rate limiter without redis", "policy", string(fallback), "error", cause, "suppressed", suppressed)
+			l.log.Warn("rate limiter without redis", "policy", string(l.fallback), "error", cause, "suppressed", suppressed)
 		}
 	}
-	switch fallback {
+	switch l.fallback {
 	case Open:
 		l.metrics.fallbackAllowed.Inc()
 		return Decision{Allowed: true, Rule: rule, Remaining: rule.Burst}, nil

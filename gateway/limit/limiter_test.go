@@ -39,7 +39,7 @@ func newLimiter(tb testing.TB, url string, budget time.Duration, fallback limit.
 
 func newLimiterOn(tb testing.TB, mode topology.Mode, url string, budget time.Duration, fallback limit.Fallback) limiter {
 	tb.Helper()
-	client, err := limit.NewRedis(mode, url, budget, nil)
+	client, err := limit.NewRedis(mode, url, budget)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 // NewRedis makes the client the limiter's calls go through, to one server, a Cluster or a master behind Sentinels; the
 // errors never repeat rawURL, since it may hold a password. budget is the time one decision may take, from which the client's
-// timeouts follow. login changes the URL's user and password later; nil for never.
-func NewRedis(mode topology.Mode, rawURL string, budget time.Duration, login *topology.Login) (redis.UniversalClient, error) {
+// timeouts follow.
+func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.UniversalClient, error) {
 	return topology.New(mode, rawURL, topology.Options{
 		DialTimeout: 2 * budget,
 		Timeout:     budget + 10*time.Millisecond,
@@ -21,7 +21,6 @@ func NewRedis(mode topology.Mode, rawURL string, budget time.Duration, login *to
 		// dials to a Redis that fails, and better than go-redis would: one that is back is found by the next probe.
 		Conns:    4,
 		PoolSize: 1 << 14,
-		Login:    login,
 	})
 }
 

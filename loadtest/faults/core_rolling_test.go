@@ -2,7 +2,9 @@ package faults_test
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -48,6 +50,31 @@ func TestUpgrade(t *testing.T) {
 	r.roll(t, c, "upgrade of 2 gateways and 2 cores, and back", 0)
 }
 
+// The shared secret is replaced as deploy/README.md says, by rolling restarts: no request fails, and cores refuse the old secret in
+// the end.
+func TestSharedSecretIsReplaced(t *testing.T) {
+	t.Parallel()
+	const fresh = "the secret that takes the place of the shared one"
+	r := startRelease(t)
+	c := newCrew(t, r.fleet, reads, writes, keyedWrites)
+	c.followReadiness()
+	r.inUse = func() bool { return c.ready[0].Load() && c.ready[1].Load() }
+	r.steps = []func(*testing.T){
+		r.share(secret, fresh, secret), r.restartCores,
+		r.share(fresh, secret, fresh), r.restartGateways, r.restartCores,
+		r.share(fresh, "", fresh), r.restartCores,
+	}
+	r.roll(t, c, "replacement of the shared secret of 2 gateways and 2 cores", 0)
+	for _, server := range r.servers {
+		if old, now := server.statusFor(t, secret), server.statusFor(t, fresh); old != http.StatusUnauthorized || now != http.StatusNoContent {
+			t.Errorf("core answers %d to the old secret and %d to the new one", old, now)
+		}
+		if log := server.log.String(); strings.Contains(log, secret) || strings.Contains(log, fresh) {
+			t.Error("the log tells a secret")
+		}
+	}
+}
+
 // release is what a new version is rolled out to.
 type release struct {
 	fleet   []*gateway
@@ -89,6 +116,18 @@ func (r *release) become(binaries string) func(*testing.T) {
 		}
 		for _, server := range r.servers {
 			server.binaries = binaries
+		}
+	}
+}
+
+// share is the step after which whatever is started has these secrets: cores the first two, gateways the third.
+func (r *release) share(current, previous, gateways string) func(*testing.T) {
+	return func(*testing.T) {
+		for _, server := range r.servers {
+			server.env = append(server.env, "CORE_GATEWAY_SECRET="+current, "CORE_GATEWAY_SECRET_PREVIOUS="+previous)
+		}
+		for _, g := range r.fleet {
+			g.command.Env = append(g.command.Env, "GATEWAY_CORE_SECRET="+gateways)
 		}
 	}
 }

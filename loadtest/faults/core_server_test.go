@@ -93,6 +93,22 @@ func (c *coreServer) stop(t *testing.T) {
 	}
 }
 
+// statusFor is what it answers to a gateway with this secret that asks whether it is ready.
+func (c *coreServer) statusFor(t *testing.T, secret string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url+"/internal/ready", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Gateway-Secret", secret)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
 // pause stops it in its tracks, until resume.
 func (c *coreServer) pause(t *testing.T) {
 	t.Helper()

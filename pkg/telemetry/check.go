@@ -18,15 +18,6 @@ type Check struct {
 	// Optional is for what a service works without, though worse: where it is missing this is told, and the service is
 	// ready all the same.
 	Optional bool
-	// OptionalNow, where set, says it in Optional's place at the moment it is asked: what a service works without can change.
-	OptionalNow func() bool
-}
-
-func (c Check) optional() bool {
-	if c.OptionalNow != nil {
-		return c.OptionalNow()
-	}
-	return c.Optional
 }
 
 type checks []Check
@@ -65,7 +56,7 @@ func (c checks) Collect(metrics chan<- prometheus.Metric) {
 		if failed[i] != nil {
 			passing = 0
 		}
-		if check.optional() {
+		if check.Optional {
 			optional = "true"
 		}
 		metrics <- prometheus.MustNewConstMetric(checkPassing, prometheus.GaugeValue, passing, check.Name, optional)

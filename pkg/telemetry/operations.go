@@ -34,7 +34,7 @@ func Operations(registry *prometheus.Registry, check ...Check) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		missing := report{Missing: map[string]string{}, Degraded: map[string]string{}}
 		for i, err := range all.failing(r.Context()) {
-			if all[i].optional() {
+			if all[i].Optional {
 				missing.Degraded[all[i].Name] = err.Error()
 			} else {
 				missing.Missing[all[i].Name] = err.Error()

@@ -41,10 +41,6 @@ func TestOperations(t *testing.T) {
 	down := errors.New("connection refused")
 	present := telemetry.Check{Name: "chains", Probe: func(context.Context) error { return nil }}
 	useful := telemetry.Check{Name: "redis", Probe: func(context.Context) error { return down }, Optional: true}
-	waived := telemetry.Check{Name: "redis", Probe: func(context.Context) error { return down }, OptionalNow: func() bool { return true }}
-	needed := telemetry.Check{
-		Name: "redis", Probe: func(context.Context) error { return down }, Optional: true, OptionalNow: func() bool { return false },
-	}
 	absent := telemetry.Check{Name: "postgres", Probe: func(context.Context) error { return down }}
 	hung := telemetry.Check{Name: "hung", Probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 	for name, c := range map[string]struct {
@@ -53,23 +49,20 @@ func TestOperations(t *testing.T) {
 		status int
 		body   string
 	}{
-		"alive":            {[]telemetry.Check{absent}, "/livez", 200, `{"status":"ok"}`},
-		"ready":            {[]telemetry.Check{present}, "/readyz", 200, `{"status":"ok"}`},
-		"degraded":         {[]telemetry.Check{present, useful}, "/readyz", 200, `{"status":"ok","degraded":{"redis":"connection refused"}}`},
-		"optional now":     {[]telemetry.Check{waived}, "/readyz", 200, `{"status":"ok","degraded":{"redis":"connection refused"}}`},
-		"not optional now": {[]telemetry.Check{needed}, "/readyz", 503, `{"status":"unavailable","missing":{"redis":"connection refused"}}`},
+		"alive":    {[]telemetry.Check{absent}, "/livez", 200, `{"status":"ok"}`},
+		"ready":    {[]telemetry.Check{present}, "/readyz", 200, `{"status":"ok"}`},
+		"degraded": {[]telemetry.Check{present, useful}, "/readyz", 200, `{"status":"ok","degraded":{"redis":"connection refused"}}`},
 		"not ready": {
 			[]telemetry.Check{present, useful, absent, hung},
 			"/readyz", 503,
 			`{"status":"unavailable","missing":{"hung":"context deadline exceeded","postgres":"connection refused"},"degraded":{"redis":"connection refused"}}`,
 		},
-		"checks":     {[]telemetry.Check{useful}, "/metrics", 200, `intents_check_passing{check="redis",optional="true"} 0`},
-		"checks now": {[]telemetry.Check{needed}, "/metrics", 200, `intents_check_passing{check="redis",optional="false"} 0`},
-		"passing":    {[]telemetry.Check{present}, "/metrics", 200, `intents_check_passing{check="chains",optional="false"} 1`},
-		"build":      {nil, "/metrics", 200, fmt.Sprintf(`intents_build_info{go_version=%q,revision="`, runtime.Version())},
-		"runtime":    {nil, "/metrics", 200, "go_goroutines "},
-		"process":    {nil, "/metrics", 200, "process_start_time_seconds "},
-		"profiles":   {nil, "/debug/pprof/goroutine?debug=1", 200, "goroutine profile:"},
+		"checks":   {[]telemetry.Check{useful}, "/metrics", 200, `intents_check_passing{check="redis",optional="true"} 0`},
+		"passing":  {[]telemetry.Check{present}, "/metrics", 200, `intents_check_passing{check="chains",optional="false"} 1`},
+		"build":    {nil, "/metrics", 200, fmt.Sprintf(`intents_build_info{go_version=%q,revision="`, runtime.Version())},
+		"runtime":  {nil, "/metrics", 200, "go_goroutines "},
+		"process":  {nil, "/metrics", 200, "process_start_time_seconds "},
+		"profiles": {nil, "/debug/pprof/goroutine?debug=1", 200, "goroutine profile:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	}
 }
 
-// Options bound what calls may cost; all but PoolSize and Login must be set.
+// Options bound what calls may cost; all but PoolSize must be set.
 type Options struct {
 	// DialTimeout is how long a new connection may take, besides three times Timeout where Sentinels are asked first; Timeout
 	// is how long one read or write may take, and PoolTimeout the wait for a connection that is in use.
@@ -51,8 +51,6 @@ type Options struct {
 	// PoolSize is how many calls may hold or wait for a connection, and the number of failed dials in a row after which
 	// go-redis dials no more than once a second. Default Conns.
 	PoolSize int
-	// Login lets the user and password change while the client is in use. Nil for those of the URL as long as it lives.
-	Login *Login
 }
 
 // Validate returns what New would say of the URL.
@@ -67,8 +65,7 @@ func Validate(mode Mode, rawURL string) error {
 // A call that was sent may have been executed, so none is sent again: neither by a client's own retries nor, with a
 // Cluster, after a connection was lost; for the latter scripts must be run through AtMostOnce. Replies are RESP2. go-redis
 // says HELLO on each new connection all the same, which costs one round trip, and a second one where the URL names a
-// database other than 0; with these options it says nothing else there, but for a second HELLO to Sentinels that have a
-// password.
+// database other than 0; with these options it says nothing else there.
 func New(mode Mode, rawURL string, o Options) (redis.UniversalClient, error) {
 	p, err := parse(mode, rawURL)
 	if err != nil {
@@ -77,10 +74,6 @@ func New(mode Mode, rawURL string, o Options) (redis.UniversalClient, error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = o.Conns
 	}
-	if o.Login == nil {
-		o.Login = new(Login)
-	}
-	o.Login.take(p)
 	switch {
 	case p.cluster != nil:
 		o.boundCluster(p.cluster)
@@ -100,7 +93,6 @@ func (o Options) boundSingle(c *redis.Options) {
 	c.ContextTimeoutEnabled = true
 	c.MaxActiveConns, c.PoolSize, c.PipelinePoolSize = o.Conns, o.PoolSize, -1
 	c.Protocol, c.DisableIdentity = protocol, true
-	c.CredentialsProvider = o.Login.current
 	c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
@@ -115,7 +107,6 @@ func (o Options) boundCluster(c *redis.ClusterOptions) {
 	// A pipeline pool of its own would have no bound.
 	c.MaxActiveConns, c.PoolSize, c.PipelinePoolSize = o.Conns, o.PoolSize, -1
 	c.Protocol, c.DisableIdentity = protocol, true
-	c.CredentialsProvider = o.Login.current
 	c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
@@ -128,6 +119,4 @@ func (o Options) boundSentinel(c *redis.FailoverOptions) {
 	c.ContextTimeoutEnabled = true
 	c.MaxActiveConns, c.PoolSize, c.PipelinePoolSize = o.Conns, o.PoolSize, -1
 	c.Protocol, c.DisableIdentity = protocol, true
-	c.CredentialsProvider = o.Login.current
-	c.SentinelUsername, c.SentinelPassword, c.OnConnect = "", "", o.Login.atSentinel
 }

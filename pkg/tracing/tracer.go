@@ -36,7 +36,6 @@ const (
 type Tracer struct {
 	provider     *sdk.TracerProvider
 	tracer       trace.Tracer
-	exporter     *exporter
 	ratio        float64
 	trustClients bool
 }
@@ -65,9 +64,7 @@ func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, er
 		sdk.WithRawSpanLimits(limits),
 		sdk.WithSpanProcessor(newQueue(exporter, counts, log)),
 	)
-	return &Tracer{
-		provider: provider, tracer: provider.Tracer(scope), exporter: exporter, ratio: ratio, trustClients: c.TrustClients,
-	}, nil
+	return &Tracer{provider: provider, tracer: provider.Tracer(scope), ratio: ratio, trustClients: c.TrustClients}, nil
 }
 
 // limits bound a span. None of ours comes near, but for the links of a span that many requests share.
@@ -93,15 +90,6 @@ func (c Config) resource() (*resource.Resource, error) {
 		return nil, fmt.Errorf("describe this process for traces: %w", err)
 	}
 	return about, nil
-}
-
-// SetHeaders has exports bear these headers from now on, written as in Config. It returns what is wrong with them, and changes
-// nothing then.
-func (t *Tracer) SetHeaders(headers telemetry.Secret) error {
-	if t == nil {
-		return nil
-	}
-	return t.exporter.setHeaders(headers)
 }
 
 // Serve begins the span of a request that this service answers, which came at this time, below what came with it. decided

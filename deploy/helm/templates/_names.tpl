@@ -40,15 +40,21 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
 {{- required "secret.name is required: the Secret with database-url, redis-url and gateway-secret" .Values.secret.name -}}
 {{- end -}}
 
-{{/* A setting from the Secret: a list of the root, the setting and the key's name in values. */}}
+{{/* A setting from the Secret: a list of the root, the setting, the key's name in values and, if the Secret may lack the key, a
+further word. */}}
 {{- define "intents.fromSecret" -}}
 {{- $root := index . 0 -}}
 - name: {{ index . 1 }}
-  valueFrom: {secretKeyRef: {name: {{ include "intents.secretName" $root }}, key: {{ get $root.Values.secret.keys (index . 2) }}}}
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "intents.secretName" $root }}
+      key: {{ get $root.Values.secret.keys (index . 2) }}
+      {{- if gt (len .) 3 }}
+      optional: true
+      {{- end }}
 {{- end -}}
 
-{{/* What pods mount: a list of the root, the component and its values. Settings and authorities are mounted as folders, since only
-then a changed Secret is seen. */}}
+{{/* What pods mount: a list of the root, the component and its values. */}}
 {{- define "intents.volumes" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
@@ -61,7 +67,6 @@ volumes:
   - name: settings
     secret:
       secretName: {{ . }}
-      optional: true
       defaultMode: 0444
       items: [{key: {{ $component }}.env, path: {{ $component }}.env}]
   {{- end }}
