@@ -77,7 +77,7 @@ type listCase struct {
 // listCases are the kinds of lists; cursors point to the middle of size intents.
 func listCases(size int) []listCase {
 	half := time.Now().Add(-time.Duration(size) / 2 * apart)
-	middle := &postgres.Position{ID: syntheticID(half, 0), UpdatedAt: half}
+	middle := &postgres.KeysetCursor{ID: syntheticID(half, 0), UpdatedAt: half}
 	return []listCase{
 		{"all", postgres.TransferFilter{}},
 		{"all, from a cursor", postgres.TransferFilter{After: middle}},

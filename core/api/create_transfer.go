@@ -70,7 +70,7 @@ func (s *Server) recordTransfer(
 	if once.Key == "" {
 		return nil, rejection
 	}
-	intent, err := s.Store.FirstTransfer(ctx, by.AccountID, once)
+	intent, err := s.Store.TransferByIdempotencyKey(ctx, by.AccountID, once)
 	if errors.Is(err, postgres.ErrTransferNotFound) {
 		return nil, rejection
 	}

@@ -33,7 +33,7 @@ func formatCursor(last transfer.Summary, orderedByTime bool) string {
 }
 
 // parseCursor leaves UpdatedAt zero in a cursor of a list that is not ordered by it.
-func parseCursor(s string) (*postgres.Position, error) {
+func parseCursor(s string) (*postgres.KeysetCursor, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(raw) < cursorLength || len(raw) > cursorLength+1 {
 		return nil, errCursor
@@ -42,7 +42,7 @@ func parseCursor(s string) (*postgres.Position, error) {
 	if micro < 0 || micro > time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro() {
 		return nil, errCursor
 	}
-	position := &postgres.Position{ID: uuid.UUID(raw[:16])}
+	position := &postgres.KeysetCursor{ID: uuid.UUID(raw[:16])}
 	if len(raw) > cursorLength {
 		if raw[cursorLength] != byTime {
 			return nil, errCursor

@@ -78,7 +78,7 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 	}
 	after, err := f.cursor("after")
 	if after != uuid.Nil {
-		filter.After = &postgres.Position{ID: after}
+		filter.After = &postgres.KeysetCursor{ID: after}
 	}
 	return filter, err
 }

@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// cursorsKept is how long a cursor is good for.
-const cursorsKept = 24 * time.Hour
+// cursorLifetime is how long a cursor is good for.
+const cursorLifetime = 24 * time.Hour
 
 // cursor is how far a reader has read what transactions write: the whole snapshot of its last reading. What was not visible
 // in that is new, however late its transaction commits.
 type cursor struct {
 	// history is what the snapshot's transaction numbers belong to. A database that was restored, a standby that was promoted
 	// before it had seen everything and a server that has crashed give numbers out again that the snapshot has seen.
-	history string
+	cluster string
 	// snapshot is zero for a reader that has read nothing.
 	snapshot snapshot
-	taken    time.Time
+	takenAt  time.Time
 }
 
-// currentHistory is the database cluster, its timeline and its era. Postgres leaves a timeline for a new one at the end of every
+// clusterIdentity is the database cluster, its timeline and its era. Postgres leaves a timeline for a new one at the end of every
 // recovery from a backup and at every promotion. A standby has no position of its own to name the timeline by.
-const currentHistory = `(SELECT to_hex(system_identifier) FROM pg_control_system()) || '.' ||
-	CASE WHEN pg_is_in_recovery() THEN '00000000' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END || '.' || ` + currentEra
+const clusterIdentity = `(SELECT to_hex(system_identifier) FROM pg_control_system()) || '.' ||
+	CASE WHEN pg_is_in_recovery() THEN '00000000' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END || '.' || ` + crashEpoch
 
-// currentEra is another one after each recovery from a crash, as Postgres's statistics begin anew with it: transactions that
+// crashEpoch is another one after each recovery from a crash, as Postgres's statistics begin anew with it: transactions that
 // were never written to the log have left their numbers to others. That an operator resets them costs no more than a crash.
-const currentEra = `coalesce(to_hex((extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000)::bigint), '0')`
+const crashEpoch = `coalesce(to_hex((extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000)::bigint), '0')`
 
 // String is a form that passes through URLs.
 func (c cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.taken.Unix(), 10) + "/" + c.history + "/" + c.snapshot.text))
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.takenAt.Unix(), 10) + "/" + c.cluster + "/" + c.snapshot.text))
 }
 
-var historyForm = regexp.MustCompile(`^[0-9a-f]{1,16}\.[0-9A-F]{8}\.[0-9a-f]{1,16}$`)
+var clusterIdentityForm = regexp.MustCompile(`^[0-9a-f]{1,16}\.[0-9A-F]{8}\.[0-9a-f]{1,16}$`)
 
 // parseCursor reads what String wrote; empty is the cursor of a reader that has read nothing. It returns ErrCursorExpired for what is malformed
 // or too old.
@@ -49,7 +49,7 @@ func parseCursor(text string, now time.Time) (c cursor, err error) {
 		return c, ErrCursorExpired
 	}
 	parts := strings.Split(string(decoded), "/")
-	if len(parts) != 3 || !historyForm.MatchString(parts[1]) {
+	if len(parts) != 3 || !clusterIdentityForm.MatchString(parts[1]) {
 		return c, ErrCursorExpired
 	}
 	seen, err := parseSnapshot(parts[2])
@@ -57,8 +57,8 @@ func parseCursor(text string, now time.Time) (c cursor, err error) {
 		return c, ErrCursorExpired
 	}
 	unix, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil || now.Sub(time.Unix(unix, 0)) > cursorsKept {
+	if err != nil || now.Sub(time.Unix(unix, 0)) > cursorLifetime {
 		return c, ErrCursorExpired
 	}
-	return cursor{history: parts[1], snapshot: seen, taken: time.Unix(unix, 0)}, nil
+	return cursor{cluster: parts[1], snapshot: seen, takenAt: time.Unix(unix, 0)}, nil
 }

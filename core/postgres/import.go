@@ -28,7 +28,7 @@ type Imported struct {
 // the list does not name stay. progress is called with the number of rows handled so far.
 func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
-	err := s.importing(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		for i, entry := range entries {
 			row := chainRow{
 				ID: entry.ID.String(), Name: entry.Name, Environment: entry.Environment,
@@ -63,7 +63,7 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
 	columns := []string{"symbol", "decimals", "metadata", "source", "license"}
-	err := s.importing(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(tokens, importBatch) {
 			rows := make([]tokenRow, len(batch))
@@ -88,9 +88,9 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 }
 
 // importing runs one import at a time: two that met the same rows in another order would wait for each other in a circle.
-func (s *Store) importing(ctx context.Context, work func(context.Context, bun.Tx) error) error {
+func (s *Store) runImport(ctx context.Context, work func(context.Context, bun.Tx) error) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.bePatient(ctx, tx); err != nil {
+		if err := s.extendLockTimeout(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", importLock).Exec(ctx); err != nil {

@@ -33,8 +33,8 @@ var errIndexMigration = errors.New("a migration outside a transaction (.up.sql w
 	"name ON table (…), its .down.sql one DROP INDEX CONCURRENTLY IF EXISTS of that name, or the other way round; everything else goes into .tx.up.sql")
 
 const (
-	// briefLock is how long writers may have to queue behind a statement that locks a partitioned table.
-	briefLock = 100 * time.Millisecond
+	// shortLockTimeout is how long writers may have to queue behind a statement that locks a partitioned table.
+	shortLockTimeout = 100 * time.Millisecond
 	// lockNotAvailable is the SQLSTATE of a lock that was not had within lock_timeout.
 	lockNotAvailable = "55P03"
 )
@@ -70,15 +70,15 @@ func discoverMigrations(files fs.FS) (*migrate.Migrations, error) {
 		if err := errors.Join(upErr, downErr); err != nil {
 			return nil, err
 		}
-		forth, err := parseIndexChange(string(up))
+		upChange, err := parseIndexChange(string(up))
 		if err != nil {
 			return nil, fmt.Errorf("%s.up.sql: %w", base, err)
 		}
-		back, err := parseIndexChange(string(down))
-		if err != nil || back.index != forth.index || back.create == forth.create {
+		downChange, err := parseIndexChange(string(down))
+		if err != nil || downChange.index != upChange.index || downChange.create == upChange.create {
 			return nil, fmt.Errorf("%s.down.sql: %w", base, errIndexMigration)
 		}
-		m.Up, m.Down = forth.migrate, back.migrate
+		m.Up, m.Down = upChange.migrate, downChange.migrate
 		migrations.Add(m)
 	}
 	return migrations, nil
@@ -139,7 +139,7 @@ func (c indexChange) buildPartitioned(ctx context.Context, conn bun.Conn) error 
 	if err != nil {
 		return fmt.Errorf("list the partitions of %s: %w", c.table, err)
 	}
-	err = execBriefly(ctx, conn, fmt.Sprintf("CREATE %sINDEX IF NOT EXISTS %s ON ONLY %s %s", c.unique, c.index, c.table, c.definition))
+	err = execWithShortLockTimeout(ctx, conn, fmt.Sprintf("CREATE %sINDEX IF NOT EXISTS %s ON ONLY %s %s", c.unique, c.index, c.table, c.definition))
 	if err != nil {
 		return err
 	}
@@ -149,19 +149,19 @@ func (c indexChange) buildPartitioned(ctx context.Context, conn bun.Conn) error 
 		if err := part.build(ctx, conn); err != nil {
 			return fmt.Errorf("partition %s: %w", partition, err)
 		}
-		if err := execBriefly(ctx, conn, fmt.Sprintf("ALTER INDEX %s ATTACH PARTITION %s", c.index, part.index)); err != nil {
+		if err := execWithShortLockTimeout(ctx, conn, fmt.Sprintf("ALTER INDEX %s ATTACH PARTITION %s", c.index, part.index)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// execBriefly runs a statement that is quick once it has its lock, and for whose lock writers would queue: it gives up after
-// briefLock and tries again, so that no writer waits for longer because a transaction stays open.
-func execBriefly(ctx context.Context, conn bun.Conn, statement string) error {
+// execWithShortLockTimeout runs a statement that is quick once it has its lock, and for whose lock writers would queue: it gives up after
+// shortLockTimeout and tries again, so that no writer waits for longer because a transaction stays open.
+func execWithShortLockTimeout(ctx context.Context, conn bun.Conn, statement string) error {
 	for {
 		err := conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-			if _, err := tx.ExecContext(ctx, "SELECT set_config('lock_timeout', ?, true)", milliseconds(briefLock)); err != nil {
+			if _, err := tx.ExecContext(ctx, "SELECT set_config('lock_timeout', ?, true)", milliseconds(shortLockTimeout)); err != nil {
 				return err
 			}
 			_, err := tx.ExecContext(ctx, statement)
@@ -173,7 +173,7 @@ func execBriefly(ctx context.Context, conn bun.Conn, statement string) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(10 * briefLock):
+		case <-time.After(10 * shortLockTimeout):
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (c indexChange) drop(ctx context.Context, conn bun.Conn) error {
 		return err
 	}
 	if partitioned {
-		return execBriefly(ctx, conn, "DROP INDEX IF EXISTS "+c.index)
+		return execWithShortLockTimeout(ctx, conn, "DROP INDEX IF EXISTS "+c.index)
 	}
 	_, err = conn.ExecContext(ctx, "DROP INDEX CONCURRENTLY IF EXISTS "+c.index)
 	return err

@@ -42,15 +42,15 @@ func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (
 		}
 	}
 	var rows []struct {
-		History, Snapshot string
+		Cluster, Snapshot string
 		Nth               int
 		Hashes            string
 		Lag               float64
 	}
 	// One statement, so that the changes and the next cursor come from one snapshot. The oldest transaction stands there as a
 	// literal, which has the planner see that few rows are meant.
-	err = s.db.NewRaw(`SELECT history, snapshot::text, coalesce(nth, 0) AS nth, coalesce(hashes, '') AS hashes, coalesce(lag, 0) AS lag
-		FROM (SELECT `+currentHistory+` AS history, pg_current_snapshot() AS snapshot) AS present LEFT JOIN (
+	err = s.db.NewRaw(`SELECT cluster, snapshot::text, coalesce(nth, 0) AS nth, coalesce(hashes, '') AS hashes, coalesce(lag, 0) AS lag
+		FROM (SELECT `+clusterIdentity+` AS cluster, pg_current_snapshot() AS snapshot) AS present LEFT JOIN (
 			SELECT nth, string_agg(DISTINCT encode(hash, 'hex'), ',') AS hashes, extract(epoch FROM clock_timestamp() - min(changed_at)) AS lag
 			FROM key_changes JOIN unnest(?::pg_snapshot[]) WITH ORDINALITY AS reader (seen, nth) ON NOT pg_visible_in_snapshot(xid, seen)
 			WHERE xid >= ?::xid8 GROUP BY nth
@@ -58,7 +58,7 @@ func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (
 	if err != nil {
 		return nil, "", fmt.Errorf("read key changes: %w", err)
 	}
-	current := cursor{history: rows[0].History, taken: now}
+	current := cursor{cluster: rows[0].Cluster, takenAt: now}
 	if current.snapshot, err = parseSnapshot(rows[0].Snapshot); err != nil {
 		return nil, "", fmt.Errorf("read key changes: %q: %w", rows[0].Snapshot, err)
 	}
@@ -69,7 +69,7 @@ func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (
 		}
 	}
 	for n, c := range previous {
-		if c.history != current.history || c.snapshot.xmax > current.snapshot.xmax {
+		if c.cluster != current.cluster || c.snapshot.xmax > current.snapshot.xmax {
 			since[texts[n]] = KeyChanges{Expired: true}
 		}
 	}

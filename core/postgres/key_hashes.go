@@ -8,8 +8,8 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// hashesAtOnce is how many hashes one statement reads.
-const hashesAtOnce = 10_000
+// hashBatch is how many hashes one statement reads.
+const hashBatch = 10_000
 
 // CountKeys is how many keys there are, usable or not, deleted ones left out.
 func (s *Store) CountKeys(ctx context.Context) (count int, err error) {
@@ -26,7 +26,7 @@ func (s *Store) KeyHashes(ctx context.Context) iter.Seq2[apikey.Hash, error] {
 		last := []byte{}
 		for {
 			var batch [][]byte
-			err := s.db.NewRaw("SELECT hash FROM api_keys WHERE hash > $1 AND deleted_at IS NULL ORDER BY hash LIMIT ?", hashesAtOnce).
+			err := s.db.NewRaw("SELECT hash FROM api_keys WHERE hash > $1 AND deleted_at IS NULL ORDER BY hash LIMIT ?", hashBatch).
 				Conn(bind(s.db.DB, last)).Scan(ctx, &batch)
 			if err != nil {
 				yield(apikey.Hash{}, fmt.Errorf("read the keys' hashes: %w", err))
@@ -37,7 +37,7 @@ func (s *Store) KeyHashes(ctx context.Context) iter.Seq2[apikey.Hash, error] {
 					return
 				}
 			}
-			if len(batch) < hashesAtOnce {
+			if len(batch) < hashBatch {
 				return
 			}
 			last = batch[len(batch)-1]

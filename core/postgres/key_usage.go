@@ -35,7 +35,7 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 		}
 	}
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.bePatient(ctx, tx); err != nil {
+		if err := s.extendLockTimeout(ctx, tx); err != nil {
 			return err
 		}
 		result, err := tx.NewRaw("INSERT INTO usage_reports (id, received_at) VALUES (?, ?) ON CONFLICT DO NOTHING", reportID, now).Exec(ctx)

@@ -56,8 +56,8 @@ func newKeyRow(k *account.Key) keyRow {
 	}
 }
 
-// held is true of the keys that an account has: not deleted, and not rotated out with the grace over.
-const held = "deleted_at IS NULL AND (rotated_at IS NULL OR expires_at > now())"
+// activeKey is true of the keys that an account has: not deleted, and not rotated out with the grace over.
+const activeKey = "deleted_at IS NULL AND (rotated_at IS NULL OR expires_at > now())"
 
 func utc(t *time.Time) *time.Time {
 	if t == nil {
@@ -85,7 +85,7 @@ func lockKeys(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
 
 // insertKey adds a key under lockKeys.
 func insertKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
-	count, err := tx.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", k.AccountID).Where(held).Count(ctx)
+	count, err := tx.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", k.AccountID).Where(activeKey).Count(ctx)
 	if err != nil {
 		return fmt.Errorf("count the keys of account %s: %w", k.AccountID, err)
 	}
@@ -103,7 +103,7 @@ func insertKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
 // Keys lists an account's keys, newest first.
 func (s *Store) Keys(ctx context.Context, accountID uuid.UUID) ([]*account.Key, error) {
 	var rows []keyRow
-	err := s.db.NewSelect().Model(&rows).Where("account_id = ?", accountID).Where(held).Order("id DESC").Scan(ctx)
+	err := s.db.NewSelect().Model(&rows).Where("account_id = ?", accountID).Where(activeKey).Order("id DESC").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the keys of account %s: %w", accountID, err)
 	}
@@ -121,7 +121,7 @@ func (s *Store) Key(ctx context.Context, accountID, keyID uuid.UUID) (*account.K
 
 func findKey(ctx context.Context, query *bun.SelectQuery, accountID, keyID uuid.UUID) (*account.Key, error) {
 	var row keyRow
-	err := query.Model(&row).Where("id = ? AND account_id = ?", keyID, accountID).Where(held).Scan(ctx)
+	err := query.Model(&row).Where("id = ? AND account_id = ?", keyID, accountID).Where(activeKey).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, account.ErrNotFound
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// ownLimitAfter is how much later than Postgres core itself gives a statement up. Postgres's word comes first, as it is the
+// clientTimeoutMargin is how much later than Postgres core itself gives a statement up. Postgres's word comes first, as it is the
 // clearer one; core's is there for connections on which the settings are not in force, and for a server that is silent.
-const ownLimitAfter = time.Second
+const clientTimeoutMargin = time.Second
 
 // lockTimeout is how long a client's statement waits for a lock, which none has for that long unless something is wrong.
 const lockTimeout = 300 * time.Millisecond
@@ -24,15 +24,15 @@ type timeLimits struct {
 	// settings are Postgres's, with their values.
 	settings map[string]time.Duration
 	// own is when core cancels a statement.
-	own time.Duration
+	clientTimeout time.Duration
 	// patience is how long a statement waits for a lock that others rightly have.
-	patience time.Duration
+	longLockTimeout time.Duration
 }
 
 func newTimeLimits(statement time.Duration) timeLimits {
-	patience := statement / 2
-	return timeLimits{own: statement + ownLimitAfter, patience: patience, settings: map[string]time.Duration{
-		"statement_timeout": statement, "lock_timeout": min(lockTimeout, patience), "idle_in_transaction_session_timeout": 2 * statement,
+	longLock := statement / 2
+	return timeLimits{clientTimeout: statement + clientTimeoutMargin, longLockTimeout: longLock, settings: map[string]time.Duration{
+		"statement_timeout": statement, "lock_timeout": min(lockTimeout, longLock), "idle_in_transaction_session_timeout": 2 * statement,
 	}}
 }
 
@@ -48,7 +48,7 @@ func (l timeLimits) BeforeQuery(ctx context.Context, event *bun.QueryEvent) cont
 	case "BEGIN", "COMMIT", "ROLLBACK":
 		return ctx // the context of BEGIN is the whole transaction's
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.own)
+	ctx, cancel := context.WithTimeout(ctx, l.clientTimeout)
 	if event.Stash == nil {
 		event.Stash = map[any]any{}
 	}
@@ -63,9 +63,9 @@ func (timeLimits) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	}
 }
 
-// bePatient lets a transaction wait for locks longer than clients' statements do: reports and imports take turns.
-func (s *Store) bePatient(ctx context.Context, tx bun.Tx) error {
-	if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(s.limits.patience)).Exec(ctx); err != nil {
+// extendLockTimeout lets a transaction wait for locks longer than clients' statements do: reports and imports take turns.
+func (s *Store) extendLockTimeout(ctx context.Context, tx bun.Tx) error {
+	if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(s.limits.longLockTimeout)).Exec(ctx); err != nil {
 		return fmt.Errorf("set lock_timeout: %w", err)
 	}
 	return nil
@@ -85,7 +85,7 @@ func (s *Store) LimitsNotInForce(ctx context.Context) ([]string, error) {
 	}
 	err := s.db.NewRaw("SELECT name, setting::bigint FROM pg_settings WHERE name IN (?)", bun.List(names)).Scan(ctx, &rows)
 	if err != nil {
-		return nil, fmt.Errorf("read the time limits in force: %w", advise(err))
+		return nil, fmt.Errorf("read the time limits in force: %w", withPoolerHint(err))
 	}
 	var missing []string
 	for _, row := range rows {
@@ -98,8 +98,8 @@ func (s *Store) LimitsNotInForce(ctx context.Context) ([]string, error) {
 	return missing, nil
 }
 
-// advise says what to do where a pooler does not let core in.
-func advise(err error) error {
+// withPoolerHint says what to do where a pooler does not let core in.
+func withPoolerHint(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "unsupported startup parameter") {
 		return err
 	}

@@ -22,8 +22,8 @@ type metrics struct {
 	pruneFailures prometheus.Counter
 }
 
-// born stands for the status before the first.
-const born = "new"
+// inserted stands for the status before the first.
+const inserted = "new"
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	factory := promauto.With(registry)
@@ -95,11 +95,11 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	factory.NewGauge(prometheus.GaugeOpts{
 		Name: "intents_core_writes_waiting_limit",
 		Help: "How many new intents may wait for a commit.",
-	}).Set(maxWaiting)
+	}).Set(maxQueued)
 	// The steps that this version takes are there from the start, so that the first of each counts as a rise.
-	m.moved(born, transfer.Created, 0)
-	m.moved(transfer.Created, transfer.Cancelled, 0)
-	m.moved(transfer.Created, transfer.Expired, 0)
+	m.countTransitions(inserted, transfer.Created, 0)
+	m.countTransitions(transfer.Created, transfer.Cancelled, 0)
+	m.countTransitions(transfer.Created, transfer.Expired, 0)
 	return m
 }
 
@@ -109,9 +109,9 @@ const (
 	sourceReplica = "replica"
 )
 
-func (m *metrics) listed(source string) { m.lists.WithLabelValues(source).Inc() }
+func (m *metrics) countListBatch(source string) { m.lists.WithLabelValues(source).Inc() }
 
 // moved counts n intents that went from one status to another.
-func (m *metrics) moved(from, to transfer.Status, n int) {
+func (m *metrics) countTransitions(from, to transfer.Status, n int) {
 	m.transitions.WithLabelValues(string(from), string(to)).Add(float64(n))
 }

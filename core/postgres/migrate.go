@@ -33,7 +33,7 @@ var errLockLost = errors.New("the lock on the schema was lost together with its 
 // lock free and every migration either applied and recorded or neither; an index that it was building is built again. It
 // returns ErrPooled where a pooler is in the way.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
-	err = s.migrating(ctx, func(migrator *migrate.Migrator) error {
+	err = s.withMigrator(ctx, func(migrator *migrate.Migrator) error {
 		group, err := migrator.Migrate(ctx)
 		if err != nil {
 			return fmt.Errorf("migrate: %w", err)
@@ -48,7 +48,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 
 // Rollback takes the newest group of migrations back.
 func (s *Store) Rollback(ctx context.Context) error {
-	return s.migrating(ctx, func(migrator *migrate.Migrator) error {
+	return s.withMigrator(ctx, func(migrator *migrate.Migrator) error {
 		if _, err := migrator.Rollback(ctx); err != nil {
 			return fmt.Errorf("roll the last migrations back: %w", err)
 		}
@@ -58,7 +58,7 @@ func (s *Store) Rollback(ctx context.Context) error {
 
 // migrating works under the advisory lock, on one connection of its own: the lock belongs to it and ends with it, and
 // no time limit cuts a long migration short. None of that holds on a connection that a pooler shares out.
-func (s *Store) migrating(ctx context.Context, work func(*migrate.Migrator) error) (err error) {
+func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) error) (err error) {
 	pool := stdlib.OpenDB(*s.migration)
 	pool.SetMaxOpenConns(1)
 	db := bun.NewDB(pool, pgdialect.New())
@@ -110,7 +110,7 @@ func (s *Store) CheckMigrated(ctx context.Context) error {
 	var strings string
 	err := s.db.NewRaw("SELECT to_regclass('bun_migrations')::text, current_setting(?)", standardStrings).Scan(ctx, &table, &strings)
 	if err != nil {
-		return fmt.Errorf("look for the migrations table: %w", advise(err))
+		return fmt.Errorf("look for the migrations table: %w", withPoolerHint(err))
 	}
 	if strings != "on" { // a pooler may promise one thing and lend another
 		return fmt.Errorf("%w; a statement finds it %q", ErrBackslashes, strings)

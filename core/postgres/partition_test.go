@@ -229,7 +229,7 @@ func TestPartitionedByAccount(t *testing.T) {
 		want   int
 	}{
 		"all":             {postgres.TransferFilter{}, 3},
-		"page":            {postgres.TransferFilter{Limit: 1, After: &postgres.Position{ID: made}}, 1},
+		"page":            {postgres.TransferFilter{Limit: 1, After: &postgres.KeysetCursor{ID: made}}, 1},
 		"type":            {postgres.TransferFilter{Type: transfer.Swap}, 2},
 		"status":          {postgres.TransferFilter{Statuses: []transfer.Status{transfer.Cancelled}}, 2},
 		"statuses":        {postgres.TransferFilter{Statuses: []transfer.Status{transfer.Cancelled, transfer.Created}}, 3},
@@ -238,7 +238,7 @@ func TestPartitionedByAccount(t *testing.T) {
 		"hash":            {postgres.TransferFilter{Hash: "0x1"}, 0},
 		"reference":       {postgres.TransferFilter{Reference: "inv-42"}, 2},
 		"updated since":   {postgres.TransferFilter{UpdatedSince: time.Now().Add(-time.Hour)}, 3},
-		"... from cursor": {postgres.TransferFilter{UpdatedSince: time.Now().Add(-time.Hour), After: &postgres.Position{ID: gone.ID, UpdatedAt: time.Now()}}, -1},
+		"... from cursor": {postgres.TransferFilter{UpdatedSince: time.Now().Add(-time.Hour), After: &postgres.KeysetCursor{ID: gone.ID, UpdatedAt: time.Now()}}, -1},
 	} {
 		if got := listed(t, store, ann, c.filter); len(got) != c.want && c.want >= 0 {
 			t.Errorf("list by %s: %d, want %d", name, len(got), c.want)

@@ -31,7 +31,7 @@ const (
 func refusePooler(ctx context.Context, pool *sql.DB, config *pgx.ConnConfig) (err error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("connect to migrate: %w", advise(err))
+		return fmt.Errorf("connect to migrate: %w", withPoolerHint(err))
 	}
 	defer conn.Close()
 	var told int64

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// usageKept is for how long usage can be read.
-	usageKept = 8 * 24 * time.Hour
-	// reportsKept is for how long a usage report that comes again is known.
-	reportsKept = 24 * time.Hour
+	// usageRetention is for how long usage can be read.
+	usageRetention = 8 * 24 * time.Hour
+	// usageReportRetention is for how long a usage report that comes again is known.
+	usageReportRetention = 24 * time.Hour
 	// pruneBatch is how many rows one transaction removes, so that it stays within its time limit however many wait.
 	pruneBatch = 5_000
 	// pruneAccounts is how many accounts one statement looks at.
@@ -26,7 +26,7 @@ const (
 // The shortest retentions, 0 for ever apart.
 const (
 	// MinEventsRetention is twice as long as cursors are honoured, which are answered from events.
-	MinEventsRetention = 2 * cursorsKept
+	MinEventsRetention = 2 * cursorLifetime
 	// MinAuditRetention is what the trigger on audit_log insists on.
 	MinAuditRetention = 30 * 24 * time.Hour
 	// MinTransfersRetention is well above the longest deadline, 7 days.
@@ -58,9 +58,9 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"sessions", p.expired("sessions", "expires_at", now)},
 		{"nonces", p.expired("nonces", "expires_at", now)},
 		// Rows stay for twice as long as cursors are honoured, so that none is removed under a reader.
-		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorsKept))},
-		{"key_usage", p.expired("key_usage", "minute", now.Add(-usageKept))},
-		{"usage_reports", p.expired("usage_reports", "received_at", now.Add(-reportsKept))},
+		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorLifetime))},
+		{"key_usage", p.expired("key_usage", "minute", now.Add(-usageRetention))},
+		{"usage_reports", p.expired("usage_reports", "received_at", now.Add(-usageReportRetention))},
 		{"api_keys", p.rotatedKeys},
 		{"audit_log", p.audit(keep.Audit)},
 		{"transfers", p.transfers(keep.Transfers)},
@@ -86,7 +86,7 @@ type pruner struct {
 // expired removes the rows whose time is before another.
 func (p pruner) expired(table, column string, before time.Time) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return p.drain(ctx, table, counted("DELETE FROM ?0 WHERE ctid = ANY (ARRAY(SELECT ctid FROM ?0 WHERE ?1 < ?2 LIMIT ?3)) RETURNING 1"),
+		return p.deleteInBatches(ctx, table, countDeleted("DELETE FROM ?0 WHERE ctid = ANY (ARRAY(SELECT ctid FROM ?0 WHERE ?1 < ?2 LIMIT ?3)) RETURNING 1"),
 			bun.Ident(table), bun.Ident(column), before, pruneBatch)
 	}
 }
@@ -107,7 +107,7 @@ func (p pruner) audit(keep time.Duration) func(context.Context) error {
 			return nil
 		}
 		before := p.now.Add(-keep)
-		return p.drain(ctx, "audit_log", counted(`DELETE FROM audit_log WHERE id = ANY (ARRAY(
+		return p.deleteInBatches(ctx, "audit_log", countDeleted(`DELETE FROM audit_log WHERE id = ANY (ARRAY(
 			SELECT id FROM audit_log WHERE id < ? AND occurred_at < ? ORDER BY id LIMIT ?)) RETURNING 1`), firstIDAt(before), before, pruneBatch)
 	}
 }
@@ -128,12 +128,12 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 	const ended = `status NOT IN ('created', 'submitted') AND (status <> 'confirmed' OR type = 'transfer')`
 	return p.byAccount("transfers", keep,
 		`coalesce((SELECT true FROM transfers WHERE account_id = window_of.id AND updated_at < ? AND `+ended+` LIMIT 1), false)`,
-		`WITH gone AS (
+		`WITH deleted AS (
 			DELETE FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` AND id = ANY (ARRAY(
 				SELECT id FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` ORDER BY updated_at LIMIT ?2))
 			RETURNING id
-		), told AS (DELETE FROM events WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM gone))
-		SELECT count(*) FROM gone`)
+		), deleted_events AS (DELETE FROM events WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted))
+		SELECT count(*) FROM deleted`)
 }
 
 // events removes events account by account in the order of the primary key, which is that of time, so that no index on
@@ -142,7 +142,7 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 func (p pruner) events(keep time.Duration) func(context.Context) error {
 	return p.byAccount("events", keep,
 		`coalesce((SELECT occurred_at < ? FROM events WHERE account_id = window_of.id ORDER BY xid, id LIMIT 1), false)`,
-		counted(`DELETE FROM events WHERE account_id = ?0 AND ctid = ANY (ARRAY(
+		countDeleted(`DELETE FROM events WHERE account_id = ?0 AND ctid = ANY (ARRAY(
 			SELECT ctid FROM (SELECT ctid, occurred_at FROM events WHERE account_id = ?0 ORDER BY xid, id LIMIT ?2) AS oldest
 			WHERE occurred_at < ?1)) RETURNING 1`))
 }
@@ -166,7 +166,7 @@ func (p pruner) byAccount(table string, keep time.Duration, old, query string) f
 			}
 			for _, a := range accounts {
 				if a.Old {
-					if err := p.drain(ctx, table, query, a.ID, before, pruneBatch); err != nil {
+					if err := p.deleteInBatches(ctx, table, query, a.ID, before, pruneBatch); err != nil {
 						return err
 					}
 				}
@@ -180,21 +180,21 @@ func (p pruner) byAccount(table string, keep time.Duration, old, query string) f
 }
 
 // counted makes a query for the number of rows of a statement that returns a row for each.
-func counted(statement string) string {
-	return "WITH gone AS (" + statement + ") SELECT count(*) FROM gone"
+func countDeleted(statement string) string {
+	return "WITH deleted AS (" + statement + ") SELECT count(*) FROM deleted"
 }
 
 // drain repeats a query that removes up to pruneBatch rows and tells how many, until there are fewer. Each is a transaction
 // of its own under the lock, which a transaction pooler keeps too. It returns errPruning where another core has the lock.
-func (p pruner) drain(ctx context.Context, table, query string, args ...any) error {
+func (p pruner) deleteInBatches(ctx context.Context, table, query string, args ...any) error {
 	for {
 		var removed int64
 		err := p.store.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-			var mine bool
-			if err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(?)", pruneLock).Scan(ctx, &mine); err != nil {
+			var locked bool
+			if err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(?)", pruneLock).Scan(ctx, &locked); err != nil {
 				return err
 			}
-			if !mine {
+			if !locked {
 				return errPruning
 			}
 			return tx.NewRaw(query, args...).Scan(ctx, &removed)

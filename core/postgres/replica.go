@@ -77,7 +77,7 @@ type moment struct {
 	Timeline string
 	// System is what makes this database cluster and its standbys differ from all others.
 	System int64
-	// Era is another one after each recovery from a crash, see currentEra.
+	// Era is another one after each recovery from a crash, see crashEpoch.
 	Era string
 
 	taken time.Time

@@ -110,7 +110,7 @@ func (s *Store) takeMoment(ctx context.Context) (moment, error) {
 	now := moment{taken: time.Now()}
 	err := s.db.NewRaw(`SELECT pg_current_snapshot()::text AS snapshot, (log.position - '0/0'::pg_lsn)::bigint AS position,
 		substr(pg_walfile_name(log.position), 1, 8) AS timeline, system_identifier AS system,
-		`+currentEra+` AS era FROM pg_control_system(), pg_current_wal_insert_lsn() AS log (position)`).Scan(ctx, &now)
+		`+crashEpoch+` AS era FROM pg_control_system(), pg_current_wal_insert_lsn() AS log (position)`).Scan(ctx, &now)
 	return now, err
 }
 

@@ -28,10 +28,10 @@ type Store struct {
 	limits timeLimits
 	traced bool
 	writer *transferWriter
-	// longLists is whose turn it is to read a long list.
-	longLists *longLists
-	metrics   *metrics
-	clock     clock
+	// listSemaphore bounds the long lists that are read at once.
+	listSemaphore *listSemaphore
+	metrics       *metrics
+	clock         clock
 	// migration is how migrations connect.
 	migration *pgx.ConnConfig
 	// migrationFiles are the migrations of this version.
@@ -67,7 +67,7 @@ func Open(url string, o Options) (*Store, error) {
 		o.StatementTimeout = 5 * time.Second
 	}
 	s := &Store{
-		limits: newTimeLimits(o.StatementTimeout), traced: o.Traced, longLists: newLongLists(o.MaxConnections), metrics: newMetrics(o.Metrics),
+		limits: newTimeLimits(o.StatementTimeout), traced: o.Traced, listSemaphore: newListSemaphore(o.MaxConnections), metrics: newMetrics(o.Metrics),
 		migrationFiles: embeddedMigrations,
 	}
 	config, err := s.connConfig(url)

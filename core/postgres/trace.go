@@ -115,7 +115,7 @@ func tableOf(event *bun.QueryEvent) string {
 }
 
 // startCommit begins the span of a commit, which all who wait for its rows share.
-func (w *transferWriter) startCommit(batch []*insertion) tracing.Span {
+func (w *transferWriter) startCommit(batch []*pendingInsert) tracing.Span {
 	const operation, table = "INSERT", "transfers"
 	commit := tracing.StartShared(len(batch), func(n int) tracing.Span { return batch[n].span }, queryName(operation, table), tracing.Client)
 	if commit.Recording() {

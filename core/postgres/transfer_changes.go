@@ -29,17 +29,17 @@ func (s *Store) TransfersChanged(ctx context.Context, accountID uuid.UUID, after
 		previous = cursor{} // nothing is known of what the client holds
 	}
 	if previous == (cursor{}) { // the list will be read, and many that begin at once are a crowd already
-		leave, err := s.longLists.enter(ctx, accountID, listBatch)
+		release, err := s.listSemaphore.Acquire(ctx, accountID, listBatch)
 		if err != nil {
 			return Glance{}, err
 		}
-		defer leave()
+		defer release()
 	}
 	glance, current, err := s.glance(ctx, accountID, previous)
 	if err != nil {
 		return Glance{}, fmt.Errorf("look for changes of account %s: %w", accountID, err)
 	}
-	current.taken = now
+	current.takenAt = now
 	glance.Cursor = current.String()
 	return glance, nil
 }
@@ -59,18 +59,18 @@ func (s *Store) glance(ctx context.Context, accountID uuid.UUID, previous cursor
 		History, Snapshot string
 		Changed, Settled  bool
 	}
-	err = s.db.NewRaw("SELECT "+currentHistory+" AS history, pg_current_snapshot()::text AS snapshot, ? AS changed, ? AS settled", changed, settled).Scan(ctx, &answer)
+	err = s.db.NewRaw("SELECT "+clusterIdentity+" AS history, pg_current_snapshot()::text AS snapshot, ? AS changed, ? AS settled", changed, settled).Scan(ctx, &answer)
 	if err != nil {
 		return Glance{}, cursor{}, err
 	}
-	glance.Changed = answer.Changed || answer.History != previous.history
+	glance.Changed = answer.Changed || answer.History != previous.cluster
 	switch {
 	case answer.Settled && answer.History == proven.history():
 		glance.proven = proven
 	case proven != nil && answer.Changed:
 		s.replica.metrics.fellBack(errChanged)
 	}
-	current.history = answer.History
+	current.cluster = answer.History
 	current.snapshot, err = parseSnapshot(answer.Snapshot)
 	return glance, current, err
 }

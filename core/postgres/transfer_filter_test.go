@@ -95,7 +95,7 @@ func TestFiltersAgreeWithAPlainLoop(t *testing.T) {
 				break
 			}
 			last := page[len(page)-1]
-			filter.After = &postgres.Position{ID: last.ID, UpdatedAt: last.UpdatedAt}
+			filter.After = &postgres.KeysetCursor{ID: last.ID, UpdatedAt: last.UpdatedAt}
 		}
 		if diff := cmp.Diff(want, paged); diff != "" {
 			t.Fatalf("%+v in pages (-want +got):\n%s", filter, diff)

@@ -39,14 +39,14 @@ type TransferFilter struct {
 	// change, oldest first: an intent that changes while the list is read moves ahead of the reader, and comes again. Every
 	// other list is ordered by id, newest first.
 	UpdatedSince time.Time
-	// After is where to go on, nil for the beginning.
-	After *Position
+	// After is where the list continues, nil for its beginning.
+	After *KeysetCursor
 	// Limit is how many intents to yield at the most, 0 for all.
 	Limit int
 }
 
-// Position is the place of an intent in a list.
-type Position struct {
+// KeysetCursor is the last intent of a page, after which the next page begins.
+type KeysetCursor struct {
 	ID uuid.UUID
 	// UpdatedAt matters only in lists that are ordered by it.
 	UpdatedAt time.Time
@@ -111,7 +111,7 @@ func (s *Store) TransfersSince(
 			}
 			left = max(0, left-len(rows))
 			last := rows[len(rows)-1]
-			filter.After = &Position{ID: last.ID, UpdatedAt: last.UpdatedAt}
+			filter.After = &KeysetCursor{ID: last.ID, UpdatedAt: last.UpdatedAt}
 		}
 	}
 }
@@ -128,11 +128,11 @@ func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filte
 // transferBatch reads from the replica while it may, and from the primary otherwise. A list that has turned to the primary
 // stays there, where nothing is older than what it has shown.
 func (s *Store) transferBatch(ctx context.Context, from *reading, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
-	leave, err := s.longLists.enter(ctx, accountID, filter.Limit)
+	release, err := s.listSemaphore.Acquire(ctx, accountID, filter.Limit)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	if from.proven != nil && !s.replica.usable() {
@@ -141,7 +141,7 @@ func (s *Store) transferBatch(ctx context.Context, from *reading, accountID uuid
 	if from.proven != nil {
 		rows, err := s.replica.batch(ctx, from, accountID, filter)
 		if err == nil {
-			s.metrics.listed(sourceReplica)
+			s.metrics.countListBatch(sourceReplica)
 			return rows, nil
 		}
 		if ctx.Err() == nil {
@@ -153,7 +153,7 @@ func (s *Store) transferBatch(ctx context.Context, from *reading, accountID uuid
 	if err := transferQuery(s.db, accountID, filter).Scan(ctx, &rows); err != nil {
 		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
 	}
-	s.metrics.listed(sourcePrimary)
+	s.metrics.countListBatch(sourcePrimary)
 	return rows, nil
 }
 

@@ -139,7 +139,7 @@ func TestTransfers_PolledWhileChanging(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				filter.After = &postgres.Position{ID: last.ID, UpdatedAt: last.UpdatedAt}
+				filter.After = &postgres.KeysetCursor{ID: last.ID, UpdatedAt: last.UpdatedAt}
 			}
 			want := map[uuid.UUID]transfer.Status{}
 			for n, id := range ids {

@@ -22,8 +22,8 @@ const (
 	flushers = 2
 	// maxBatch bounds the rows of one commit, and so the time that the first of them waits for the last.
 	maxBatch = 128
-	// maxWaiting bounds the memory of what waits for a commit. A queue this long would take seconds to write.
-	maxWaiting = 4096
+	// maxQueued bounds the memory of what waits for a commit. A queue this long would take seconds to write.
+	maxQueued = 4096
 	// writeTimeout bounds every transaction that writes intents, above the statement timeout: the database says first what
 	// was too slow. It bounds how much later than its updated_at an intent can be seen, too.
 	writeTimeout = 10 * time.Second
@@ -32,8 +32,8 @@ const (
 var (
 	// errQueueFull is returned where more inserts wait than the database will take in any useful time.
 	errQueueFull = errors.New("too many inserts are waiting for the database")
-	// errKeyTaken is returned for a row whose idempotency key the account has stored before.
-	errKeyTaken = errors.New("the idempotency key is stored already")
+	// errDuplicateKey is returned for a row whose idempotency key the account has stored before.
+	errDuplicateKey = errors.New("the idempotency key is stored already")
 )
 
 // transferWriter shares commits: each flusher takes all the inserts that wait and writes them in one statement, which is
@@ -41,24 +41,24 @@ var (
 type transferWriter struct {
 	db       *bun.DB
 	mu       sync.Mutex
-	arrived  sync.Cond
-	waiting  []*insertion
+	notEmpty sync.Cond
+	queue    []*pendingInsert
 	closed   bool
 	flushers sync.WaitGroup
 	metrics  *metrics
 	tracer   queryTracer
 }
 
-// insertion is one row on its way. done gets its outcome once.
-type insertion struct {
+// pendingInsert is one row on its way. done gets its insertResult once.
+type pendingInsert struct {
 	row *transferRow
 	// span is that of whoever waits for it.
 	span tracing.Span
-	done chan outcome
+	done chan insertResult
 }
 
-// outcome tells when the row was created by the database's clock, or why it was not.
-type outcome struct {
+// insertResult tells when the row was created by the database's clock, or why it was not.
+type insertResult struct {
 	createdAt time.Time
 	err       error
 	// commit is the span of the commit, which all its rows share.
@@ -67,7 +67,7 @@ type outcome struct {
 
 func newTransferWriter(db *bun.DB, m *metrics, tracer queryTracer) *transferWriter {
 	w := &transferWriter{db: db, metrics: m, tracer: tracer}
-	w.arrived.L = &w.mu
+	w.notEmpty.L = &w.mu
 	for range flushers {
 		w.flushers.Go(w.flush)
 	}
@@ -79,16 +79,16 @@ func (w *transferWriter) close() {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	w.arrived.Broadcast()
+	w.notEmpty.Broadcast()
 	w.flushers.Wait()
 }
 
 // insert waits until the row is durable, refused or ctx ends; in the last case it may be stored all the same. It returns
-// errKeyTaken where there is such a row already.
+// errDuplicateKey where there is such a row already.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
 	span := tracing.FromContext(ctx).Start("write transfer", tracing.Internal)
 	defer span.End()
-	i := &insertion{row: row, span: span, done: make(chan outcome, 1)}
+	i := &pendingInsert{row: row, span: span, done: make(chan insertResult, 1)}
 	if err := w.enqueue(i); err != nil {
 		return time.Time{}, err
 	}
@@ -101,41 +101,41 @@ func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdA
 	}
 }
 
-func (w *transferWriter) enqueue(i *insertion) error {
+func (w *transferWriter) enqueue(i *pendingInsert) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed || len(w.waiting) >= maxWaiting {
+	if w.closed || len(w.queue) >= maxQueued {
 		w.metrics.refused.Inc()
 		return errQueueFull
 	}
-	w.waiting = append(w.waiting, i)
+	w.queue = append(w.queue, i)
 	w.metrics.waiting.Inc()
-	w.arrived.Signal()
+	w.notEmpty.Signal()
 	return nil
 }
 
 func (w *transferWriter) flush() {
-	for batch := w.take(); len(batch) > 0; batch = w.take() {
+	for batch := w.dequeue(); len(batch) > 0; batch = w.dequeue() {
 		w.write(batch)
 	}
 }
 
-// take waits for insertions and returns them, none once the writer is closed and empty.
-func (w *transferWriter) take() []*insertion {
+// dequeue waits for pending inserts and returns them, none once the writer is closed and empty.
+func (w *transferWriter) dequeue() []*pendingInsert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.waiting) == 0 && !w.closed {
-		w.arrived.Wait()
+	for len(w.queue) == 0 && !w.closed {
+		w.notEmpty.Wait()
 	}
-	n := min(len(w.waiting), maxBatch)
-	batch := slices.Clone(w.waiting[:n])
-	w.waiting = slices.Delete(w.waiting, 0, n)
+	n := min(len(w.queue), maxBatch)
+	batch := slices.Clone(w.queue[:n])
+	w.queue = slices.Delete(w.queue, 0, n)
 	w.metrics.waiting.Sub(float64(n))
 	return batch
 }
 
 // write stores a batch. Where one row breaks a constraint, each is tried alone, so that it fails without its neighbours.
-func (w *transferWriter) write(batch []*insertion) {
+func (w *transferWriter) write(batch []*pendingInsert) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	started := time.Now()
@@ -144,10 +144,10 @@ func (w *transferWriter) write(batch []*insertion) {
 	endQuery(commit, err)
 	w.metrics.batch.Observe(float64(len(batch)))
 	w.metrics.writing.Observe(time.Since(started).Seconds())
-	w.metrics.moved(born, transfer.Created, len(created))
-	if err != nil && len(batch) > 1 && isRowsFault(err) {
+	w.metrics.countTransitions(inserted, transfer.Created, len(created))
+	if err != nil && len(batch) > 1 && isRowError(err) {
 		for _, i := range batch {
-			w.write([]*insertion{i})
+			w.write([]*pendingInsert{i})
 		}
 		return
 	}
@@ -157,35 +157,35 @@ func (w *transferWriter) write(batch []*insertion) {
 	for _, i := range batch {
 		createdAt, stored := created[i.row.ID]
 		if err == nil && !stored {
-			i.done <- outcome{err: errKeyTaken, commit: commit}
+			i.done <- insertResult{err: errDuplicateKey, commit: commit}
 			continue
 		}
-		i.done <- outcome{createdAt: createdAt, err: err, commit: commit}
+		i.done <- insertResult{createdAt: createdAt, err: err, commit: commit}
 	}
 }
 
 // refuseWaiting fails all inserts that wait.
 func (w *transferWriter) refuseWaiting(err error) {
 	w.mu.Lock()
-	waiting := w.waiting
-	w.waiting = nil
+	waiting := w.queue
+	w.queue = nil
 	w.mu.Unlock()
 	w.metrics.waiting.Sub(float64(len(waiting)))
 	w.metrics.refused.Add(float64(len(waiting)))
 	for _, i := range waiting {
-		i.done <- outcome{err: err}
+		i.done <- insertResult{err: err}
 	}
 }
 
-// isRowsFault tells an error of the rows' own (a data exception or a broken constraint) from one of the database's.
-func isRowsFault(err error) bool {
+// isRowError tells an error of the rows' own (a data exception or a broken constraint) from one of the database's.
+func isRowError(err error) bool {
 	state := sqlState(err)
 	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
 }
 
 // store writes the rows and their first events in one statement and returns the rows that are new with the time they were
 // created at: that of the statement by the database's clock, which is one for all cores and later than any wait before it.
-func (w *transferWriter) store(ctx context.Context, batch []*insertion) (map[uuid.UUID]time.Time, error) {
+func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map[uuid.UUID]time.Time, error) {
 	rows := make([]*transferRow, len(batch))
 	for n, i := range batch {
 		rows[n] = i.row
@@ -199,12 +199,12 @@ func (w *transferWriter) store(ctx context.Context, batch []*insertion) (map[uui
 		On("CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING").
 		Returning("id, account_id, status, created_at")
 	events := w.db.NewRaw(`INSERT INTO events (account_id, transfer_id, to_status, occurred_at)
-		SELECT account_id, id, status, created_at FROM born`)
+		SELECT account_id, id, status, created_at FROM inserted`)
 	var stored []struct {
 		ID        uuid.UUID
 		CreatedAt time.Time
 	}
-	err := w.db.NewSelect().With("born", insert).With("told", events).Table("born").Column("id", "created_at").Scan(ctx, &stored)
+	err := w.db.NewSelect().With("inserted", insert).With("new_events", events).Table("inserted").Column("id", "created_at").Scan(ctx, &stored)
 	if err != nil {
 		return nil, fmt.Errorf("write %d transfers: %w", len(rows), err)
 	}

@@ -63,7 +63,7 @@ type Idempotency struct {
 
 // second is the text that stands for the key where the account's other environment used the key first. It holds a
 // character that no key has, so it is never a key itself.
-func (o Idempotency) second() string {
+func (o Idempotency) alternateKey() string {
 	return fmt.Sprintf("%s\"%x", o.Environment, sha256.Sum256([]byte(o.Key)))
 }
 
@@ -73,11 +73,11 @@ func (o Idempotency) second() string {
 // after the intent was stored: only a client that sends an idempotency key can try again safely.
 //
 // The index that makes keys unique knows no environment, as cores of the release before rely on it. So the environment that
-// uses a key first stores it as it is, and the other stores Idempotency.second.
-func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, once Idempotency) (*transfer.Intent, error) {
+// uses a key first stores it as it is, and the other stores Idempotency.alternateKey.
+func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotency Idempotency) (*transfer.Intent, error) {
 	row := newTransferRow(intent)
-	if once.Key != "" {
-		row.IdempotencyKey, row.Fingerprint = once.Key, once.Fingerprint[:]
+	if idempotency.Key != "" {
+		row.IdempotencyKey, row.Fingerprint = idempotency.Key, idempotency.Fingerprint[:]
 	}
 	for {
 		createdAt, err := s.writer.insert(ctx, &row)
@@ -85,34 +85,34 @@ func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, onc
 			intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
 			return intent, nil
 		}
-		if !errors.Is(err, errKeyTaken) {
+		if !errors.Is(err, errDuplicateKey) {
 			return nil, fmt.Errorf("insert transfer %s: %w", intent.ID, err)
 		}
-		first, err := s.FirstTransfer(ctx, intent.AccountID, once)
-		if !errors.Is(err, ErrTransferNotFound) || row.IdempotencyKey == once.second() {
+		first, err := s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
+		if !errors.Is(err, ErrTransferNotFound) || row.IdempotencyKey == idempotency.alternateKey() {
 			return first, err
 		}
-		row.IdempotencyKey = once.second()
+		row.IdempotencyKey = idempotency.alternateKey()
 	}
 }
 
 // ErrKeyReused is returned for an idempotency key that came with another request before.
 var ErrKeyReused = errors.New("the idempotency key was used with another request")
 
-// FirstTransfer reads the intent that an idempotency key made in its environment. It returns ErrTransferNotFound if there is
+// TransferByIdempotencyKey reads the intent that an idempotency key made in its environment. It returns ErrTransferNotFound if there is
 // none and ErrKeyReused if another request made it. A source chain that is no longer registered counts as one of the
 // environment: then a key is rather refused than used twice.
-func (s *Store) FirstTransfer(ctx context.Context, accountID uuid.UUID, once Idempotency) (*transfer.Intent, error) {
-	second := once.second()
+func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUID, idempotency Idempotency) (*transfer.Intent, error) {
+	alternate := idempotency.alternateKey()
 	intent, err := readIntent(ctx, func(row *transferRow) *bun.SelectQuery {
-		return s.db.NewSelect().Model(row).Where("account_id = ? AND idempotency_key IN (?, ?)", accountID, once.Key, second).
-			Where("NOT EXISTS (SELECT FROM chains WHERE id = source_chain AND environment <> ?)", once.Environment).
-			OrderExpr("idempotency_key = ? DESC", second).Limit(1)
+		return s.db.NewSelect().Model(row).Where("account_id = ? AND idempotency_key IN (?, ?)", accountID, idempotency.Key, alternate).
+			Where("NOT EXISTS (SELECT FROM chains WHERE id = source_chain AND environment <> ?)", idempotency.Environment).
+			OrderExpr("idempotency_key = ? DESC", alternate).Limit(1)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !intent.Answers(once.Request) {
+	if !intent.Answers(idempotency.Request) {
 		return nil, ErrKeyReused
 	}
 	return intent, nil

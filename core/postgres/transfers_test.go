@@ -165,11 +165,11 @@ func TestIdempotency_Environments(t *testing.T) {
 		for env, body := range bodies {
 			once := idempotent(t, "order-1", body)
 			once.Environment = env
-			if got, err := store.FirstTransfer(t.Context(), owner, once); err != nil || !made[env][got.ID] {
+			if got, err := store.TransferByIdempotencyKey(t.Context(), owner, once); err != nil || !made[env][got.ID] {
 				t.Errorf("round %d: first of %s: %v, %v", round, env, got, err)
 			}
 			once.Request = parseRequest(t, bridgeBody)
-			if _, err := store.FirstTransfer(t.Context(), owner, once); !errors.Is(err, postgres.ErrKeyReused) {
+			if _, err := store.TransferByIdempotencyKey(t.Context(), owner, once); !errors.Is(err, postgres.ErrKeyReused) {
 				t.Errorf("round %d: another request of %s: %v", round, env, err)
 			}
 		}

@@ -50,7 +50,7 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 		return nil, err
 	}
 	if err == nil {
-		s.metrics.moved(event.From, event.To, 1)
+		s.metrics.countTransitions(event.From, event.To, 1)
 	}
 	return intent, err
 }
@@ -104,7 +104,7 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("expire transfers: %w", err)
 	}
-	s.metrics.moved(transfer.Created, transfer.Expired, expired)
+	s.metrics.countTransitions(transfer.Created, transfer.Expired, expired)
 	return expired, nil
 }
 

@@ -16,7 +16,7 @@ import (
 
 // However many long lists are asked for, each account has one connection for them and all together a quarter, so that
 // everything else is answered meanwhile.
-func TestLongListsLeaveConnections(t *testing.T) {
+func TestListSemaphore_LeavesConnections(t *testing.T) {
 	t.Parallel()
 	for _, trial := range []struct{ accounts, reading int }{{accounts: 2, reading: 2}, {accounts: 10, reading: connections / 4}} {
 		t.Run(fmt.Sprintf("%d accounts", trial.accounts), func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestLongListsLeaveConnections(t *testing.T) {
 
 // Whoever will read a list waits for its turn before anything is asked of Postgres, so that many who begin at once are no crowd
 // there; whoever holds a list is told at once that it is still good.
-func TestANewListTakesItsTurn(t *testing.T) {
+func TestListSemaphore_NewListWaits(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	direct, store := pgtest.Open(t, url), pgtest.Open(t, url)

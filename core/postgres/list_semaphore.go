@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// shortPage is the largest page that is read without the semaphore.
+const shortPage = 100
+
+// listSemaphore bounds the batches of long lists that are read at the same time: a quarter of the connections in all, and one for
+// each account. Without it many long lists would take every connection, and checks of keys, single intents and short pages would
+// wait. It is safe for concurrent use.
+type listSemaphore struct {
+	slots    chan struct{}
+	mu       sync.Mutex
+	accounts map[uuid.UUID]*accountSlot
+}
+
+// accountSlot is the slot of one account, which exists while a batch of the account is read or waits.
+type accountSlot struct {
+	slot chan struct{}
+	refs int
+}
+
+func newListSemaphore(connections int) *listSemaphore {
+	return &listSemaphore{slots: make(chan struct{}, max(1, connections/4)), accounts: map[uuid.UUID]*accountSlot{}}
+}
+
+// Acquire waits until a batch of up to n intents of the account may be read. The caller calls release after it.
+func (l *listSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int) (release func(), err error) {
+	if n <= shortPage {
+		return func() {}, nil
+	}
+	account := l.ref(accountID)
+	for acquired, slot := range []chan struct{}{account.slot, l.slots} {
+		select {
+		case slot <- struct{}{}:
+		case <-ctx.Done():
+			if acquired > 0 {
+				<-account.slot
+			}
+			l.unref(accountID, account)
+			return nil, fmt.Errorf("wait to read a long list: %w", ctx.Err())
+		}
+	}
+	return func() {
+		<-l.slots
+		<-account.slot
+		l.unref(accountID, account)
+	}, nil
+}
+
+func (l *listSemaphore) ref(accountID uuid.UUID) *accountSlot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	account := l.accounts[accountID]
+	if account == nil {
+		account = &accountSlot{slot: make(chan struct{}, 1)}
+		l.accounts[accountID] = account
+	}
+	account.refs++
+	return account
+}
+
+func (l *listSemaphore) unref(accountID uuid.UUID, account *accountSlot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if account.refs--; account.refs == 0 {
+		delete(l.accounts, accountID)
+	}
+}
