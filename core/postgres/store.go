@@ -77,6 +77,9 @@ func Open(url string, o Options) (*Store, error) {
 	if s.migration, err = s.connConfig(cmp.Or(o.MigrateURL, url)); err != nil {
 		return nil, fmt.Errorf("CORE_MIGRATE_DATABASE_URL %w", err)
 	}
+	for limit := range s.limits.settings {
+		s.migration.RuntimeParams[limit] = "0" // a migration may take long; 0 is no limit, also where the role has one
+	}
 	if o.ReadURL != "" {
 		standby, err := s.connConfig(o.ReadURL)
 		if err != nil {
