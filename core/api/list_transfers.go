@@ -37,11 +37,11 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 		list.filter.Limit = list.limit + 1 // one more tells whether there is a next page
 		summaries = s.Store.Transfers(r.Context(), by.AccountID, list.filter)
 	} else {
-		glance, err := s.tagWholeList(w, r, by.AccountID)
-		if err != nil || !glance.Changed {
+		check, err := s.tagWholeList(w, r, by.AccountID)
+		if err != nil || !check.Changed {
 			return err
 		}
-		summaries = s.Store.TransfersSince(r.Context(), by.AccountID, list.filter, glance)
+		summaries = s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check)
 	}
 	next, stop := iter.Pull2(summaries)
 	defer stop()
@@ -70,24 +70,24 @@ const wholeListTag = `W/"e2.`
 
 // tagWholeList answers with 304 where nothing of the account's has changed since the list that the client holds, and
 // otherwise tags the one that will be sent.
-func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (postgres.Glance, error) {
+func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (postgres.ChangeCheck, error) {
 	held := r.Header.Get("If-None-Match")
 	cursor, ours := strings.CutPrefix(held, wholeListTag)
 	if !ours {
 		cursor = ""
 	}
-	glance, err := s.Store.TransfersChanged(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
+	check, err := s.Store.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
 	if err != nil {
-		return postgres.Glance{}, err
+		return postgres.ChangeCheck{}, err
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if !glance.Changed {
+	if !check.Changed {
 		w.Header().Set("ETag", held)
 		w.WriteHeader(http.StatusNotModified)
-		return glance, nil
+		return check, nil
 	}
-	w.Header().Set("ETag", wholeListTag+glance.Cursor+`"`)
-	return glance, nil
+	w.Header().Set("ETag", wholeListTag+check.Cursor+`"`)
+	return check, nil
 }
 
 // together is how many intents are encoded before others have their turn on the processor: about 0.1 ms. The scheduler

@@ -60,7 +60,7 @@ func TestListSemaphore_NewListWaits(t *testing.T) {
 	url := pgtest.Database(t)
 	direct, store := pgtest.Open(t, url), pgtest.Open(t, url)
 	owner := uuid.New()
-	held, err := store.TransfersChanged(t.Context(), owner, "", time.Now())
+	held, err := store.CheckChanges(t.Context(), owner, "", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +73,12 @@ func TestListSemaphore_NewListWaits(t *testing.T) {
 		return nil
 	})
 	eventually(t, "a list is being read", func() bool { return waiting(t, direct) == 1 })
-	if again, err := store.TransfersChanged(t.Context(), owner, held.Cursor, time.Now()); err != nil || again.Changed {
+	if again, err := store.CheckChanges(t.Context(), owner, held.Cursor, time.Now()); err != nil || again.Changed {
 		t.Errorf("to the holder of a list: %+v, %v", again, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := store.TransfersChanged(ctx, owner, "", time.Now()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := store.CheckChanges(ctx, owner, "", time.Now()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("to a reader whose turn has not come: %v", err)
 	}
 	release()

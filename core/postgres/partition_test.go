@@ -210,16 +210,16 @@ func TestPartitionedByAccount(t *testing.T) {
 		}
 	}
 	bound("events")
-	if _, err := store.TransfersChanged(t.Context(), ann, "", time.Now()); err != nil {
+	if _, err := store.CheckChanges(t.Context(), ann, "", time.Now()); err != nil {
 		t.Error(err)
 	}
-	glance, err := store.TransfersChanged(t.Context(), ann, "", time.Now())
+	check, err := store.CheckChanges(t.Context(), ann, "", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked.take()
-	if glance, err = store.TransfersChanged(t.Context(), ann, glance.Cursor, time.Now()); err != nil || glance.Changed {
-		t.Errorf("changed: %t, %v", glance.Changed, err)
+	if check, err = store.CheckChanges(t.Context(), ann, check.Cursor, time.Now()); err != nil || check.Changed {
+		t.Errorf("changed: %t, %v", check.Changed, err)
 	}
 	bound("a look for changes")
 

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,93 +16,98 @@ import (
 )
 
 const (
-	// replicaBudget bounds what a list's batch may take on the replica, so that one that is silent costs a list no more than
-	// this before the primary answers. A batch takes a few milliseconds.
-	replicaBudget = 500 * time.Millisecond
-	// smallPage is up to how many intents a page costs the primary no more than the look that would send it to the replica.
-	smallPage = 50
-	// maxMoments bounds the moments that wait to be replayed. Beyond it every other one is forgotten, and half as many are
-	// kept from then on: a replica that lags far needs no fine steps.
-	maxMoments = 512
+	// replicaTimeout bounds a batch on the replica, after which the primary answers. A batch takes a few milliseconds.
+	replicaTimeout = 500 * time.Millisecond
+	// followEvery is how often the position of the replica is read. It adds to the time after which an account that wrote is read
+	// from the replica again, and costs the primary one small query a core.
+	followEvery = 200 * time.Millisecond
+	// followTimeout bounds one such reading of both servers.
+	followTimeout = 500 * time.Millisecond
+	// maxReplicaLag is the lag above which the replica counts as not ready.
+	maxReplicaLag = 10 * time.Second
 )
 
-// replica is a streaming standby that lists are read from where that makes no difference.
+// replica is a streaming standby that lists are read from.
 //
-// The rule, by which a list from the replica has everything that a list from the primary would have had when it was asked
-// for: each core takes moments of the primary, several a second. A moment is a snapshot and, read after it, the position
-// of the write-ahead log. A list of an account may be read from the replica if, for one such moment,
+// A list of an account is read from the replica if the replica has replayed the log position at which the account's last change was
+// visible on the primary, and from the primary otherwise. Each core knows such a position from a primarySnapshot, which it takes
+// several times a second: a snapshot of the primary and the log position that was read after it. When a list begins, the primary
+// is asked whether the account has an event that the snapshot does not see. If not, the snapshot's position is the one that
+// the replica must have replayed.
 //
-//  1. the replica has replayed the log up to the moment's position, and
-//  2. the primary, asked when the list is asked for, has no event of the account's that the moment's snapshot does not see.
+// Proof. Take a change of the account that the primary shows when it is asked, such as one that was acknowledged before. Its
+// event was written in the same transaction, and the snapshot sees the event. What a snapshot sees has committed before the
+// snapshot was taken, so its commit record is in the log before the position that was read after. A replica that has replayed that
+// position shows the change to every statement that begins later. It does not matter which core made the change, and the rule needs no
+// clock and no bound on how long a transaction or the replica takes. The replica may show a change that is about to commit
+// and is acknowledged to nobody.
 //
-// Proof. Take a change of the account's that the primary shows when it is asked, such as any that was acknowledged before. It
-// wrote an event in its own transaction, and by 2 the moment's snapshot sees that. What a snapshot sees has committed
-// before the snapshot was taken, so its commit record is in the log before the position that was read after. By 1 the
-// replica has replayed that record, and shows the change to every statement that begins later. The rule holds for a
-// core that did not make the change as for one that did, needs no clock, and assumes nothing about how long a transaction or
-// the replica takes. What may differ is what was about to commit in that instant and was acknowledged to nobody: the
-// replica may show that first.
-//
-// It is the replica that answers which is asked for 1, in the transaction that reads the list: behind one address there may
-// be several. And since positions and snapshots mean nothing in another history, both servers are asked with it whether they
-// are of the moment's: the primary whether it still is that database cluster on that timeline, the replica whether it is a
-// standby of it, which one that was promoted, or follows another primary, is not.
-//
-// A primary that crashes may lose log that was not flushed, and gives the transaction ids in it out again, so that a moment's
-// snapshot seems to see what was written later. All moments of before are therefore of another history. So that none slips
-// through, a look asks the replica first for its position and then takes a moment, and only moments of one history count by
-// that position.
-//
-// A list that has begun on the replica goes on there only if that has everything which the batch before has shown; once
-// it has turned to the primary it stays there.
+// The position is compared in the transaction that reads the list, since several replicas may share one address, and each batch of
+// a list raises it to what the batch has shown. Positions and snapshots are comparable only within one clusterIdentity: a primary
+// that crashes may lose log that was not flushed, and gives its transaction ids out again.
 type replica struct {
 	db      *bun.DB
 	metrics *replicaMetrics
 
 	mu sync.Mutex
-	// waiting are moments that the replica had not reached when it was looked at last, oldest first.
-	waiting []moment
-	// stride is that each so-many-th look at the primary gives a moment that waits, of looks in all.
-	stride, looks int
-	// reached is the newest that it had, nil for none.
-	reached *moment
-	// fault is why the replica is not asked at present, nil where it is.
+	// replayed is the newest snapshot whose position the replica has replayed, nil for none.
+	replayed *primarySnapshot
+	// pending is the next one, which the replica has not replayed yet, nil for none.
+	pending *primarySnapshot
+	// fault is why the replica is not used, nil while it is.
 	fault error
 }
 
-// moment is what the primary was like at one instant.
-type moment struct {
-	Snapshot string
-	// Position is that of the write-ahead log, in bytes.
-	Position int64
-	// Timeline has eight hexadecimal digits.
-	Timeline string
-	// System is what makes this database cluster and its standbys differ from all others.
-	System int64
-	// Era is another one after each recovery from a crash, see crashEpoch.
-	Era string
+// primarySnapshot is what the primary had committed by a position of its log.
+type primarySnapshot struct {
+	Cluster  string `bun:"cluster"`
+	Snapshot string `bun:"snapshot"`
+	// LSN is the position in bytes.
+	LSN int64 `bun:"lsn"`
 
-	taken time.Time
+	takenAt time.Time
 }
 
-// history is what the moment's position and snapshot can be compared in, as cursors have it.
-func (m moment) history() string {
-	return fmt.Sprintf("%x.%s.%s", uint64(m.System), m.Timeline, m.Era) //nolint:gosec // Postgres's to_hex takes the bits as they are, too
+// replicaPosition is what a replica must have replayed for a list to be read from it. The zero value stands for the primary.
+type replicaPosition struct {
+	cluster string
+	lsn     int64
 }
 
 var (
-	errNotFollowed = errors.New("the replica has not been looked at yet")
+	errNotFollowed = errors.New("the position of the replica has not been read yet")
 	errDiverged    = errors.New("the server at CORE_READ_DATABASE_URL is no standby of the primary's on its timeline; it was promoted, " +
 		"follows another primary, or has not made a restartpoint since the primary was promoted")
 	errBehind = errors.New("the replica has not replayed what the list needs")
 )
 
 func newReplica(db *bun.DB, registry prometheus.Registerer) *replica {
-	return &replica{db: db, metrics: newReplicaMetrics(registry), fault: errNotFollowed, stride: 1}
+	return &replica{db: db, metrics: newReplicaMetrics(registry), fault: errNotFollowed}
 }
 
-// proof returns the newest moment that the replica has reached, nil where it is not to be asked.
-func (r *replica) proof() *moment {
+// standby is what a standby says of itself.
+type standby struct {
+	InRecovery bool `bun:"in_recovery"`
+	// Timeline is the cluster and the timeline of the last restartpoint, the beginning of a clusterIdentity.
+	Timeline string `bun:"timeline"`
+	// LSN is the position up to which the log is replayed.
+	LSN int64 `bun:"lsn"`
+}
+
+func readStandby(ctx context.Context, db bun.IDB) (state standby, err error) {
+	err = db.NewRaw(`SELECT pg_is_in_recovery() AS in_recovery,
+		to_hex(system_identifier) || '.' || lpad(upper(to_hex(timeline_id)), 8, '0') AS timeline,
+		coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0)::bigint AS lsn
+		FROM pg_control_system(), pg_control_checkpoint()`).Scan(ctx, &state)
+	return state, err
+}
+
+func (s standby) follows(cluster string) bool {
+	return s.InRecovery && strings.HasPrefix(cluster, s.Timeline+".")
+}
+
+// newest is the newest snapshot whose position the replica has replayed, nil where lists are read from the primary.
+func (r *replica) newest() *primarySnapshot {
 	if r == nil {
 		return nil
 	}
@@ -108,63 +115,35 @@ func (r *replica) proof() *moment {
 	defer r.mu.Unlock()
 	switch {
 	case r.fault != nil:
-		r.metrics.fellBack(r.fault)
+		r.metrics.countFallback(r.fault)
 		return nil
-	case r.reached == nil:
-		r.metrics.fellBack(errBehind)
+	case r.replayed == nil:
+		r.metrics.countFallback(errBehind)
 	}
-	return r.reached
+	return r.replayed
 }
 
-// askStandby asks a server whether it is a standby, of which primary, and how far it has replayed the log.
-const askStandby = `SELECT pg_is_in_recovery() AS standby, system_identifier AS system,
-	lpad(upper(to_hex(timeline_id)), 8, '0') AS timeline, coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0)::bigint AS position
-	FROM pg_control_system() AS of, pg_control_checkpoint() AS at`
-
-// standby is its answer. The timeline is that of its last restartpoint.
-type standby struct {
-	Standby  bool
-	System   int64
-	Timeline string
-	Position int64
-}
-
-// follows tells whether the server is a standby of the moment's primary.
-func (s standby) follows(m moment) bool {
-	return s.Standby && s.System == m.System && s.Timeline == m.Timeline
-}
-
-// reading is where one list is being read.
-type reading struct {
-	// proven is the moment that the replica must have reached, nil for a list that is read from the primary.
-	proven *moment
-	// shown is the log's position by which the replica had all that the list has shown.
-	shown int64
-}
-
-// batch reads one batch, all of it or nothing.
-func (r *replica) batch(ctx context.Context, from *reading, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
-	ctx, cancel := context.WithTimeout(ctx, replicaBudget)
+// readBatch reads one batch from the replica if the replica has replayed the position, and raises the position for the next batch.
+func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) (rows []summaryRow, err error) {
+	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
 	defer cancel()
-	var rows []summaryRow
-	err := r.db.RunInTx(ctx, &sql.TxOptions{ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
-		var state standby
-		// A statement of its own, since the one that reads the list must begin after the log was replayed.
-		if err := tx.NewRaw(askStandby).Scan(ctx, &state); err != nil {
+	err = r.db.RunInTx(ctx, &sql.TxOptions{ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
+		// The position is read by a statement of its own: the one that reads the list must begin after the log was replayed.
+		state, err := readStandby(ctx, tx)
+		switch {
+		case err != nil:
 			return err
-		}
-		if !state.follows(*from.proven) {
+		case !state.follows(at.cluster):
 			return errDiverged
-		}
-		if state.Position < max(from.proven.Position, from.shown) {
+		case state.LSN < at.lsn:
 			return errBehind
 		}
-		rows = make([]summaryRow, 0, 16)
-		err := transferQuery(r.db, accountID, filter).Conn(tx).Scan(ctx, &rows)
-		if err != nil || len(rows) < filter.Limit {
+		if rows, err = readBatch(ctx, tx, accountID, filter); err != nil || len(rows) < filter.Limit {
 			return err
 		}
-		return tx.NewRaw("SELECT coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0)::bigint").Scan(ctx, &from.shown)
+		state, err = readStandby(ctx, tx)
+		at.lsn = max(at.lsn, state.LSN)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read a list from the replica: %w", err)
@@ -172,12 +151,127 @@ func (r *replica) batch(ctx context.Context, from *reading, accountID uuid.UUID,
 	return rows, nil
 }
 
-// failed notes that the replica did not answer a list. Unless the fault is that list's own, the replica is left alone
-// until the next look at it.
-func (r *replica) failed(err error) {
-	r.metrics.fellBack(err)
-	if reason := fallbackReason(err); reason == fellConflict || reason == fellBehind {
+// listFailed counts a list that the replica did not answer. Unless the fault is the list's own, the replica is not used until its
+// position is read again.
+func (r *replica) listFailed(err error) {
+	r.metrics.countFallback(err)
+	if reason := fallbackReason(err); reason != fallbackConflict && reason != fallbackBehind {
+		r.setFault(err)
+	}
+}
+
+func (r *replica) setFault(fault error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fault = fault
+}
+
+func (r *replica) usable() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fault == nil
+}
+
+// FollowReplica reads the position of the replica until ctx ends; lists are read from the replica only meanwhile. It logs when the
+// replica becomes unusable and when it is usable again, not each failure. Without a replica it returns at once.
+func (s *Store) FollowReplica(ctx context.Context, log *slog.Logger) {
+	if s.replica == nil {
 		return
 	}
-	r.setFault(err)
+	defer s.replica.setFault(errNotFollowed)
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for used, first := false, true; ; first = false {
+		err := s.updateReplicaPosition(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.replica.setFault(err)
+		switch {
+		case err != nil && (used || first):
+			log.Warn("lists are read from the primary alone, trying the replica again several times a second", "error", err)
+		case err == nil && !used:
+			log.Info("lists are read from the replica")
+		}
+		used = err == nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// updateReplicaPosition reads the position of the replica before it takes a snapshot of the primary, so that a position from before a
+// crash of the primary is never compared with a snapshot from after it.
+func (s *Store) updateReplicaPosition(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
+	defer cancel()
+	state, err := readStandby(ctx, s.replica.db)
+	if err != nil {
+		return fmt.Errorf("read the position of the replica: %w", err)
+	}
+	// pg_current_snapshot is the snapshot that the statement began with, so the position is read after it.
+	current := primarySnapshot{takenAt: time.Now()}
+	err = s.db.NewRaw("SELECT "+clusterIdentity+` AS cluster, pg_current_snapshot()::text AS snapshot,
+		(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS lsn`).Scan(ctx, &current)
+	if err != nil {
+		return fmt.Errorf("take a snapshot of the primary: %w", err)
+	}
+	if !state.follows(current.Cluster) {
+		return errDiverged
+	}
+	s.replica.update(&current, state.LSN)
+	return nil
+}
+
+// update keeps what the replica has replayed of the primary. One snapshot at a time is pending, so that a replica that stays
+// behind costs no memory and replays it at last.
+func (r *replica) update(current *primarySnapshot, replayedLSN int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.replayed != nil && r.replayed.Cluster != current.Cluster {
+		r.replayed = nil
+	}
+	if r.pending != nil && r.pending.Cluster != current.Cluster {
+		r.pending = nil
+	}
+	switch {
+	case current.LSN <= replayedLSN:
+		r.replayed, r.pending = current, nil
+	case r.pending == nil:
+		r.pending = current
+	case r.pending.LSN <= replayedLSN:
+		r.replayed, r.pending = r.pending, current
+	}
+	r.metrics.lagBytes.Set(float64(max(0, current.LSN-replayedLSN)))
+	r.metrics.lagSeconds.Set(r.lag(current.takenAt).Seconds())
+}
+
+// lag is the age of the newest snapshot that the replica has replayed; the caller holds the lock.
+func (r *replica) lag(now time.Time) time.Duration {
+	switch {
+	case r.replayed != nil:
+		return now.Sub(r.replayed.takenAt)
+	case r.pending != nil:
+		return now.Sub(r.pending.takenAt)
+	}
+	return 0
+}
+
+// CheckReplica returns nil while lists are read from the replica, and where there is none.
+func (s *Store) CheckReplica(context.Context) error {
+	r := s.replica
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault != nil {
+		return r.fault
+	}
+	if lag := r.lag(time.Now()); lag > maxReplicaLag {
+		return fmt.Errorf("the replica is %s behind the primary", lag.Round(time.Second))
+	}
+	return nil
 }

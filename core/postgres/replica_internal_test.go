@@ -10,66 +10,41 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// at is the moment of a position of the log, a second each.
-func at(position int64) moment {
-	return moment{Position: position, Timeline: "00000001", System: 1, taken: time.Unix(position, 0)}
-}
-
-func TestMomentsAreReachedInOrder(t *testing.T) {
+func TestReplica_Update(t *testing.T) {
 	t.Parallel()
 	r := newReplica(nil, nil)
-	want := func(position int64) {
-		t.Helper()
-		switch {
-		case r.reached == nil && position != 0:
-			t.Errorf("no moment is reached, want %d", position)
-		case r.reached != nil && r.reached.Position != position:
-			t.Errorf("moment %d is reached, want %d", r.reached.Position, position)
-		}
-	}
-	for _, step := range []struct{ now, replayed, reached int64 }{
-		{10, 9, 0}, {20, 9, 0}, {30, 10, 10}, {40, 29, 20}, {50, 29, 20}, {60, 60, 60}, {70, 5, 60},
+	// Snapshot n is taken at position n and second n.
+	for n, step := range []struct {
+		cluster                  string
+		lsn, replicaLSN, wantLSN int64
+	}{
+		{"1.00000001.0", 10, 9, 0},
+		{"1.00000001.0", 20, 9, 0},
+		{"1.00000001.0", 30, 10, 10},
+		{"1.00000001.0", 40, 29, 10},
+		{"1.00000001.0", 50, 30, 30},
+		{"1.00000001.0", 60, 60, 60},
+		{"1.00000001.0", 70, 5, 60}, // another replica behind the address
+		{"1.00000001.1", 80, 79, 0}, // the primary has crashed
+		{"1.00000001.1", 80, 80, 80},
+		{"1.00000002.1", 90, 85, 0}, // a standby was promoted
+		{"1.00000002.1", 95, 94, 90},
 	} {
-		r.note(at(step.now), step.replayed)
-		want(step.reached)
-	}
-	if behind := r.behind(time.Unix(75, 0)); behind != 15*time.Second {
-		t.Errorf("it is %s behind, want 15s", behind)
-	}
-	// However long the replica stands still, what waits is bounded, and it goes on from there in coarser steps.
-	for position := int64(100); position < 100_000; position++ {
-		r.note(at(position), 99)
-		if len(r.waiting) > maxMoments {
-			t.Fatalf("%d moments wait", len(r.waiting))
+		r.update(&primarySnapshot{Cluster: step.cluster, LSN: step.lsn, takenAt: time.Unix(step.lsn, 0)}, step.replicaLSN)
+		var got int64
+		if r.replayed != nil {
+			got = r.replayed.LSN
+		}
+		if got != step.wantLSN {
+			t.Errorf("step %d: position %d is replayed, want %d", n, got, step.wantLSN)
 		}
 	}
-	r.note(at(100_000), 50_000)
-	if r.reached.Position < 49_000 || r.reached.Position > 50_000 {
-		t.Errorf("moment %d is reached by position 50000", r.reached.Position)
-	}
-	// Once it keeps up again, but for the last moment, every moment counts again.
-	for position := int64(100_001); position < 100_010; position++ {
-		r.note(at(position), position-1)
-	}
-	want(100_008)
-	// When the primary has crashed, those that wait stand on log that may be lost, and all on ids that may be given out again.
-	r.note(at(100_009), 100_008)
-	recovered := at(100_010)
-	recovered.Era = "1"
-	r.note(recovered, 100_009)
-	want(0)
-	r.note(recovered, 100_010)
-	want(100_010)
-	// Positions of another timeline are no measure for this one's.
-	promoted := at(100_011)
-	promoted.Timeline = "00000002"
-	r.note(promoted, 100_010)
-	if r.reached != nil {
-		t.Errorf("moment %+v of the timeline before still counts", r.reached)
+	if lag := r.lag(time.Unix(100, 0)); lag != 10*time.Second {
+		t.Errorf("lag %s, want 10s", lag)
 	}
 }
 
-func TestFallbackReasons(t *testing.T) {
+func TestFallbackReason(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]string{
 		errChanged: "changed", errBehind: "behind", errDiverged: "diverged", errNotFollowed: "unreachable",

@@ -123,16 +123,16 @@ func (r *reader) list(t *testing.T, core *postgres.Store) {
 	t.Helper()
 	listed := core.Transfers(t.Context(), r.owner, postgres.TransferFilter{})
 	if rand.IntN(2) == 0 {
-		glance, err := core.TransfersChanged(t.Context(), r.owner, r.cursor, time.Now())
+		check, err := core.CheckChanges(t.Context(), r.owner, r.cursor, time.Now())
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if !glance.Changed && r.seen < r.changes {
+		if !check.Changed && r.seen < r.changes {
 			t.Errorf("a list without the last %d changes is called unchanged", r.changes-r.seen)
 		}
-		r.cursor, r.seen = glance.Cursor, r.changes
-		listed = core.TransfersSince(t.Context(), r.owner, postgres.TransferFilter{}, glance)
+		r.cursor, r.seen = check.Cursor, r.changes
+		listed = core.TransfersAfterCheck(t.Context(), r.owner, postgres.TransferFilter{}, check)
 	}
 	var ids []uuid.UUID
 	for summary, err := range listed {

@@ -45,7 +45,7 @@ type Options struct {
 	// MigrateURL is where migrations connect: to Postgres itself, also where a pooler stands before it. Empty for the store's
 	// own URL.
 	MigrateURL string
-	// ReadURL is a streaming replica that lists are read from as far as it is up to date; FollowReplica finds that out. Empty
+	// ReadURL is a streaming replica that lists are read from as far as it is up to date, which FollowReplica finds out. Empty
 	// for none.
 	ReadURL string
 	// MaxConnections is the size of the pool, 16 where it is 0.

@@ -14,13 +14,15 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// listBatch is how many intents one query of a list reads: the longest page and one more, which tells whether it goes on.
-// Lists are read in batches, each by its own short query, so that a slow client holds neither memory nor a connection nor
-// an old snapshot of the database.
-const listBatch = 1001
-
-// batchTimeout bounds one such query, for a database that is silent; a list as a whole takes as long as its reader.
-const batchTimeout = 5 * time.Second
+const (
+	// listBatch is how many intents one query of a list reads: the longest page and one more, which tells whether another follows.
+	// Each batch is a short query of its own, so that a slow client holds neither memory nor a connection nor a snapshot.
+	listBatch = 1001
+	// batchTimeout bounds one batch, for a database that does not answer. A list as a whole takes as long as its client.
+	batchTimeout = 5 * time.Second
+	// smallPage is the largest page that costs the primary no more than the check that would send it to the replica.
+	smallPage = 50
+)
 
 // TransferFilter narrows a list. The zero value takes everything.
 type TransferFilter struct {
@@ -71,32 +73,31 @@ type summaryRow struct {
 // acknowledged before is there, also where the list comes from a replica.
 func (s *Store) Transfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) iter.Seq2[transfer.Summary, error] {
 	return func(yield func(transfer.Summary, error) bool) {
-		var glance Glance
+		var check ChangeCheck
 		if s.replica != nil && (filter.Limit == 0 || filter.Limit > smallPage) {
 			var err error
-			if glance, _, err = s.glance(ctx, accountID, cursor{}); err != nil {
-				yield(transfer.Summary{}, fmt.Errorf("look for changes of account %s: %w", accountID, err))
+			if check, _, err = s.checkChanges(ctx, accountID, cursor{}); err != nil {
+				yield(transfer.Summary{}, err)
 				return
 			}
 		}
-		s.TransfersSince(ctx, accountID, filter, glance)(yield)
+		s.TransfersAfterCheck(ctx, accountID, filter, check)(yield)
 	}
 }
 
-// TransfersSince is Transfers for whoever has just had a glance at the account: it spares another, and everything that the
-// glance has seen is there.
-func (s *Store) TransfersSince(
-	ctx context.Context, accountID uuid.UUID, filter TransferFilter, glance Glance,
+// TransfersAfterCheck is Transfers for a caller that has just checked the account for changes, and spares another check. Everything
+// that the check has seen is there.
+func (s *Store) TransfersAfterCheck(
+	ctx context.Context, accountID uuid.UUID, filter TransferFilter, check ChangeCheck,
 ) iter.Seq2[transfer.Summary, error] {
 	return func(yield func(transfer.Summary, error) bool) {
-		from := &reading{proven: glance.proven}
-		left := filter.Limit
+		at, left := check.replica, filter.Limit
 		for {
 			filter.Limit = listBatch
 			if left > 0 {
 				filter.Limit = min(left, listBatch)
 			}
-			rows, err := s.transferBatch(ctx, from, accountID, filter)
+			rows, err := s.nextBatch(ctx, &at, accountID, filter)
 			if err != nil {
 				yield(transfer.Summary{}, err)
 				return
@@ -116,18 +117,9 @@ func (s *Store) TransfersSince(
 	}
 }
 
-// ExplainTransfers is Postgres's plan for the first query of a list, so that a test can hold it to its index.
-func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (plan string, err error) {
-	var lines []string
-	if err := s.db.NewRaw("EXPLAIN ?", transferQuery(s.db, accountID, filter)).Scan(ctx, &lines); err != nil {
-		return "", fmt.Errorf("explain a list of transfers: %w", err)
-	}
-	return strings.Join(lines, "\n"), nil
-}
-
-// transferBatch reads from the replica while it may, and from the primary otherwise. A list that has turned to the primary
-// stays there, where nothing is older than what it has shown.
-func (s *Store) transferBatch(ctx context.Context, from *reading, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
+// nextBatch reads one batch from the replica if the replica has replayed the position, and otherwise from the primary. A list
+// that has changed to the primary stays there, where nothing is older than what the list has shown.
+func (s *Store) nextBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
 	release, err := s.listSemaphore.Acquire(ctx, accountID, filter.Limit)
 	if err != nil {
 		return nil, err
@@ -135,50 +127,65 @@ func (s *Store) transferBatch(ctx context.Context, from *reading, accountID uuid
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	if from.proven != nil && !s.replica.usable() {
-		from.proven = nil // it has failed others while this list waited for its turn
-	}
-	if from.proven != nil {
-		rows, err := s.replica.batch(ctx, from, accountID, filter)
+	if *at != (replicaPosition{}) && s.replica.usable() {
+		rows, err := s.replica.readBatch(ctx, at, accountID, filter)
 		if err == nil {
 			s.metrics.countListBatch(sourceReplica)
 			return rows, nil
 		}
 		if ctx.Err() == nil {
-			s.replica.failed(err)
+			s.replica.listFailed(err)
 		}
-		from.proven = nil
 	}
-	rows := make([]summaryRow, 0, 16)
-	if err := transferQuery(s.db, accountID, filter).Scan(ctx, &rows); err != nil {
-		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
+	*at = replicaPosition{}
+	rows, err := readBatch(ctx, s.db, accountID, filter)
+	if err != nil {
+		return nil, err
 	}
 	s.metrics.countListBatch(sourcePrimary)
 	return rows, nil
 }
 
-// transferQuery reads one batch. Several statuses become one query each, merged: an index gives the rows of one status
-// in order, but not those of several.
-func transferQuery(db *bun.DB, accountID uuid.UUID, filter TransferFilter) *bun.SelectQuery {
-	if len(filter.Statuses) < 2 || !filter.UpdatedSince.IsZero() {
-		return narrow(db, accountID, filter)
+// readBatch reads one batch from a server.
+func readBatch(ctx context.Context, db bun.IDB, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
+	rows := make([]summaryRow, 0, 16)
+	if err := batchQuery(db, accountID, filter).Scan(ctx, &rows); err != nil {
+		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
 	}
-	var parts *bun.SelectQuery
-	for _, status := range filter.Statuses {
-		of := filter
-		of.Statuses = []transfer.Status{status}
-		// The parentheses that ORDER BY needs inside a union come with the sub-select.
-		part := db.NewSelect().TableExpr("(?) AS part", narrow(db, accountID, of))
-		if parts == nil {
-			parts = part
-		} else {
-			parts = parts.UnionAll(part)
-		}
-	}
-	return db.NewSelect().TableExpr("(?) AS merged", parts).Order("id DESC").Limit(int64(filter.Limit))
+	return rows, nil
 }
 
-func narrow(db *bun.DB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
+// ExplainTransfers is Postgres's plan for the first query of a list, so that a test can hold it to its index.
+func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (plan string, err error) {
+	var lines []string
+	if err := s.db.NewRaw("EXPLAIN ?", batchQuery(s.db, accountID, filter)).Scan(ctx, &lines); err != nil {
+		return "", fmt.Errorf("explain a list of transfers: %w", err)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// batchQuery is the SELECT of one batch. Several statuses become one query each, merged: an index has the rows of one status
+// in order, but not those of several.
+func batchQuery(db bun.IDB, accountID uuid.UUID, filter TransferFilter) *bun.SelectQuery {
+	if len(filter.Statuses) < 2 || !filter.UpdatedSince.IsZero() {
+		return selectTransfers(db, accountID, filter)
+	}
+	var union *bun.SelectQuery
+	for _, status := range filter.Statuses {
+		single := filter
+		single.Statuses = []transfer.Status{status}
+		// The parentheses that ORDER BY needs inside a union come with the sub-select.
+		part := db.NewSelect().TableExpr("(?) AS part", selectTransfers(db, accountID, single))
+		if union == nil {
+			union = part
+		} else {
+			union = union.UnionAll(part)
+		}
+	}
+	return db.NewSelect().TableExpr("(?) AS merged", union).Order("id DESC").Limit(int64(filter.Limit))
+}
+
+func selectTransfers(db bun.IDB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
 	query := db.NewSelect().Table("transfers").
 		Column("id", "type", "status", "order_id", "source_chain", "source_amount", "destination_amount",
 			"reference", "hash", "created_at", "updated_at").
