@@ -55,10 +55,25 @@ func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	if err != nil {
 		return nil, err
 	}
-	return s.Store.UpdateKey(ctx, owner, keyID, func(k *account.Key) (account.AuditEntry, error) {
-		detail, err := k.Change(c, now)
-		return entry.OfKey(k, detail), err
+	var key *account.Key
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		var err error
+		if key, err = tx.LockKey(ctx, owner, keyID); err != nil {
+			return err
+		}
+		detail, err := key.Change(c, now)
+		if err != nil {
+			return err
+		}
+		if err := tx.UpdateKey(ctx, key); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(key, detail))
 	})
+	if err != nil {
+		return nil, err
+	}
+	return key, nil
 }
 
 // RotateKey makes a key that takes another's place, and returns its whole text, which is not kept. The old key works on
@@ -73,14 +88,20 @@ func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
+	var next *account.Key
 	var text apikey.Key
-	next, err := s.Store.RotateKey(ctx, owner, keyID, func(k *account.Key) (*account.Key, account.AuditEntry, error) {
-		next, shown, err := k.Rotate(grace, now)
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		old, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {
-			return nil, account.AuditEntry{}, err
+			return err
 		}
-		text = shown
-		return next, entry.OfKey(k, rotation(k, next)), nil
+		if next, text, err = old.Rotate(grace, now); err != nil {
+			return err
+		}
+		if err := tx.ReplaceKey(ctx, old, next); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(old, rotation(old, next)))
 	})
 	if err != nil {
 		return nil, apikey.Key{}, err
@@ -98,7 +119,21 @@ func rotation(k, next *account.Key) string {
 
 // DeleteKey refuses a key for good. It returns account.ErrNotFound for a key the account does not have.
 func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID) error {
-	return s.Store.DeleteKey(ctx, owner, keyID, v.actor(), s.Store.Now())
+	now := s.Store.Now()
+	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyDeleted, now)
+	if err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		key, err := tx.LockKey(ctx, owner, keyID)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteKey(ctx, key, now); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(key, ""))
+	})
 }
 
 // spendKey counts a key that is made, for the account and for the address.

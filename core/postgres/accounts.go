@@ -35,19 +35,19 @@ func (r accountRow) account() *account.Account {
 
 // InsertAccount stores a new account. It returns account.ErrEmailTaken if another holds the address.
 func (s *Store) InsertAccount(ctx context.Context, a *account.Account, entry account.AuditEntry) error {
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := insertAccount(ctx, tx, a); err != nil {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.insertAccount(ctx, a); err != nil {
 			return err
 		}
-		return audit(ctx, tx, entry)
+		return tx.Audit(ctx, entry)
 	})
 }
 
-func insertAccount(ctx context.Context, tx bun.Tx, a *account.Account) error {
+func (tx Tx) insertAccount(ctx context.Context, a *account.Account) error {
 	row := accountRow{
 		ID: a.ID, Name: a.Name, Email: a.Email, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
-	_, err := tx.NewInsert().Model(&row).Value("password_hash", "$1").Returning("NULL").Conn(bind(tx.Tx, a.PasswordHash)).Exec(ctx)
+	_, err := tx.db.NewInsert().Model(&row).Value("password_hash", "$1").Returning("NULL").Conn(bind(tx.db.Tx, a.PasswordHash)).Exec(ctx)
 	if brokenConstraint(err) == "accounts_email" {
 		return account.ErrEmailTaken
 	}
@@ -121,11 +121,11 @@ type accountChange struct {
 }
 
 func (s *Store) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var id uuid.UUID
 		// The account's row is locked first, so that a session cannot begin between the two deletions and the commit.
-		err := tx.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).
-			Where(where, is).Where("deleted_at IS NULL").Returning("id").Conn(bind(tx.Tx, c.to)).Scan(ctx, &id)
+		err := tx.db.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).
+			Where(where, is).Where("deleted_at IS NULL").Returning("id").Conn(bind(tx.db.Tx, c.to)).Scan(ctx, &id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return account.ErrNotFound
 		}
@@ -133,12 +133,12 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 			return fmt.Errorf("change an account (%s): %w", c.action, err)
 		}
 		if c.endsSessions {
-			if _, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
+			if _, err := tx.db.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
 				return fmt.Errorf("end the sessions of account %s: %w", id, err)
 			}
 		}
 		if c.freesIdentities {
-			if _, err := tx.NewDelete().Model((*identityRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
+			if _, err := tx.db.NewDelete().Model((*identityRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
 				return fmt.Errorf("free the identities of account %s: %w", id, err)
 			}
 		}
@@ -146,6 +146,6 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 		if err != nil {
 			return err
 		}
-		return audit(ctx, tx, entry)
+		return tx.Audit(ctx, entry)
 	})
 }

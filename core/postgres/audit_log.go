@@ -28,8 +28,8 @@ type auditRow struct {
 
 const operator = "operator"
 
-// audit writes an entry in the transaction that does what it tells.
-func audit(ctx context.Context, tx bun.Tx, e account.AuditEntry) error {
+// Audit writes an entry about what the transaction does.
+func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	row := auditRow{
 		ID: e.ID, AccountID: e.AccountID, OccurredAt: e.OccurredAt, Actor: "owner", Action: e.Action,
 		KeyID: e.KeyID, KeyName: e.KeyName, Detail: e.Detail, IPAddress: e.Actor.IPAddress, UserAgent: e.Actor.UserAgent,
@@ -37,7 +37,7 @@ func audit(ctx context.Context, tx bun.Tx, e account.AuditEntry) error {
 	if e.Actor.Operator {
 		row.Actor = operator
 	}
-	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+	if _, err := tx.db.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return fmt.Errorf("write %s to the audit log of account %s: %w", e.Action, e.AccountID, err)
 	}
 	return nil

@@ -49,6 +49,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 	created := entry(ann, browser, account.KeyCreated).OfKey(key, "test key")
 	updated := entry(ann, browser, account.KeyUpdated).OfKey(key, "disabled")
 	rotated := entry(ann, browser, account.KeyRotated).OfKey(key, "an hour of grace")
+	deletedKey := entry(ann, browser, account.KeyDeleted).OfKey(key, "")
 	return []mutation{
 		{signedUp, func(ctx ctx, s db) error { return s.InsertAccount(ctx, ann, signedUp) }},
 		{signedIn, func(ctx ctx, s db) error { return s.InsertSession(ctx, one, ann, signedIn) }},
@@ -60,22 +61,35 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		}},
 		{created, func(ctx ctx, s db) error { return addKey(ctx, s, key, created) }},
 		{updated, func(ctx ctx, s db) error {
-			_, err := s.UpdateKey(ctx, ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
+			return s.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+				k, err := tx.LockKey(ctx, ann.ID, key.ID)
+				if err != nil {
+					return err
+				}
 				k.Enabled = false
-				return updated, nil
+				return errors.Join(tx.UpdateKey(ctx, k), tx.Audit(ctx, updated))
 			})
-			return err
 		}},
 		{rotated, func(ctx ctx, s db) error {
-			_, err := s.RotateKey(ctx, ann.ID, key.ID, func(k *account.Key) (*account.Key, account.AuditEntry, error) {
+			return s.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+				k, err := tx.LockKey(ctx, ann.ID, key.ID)
+				if err != nil {
+					return err
+				}
 				next, _, err := k.Rotate(time.Hour, at)
-				return next, rotated, err
+				if err != nil {
+					return err
+				}
+				return errors.Join(tx.ReplaceKey(ctx, k, next), tx.Audit(ctx, rotated))
 			})
-			return err
 		}},
 		{
-			entry(ann, browser, account.KeyDeleted).OfKey(key, ""),
-			func(ctx ctx, s db) error { return s.DeleteKey(ctx, ann.ID, key.ID, browser, at) },
+			deletedKey,
+			func(ctx ctx, s db) error {
+				return s.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+					return errors.Join(tx.DeleteKey(ctx, key, at), tx.Audit(ctx, deletedKey))
+				})
+			},
 		},
 		{
 			entry(ann, prompt, account.PasswordReset),
@@ -162,12 +176,12 @@ func TestWhatIsRefusedIsNotAudited(t *testing.T) {
 	refusal := errors.New("no")
 	entries := func() int { return pgtest.LookUp[int](t, store, `SELECT count(*) FROM audit_log`) }
 	before := entries()
-	_, updated := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
-		return keyEntry(k, account.KeyUpdated), refusal
+	_, updated := updateKey(t.Context(), store, ann.ID, key.ID, func(k *account.Key) error {
+		return refusal
 	})
 	for what, err := range map[string]error{
 		"an address that is taken": store.InsertAccount(t.Context(), twin, auditEntry(twin.ID, account.SignedUp)),
-		"an unknown key":           store.DeleteKey(t.Context(), ann.ID, uuid.New(), browser, now()),
+		"an unknown key":           deleteKey(t.Context(), store, ann.ID, uuid.New()),
 		"an unknown session":       store.DeleteSessionByID(t.Context(), ann.ID, uuid.New(), auditEntry(ann.ID, account.SessionsRevoked)),
 		"an unknown account":       store.SetPassword(t.Context(), "nobody@example.com", "hash", browser, now()),
 		"a change that is refused": updated,

@@ -26,18 +26,18 @@ type identityRow struct {
 // account.ErrIdentityTaken if another account has the identity, and account.ErrEmailTaken if another holds the address.
 func (s *Store) InsertAccountWithIdentity(ctx context.Context, a *account.Account, identity account.Identity, entry account.AuditEntry) error {
 	row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: a.ID, CreatedAt: a.CreatedAt}
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := insertAccount(ctx, tx, a); err != nil {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.insertAccount(ctx, a); err != nil {
 			return err
 		}
-		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		_, err := tx.db.NewInsert().Model(&row).Exec(ctx)
 		if brokenConstraint(err) == "identities_pkey" {
 			return account.ErrIdentityTaken
 		}
 		if err != nil {
 			return fmt.Errorf("insert an identity of account %s: %w", a.ID, err)
 		}
-		return audit(ctx, tx, entry)
+		return tx.Audit(ctx, entry)
 	})
 }
 

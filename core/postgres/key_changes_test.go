@@ -48,9 +48,9 @@ func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
 	}
 	update := func(change func(*account.Key)) func() error {
 		return func() error {
-			_, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
+			_, err := updateKey(t.Context(), store, ann.ID, key.ID, func(k *account.Key) error {
 				change(k)
-				return keyEntry(k, account.KeyUpdated), nil
+				return nil
 			})
 			return err
 		}
@@ -71,7 +71,7 @@ func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
 		{"disabled", update(func(k *account.Key) { k.Enabled = false }), []string{hashOf(key)}},
 		{"enabled", update(func(k *account.Key) { k.Enabled = true }), []string{hashOf(key)}},
 		{"expiry moved", update(func(k *account.Key) { k.ExpiresAt = &soon }), []string{hashOf(key)}},
-		{"deleted", func() error { return store.DeleteKey(t.Context(), ann.ID, gone.ID, browser, now()) }, []string{hashOf(gone)}},
+		{"deleted", func() error { return deleteKey(t.Context(), store, ann.ID, gone.ID) }, []string{hashOf(gone)}},
 		{"account disabled", func() error { return store.DisableAccount(t.Context(), email, browser, now()) }, []string{hashOf(key), hashOf(created)}},
 		{"account enabled", func() error { return store.EnableAccount(t.Context(), email, browser, now()) }, []string{hashOf(key), hashOf(created)}},
 

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"slices"
@@ -20,13 +21,17 @@ import (
 // rotate rotates a key and returns it as it then is, and the next.
 func rotate(t *testing.T, store *postgres.Store, k *account.Key, grace time.Duration) (old, next *account.Key, err error) {
 	t.Helper()
-	next, err = store.RotateKey(t.Context(), k.AccountID, k.ID, func(k *account.Key) (*account.Key, account.AuditEntry, error) {
-		made, _, err := k.Rotate(grace, now())
-		if err != nil {
-			return nil, account.AuditEntry{}, err
+	err = store.InTx(t.Context(), func(ctx context.Context, tx postgres.Tx) error {
+		if old, err = tx.LockKey(ctx, k.AccountID, k.ID); err != nil {
+			return err
 		}
-		old = k
-		return made, keyEntry(k, account.KeyRotated), nil
+		if next, _, err = old.Rotate(grace, now()); err != nil {
+			return err
+		}
+		if err := tx.ReplaceKey(ctx, old, next); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, keyEntry(old, account.KeyRotated))
 	})
 	return old, next, err
 }
@@ -133,12 +138,12 @@ func TestRotateKeyWithGrace(t *testing.T) {
 		t.Helper()
 		wantKeys(t, store, ann, when, next, expired)
 		_, byID := store.Key(t.Context(), ann.ID, key.ID)
-		_, updated := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
-			return keyEntry(k, account.KeyUpdated), nil
+		_, updated := updateKey(t.Context(), store, ann.ID, key.ID, func(k *account.Key) error {
+			return nil
 		})
 		_, _, rotated := rotate(t, store, key, 0)
 		for what, err := range map[string]error{
-			"get": byID, "update": updated, "rotate": rotated, "delete": store.DeleteKey(t.Context(), ann.ID, key.ID, browser, now()),
+			"get": byID, "update": updated, "rotate": rotated, "delete": deleteKey(t.Context(), store, ann.ID, key.ID),
 		} {
 			if !errors.Is(err, account.ErrNotFound) {
 				t.Errorf("%s: %s: %v", when, what, err)
@@ -161,13 +166,6 @@ func TestRotateKeyRefused(t *testing.T) {
 	store := pgtest.New(t)
 	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")
 	key := insertKey(t, store, ann.ID)
-	refusal := errors.New("no")
-	_, err := store.RotateKey(t.Context(), ann.ID, key.ID, func(*account.Key) (*account.Key, account.AuditEntry, error) {
-		return nil, account.AuditEntry{}, refusal
-	})
-	if !errors.Is(err, refusal) {
-		t.Errorf("a rotation that is refused: %v", err)
-	}
 	stolen := *key
 	stolen.AccountID = bob.ID
 	if _, _, err := rotate(t, store, &stolen, 0); !errors.Is(err, account.ErrNotFound) {

@@ -77,7 +77,7 @@ func TestRecordUsage(t *testing.T) {
 			account.Usage{KeyID: second.ID, Minute: minute, Accepted: 100, LastUsedAt: at.Add(-time.Second)},
 		)
 	}
-	if err := store.DeleteKey(t.Context(), ann.ID, first.ID, browser, now()); err != nil {
+	if err := deleteKey(t.Context(), store, ann.ID, first.ID); err != nil {
 		t.Fatal(err)
 	}
 	record(t, store, uuid.New(), account.Usage{KeyID: first.ID, Minute: minute, Accepted: 1, Limited: 1})

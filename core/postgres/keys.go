@@ -56,7 +56,7 @@ func newKeyRow(k *account.Key) keyRow {
 	}
 }
 
-// activeKey is true of the keys that an account has: not deleted, and not rotated out with the grace over.
+// activeKey is the condition for the keys that an account has: not deleted, and not rotated with the grace over.
 const activeKey = "deleted_at IS NULL AND (rotated_at IS NULL OR expires_at > now())"
 
 func utc(t *time.Time) *time.Time {
@@ -67,25 +67,13 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
-// InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them.
+// InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them. The account's row is
+// locked, so that no other key is added while they are counted.
 func (tx Tx) InsertKey(ctx context.Context, k *account.Key) error {
-	if err := lockKeys(ctx, tx.tx, k.AccountID); err != nil {
-		return err
+	if _, err := tx.db.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", k.AccountID).Exec(ctx); err != nil {
+		return fmt.Errorf("lock account %s: %w", k.AccountID, err)
 	}
-	return insertKey(ctx, tx.tx, k)
-}
-
-// lockKeys locks the account's row, so that no key is added while they are counted.
-func lockKeys(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
-	if _, err := tx.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", accountID).Exec(ctx); err != nil {
-		return fmt.Errorf("lock account %s: %w", accountID, err)
-	}
-	return nil
-}
-
-// insertKey adds a key under lockKeys.
-func insertKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
-	count, err := tx.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", k.AccountID).Where(activeKey).Count(ctx)
+	count, err := tx.db.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", k.AccountID).Where(activeKey).Count(ctx)
 	if err != nil {
 		return fmt.Errorf("count the keys of account %s: %w", k.AccountID, err)
 	}
@@ -94,7 +82,8 @@ func insertKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
 	}
 	row := newKeyRow(k)
 	row.Hash = nil
-	if _, err := tx.NewInsert().Model(&row).Value("hash", "$1").Returning("NULL").Conn(bind(tx.Tx, k.Hash[:])).Exec(ctx); err != nil {
+	_, err = tx.db.NewInsert().Model(&row).Value("hash", "$1").Returning("NULL").Conn(bind(tx.db.Tx, k.Hash[:])).Exec(ctx)
+	if err != nil {
 		return fmt.Errorf("insert key %s: %w", k.ID, err)
 	}
 	return nil
@@ -131,64 +120,43 @@ func findKey(ctx context.Context, query *bun.SelectQuery, accountID, keyID uuid.
 	return row.key(), nil
 }
 
-// DeleteKey refuses a key for good. It returns account.ErrNotFound for a key the account does not have.
-func (s *Store) DeleteKey(ctx context.Context, accountID, keyID uuid.UUID, actor account.Actor, now time.Time) error {
-	entry, err := account.NewAuditEntry(accountID, actor, account.KeyDeleted, now)
-	if err != nil {
-		return err
-	}
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		key, err := findKey(ctx, tx.NewSelect().For("UPDATE"), accountID, keyID)
-		if err != nil {
-			return err
-		}
-		if err := deleteKey(ctx, tx, keyID, now); err != nil {
-			return err
-		}
-		return audit(ctx, tx, entry.OfKey(key, ""))
-	})
+// LockKey finds one of an account's keys and locks it until the transaction ends, so that no other change of it is lost. It
+// returns account.ErrNotFound for a key the account does not have.
+func (tx Tx) LockKey(ctx context.Context, accountID, keyID uuid.UUID) (*account.Key, error) {
+	return findKey(ctx, tx.db.NewSelect().For("UPDATE"), accountID, keyID)
 }
 
-func deleteKey(ctx context.Context, tx bun.Tx, keyID uuid.UUID, now time.Time) error {
-	_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).Where("id = ?", keyID).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("delete key %s: %w", keyID, err)
-	}
-	return nil
-}
-
-// UpdateKey changes an account's key by change, under a lock so that no other change is lost, and writes the entry that
-// change returns. It returns an error of change's as it is, and account.ErrNotFound for a key the account does not have.
-func (s *Store) UpdateKey(
-	ctx context.Context, accountID, keyID uuid.UUID, change func(*account.Key) (account.AuditEntry, error),
-) (*account.Key, error) {
-	var key *account.Key
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
-		if key, err = findKey(ctx, tx.NewSelect().For("UPDATE"), accountID, keyID); err != nil {
-			return err
-		}
-		entry, err := change(key)
-		if err != nil {
-			return err
-		}
-		if err := updateKey(ctx, tx, key); err != nil {
-			return err
-		}
-		return audit(ctx, tx, entry)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return key, nil
-}
-
-func updateKey(ctx context.Context, tx bun.Tx, k *account.Key) error {
+// UpdateKey stores the name, the state, the expiry and the rotation of a key that LockKey has locked.
+func (tx Tx) UpdateKey(ctx context.Context, k *account.Key) error {
 	row := newKeyRow(k)
-	_, err := tx.NewUpdate().Model(&row).Column("name", "enabled", "expires_at", "rotated_at", "updated_at").WherePK().Exec(ctx)
+	_, err := tx.db.NewUpdate().Model(&row).Column("name", "enabled", "expires_at", "rotated_at", "updated_at").WherePK().Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("update key %s: %w", k.ID, err)
 	}
 	return nil
+}
+
+// DeleteKey refuses a key that LockKey has locked for good.
+func (tx Tx) DeleteKey(ctx context.Context, k *account.Key, now time.Time) error {
+	_, err := tx.db.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).Where("id = ?", k.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("delete key %s: %w", k.ID, err)
+	}
+	return nil
+}
+
+// ReplaceKey stores the rotation of a key that LockKey has locked. A key without RotatedAt is deleted at once, another is stored
+// as it is for its grace. It returns account.ErrTooMany as InsertKey does.
+func (tx Tx) ReplaceKey(ctx context.Context, old, next *account.Key) (err error) {
+	if old.RotatedAt == nil {
+		err = tx.DeleteKey(ctx, old, next.CreatedAt)
+	} else {
+		err = tx.UpdateKey(ctx, old)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.InsertKey(ctx, next)
 }
 
 // UsableKey finds the key with this hash if it may be used now: enabled, not expired, not deleted, its account neither

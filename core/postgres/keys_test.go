@@ -47,18 +47,18 @@ func TestKeys(t *testing.T) {
 	}
 
 	for name, err := range map[string]error{
-		"another account's": store.DeleteKey(t.Context(), bob.ID, second.ID, browser, now()),
-		"unknown":           store.DeleteKey(t.Context(), ann.ID, uuid.New(), browser, now()),
+		"another account's": deleteKey(t.Context(), store, bob.ID, second.ID),
+		"unknown":           deleteKey(t.Context(), store, ann.ID, uuid.New()),
 	} {
 		if !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("delete, %s: %v", name, err)
 		}
 	}
-	if err := store.DeleteKey(t.Context(), ann.ID, second.ID, browser, now()); err != nil {
+	if err := deleteKey(t.Context(), store, ann.ID, second.ID); err != nil {
 		t.Fatal(err)
 	}
 	listed(first)
-	if err := store.DeleteKey(t.Context(), ann.ID, second.ID, browser, now()); !errors.Is(err, account.ErrNotFound) {
+	if err := deleteKey(t.Context(), store, ann.ID, second.ID); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("delete again: %v", err)
 	}
 	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM api_keys WHERE id = $1`, second.ID); n != 1 {
@@ -73,9 +73,9 @@ func TestUpdateKey(t *testing.T) {
 	key := insertKey(t, store, ann.ID)
 
 	later := now().Add(time.Hour)
-	got, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
+	got, err := updateKey(t.Context(), store, ann.ID, key.ID, func(k *account.Key) error {
 		k.Name, k.Enabled, k.ExpiresAt, k.UpdatedAt = "renamed", false, &later, later
-		return keyEntry(k, account.KeyUpdated), nil
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -94,20 +94,20 @@ func TestUpdateKey(t *testing.T) {
 	}
 
 	refusal := errors.New("no")
-	refuse := func(*account.Key) (account.AuditEntry, error) { return account.AuditEntry{}, refusal }
-	if _, err := store.UpdateKey(t.Context(), ann.ID, key.ID, refuse); !errors.Is(err, refusal) {
+	refuse := func(*account.Key) error { return refusal }
+	if _, err := updateKey(t.Context(), store, ann.ID, key.ID, refuse); !errors.Is(err, refusal) {
 		t.Errorf("a change that is refused: %v", err)
 	}
-	unchanged := func(k *account.Key) (account.AuditEntry, error) { return keyEntry(k, account.KeyUpdated), nil }
+	unchanged := func(k *account.Key) error { return nil }
 	for name, owner := range map[string]uuid.UUID{"another account's": bob.ID, "of no account": uuid.New()} {
-		if _, err := store.UpdateKey(t.Context(), owner, key.ID, unchanged); !errors.Is(err, account.ErrNotFound) {
+		if _, err := updateKey(t.Context(), store, owner, key.ID, unchanged); !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := store.DeleteKey(t.Context(), ann.ID, key.ID, browser, now()); err != nil {
+	if err := deleteKey(t.Context(), store, ann.ID, key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.UpdateKey(t.Context(), ann.ID, key.ID, unchanged); !errors.Is(err, account.ErrNotFound) {
+	if _, err := updateKey(t.Context(), store, ann.ID, key.ID, unchanged); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("deleted: %v", err)
 	}
 }
@@ -121,9 +121,9 @@ func TestUpdateKeyLosesNoConcurrentChange(t *testing.T) {
 	var work sync.WaitGroup
 	for range writers {
 		work.Go(func() {
-			_, err := store.UpdateKey(t.Context(), ann.ID, key.ID, func(k *account.Key) (account.AuditEntry, error) {
+			_, err := updateKey(t.Context(), store, ann.ID, key.ID, func(k *account.Key) error {
 				k.Name += "+"
-				return keyEntry(k, account.KeyUpdated), nil
+				return nil
 			})
 			if err != nil {
 				t.Error(err)
@@ -171,7 +171,7 @@ func TestMaxKeys(t *testing.T) {
 	if err != nil || len(keys) != account.MaxKeys {
 		t.Fatalf("%d keys, %v", len(keys), err)
 	}
-	if err := store.DeleteKey(t.Context(), ann.ID, keys[0].ID, browser, now()); err != nil {
+	if err := deleteKey(t.Context(), store, ann.ID, keys[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	insertKey(t, store, ann.ID) // a deleted one makes room

@@ -78,6 +78,39 @@ func insertKey(t *testing.T, store *postgres.Store, owner uuid.UUID) *account.Ke
 	return k
 }
 
+// updateKey changes one of an account's keys as core does.
+func updateKey(
+	ctx context.Context, store *postgres.Store, accountID, keyID uuid.UUID, change func(*account.Key) error,
+) (key *account.Key, err error) {
+	err = store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if key, err = tx.LockKey(ctx, accountID, keyID); err != nil {
+			return err
+		}
+		if err := change(key); err != nil {
+			return err
+		}
+		if err := tx.UpdateKey(ctx, key); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, keyEntry(key, account.KeyUpdated))
+	})
+	return key, err
+}
+
+// deleteKey deletes one of an account's keys as core does.
+func deleteKey(ctx context.Context, store *postgres.Store, accountID, keyID uuid.UUID) error {
+	return store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		key, err := tx.LockKey(ctx, accountID, keyID)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteKey(ctx, key, now()); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, keyEntry(key, account.KeyDeleted))
+	})
+}
+
 // browser is whom the audit log of these tests names.
 var browser = account.Actor{IPAddress: "203.0.113.7", UserAgent: "Browser/1.0"}
 

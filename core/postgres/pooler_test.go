@@ -131,7 +131,7 @@ func (c crew) rotateKeys(t *testing.T, core *postgres.Store) string {
 	if err := addKey(t.Context(), core, key, keyEntry(key, account.KeyCreated)); err != nil {
 		t.Errorf("insert a key: %v", err)
 	}
-	if err := core.DeleteKey(t.Context(), c.owner.ID, key.ID, browser, now()); err != nil {
+	if err := deleteKey(t.Context(), core, c.owner.ID, key.ID); err != nil {
 		t.Errorf("delete a key: %v", err)
 	}
 	return hex.EncodeToString(key.Hash[:])

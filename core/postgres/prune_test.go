@@ -20,7 +20,7 @@ func TestPrune(t *testing.T) {
 	pgtest.Exec(t, store, `UPDATE sessions SET expires_at = now() - interval '1 s' WHERE id = $1`, expired.ID)
 	pgtest.Exec(t, store, `UPDATE key_changes SET changed_at = now() - interval '49 h'`)
 	_, cursor := changes(t, store, "")
-	if err := store.DeleteKey(t.Context(), ann.ID, key.ID, browser, now()); err != nil {
+	if err := deleteKey(t.Context(), store, ann.ID, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Prune(t.Context(), now(), postgres.Retention{}); err != nil {

@@ -46,22 +46,22 @@ func (s *Store) InsertSession(
 		IPAddress: session.IPAddress, UserAgent: session.UserAgent,
 		ExpiresAt: session.ExpiresAt, CreatedAt: session.CreatedAt, UpdatedAt: session.UpdatedAt,
 	}
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var id uuid.UUID
-		err := tx.NewRaw(`SELECT id FROM accounts
+		err := tx.db.NewRaw(`SELECT id FROM accounts
 			WHERE id = ? AND password_hash = $1 AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE`, owner.ID).
-			Conn(bind(tx.Tx, owner.PasswordHash)).Scan(ctx, &id)
+			Conn(bind(tx.db.Tx, owner.PasswordHash)).Scan(ctx, &id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return account.ErrNotFound
 		}
 		if err != nil {
 			return fmt.Errorf("lock account %s: %w", session.AccountID, err)
 		}
-		_, err = tx.NewInsert().Model(&row).Value("token_hash", "$1").Returning("NULL").Conn(bind(tx.Tx, session.TokenHash[:])).Exec(ctx)
+		_, err = tx.db.NewInsert().Model(&row).Value("token_hash", "$1").Returning("NULL").Conn(bind(tx.db.Tx, session.TokenHash[:])).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
 		}
-		return audit(ctx, tx, entry)
+		return tx.Audit(ctx, entry)
 	})
 }
 
@@ -120,15 +120,15 @@ func (s *Store) DeleteSessionsExcept(ctx context.Context, accountID, keep uuid.U
 
 func (s *Store) deleteSessions(ctx context.Context, entry account.AuditEntry, where string, args ...any) (int, error) {
 	var ended int64
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		result, err := tx.NewDelete().Model((*sessionRow)(nil)).Where(where, args...).Exec(ctx)
+	err := s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		result, err := tx.db.NewDelete().Model((*sessionRow)(nil)).Where(where, args...).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("end sessions of account %s: %w", entry.AccountID, err)
 		}
 		if ended, err = result.RowsAffected(); err != nil || ended == 0 {
 			return err
 		}
-		return audit(ctx, tx, entry)
+		return tx.Audit(ctx, entry)
 	})
 	if err != nil {
 		return 0, err

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -21,30 +20,12 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 	defer cancel()
 	var intent *transfer.Intent
 	var event transfer.Event
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		var row transferRow
-		err := tx.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).For("UPDATE").Scan(ctx)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrTransferNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("lock transfer %s: %w", id, err)
-		}
-		if intent, err = row.intent(); err != nil {
+	err := s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {
 			return err
 		}
-		now, err := databaseTime(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if event, err = intent.Apply(cause, now); err != nil {
-			return err
-		}
-		row = newTransferRow(intent)
-		if _, err := tx.NewUpdate().Model(&row).Column("status", "hash", "failure", "updated_at").WherePK().Exec(ctx); err != nil {
-			return fmt.Errorf("%s transfer %s: %w", cause.Trigger, id, err)
-		}
-		return insertEvents(ctx, tx, []transfer.Event{event})
+		event, err = tx.Apply(ctx, intent, cause)
+		return err
 	})
 	if err != nil && !errors.Is(err, transfer.ErrTransition) {
 		return nil, err
@@ -53,6 +34,32 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 		s.metrics.countTransitions(event.From, event.To, 1)
 	}
 	return intent, err
+}
+
+// LockTransfer reads one of an account's intents and locks it until the transaction ends. It returns ErrTransferNotFound for an
+// intent the account does not have.
+func (tx Tx) LockTransfer(ctx context.Context, accountID, id uuid.UUID) (*transfer.Intent, error) {
+	return readIntent(ctx, func(row *transferRow) *bun.SelectQuery {
+		return tx.db.NewSelect().Model(row).Where("id = ? AND account_id = ?", id, accountID).For("UPDATE")
+	})
+}
+
+// Apply applies a cause to an intent that LockTransfer has locked, and writes the change and its event. It returns an error that wraps
+// transfer.ErrTransition where the intent's status does not allow the cause; then the intent is as it was.
+func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, cause transfer.Cause) (transfer.Event, error) {
+	now, err := tx.now(ctx)
+	if err != nil {
+		return transfer.Event{}, err
+	}
+	event, err := intent.Apply(cause, now)
+	if err != nil {
+		return transfer.Event{}, err
+	}
+	row := newTransferRow(intent)
+	if _, err := tx.db.NewUpdate().Model(&row).Column("status", "hash", "failure", "updated_at").WherePK().Exec(ctx); err != nil {
+		return transfer.Event{}, fmt.Errorf("%s transfer %s: %w", cause.Trigger, intent.ID, err)
+	}
+	return event, tx.insertEvents(ctx, []transfer.Event{event})
 }
 
 // transferKey is the primary key of an intent.
@@ -65,18 +72,18 @@ type transferKey struct {
 const expireBatch = 500
 
 // ExpireTransfers expires a batch of the created intents whose deadline has passed and returns how many there were; none
-// means that it is done for now. Any number of cores may call it at once: each skips what another has in hand.
+// means that it is done for now. Any number of cores may call it at once: each skips what another has locked.
 func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var rows []transferRow
-		err := tx.NewSelect().Model(&rows).Where("status = ? AND deadline <= statement_timestamp()", transfer.Created).
+		err := tx.db.NewSelect().Model(&rows).Where("status = ? AND deadline <= statement_timestamp()", transfer.Created).
 			Order("deadline").Limit(expireBatch).For("UPDATE SKIP LOCKED").Scan(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		now, err := databaseTime(ctx, tx)
+		now, err := tx.now(ctx)
 		if err != nil {
 			return err
 		}
@@ -92,14 +99,14 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 			}
 			due[n] = transferKey{row.AccountID, row.ID}
 		}
-		_, err = tx.NewUpdate().With("due", tx.NewValues(&due)).Model((*transferRow)(nil)).TableExpr("due").
+		_, err = tx.db.NewUpdate().With("due", tx.db.NewValues(&due)).Model((*transferRow)(nil)).TableExpr("due").
 			Set("status = ?", transfer.Expired).Set("updated_at = ?", now).
 			Where("transfers.account_id = due.account_id AND transfers.id = due.id").Exec(ctx)
 		if err != nil {
 			return err
 		}
 		expired = len(rows)
-		return insertEvents(ctx, tx, events)
+		return tx.insertEvents(ctx, events)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("expire transfers: %w", err)
@@ -108,10 +115,10 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	return expired, nil
 }
 
-// databaseTime is the database's: one clock for all cores. It is read after the rows are locked, so that no change that was waited
-// for has a later time, and pollers of updated_at miss nothing however long the wait was.
-func databaseTime(ctx context.Context, tx bun.Tx) (now time.Time, err error) {
-	if err := tx.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now); err != nil {
+// now is the time by the database's clock, which is one for all cores. It is read after the rows are locked, so that no change
+// that held the lock before has a later time, and pollers of updated_at miss nothing however long the wait was.
+func (tx Tx) now(ctx context.Context) (now time.Time, err error) {
+	if err := tx.db.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now); err != nil {
 		return time.Time{}, fmt.Errorf("read the database's clock: %w", err)
 	}
 	return now.UTC(), nil
@@ -129,7 +136,7 @@ type eventRow struct {
 	OccurredAt time.Time        `bun:"occurred_at"`
 }
 
-func insertEvents(ctx context.Context, tx bun.Tx, events []transfer.Event) error {
+func (tx Tx) insertEvents(ctx context.Context, events []transfer.Event) error {
 	rows := make([]eventRow, len(events))
 	for n, e := range events {
 		rows[n] = eventRow{
@@ -137,7 +144,7 @@ func insertEvents(ctx context.Context, tx bun.Tx, events []transfer.Event) error
 			Hash: e.Hash, Failure: e.Failure, OccurredAt: e.At,
 		}
 	}
-	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+	if _, err := tx.db.NewInsert().Model(&rows).Exec(ctx); err != nil {
 		return fmt.Errorf("write %d events: %w", len(events), err)
 	}
 	return nil

@@ -4,20 +4,13 @@ import (
 	"context"
 
 	"github.com/uptrace/bun"
-
-	"intents.internal/core/account"
 )
 
 // Tx is a transaction: all that its methods write becomes visible together or not at all.
-type Tx struct{ tx bun.Tx }
+type Tx struct{ db bun.Tx }
 
 // InTx runs work in a transaction, which commits if work returns nil and is rolled back otherwise. It returns work's error as it
 // is.
 func (s *Store) InTx(ctx context.Context, work func(context.Context, Tx) error) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
-}
-
-// Audit writes an entry about what the transaction does.
-func (tx Tx) Audit(ctx context.Context, entry account.AuditEntry) error {
-	return audit(ctx, tx.tx, entry)
 }
