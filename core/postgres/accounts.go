@@ -33,7 +33,7 @@ func (r accountRow) account() *account.Account {
 	}
 }
 
-// InsertAccount stores a new account. It returns account.ErrEmailTaken if another holds the address.
+// InsertAccount stores a new account. It returns account.ErrEmailTaken if another account has the address.
 func (s *Store) InsertAccount(ctx context.Context, a *account.Account, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if err := tx.insertAccount(ctx, a); err != nil {
@@ -71,7 +71,7 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Acco
 	return row.account(), nil
 }
 
-// SetPassword gives the account of an address another password and ends its sessions. Like the methods below it returns
+// SetPassword changes the password of the account with an address and ends its sessions. Like the methods below it returns
 // account.ErrNotFound for an address that no account has.
 func (s *Store) SetPassword(ctx context.Context, email, hash string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
@@ -86,15 +86,15 @@ func (s *Store) DisableAccount(ctx context.Context, email string, actor account.
 	}, "email = ?", email, actor, now)
 }
 
-// EnableAccount takes DisableAccount back.
+// EnableAccount reverses DisableAccount.
 func (s *Store) EnableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
 		action: account.AccountEnabled, set: "disabled_at = $1", to: nil,
 	}, "email = ?", email, actor, now)
 }
 
-// accountDeletion ends an account for good: its sessions end, its keys are refused, its identities are free again, its
-// intents stay for audit.
+// accountDeletion ends an account for good: its sessions end, its keys are refused, its identities are free again, and its intents
+// stay for audit.
 func accountDeletion(now time.Time) accountChange {
 	return accountChange{
 		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsSessions: true, freesIdentities: true,
@@ -111,7 +111,7 @@ func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, acto
 	return s.changeAccount(ctx, accountDeletion(now), "id = ?", accountID, actor, now)
 }
 
-// accountChange is one assignment to an account's row, whose value is the parameter $1, and what else goes with it.
+// accountChange is one assignment to an account's row, whose value is the parameter $1, and its side effects.
 type accountChange struct {
 	action          account.Action
 	set             string
@@ -123,7 +123,7 @@ type accountChange struct {
 func (s *Store) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var id uuid.UUID
-		// The account's row is locked first, so that a session cannot begin between the two deletions and the commit.
+		// The account's row is locked first, so that no session begins between the two deletions and the commit.
 		err := tx.db.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).
 			Where(where, is).Where("deleted_at IS NULL").Returning("id").Conn(bind(tx.db.Tx, c.to)).Scan(ctx, &id)
 		if errors.Is(err, sql.ErrNoRows) {

@@ -43,8 +43,8 @@ func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	return nil
 }
 
-// AuditLog reads at most limit entries of an account, newest first, that are older than the entry before; uuid.Nil
-// begins with the newest.
+// AuditLog reads at most limit entries of an account, newest first, that are older than the entry before. uuid.Nil starts with the
+// newest.
 func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit int) ([]account.AuditEntry, error) {
 	var rows []auditRow
 	query := s.db.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("id DESC").Limit(int64(limit))

@@ -7,15 +7,15 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// boundConn is a connection that passes values as the parameters $1, $2, … of the one statement that runs on it. bun writes
-// all other values into the SQL text, which Postgres shows in its error log and in pg_stat_activity: hashes of passwords, keys,
-// session tokens, form tokens and nonces are bound, so that the text holds none of them.
+// boundConn is a connection that passes values as the parameters $1, $2, … of the one statement that runs on it. bun writes all
+// other values into the SQL text, which Postgres shows in its error log and in pg_stat_activity. Hashes of passwords, keys, session
+// tokens, form tokens and nonces are bound, so that the text has none of them.
 type boundConn struct {
 	bun.IConn
 	values []any
 }
 
-// bind takes the *sql.DB or *sql.Tx below bun's, for the Conn method of a query: bun's hooks still see the statement.
+// bind wraps the *sql.DB or *sql.Tx below bun's for the Conn method of a query, so that bun's hooks still see the statement.
 func bind(conn bun.IConn, values ...any) boundConn { return boundConn{conn, values} }
 
 // ExecContext implements bun.IConn.

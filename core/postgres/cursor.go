@@ -8,38 +8,39 @@ import (
 	"time"
 )
 
-// cursorLifetime is how long a cursor is good for.
+// cursorLifetime is how long a cursor is valid.
 const cursorLifetime = 24 * time.Hour
 
-// cursor is how far a reader has read what transactions write: the whole snapshot of its last reading. What was not visible
-// in that is new, however late its transaction commits.
+// cursor is the position of a reader in what transactions write: the whole snapshot of its last reading. What was not visible in
+// that snapshot is new, however late its transaction commits.
 type cursor struct {
-	// history is what the snapshot's transaction numbers belong to. A database that was restored, a standby that was promoted
-	// before it had seen everything and a server that has crashed give numbers out again that the snapshot has seen.
+	// cluster is the clusterIdentity that the transaction ids of the snapshot belong to. A database that was restored, a standby
+	// that was promoted before it had replayed everything and a server that has crashed give ids out again that the snapshot has
+	// seen.
 	cluster string
 	// snapshot is zero for a reader that has read nothing.
 	snapshot snapshot
 	takenAt  time.Time
 }
 
-// clusterIdentity is the database cluster, its timeline and its era. Postgres leaves a timeline for a new one at the end of every
-// recovery from a backup and at every promotion. A standby has no position of its own to name the timeline by.
+// clusterIdentity is the system identifier of the database cluster, its timeline and its crashEpoch. Postgres starts a new timeline
+// at the end of every recovery from a backup and at every promotion. A standby has no position of its own to name the timeline by.
 const clusterIdentity = `(SELECT to_hex(system_identifier) FROM pg_control_system()) || '.' ||
 	CASE WHEN pg_is_in_recovery() THEN '00000000' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END || '.' || ` + crashEpoch
 
-// crashEpoch is another one after each recovery from a crash, as Postgres's statistics begin anew with it: transactions that
-// were never written to the log have left their numbers to others. That an operator resets them costs no more than a crash.
+// crashEpoch changes with each recovery from a crash, because Postgres resets its statistics then: ids of transactions that were
+// never written to the log are given out again. An operator who resets the statistics expires all cursors, as a crash does.
 const crashEpoch = `coalesce(to_hex((extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000)::bigint), '0')`
 
-// String is a form that passes through URLs.
+// String is the form for URLs.
 func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.takenAt.Unix(), 10) + "/" + c.cluster + "/" + c.snapshot.text))
 }
 
 var clusterIdentityForm = regexp.MustCompile(`^[0-9a-f]{1,16}\.[0-9A-F]{8}\.[0-9a-f]{1,16}$`)
 
-// parseCursor reads what String wrote; empty is the cursor of a reader that has read nothing. It returns ErrCursorExpired for what is malformed
-// or too old.
+// parseCursor reads what String wrote. Empty text is the cursor of a reader that has read nothing. It returns ErrCursorExpired for
+// text that is malformed or too old.
 func parseCursor(text string, now time.Time) (c cursor, err error) {
 	if text == "" {
 		return c, nil

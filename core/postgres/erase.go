@@ -15,9 +15,9 @@ import (
 // eraseBatch is how many rows one transaction changes.
 const eraseBatch = 5_000
 
-// erasures are what is erased of an ended account, table by table, each as often as it changes eraseBatch rows. ?0 is the
-// account and ?1 the batch. The account's own row comes after all of them, so that whoever is cut short can begin again by the
-// e-mail address. Intents, events and usage stay, with the account's id as a pseudonym.
+// erasures are the statements that erase an ended account, table by table, each repeated while it changes eraseBatch rows. ?0 is
+// the account and ?1 the batch. The account's own row comes after all of them, so that an erasure that was interrupted can be
+// repeated by the e-mail address. Intents, events and usage stay, with the account's id as a pseudonym.
 var erasures = []struct{ table, statement string }{
 	{"sessions", "DELETE FROM sessions WHERE account_id = ?0"},
 	{"identities", "DELETE FROM identities WHERE account_id = ?0"},
@@ -33,9 +33,9 @@ var erasures = []struct{ table, statement string }{
 const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', erased_at = ?1, updated_at = ?1
 	WHERE id = ?0 AND erased_at IS NULL`
 
-// EraseAccount removes what tells of a person from all that is kept of an ended account, and returns how many rows it
-// changed of each table, none where everything was erased before. It returns account.ErrNotFound, or account.ErrNotEnded for
-// an account that has not ended. One that is cut short has erased a part and can be called again.
+// EraseAccount removes the personal data of an ended account, and returns how many rows it changed of each table, none where
+// everything was erased before. It returns account.ErrNotFound, or account.ErrNotEnded for an account that has not ended. An
+// erasure that was interrupted has erased a part and can be repeated.
 func (s *Store) EraseAccount(ctx context.Context, id uuid.UUID, now time.Time) (erased map[string]int64, err error) {
 	var ended bool
 	err = s.db.NewRaw("SELECT deleted_at IS NOT NULL FROM accounts WHERE id = ?", id).Scan(ctx, &ended)
@@ -75,8 +75,8 @@ func rowsChanged(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// AccountsByEmail are the ids of all accounts that have or had an address, the one that may sign in with it and ended ones,
-// oldest first.
+// AccountsByEmail are the ids of all accounts that have or had an address, oldest first: the one that may sign in with it and ended
+// ones.
 func (s *Store) AccountsByEmail(ctx context.Context, email string) (ids []uuid.UUID, err error) {
 	if err := s.db.NewSelect().Model((*accountRow)(nil)).Column("id").Where("email = ?", email).Order("id").Scan(ctx, &ids); err != nil {
 		return nil, fmt.Errorf("find accounts by e-mail: %w", err)

@@ -8,7 +8,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// UseFormToken uses up the one-time token of a form, known by its SHA-256, or returns account.ErrFormUsed if it is used up. A
+// UseFormToken uses the one-time token of a form, known by its SHA-256, or returns account.ErrFormUsed if it was used before. A
 // second use waits until the transaction of the first has ended, and succeeds if that is rolled back. Used tokens are kept among
 // the nonces until they expire.
 func (tx Tx) UseFormToken(ctx context.Context, hash [32]byte, expiresAt time.Time) error {

@@ -18,7 +18,7 @@ const importBatch = 500
 // importLock is the advisory lock that one import holds. The number is arbitrary.
 const importLock = 7_403_118_225
 
-// Imported counts what an import did. Rows that were already as the list has them are in none of the two.
+// Imported counts the rows that an import has changed. It does not count rows that were already as in the list.
 type Imported struct {
 	Added   int
 	Updated int
@@ -87,7 +87,7 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 	return imported, nil
 }
 
-// importing runs one import at a time: two that met the same rows in another order would wait for each other in a circle.
+// runImport runs one import at a time. Two imports that lock the same rows in different orders would deadlock.
 func (s *Store) runImport(ctx context.Context, work func(context.Context, bun.Tx) error) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.extendLockTimeout(ctx, tx); err != nil {
@@ -100,7 +100,7 @@ func (s *Store) runImport(ctx context.Context, work func(context.Context, bun.Tx
 	})
 }
 
-// upsert leaves rows alone that would not change, so that their updated_at tells the truth.
+// upsert does not write rows that would not change, so that updated_at is the time of the last change.
 func (n *Imported) upsert(ctx context.Context, insert *bun.InsertQuery, table, key string, columns []string) error {
 	insert.On("CONFLICT " + key + " DO UPDATE").Set("updated_at = EXCLUDED.updated_at")
 	var current, proposed []any
@@ -110,7 +110,7 @@ func (n *Imported) upsert(ctx context.Context, insert *bun.InsertQuery, table, k
 		proposed = append(proposed, bun.Ident("excluded."+column))
 	}
 	insert.Where("? IS DISTINCT FROM ?", bun.Tuple(current), bun.Tuple(proposed))
-	// A row version that this statement inserted has no xmax; one that it replaced has.
+	// xmax is 0 in a row version that this statement inserted, and set in one that it replaced.
 	var added []bool
 	if err := insert.Returning("(xmax = 0)").Scan(ctx, &added); err != nil {
 		return err

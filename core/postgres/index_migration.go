@@ -14,11 +14,11 @@ import (
 	"github.com/uptrace/bun/migrate"
 )
 
-// indexChange is what a migration outside a transaction holds: one index that is created or dropped while others write.
+// indexChange is the content of a migration outside a transaction: one index that is created or dropped while others write.
 type indexChange struct {
 	create bool
 	index  string
-	// unique, table and definition are those of an index that is created; the definition is what follows the table's name.
+	// unique, table and definition describe an index that is created. The definition is the text after the name of the table.
 	unique, table, definition string
 }
 
@@ -33,9 +33,9 @@ var errIndexMigration = errors.New("a migration outside a transaction (.up.sql w
 	"name ON table (…), its .down.sql one DROP INDEX CONCURRENTLY IF EXISTS of that name, or the other way round; everything else goes into .tx.up.sql")
 
 const (
-	// shortLockTimeout is how long writers may have to queue behind a statement that locks a partitioned table.
+	// shortLockTimeout is how long writers may queue behind a statement that locks a partitioned table.
 	shortLockTimeout = 100 * time.Millisecond
-	// lockNotAvailable is the SQLSTATE of a lock that was not had within lock_timeout.
+	// lockNotAvailable is the SQLSTATE of a lock that was not granted within lock_timeout.
 	lockNotAvailable = "55P03"
 )
 
@@ -52,8 +52,8 @@ func parseIndexChange(text string) (indexChange, error) {
 	return indexChange{}, errIndexMigration
 }
 
-// discoverMigrations reads the migrations of a file system. Pairs outside a transaction get the runner of indexChange in
-// place of bun's, which cannot run again after a crash.
+// discoverMigrations reads the migrations of a file system. Pairs outside a transaction are run by indexChange instead of bun's
+// runner, which cannot run again after a crash.
 func discoverMigrations(files fs.FS) (*migrate.Migrations, error) {
 	discovered, migrations := migrate.NewMigrations(), migrate.NewMigrations()
 	if err := discovered.Discover(files); err != nil {
@@ -84,8 +84,8 @@ func discoverMigrations(files fs.FS) (*migrate.Migrations, error) {
 	return migrations, nil
 }
 
-// migrate changes the index on the connection that has the lock on the schema and then records the migration. A process
-// killed at any moment leaves the migration unrecorded, and the next one finds out how far it came.
+// migrate changes the index on the connection that has the lock on the schema and then records the migration. If the process is
+// killed, the migration is not recorded, and the next process continues where it stopped.
 func (c indexChange) migrate(ctx context.Context, migrator *migrate.Migrator, m *migrate.Migration) (err error) {
 	conn, err := migrator.DB().Conn(ctx)
 	if err != nil {
@@ -105,8 +105,8 @@ func (c indexChange) migrate(ctx context.Context, migrator *migrate.Migrator, m 
 	return record(ctx, conn, m)
 }
 
-// build creates the index without blocking writers. A valid index of that name is what an earlier run has built; an
-// invalid one is what a build that was cut short has left (pg_index.indisvalid), which Postgres neither uses nor repairs.
+// build creates the index without blocking writers. A valid index of that name is the result of an earlier run. An invalid one is
+// what an interrupted build has left (pg_index.indisvalid), which Postgres neither uses nor repairs.
 func (c indexChange) build(ctx context.Context, conn bun.Conn) error {
 	var partitioned bool
 	var valid sql.NullBool
@@ -130,8 +130,8 @@ func (c indexChange) build(ctx context.Context, conn bun.Conn) error {
 	return err
 }
 
-// buildPartitioned creates the index of a partitioned table, which Postgres does not do concurrently: first on each
-// partition, then attached to an index of the parent that becomes valid with the last of them.
+// buildPartitioned creates the index of a partitioned table, which Postgres does not do concurrently. Each partition gets an index,
+// which is attached to an index of the parent that becomes valid with the last of them.
 func (c indexChange) buildPartitioned(ctx context.Context, conn bun.Conn) error {
 	var partitions string
 	err := conn.QueryRowContext(ctx, `SELECT coalesce(string_agg(relid::regclass::text, ' ' ORDER BY relid), '')
@@ -156,8 +156,8 @@ func (c indexChange) buildPartitioned(ctx context.Context, conn bun.Conn) error 
 	return nil
 }
 
-// execWithShortLockTimeout runs a statement that is quick once it has its lock, and for whose lock writers would queue: it gives up after
-// shortLockTimeout and tries again, so that no writer waits for longer because a transaction stays open.
+// execWithShortLockTimeout runs a statement that is quick once it has its lock. Writers queue behind the wait for the lock, so it
+// ends after shortLockTimeout and is repeated until the lock is granted.
 func execWithShortLockTimeout(ctx context.Context, conn bun.Conn, statement string) error {
 	for {
 		err := conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
@@ -178,7 +178,7 @@ func execWithShortLockTimeout(ctx context.Context, conn bun.Conn, statement stri
 	}
 }
 
-// drop removes the index without blocking anybody; Postgres does not drop that of a partitioned table concurrently.
+// drop removes the index without blocking others. Postgres does not drop the index of a partitioned table concurrently.
 func (c indexChange) drop(ctx context.Context, conn bun.Conn) error {
 	var partitioned bool
 	err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass(?) AND relkind = 'I')", c.index).Scan(&partitioned)

@@ -12,22 +12,21 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
-// ErrCursorExpired says that a cursor is malformed, older than what is kept, or of another history, as after a crash of the server
-// or after one has gone back to a backup or to a standby that had not seen everything.
+// ErrCursorExpired says that a cursor is malformed, older than cursorLifetime or of another clusterIdentity, as after a crash of
+// the server, a restore from a backup, or the promotion of a standby that had not replayed everything.
 var ErrCursorExpired = errors.New("the cursor is too old or not one of ours")
 
-// KeyChanges is what has become of keys since a cursor.
+// KeyChanges are the changes of keys since a cursor.
 type KeyChanges struct {
-	// Hashes are those of the keys that changed, in hexadecimal, each once.
+	// Hashes are the hashes of the keys that changed, in hexadecimal, each once.
 	Hashes []string
-	// Expired says that the cursor is none that changes can be told since.
+	// Expired says that the changes since the cursor are not known, see ErrCursorExpired.
 	Expired bool
 }
 
-// KeyChanges tells, for each of these cursors, which keys have changed since, and gives the cursor to ask with next. An empty
-// cursor stands for now. No change is ever left out and none is told twice, however late its transaction commits: a
-// cursor is the whole snapshot of a reading, and what was not visible in that is new. It is one statement, however many
-// cursors there are.
+// KeyChanges returns, for each of these cursors, the keys that have changed since, and the cursor for the next call. An empty
+// cursor stands for now. No change is left out and none is returned twice, however late its transaction commits: a cursor is the
+// whole snapshot of a reading, and what was not visible in that is new. It is one statement for any number of cursors.
 func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (since map[string]KeyChanges, next string, err error) {
 	since = make(map[string]KeyChanges, len(after))
 	var texts, snapshots []string
@@ -47,8 +46,8 @@ func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (
 		Hashes            string
 		Lag               float64
 	}
-	// One statement, so that the changes and the next cursor come from one snapshot. The oldest transaction stands there as a
-	// literal, which has the planner see that few rows are meant.
+	// One statement, so that the changes and the next cursor come from one snapshot. The oldest transaction id is a literal, from
+	// which the planner sees that few rows match.
 	err = s.db.NewRaw(`SELECT cluster, snapshot::text, coalesce(nth, 0) AS nth, coalesce(hashes, '') AS hashes, coalesce(lag, 0) AS lag
 		FROM (SELECT `+clusterIdentity+` AS cluster, pg_current_snapshot() AS snapshot) AS present LEFT JOIN (
 			SELECT nth, string_agg(DISTINCT encode(hash, 'hex'), ',') AS hashes, extract(epoch FROM clock_timestamp() - min(changed_at)) AS lag

@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// usageRow is a line of a report on its way in.
+// usageRow is one line of a report as a row of VALUES.
 type usageRow struct {
 	KeyID      uuid.UUID `bun:"key_id,type:uuid"`
 	Minute     time.Time `bun:"minute,type:timestamptz"`
@@ -21,8 +21,8 @@ type usageRow struct {
 	LastUsedAt time.Time `bun:"last_used_at,type:timestamptz,nullzero"`
 }
 
-// RecordUsage adds a report to what is known of its keys, once however often the report comes. Keys that do not exist
-// are left out. A last use counts if it is later than the one known, and as now where it lies ahead.
+// RecordUsage adds a report to the usage of its keys, once however often the report arrives. Keys that do not exist are left out. A
+// last use counts if it is later than the stored one; a last use in the future counts as now.
 func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []account.Usage, now time.Time) error {
 	if len(usages) == 0 {
 		return nil
@@ -45,8 +45,7 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 		if added, err := result.RowsAffected(); err != nil || added == 0 {
 			return err
 		}
-		// Both statements take their rows in one order, so that reports on the same keys wait for each other in a line and
-		// never in a circle.
+		// Both statements lock their rows in one order, so that reports on the same keys do not deadlock.
 		if _, err := tx.NewRaw(addUsage, tx.NewValues(&rows)).Exec(ctx); err != nil {
 			return fmt.Errorf("add usage report %s: %w", reportID, err)
 		}
@@ -77,7 +76,7 @@ later AS (
 UPDATE api_keys SET last_used_at = later.at FROM later
 WHERE api_keys.id = later.id AND later.at > coalesce(api_keys.last_used_at, '-infinity')`
 
-// usageIntervals groups by intervals that are counted from since, and takes of each the busiest minute and the sums.
+// usageIntervals groups by intervals that are counted from since, and returns the busiest minute and the sums of each.
 const usageIntervals = `SELECT DISTINCT ON (start) start, minute, accepted, limited, refused,
 	sum(accepted) OVER whole AS all_accepted, sum(limited) OVER whole AS all_limited, sum(refused) OVER whole AS all_refused
 FROM (
@@ -87,8 +86,8 @@ FROM (
 WINDOW whole AS (PARTITION BY start)
 ORDER BY start, accepted + limited + refused DESC, minute`
 
-// KeyUsage reads what was asked with one of an account's keys from the minute since on, summed up in intervals of a length that
-// begin there, in their order. Intervals without a request are left out.
+// KeyUsage reads the usage of one of an account's keys from the minute since on, in intervals of a length that begin there, oldest
+// first. Intervals without a request are left out.
 func (s *Store) KeyUsage(ctx context.Context, accountID, keyID uuid.UUID, since time.Time, length time.Duration) ([]account.UsageInterval, error) {
 	var rows []struct {
 		Start, Minute                       time.Time

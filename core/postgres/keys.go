@@ -120,8 +120,8 @@ func findKey(ctx context.Context, query *bun.SelectQuery, accountID, keyID uuid.
 	return row.key(), nil
 }
 
-// LockKey finds one of an account's keys and locks it until the transaction ends, so that no other change of it is lost. It
-// returns account.ErrNotFound for a key the account does not have.
+// LockKey finds one of an account's keys and locks it until the transaction ends, so that no concurrent change is lost. It returns
+// account.ErrNotFound for a key the account does not have.
 func (tx Tx) LockKey(ctx context.Context, accountID, keyID uuid.UUID) (*account.Key, error) {
 	return findKey(ctx, tx.db.NewSelect().For("UPDATE"), accountID, keyID)
 }

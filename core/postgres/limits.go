@@ -11,21 +11,21 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// clientTimeoutMargin is how much later than Postgres core itself gives a statement up. Postgres's word comes first, as it is the
-// clearer one; core's is there for connections on which the settings are not in force, and for a server that is silent.
+// clientTimeoutMargin is how much later than Postgres core cancels a statement itself. The error of Postgres comes first, as it is
+// clearer. The client timeout is for connections on which the settings are not in force, and for a server that does not answer.
 const clientTimeoutMargin = time.Second
 
-// lockTimeout is how long a client's statement waits for a lock, which none has for that long unless something is wrong.
+// lockTimeout is how long a client's statement waits for a lock. Locks are held for a shorter time unless something is wrong.
 const lockTimeout = 300 * time.Millisecond
 
-// timeLimits bound what the statements of a store may take, and hold locks for. Each connection asks for them when it
-// begins; a pooler may take no notice of that.
+// timeLimits bound the run time and the lock waits of statements. Each connection requests them as startup parameters, which a
+// pooler may ignore.
 type timeLimits struct {
-	// settings are Postgres's, with their values.
+	// settings are settings of Postgres with their values.
 	settings map[string]time.Duration
-	// own is when core cancels a statement.
+	// clientTimeout is when core cancels a statement.
 	clientTimeout time.Duration
-	// patience is how long a statement waits for a lock that others rightly have.
+	// longLockTimeout is how long reports and imports wait for a lock, which take turns.
 	longLockTimeout time.Duration
 }
 
@@ -38,15 +38,14 @@ func newTimeLimits(statement time.Duration) timeLimits {
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%d", d.Milliseconds()) }
 
-// cancelKey is where an event keeps what ends its deadline.
+// cancelKey is the key of the cancel function in the stash of an event.
 type cancelKey struct{}
 
-// BeforeQuery implements bun.QueryHook. A statement that is given up is cancelled in the database as well, by pgx, through
-// a pooler too.
+// BeforeQuery implements bun.QueryHook. pgx cancels a statement that times out in the database as well, also through a pooler.
 func (l timeLimits) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	switch event.Query {
 	case "BEGIN", "COMMIT", "ROLLBACK":
-		return ctx // the context of BEGIN is the whole transaction's
+		return ctx // the context of BEGIN is that of the whole transaction
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.clientTimeout)
 	if event.Stash == nil {
@@ -63,7 +62,7 @@ func (timeLimits) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	}
 }
 
-// extendLockTimeout lets a transaction wait for locks longer than clients' statements do: reports and imports take turns.
+// extendLockTimeout sets longLockTimeout for a transaction.
 func (s *Store) extendLockTimeout(ctx context.Context, tx bun.Tx) error {
 	if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(s.limits.longLockTimeout)).Exec(ctx); err != nil {
 		return fmt.Errorf("set lock_timeout: %w", err)
@@ -71,9 +70,8 @@ func (s *Store) extendLockTimeout(ctx context.Context, tx bun.Tx) error {
 	return nil
 }
 
-// LimitsNotInForce lists the time limits that the database's connections do not have, each with its value there and the one
-// that was asked for; none where all are at least as narrow as they should be. A pooler that ignores what a connection asks
-// for when it begins is the common cause.
+// LimitsNotInForce lists the time limits that the connections to the database do not have, each with its value there and the
+// requested one, and none where all are in force or shorter. The common cause is a pooler that ignores startup parameters.
 func (s *Store) LimitsNotInForce(ctx context.Context) ([]string, error) {
 	var rows []struct {
 		Name    string
@@ -98,7 +96,7 @@ func (s *Store) LimitsNotInForce(ctx context.Context) ([]string, error) {
 	return missing, nil
 }
 
-// withPoolerHint says what to do where a pooler does not let core in.
+// withPoolerHint adds the settings that let core through a pooler to an error of one that refuses its startup parameters.
 func withPoolerHint(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "unsupported startup parameter") {
 		return err

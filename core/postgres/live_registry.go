@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/registry"
 )
 
-// registryPoll is how often the registry's version and the database's clock are read. A change is seen everywhere within a second,
-// of which gateways take 400 ms.
+// registryPoll is how often the registry's version and the database's clock are read. A change is visible everywhere within a
+// second, of which gateways take 400 ms.
 const registryPoll = 250 * time.Millisecond
 
 // LiveRegistry holds the newest snapshot of the registry in memory.
@@ -31,7 +31,7 @@ func NewLiveRegistry(ctx context.Context, store *Store) (*LiveRegistry, error) {
 // Current is the newest snapshot.
 func (l *LiveRegistry) Current() *registry.Snapshot { return l.current.Load() }
 
-// Refresh reads the registry if its version has changed. Where that fails the snapshot stays as it was.
+// Refresh reads the registry if its version has changed. If that fails, the snapshot stays as it was.
 func (l *LiveRegistry) Refresh(ctx context.Context) error {
 	version, err := l.store.RegistryVersion(ctx)
 	if err != nil {

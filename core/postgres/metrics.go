@@ -22,7 +22,7 @@ type metrics struct {
 	pruneFailures prometheus.Counter
 }
 
-// inserted stands for the status before the first.
+// inserted is the from label of an intent that was inserted, which had no status before.
 const inserted = "new"
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -35,7 +35,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		batch: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "intents_core_write_batch_intents",
 			Help: "New intents that one commit held. It grows with load; a rise at the same load means that commits have become slow.",
-			// From a lone intent to the most that a commit holds.
+			// From one intent to maxBatch.
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
 		}),
 		writing: factory.NewHistogram(prometheus.HistogramOpts{
@@ -96,14 +96,14 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		Name: "intents_core_writes_waiting_limit",
 		Help: "How many new intents may wait for a commit.",
 	}).Set(maxQueued)
-	// The steps that this version takes are there from the start, so that the first of each counts as a rise.
+	// The transitions of this version exist from the start, so that the first of each counts as a rise.
 	m.countTransitions(inserted, transfer.Created, 0)
 	m.countTransitions(transfer.Created, transfer.Cancelled, 0)
 	m.countTransitions(transfer.Created, transfer.Expired, 0)
 	return m
 }
 
-// Where a batch of a list was read.
+// The servers that batches of lists are read from.
 const (
 	sourcePrimary = "primary"
 	sourceReplica = "replica"
@@ -111,7 +111,7 @@ const (
 
 func (m *metrics) countListBatch(source string) { m.lists.WithLabelValues(source).Inc() }
 
-// moved counts n intents that went from one status to another.
+// countTransitions counts n intents that went from one status to another.
 func (m *metrics) countTransitions(from, to transfer.Status, n int) {
 	m.transitions.WithLabelValues(string(from), string(to)).Add(float64(n))
 }

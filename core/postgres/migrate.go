@@ -17,10 +17,10 @@ import (
 //go:embed migrations/*.sql
 var embeddedMigrations embed.FS
 
-// migrationLock is the advisory lock that one migrating process holds. The number is arbitrary.
+// migrationLock is the advisory lock that the migrating process has. The number is arbitrary.
 const migrationLock = 7_403_118_224
 
-// lockPollEvery is how often a process that waits for that lock asks for it.
+// lockPollEvery is how often a waiting process tries to get that lock.
 const lockPollEvery = 100 * time.Millisecond
 
 // ErrUnmigrated is returned by CheckMigrated for a database that this version cannot work with yet.
@@ -28,10 +28,10 @@ var ErrUnmigrated = errors.New("the database is not migrated; run `core migrate`
 
 var errLockLost = errors.New("the lock on the schema was lost together with its connection; nothing was changed, migrate again")
 
-// Migrate brings the schema up to this version and returns the names of the migrations it applied. Any number of
-// processes may call it at once: one works, the others wait and find nothing to do. A process that is killed leaves the
-// lock free and every migration either applied and recorded or neither; an index that it was building is built again. It
-// returns ErrPooled where a pooler is in the way.
+// Migrate applies the missing migrations of this version and returns their names. Any number of processes may call it at the same
+// time: one migrates, and the others wait and find nothing to do. A process that is killed releases the lock and leaves every
+// migration either applied and recorded or neither; an index that it was building is built again. It returns ErrPooled for a
+// connection through a pooler.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	err = s.withMigrator(ctx, func(migrator *migrate.Migrator) error {
 		group, err := migrator.Migrate(ctx)
@@ -46,7 +46,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, err
 }
 
-// Rollback takes the newest group of migrations back.
+// Rollback reverts the newest group of migrations.
 func (s *Store) Rollback(ctx context.Context) error {
 	return s.withMigrator(ctx, func(migrator *migrate.Migrator) error {
 		if _, err := migrator.Rollback(ctx); err != nil {
@@ -79,8 +79,8 @@ func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) e
 	return work(migrator)
 }
 
-// lockSchema asks for the advisory lock until it has it. A session that waits inside pg_advisory_lock holds a snapshot, and
-// CREATE INDEX CONCURRENTLY waits for all snapshots: with the lock in the hands of the builder both would wait for ever.
+// lockSchema polls for the advisory lock. A session that waits inside pg_advisory_lock has a snapshot, and CREATE INDEX
+// CONCURRENTLY waits for all snapshots: the builder, which has the lock, and the waiting session would wait for each other.
 func lockSchema(ctx context.Context, db *bun.DB) error {
 	ticker := time.NewTicker(lockPollEvery)
 	defer ticker.Stop()
@@ -97,8 +97,8 @@ func lockSchema(ctx context.Context, db *bun.DB) error {
 	}
 }
 
-// CheckMigrated returns ErrUnmigrated if this version knows a migration that the database has not seen, and ErrBackslashes for
-// one that core must not write to. A database that is ahead is fine: migrations keep the previous version working.
+// CheckMigrated returns ErrUnmigrated if this version has a migration that the database lacks, and ErrBackslashes for a database
+// that core must not write to. A database that is ahead is fine: migrations keep the previous version working.
 func (s *Store) CheckMigrated(ctx context.Context) error {
 	var table sql.NullString
 	var strings string
@@ -106,7 +106,7 @@ func (s *Store) CheckMigrated(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look for the migrations table: %w", withPoolerHint(err))
 	}
-	if strings != "on" { // a pooler may promise one thing and lend another
+	if strings != "on" { // a pooler may report the setting of another server connection
 		return fmt.Errorf("%w; a statement finds it %q", ErrBackslashes, strings)
 	}
 	if !table.Valid {
@@ -135,13 +135,13 @@ func (s *Store) newMigrator(db *bun.DB) (*migrate.Migrator, error) {
 		migrate.WithMarkAppliedOnSuccess(true), migrate.WithUpsert(true), migrate.AfterMigration(record)), nil
 }
 
-// record notes a migration in the transaction that makes it. The migrator does so too, but only after the commit: a
-// process killed in between would leave a schema that can be migrated neither up nor down.
+// record records a migration in its own transaction. The migrator does so only after the commit, and a process killed in between
+// would leave a schema that can be migrated neither up nor down.
 func record(ctx context.Context, conn bun.IConn, m *migrate.Migration) error {
 	if err := requireSchemaLock(ctx, conn); err != nil {
 		return err
 	}
-	if m.IsApplied() { // it is being taken back
+	if m.IsApplied() { // a rollback
 		_, err := conn.ExecContext(ctx, "DELETE FROM bun_migrations WHERE name = ?", m.Name)
 		return err
 	}
@@ -149,8 +149,8 @@ func record(ctx context.Context, conn bun.IConn, m *migrate.Migration) error {
 	return err
 }
 
-// requireSchemaLock returns errLockLost on another connection than the one that has the lock on the schema: the first was
-// lost on the way, and another process may be migrating.
+// requireSchemaLock returns errLockLost on another connection than the one that has the lock on the schema. The first one was lost,
+// and another process may be migrating.
 func requireSchemaLock(ctx context.Context, conn bun.IConn) error {
 	var locked bool
 	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()

@@ -17,17 +17,17 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// acquireTimeout is how long a statement waits for one of the pool's connections while all are in use. Together with lockTimeout it stays below a
-// second, so that clients are told within one that the database is busy.
+// acquireTimeout is how long a statement waits for a connection while all are in use. With lockTimeout it is below a second, so
+// that clients are answered within a second that the database is busy.
 const acquireTimeout = 400 * time.Millisecond
 
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 
-// openPool makes a pgxpool under bun, which connects when it is first used. Its metrics have this name.
+// openPool makes a pgxpool under bun, which connects on first use. Its metrics have this name.
 func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, error) {
 	config, err := pgxpool.ParseConfig(conn.ConnString())
 	if err != nil {
-		return nil, errBadURL // err may tell the password
+		return nil, errBadURL // err may contain the password
 	}
 	config.ConnConfig = conn
 	config.MaxConns = int32(o.MaxConnections) //nolint:gosec // at most a few hundred
@@ -56,7 +56,7 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB,
 	return db, nil
 }
 
-// closeTimeout is how long closing waits for connections in use, which a silent server may keep so for longer.
+// closeTimeout is how long closing waits for connections in use, which a server that does not answer may keep in use for longer.
 const closeTimeout = time.Second
 
 func closePools(pools []*pgxpool.Pool) {
@@ -73,7 +73,7 @@ func closePools(pools []*pgxpool.Pool) {
 	}
 }
 
-// connector bounds the wait for a connection in use. One that is being made is waited for as long as that takes, which pgx bounds.
+// connector bounds the wait for a connection in use. The wait for a new connection is bounded by pgx.
 type connector struct {
 	driver.Connector
 	pool *pgxpool.Pool

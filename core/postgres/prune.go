@@ -11,44 +11,44 @@ import (
 )
 
 const (
-	// usageRetention is for how long usage can be read.
+	// usageRetention is how long usage can be read.
 	usageRetention = 8 * 24 * time.Hour
-	// usageReportRetention is for how long a usage report that comes again is known.
+	// usageReportRetention is how long the id of a usage report is kept, by which a repeated report is recognized.
 	usageReportRetention = 24 * time.Hour
-	// pruneBatch is how many rows one transaction removes, so that it stays within its time limit however many wait.
+	// pruneBatch is how many rows one transaction removes, which keeps it within its time limit.
 	pruneBatch = 5_000
-	// pruneAccounts is how many accounts one statement looks at.
+	// pruneAccounts is how many accounts one statement checks for old rows.
 	pruneAccounts = 1_000
-	// pruneLock is the advisory lock under which one core prunes at a time. The number is arbitrary.
+	// pruneLock is the advisory lock of the core that prunes. The number is arbitrary.
 	pruneLock = 7_403_118_226
 )
 
-// The shortest retentions, 0 for ever apart.
+// The shortest retentions; 0 keeps rows for ever.
 const (
-	// MinEventsRetention is twice as long as cursors are honoured, which are answered from events.
+	// MinEventsRetention is twice the cursorLifetime, as change checks read events.
 	MinEventsRetention = 2 * cursorLifetime
-	// MinAuditRetention is what the trigger on audit_log insists on.
+	// MinAuditRetention is enforced by the trigger on audit_log.
 	MinAuditRetention = 30 * 24 * time.Hour
 	// MinTransfersRetention is well above the longest deadline, 7 days.
 	MinTransfersRetention = 30 * 24 * time.Hour
 )
 
-// Retention is for how long rows are kept; 0 is for ever.
+// Retention is how long rows are kept; 0 keeps them for ever.
 type Retention struct {
-	// Events counts from when an event occurred.
+	// Events is the age of an event.
 	Events time.Duration
-	// Audit counts from when an entry was written.
+	// Audit is the age of an audit entry.
 	Audit time.Duration
-	// Transfers counts from the last change of an intent that has ended. Its events go with it.
+	// Transfers is the time since the last change of an intent that has ended. Its events are removed with it.
 	Transfers time.Duration
 }
 
 // errPruning says that another core is pruning.
 var errPruning = errors.New("another core is pruning")
 
-// Prune removes what nothing can ask for any more: sessions, nonces and rotated keys that have expired, key changes that no
-// valid cursor reaches, usage and reports of it that are no longer kept, and what is older than its retention. It returns
-// how many rows of each table it removed. Where another core is at it, it leaves the rest to that.
+// Prune removes rows that cannot be used any more: sessions, nonces and rotated keys that have expired, key changes that no valid
+// cursor reaches, usage and reports past their retention, and what is older than keep. It returns how many rows of each table it
+// removed. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
 	for _, step := range []struct {
@@ -57,7 +57,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 	}{
 		{"sessions", p.expired("sessions", "expires_at", now)},
 		{"nonces", p.expired("nonces", "expires_at", now)},
-		// Rows stay for twice as long as cursors are honoured, so that none is removed under a reader.
+		// Rows stay for twice the cursorLifetime, so that none is removed while a reader with a valid cursor needs it.
 		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorLifetime))},
 		{"key_usage", p.expired("key_usage", "minute", now.Add(-usageRetention))},
 		{"usage_reports", p.expired("usage_reports", "received_at", now.Add(-usageReportRetention))},
@@ -83,7 +83,7 @@ type pruner struct {
 	removed map[string]int64
 }
 
-// expired removes the rows whose time is before another.
+// expired removes the rows whose time in column is before another.
 func (p pruner) expired(table, column string, before time.Time) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return p.deleteInBatches(ctx, table, countDeleted("DELETE FROM ?0 WHERE ctid = ANY (ARRAY(SELECT ctid FROM ?0 WHERE ?1 < ?2 LIMIT ?3)) RETURNING 1"),
@@ -91,8 +91,8 @@ func (p pruner) expired(table, column string, before time.Time) func(context.Con
 	}
 }
 
-// rotatedKeys marks keys as deleted whose grace has ended. A key that another transaction has locked is left for the next run,
-// so that there is no deadlock.
+// rotatedKeys marks keys as deleted whose grace has ended. It skips a key that another transaction has locked, so that there is no
+// deadlock.
 func (p pruner) rotatedKeys(ctx context.Context) error {
 	_, err := p.store.db.NewRaw(`UPDATE api_keys SET deleted_at = ?0, updated_at = ?0 WHERE id IN (
 		SELECT id FROM api_keys WHERE rotated_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= ?0 FOR UPDATE SKIP LOCKED
@@ -100,7 +100,7 @@ func (p pruner) rotatedKeys(ctx context.Context) error {
 	return err
 }
 
-// audit finds old entries by the primary key, as ids are UUIDv7 and so in the order of time.
+// audit finds old entries by the primary key: ids are UUIDv7 and so in the order of time.
 func (p pruner) audit(keep time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if keep == 0 {
@@ -122,8 +122,8 @@ func firstIDAt(t time.Time) (id uuid.UUID) {
 	return id
 }
 
-// transfers removes intents account by account, by the index on (account_id, updated_at), and their events with them. What
-// may still change stays, however old it is.
+// transfers removes intents account by account, by the index on (account_id, updated_at), and their events. Intents that may still
+// change stay, however old they are.
 func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 	const ended = `status NOT IN ('created', 'submitted') AND (status <> 'confirmed' OR type = 'transfer')`
 	return p.byAccount("transfers", keep,
@@ -136,9 +136,9 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 		SELECT count(*) FROM deleted`)
 }
 
-// events removes events account by account in the order of the primary key, which is that of time, so that no index on
-// their age makes every write dearer. The account names one partition, in which a ctid is one row; a join with the oldest
-// events would be planned by statistics that a table lacks which has just grown.
+// events removes events account by account in the order of the primary key, which is the order of time, so that writes need no
+// index on their age. The account names one partition, in which a ctid is unique. A join with the oldest events would be planned by
+// the statistics of the table, which a fast-growing table lacks.
 func (p pruner) events(keep time.Duration) func(context.Context) error {
 	return p.byAccount("events", keep,
 		`coalesce((SELECT occurred_at < ? FROM events WHERE account_id = window_of.id ORDER BY xid, id LIMIT 1), false)`,
@@ -147,7 +147,7 @@ func (p pruner) events(keep time.Duration) func(context.Context) error {
 			WHERE occurred_at < ?1)) RETURNING 1`))
 }
 
-// byAccount asks of some accounts at a time whether they have rows that are old, and drains those that have.
+// byAccount checks pruneAccounts accounts at a time for old rows, and deletes those of the accounts that have some.
 func (p pruner) byAccount(table string, keep time.Duration, old, query string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if keep == 0 {
@@ -179,13 +179,14 @@ func (p pruner) byAccount(table string, keep time.Duration, old, query string) f
 	}
 }
 
-// counted makes a query for the number of rows of a statement that returns a row for each.
+// countDeleted makes a query for the number of rows of a statement that returns one row for each.
 func countDeleted(statement string) string {
 	return "WITH deleted AS (" + statement + ") SELECT count(*) FROM deleted"
 }
 
-// drain repeats a query that removes up to pruneBatch rows and tells how many, until there are fewer. Each is a transaction
-// of its own under the lock, which a transaction pooler keeps too. It returns errPruning where another core has the lock.
+// deleteInBatches repeats a query that removes up to pruneBatch rows and returns how many, until there are fewer. Each is a
+// transaction of its own under the advisory lock, which works through a transaction pooler too. It returns errPruning while another
+// core has the lock.
 func (p pruner) deleteInBatches(ctx context.Context, table, query string, args ...any) error {
 	for {
 		var removed int64

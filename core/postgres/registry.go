@@ -45,7 +45,7 @@ type tokenRow struct {
 	UpdatedAt time.Time `bun:"updated_at"`
 }
 
-// RegistryVersion is a number that grows with every change of a chain or a token. It reads the database's clock as well.
+// RegistryVersion is a number that grows with every change of a chain or a token. It also reads the database's clock.
 func (s *Store) RegistryVersion(ctx context.Context) (version int64, err error) {
 	var now time.Time
 	began := time.Now()
@@ -56,13 +56,13 @@ func (s *Store) RegistryVersion(ctx context.Context) (version int64, err error) 
 	return version, nil
 }
 
-// Registry reads all chains and tokens as they stand at one moment.
+// Registry reads all chains and tokens in one snapshot.
 func (s *Store) Registry(ctx context.Context) (*registry.Snapshot, error) {
 	var version int64
 	var chainRows []chainRow
 	var tokenRows []tokenRow
-	oneMoment := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
-	err := s.db.RunInTx(ctx, oneMoment, func(ctx context.Context, tx bun.Tx) error {
+	oneSnapshot := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+	err := s.db.RunInTx(ctx, oneSnapshot, func(ctx context.Context, tx bun.Tx) error {
 		if err := tx.NewRaw("SELECT version FROM registry_version").Scan(ctx, &version); err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func TestReplicasBehindOneAddress(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids[summary.ID] = true
-			once.Do(func() { gate.LeadTo(t, late.URL) })
+			once.Do(func() { gate.SetTarget(t, late.URL) })
 		}
 		if len(ids) != 2500 {
 			t.Errorf("%d intents are listed", len(ids))

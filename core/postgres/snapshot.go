@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// snapshot is which transactions had ended when it was taken, in the text form of Postgres's pg_snapshot.
+// snapshot is the set of transactions that were visible when it was taken, in the text form of Postgres's pg_snapshot.
 type snapshot struct {
 	text string
-	// xmin is the oldest transaction that had not ended, xmax the first that had not begun.
+	// xmin is the oldest transaction that had not ended, and xmax the first that had not begun.
 	xmin, xmax uint64
 }
 
 var errNoSnapshot = errors.New("not a pg_snapshot")
 
-// parseSnapshot reads xmin:xmax:xip,xip… and refuses what Postgres would, so that no reader's cursor can break a statement
-// that others share.
+// parseSnapshot reads xmin:xmax:xip,xip… and refuses what Postgres would, so that no reader's cursor breaks a statement that other
+// readers share.
 func parseSnapshot(text string) (s snapshot, err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
@@ -27,7 +27,7 @@ func parseSnapshot(text string) (s snapshot, err error) {
 	if !ok || !also || xmax < xmin {
 		return snapshot{}, errNoSnapshot
 	}
-	if parts[2] != "" { // those under way, in ascending order
+	if parts[2] != "" { // those in progress, in ascending order
 		last := xmin
 		for id := range strings.SplitSeq(parts[2], ",") {
 			xid, ok := transactionID(id)
@@ -40,7 +40,7 @@ func parseSnapshot(text string) (s snapshot, err error) {
 	return snapshot{text: text, xmin: xmin, xmax: xmax}, nil
 }
 
-// transactionID reads an xid8. Its lower half is what rows bear, where 0 stands for none.
+// transactionID reads an xid8. Rows store its lower half, in which 0 stands for no transaction.
 func transactionID(text string) (xid uint64, ok bool) {
 	xid, err := strconv.ParseUint(text, 10, 64)
 	return xid, err == nil && uint32(xid) != 0 //nolint:gosec // the lower half is meant

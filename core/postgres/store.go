@@ -1,7 +1,6 @@
-// Package postgres keeps what the service knows in Postgres, through bun.
+// Package postgres stores the data of core in Postgres, through bun.
 //
-// It owns the rows, the queries and the migrations and no rule of the domain: it is handed what was decided and writes
-// it down. README.md beside this file describes the tables.
+// It owns the rows, the queries and the migrations and has no rule of the domain. README.md beside this file describes the tables.
 package postgres
 
 import (
@@ -23,7 +22,7 @@ import (
 // Store is the database. It is safe for concurrent use.
 type Store struct {
 	db *bun.DB
-	// pools are what db and the replica's take their connections from.
+	// pools are the connection pools below db and the replica's.
 	pools  []*pgxpool.Pool
 	limits timeLimits
 	traced bool
@@ -32,7 +31,7 @@ type Store struct {
 	listSemaphore *listSemaphore
 	metrics       *metrics
 	clock         clock
-	// migration is how migrations connect.
+	// migration is the configuration of the connection that migrates.
 	migration *pgx.ConnConfig
 	// migrationFiles are the migrations of this version.
 	migrationFiles fs.FS
@@ -40,10 +39,10 @@ type Store struct {
 	replica *replica
 }
 
-// Options bound what the store may ask of the database.
+// Options configure a store.
 type Options struct {
-	// MigrateURL is where migrations connect: to Postgres itself, also where a pooler stands before it. Empty for the store's
-	// own URL.
+	// MigrateURL is the address of Postgres itself for migrations, where the store's URL goes through a pooler. Empty for the
+	// store's own URL.
 	MigrateURL string
 	// ReadURL is a streaming replica that lists are read from as far as it is up to date, which FollowReplica finds out. Empty
 	// for none.
@@ -52,13 +51,13 @@ type Options struct {
 	MaxConnections int
 	// StatementTimeout ends a statement that runs longer, 5 s where it is 0.
 	StatementTimeout time.Duration
-	// Traced shows queries in the traces of the requests that make them.
+	// Traced adds queries to the traces of requests.
 	Traced bool
-	// Metrics is where the store's go; nil for nowhere.
+	// Metrics registers the store's metrics; nil for none.
 	Metrics prometheus.Registerer
 }
 
-// Open prepares a pool for a Postgres URL. It connects when first used, so a database that is down shows then.
+// Open prepares a pool for a Postgres URL. The pool connects on first use, so Open does not fail for a database that is down.
 func Open(url string, o Options) (*Store, error) {
 	if o.MaxConnections == 0 {
 		o.MaxConnections = 16
@@ -100,14 +99,14 @@ func Open(url string, o Options) (*Store, error) {
 
 var errBadURL = errors.New("cannot be read; it looks like postgres://user:password@host:5432/name")
 
-// connConfig is how every connection to a URL is made.
+// connConfig is the configuration of every connection to a URL.
 func (s *Store) connConfig(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errBadURL // err may tell the password
+		return nil, errBadURL // err may contain the password
 	}
-	// bun writes most values into the SQL text, so a cache of prepared statements would hardly ever hit, and it breaks behind a
-	// pooler that shares connections between transactions.
+	// bun writes most values into the SQL text, so a cache of prepared statements would hardly ever hit, and prepared statements
+	// fail behind a transaction pooler.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.ConnectTimeout = 2 * time.Second
 	config.RuntimeParams["application_name"] = "intents-core"
@@ -120,7 +119,7 @@ func (s *Store) connConfig(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// Close writes the intents that still wait and closes the pools.
+// Close writes the intents that wait for a commit and closes the pools.
 func (s *Store) Close() error {
 	s.writer.close()
 	err := s.db.Close()
@@ -131,7 +130,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Ping tells whether the database answers.
+// Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
@@ -139,13 +138,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Pool runs statements past bun.
+// Pool is the pool without bun.
 func (s *Store) Pool() *sql.DB { return s.db.DB }
 
-// HasReplica tells whether lists may be read from a replica.
+// HasReplica reports whether lists may be read from a replica.
 func (s *Store) HasReplica() bool { return s.replica != nil }
 
-// sqlState is the SQLSTATE of an error that Postgres gave, empty for any other.
+// sqlState is the SQLSTATE of an error of Postgres, empty for any other error.
 func sqlState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
@@ -153,7 +152,7 @@ func sqlState(err error) string {
 	return ""
 }
 
-// brokenConstraint is the name of the constraint that err says was broken, empty for any other error.
+// brokenConstraint is the name of the constraint that err violates, empty for any other error.
 func brokenConstraint(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.ConstraintName

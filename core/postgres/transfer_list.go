@@ -24,7 +24,7 @@ const (
 	smallPage = 50
 )
 
-// TransferFilter narrows a list. The zero value takes everything.
+// TransferFilter selects intents. The zero value selects all.
 type TransferFilter struct {
 	// Type is empty for all types.
 	Type transfer.Type
@@ -37,20 +37,20 @@ type TransferFilter struct {
 	// Hash and Reference are empty for all.
 	Hash      string
 	Reference string
-	// UpdatedSince keeps what changed at this time or later. A list narrowed by it is ordered by the time of the last
-	// change, oldest first: an intent that changes while the list is read moves ahead of the reader, and comes again. Every
-	// other list is ordered by id, newest first.
+	// UpdatedSince selects what changed at this time or later. Such a list is ordered by the time of the last change, oldest first:
+	// an intent that changes while the list is read moves to its end and may be listed twice. Every other list is ordered by id,
+	// newest first.
 	UpdatedSince time.Time
 	// After is where the list continues, nil for its beginning.
 	After *KeysetCursor
-	// Limit is how many intents to yield at the most, 0 for all.
+	// Limit is the largest number of intents, 0 for all.
 	Limit int
 }
 
 // KeysetCursor is the last intent of a page, after which the next page begins.
 type KeysetCursor struct {
 	ID uuid.UUID
-	// UpdatedAt matters only in lists that are ordered by it.
+	// UpdatedAt is used only in lists that are ordered by it.
 	UpdatedAt time.Time
 }
 
@@ -155,7 +155,7 @@ func readBatch(ctx context.Context, db bun.IDB, accountID uuid.UUID, filter Tran
 	return rows, nil
 }
 
-// ExplainTransfers is Postgres's plan for the first query of a list, so that a test can hold it to its index.
+// ExplainTransfers is Postgres's plan for the first query of a list, so that a test can check its index.
 func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (plan string, err error) {
 	var lines []string
 	if err := s.db.NewRaw("EXPLAIN ?", batchQuery(s.db, accountID, filter)).Scan(ctx, &lines); err != nil {

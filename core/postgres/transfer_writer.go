@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// flushers is how many commits may be on their way at once. One leaves the processor idle while the disk works; more
-	// than two only make the batches smaller.
+	// flushers is how many commits may be in progress. One leaves the processor idle while the disk works; more than two only make
+	// the batches smaller.
 	flushers = 2
-	// maxBatch bounds the rows of one commit, and so the time that the first of them waits for the last.
+	// maxBatch bounds the rows of one commit, and so how long the first row waits for the last.
 	maxBatch = 128
-	// maxQueued bounds the memory of what waits for a commit. A queue this long would take seconds to write.
+	// maxQueued bounds the memory of the queue. A queue of this length takes seconds to write.
 	maxQueued = 4096
-	// writeTimeout bounds every transaction that writes intents, above the statement timeout: the database says first what
-	// was too slow. It bounds how much later than its updated_at an intent can be seen, too.
+	// writeTimeout bounds every transaction that writes intents. It is above the statement timeout, so that the error of the
+	// database comes first. It also bounds how much later than its updated_at an intent becomes visible.
 	writeTimeout = 10 * time.Second
 )
 
 var (
-	// errQueueFull is returned where more inserts wait than the database will take in any useful time.
+	// errQueueFull is returned for an insert while maxQueued others wait.
 	errQueueFull = errors.New("too many inserts are waiting for the database")
 	// errDuplicateKey is returned for a row whose idempotency key the account has stored before.
 	errDuplicateKey = errors.New("the idempotency key is stored already")
 )
 
-// transferWriter shares commits: each flusher takes all the inserts that wait and writes them in one statement, which is
-// one transaction with one flush to disk. Under load batches grow by themselves; a lone insert waits for nobody.
+// transferWriter shares commits: each flusher takes all inserts of the queue and writes them in one statement, which is one
+// transaction with one flush to disk. Batches grow with load; a single insert does not wait for others.
 type transferWriter struct {
 	db       *bun.DB
 	mu       sync.Mutex
@@ -49,15 +49,15 @@ type transferWriter struct {
 	tracer   queryTracer
 }
 
-// pendingInsert is one row on its way. done gets its insertResult once.
+// pendingInsert is one row in the queue. done receives its result once.
 type pendingInsert struct {
 	row *transferRow
-	// span is that of whoever waits for it.
+	// span is the span of the caller that waits for the row.
 	span tracing.Span
 	done chan insertResult
 }
 
-// insertResult tells when the row was created by the database's clock, or why it was not.
+// insertResult is when the row was created by the database's clock, or why it was not.
 type insertResult struct {
 	createdAt time.Time
 	err       error
@@ -74,7 +74,7 @@ func newTransferWriter(db *bun.DB, m *metrics, tracer queryTracer) *transferWrit
 	return w
 }
 
-// close writes what still waits and ends the flushers.
+// close writes the rest of the queue and ends the flushers.
 func (w *transferWriter) close() {
 	w.mu.Lock()
 	w.closed = true
@@ -83,8 +83,8 @@ func (w *transferWriter) close() {
 	w.flushers.Wait()
 }
 
-// insert waits until the row is durable, refused or ctx ends; in the last case it may be stored all the same. It returns
-// errDuplicateKey where there is such a row already.
+// insert waits until the row is durable, refused or ctx ends; in the last case the row may be stored nevertheless. It returns
+// errDuplicateKey for an idempotency key that is stored already.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
 	span := tracing.FromContext(ctx).Start("write transfer", tracing.Internal)
 	defer span.End()
@@ -120,7 +120,7 @@ func (w *transferWriter) flush() {
 	}
 }
 
-// dequeue waits for pending inserts and returns them, none once the writer is closed and empty.
+// dequeue waits for pending inserts and returns up to maxBatch of them, none once the writer is closed and the queue empty.
 func (w *transferWriter) dequeue() []*pendingInsert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *transferWriter) dequeue() []*pendingInsert {
 	return batch
 }
 
-// write stores a batch. Where one row breaks a constraint, each is tried alone, so that it fails without its neighbours.
+// write stores a batch. If one row violates a constraint, each row is written alone, so that only the violating row fails.
 func (w *transferWriter) write(batch []*pendingInsert) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
@@ -164,7 +164,7 @@ func (w *transferWriter) write(batch []*pendingInsert) {
 	}
 }
 
-// refuseWaiting fails all inserts that wait.
+// refuseWaiting fails all inserts of the queue.
 func (w *transferWriter) refuseWaiting(err error) {
 	w.mu.Lock()
 	waiting := w.queue
@@ -177,20 +177,20 @@ func (w *transferWriter) refuseWaiting(err error) {
 	}
 }
 
-// isRowError tells an error of the rows' own (a data exception or a broken constraint) from one of the database's.
+// isRowError reports whether an error is of the rows (a data exception or a violated constraint) and not of the database.
 func isRowError(err error) bool {
 	state := sqlState(err)
 	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
 }
 
-// store writes the rows and their first events in one statement and returns the rows that are new with the time they were
-// created at: that of the statement by the database's clock, which is one for all cores and later than any wait before it.
+// store writes the rows and their first events in one statement and returns the rows that are new with their creation time: the
+// time of the statement by the database's clock, which is one for all cores and after any wait in the queue.
 func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map[uuid.UUID]time.Time, error) {
 	rows := make([]*transferRow, len(batch))
 	for n, i := range batch {
 		rows[n] = i.row
 	}
-	// Two batches with the same idempotency keys wait for each other's rows; in one order they cannot wait in a circle.
+	// Two batches with the same idempotency keys wait for each other; with one order of the rows they do not deadlock.
 	slices.SortFunc(rows, func(a, b *transferRow) int {
 		return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
 	})

@@ -49,31 +49,30 @@ type transferRow struct {
 	UpdatedAt          time.Time       `bun:"updated_at"`
 }
 
-// Idempotency ties a request to the intent it made. The zero value ties nothing.
+// Idempotency is the idempotency key of a request. The zero value is none.
 type Idempotency struct {
 	Key string
-	// Environment is that of the API key. Each environment of an account has idempotency keys of its own.
+	// Environment is the environment of the API key. Each environment of an account has idempotency keys of its own.
 	Environment network.Environment
-	// Request is what a repeated request must ask for again.
+	// Request is what a repeated request must equal.
 	Request wire.TransferRequest
-	// Fingerprint is the SHA-256 of the body, stored for cores of the release before, which compare nothing else. It goes
-	// with the next release.
+	// Fingerprint is the SHA-256 of the body, which cores of the previous release compare. The next release removes it.
 	Fingerprint [32]byte
 }
 
-// second is the text that stands for the key where the account's other environment used the key first. It holds a
-// character that no key has, so it is never a key itself.
+// alternateKey is what is stored for a key that the account's other environment used first. It has a character that no key has, so
+// it is never a key itself.
 func (o Idempotency) alternateKey() string {
 	return fmt.Sprintf("%s\"%x", o.Environment, sha256.Sum256([]byte(o.Key)))
 }
 
-// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. Where
-// the account has used the idempotency key before in this environment, nothing is written and the intent of that time
-// comes back as it is now; ErrKeyReused tells that it was made by another request. An error that Unavailable knows may come
-// after the intent was stored: only a client that sends an idempotency key can try again safely.
+// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account has
+// used the idempotency key before in this environment, nothing is written and the intent of that key is returned as it is now, or
+// ErrKeyReused if another request made it. After an error that Unavailable reports the intent may be stored: a retry is safe
+// only with an idempotency key.
 //
-// The index that makes keys unique knows no environment, as cores of the release before rely on it. So the environment that
-// uses a key first stores it as it is, and the other stores Idempotency.alternateKey.
+// The unique index of keys has no environment, as cores of the previous release rely on it. So the environment that uses a key first
+// stores the key itself, and the other one Idempotency.alternateKey.
 func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotency Idempotency) (*transfer.Intent, error) {
 	row := newTransferRow(intent)
 	if idempotency.Key != "" {
@@ -96,12 +95,12 @@ func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, ide
 	}
 }
 
-// ErrKeyReused is returned for an idempotency key that came with another request before.
+// ErrKeyReused is returned for an idempotency key that was used with another request.
 var ErrKeyReused = errors.New("the idempotency key was used with another request")
 
-// TransferByIdempotencyKey reads the intent that an idempotency key made in its environment. It returns ErrTransferNotFound if there is
-// none and ErrKeyReused if another request made it. A source chain that is no longer registered counts as one of the
-// environment: then a key is rather refused than used twice.
+// TransferByIdempotencyKey reads the intent of an idempotency key in its environment. It returns ErrTransferNotFound if there is
+// none and ErrKeyReused if another request made it. An intent whose source chain is no longer registered counts as one of the
+// environment, so that a key is refused rather than used twice.
 func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUID, idempotency Idempotency) (*transfer.Intent, error) {
 	alternate := idempotency.alternateKey()
 	intent, err := readIntent(ctx, func(row *transferRow) *bun.SelectQuery {

@@ -71,8 +71,8 @@ type transferKey struct {
 // expireBatch is how many intents expire in one transaction.
 const expireBatch = 500
 
-// ExpireTransfers expires a batch of the created intents whose deadline has passed and returns how many there were; none
-// means that it is done for now. Any number of cores may call it at once: each skips what another has locked.
+// ExpireTransfers expires a batch of the created intents whose deadline has passed and returns how many there were; 0 means that
+// none is left. Any number of cores may call it at the same time: each skips what another has locked.
 func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 // Tx is a transaction: all that its methods write becomes visible together or not at all.
 type Tx struct{ db bun.Tx }
 
-// InTx runs work in a transaction, which commits if work returns nil and is rolled back otherwise. It returns work's error as it
-// is.
+// InTx runs work in a transaction, which commits if work returns nil and is rolled back otherwise. It returns work's error
+// unchanged.
 func (s *Store) InTx(ctx context.Context, work func(context.Context, Tx) error) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
 }

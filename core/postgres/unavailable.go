@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Unavailable tells an error of the database's being away, full, overloaded or too slow from one of the query's own: the
-// same request may well succeed later.
+// Unavailable reports whether an error is of a database that is down, full, overloaded or too slow, and not of the query: the same
+// request may succeed later.
 func Unavailable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
@@ -23,8 +23,8 @@ func Unavailable(err error) bool {
 		return true
 	}
 	state := sqlState(err)
-	// Connection exception, insufficient resources, operator intervention (a statement timeout among them), system
-	// error; and a lock that was not to be had in time.
+	// Connection exception, insufficient resources, operator intervention (a statement timeout among them), system error; and a
+	// lock that was not granted in time.
 	for _, class := range []string{"08", "53", "57", "58"} {
 		if strings.HasPrefix(state, class) {
 			return true
@@ -33,7 +33,7 @@ func Unavailable(err error) bool {
 	return state == lockNotAvailable
 }
 
-// busy tells an error of waiting too long, for a connection or for a lock, from every other.
+// busy reports whether an error is of a wait that took too long, for a connection or for a lock.
 func busy(err error) bool {
 	return errors.Is(err, errNoConnection) || sqlState(err) == lockNotAvailable
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Gate stands before a database and can be shut, for tests of an outage. Shutting it cuts every connection and ends each
-// new one at once, as a dying server does.
+// Gate is a proxy before a database that can be shut, for tests of an outage. Shutting it closes every connection and each new one
+// at once, as a dying server does.
 type Gate struct {
 	// URL reaches the database through the gate.
 	URL string
@@ -27,7 +27,7 @@ type Gate struct {
 	conns           map[net.Conn]bool
 }
 
-// NewGate puts an open gate before the database at a URL. It goes with the test.
+// NewGate starts an open gate before the database at a URL. It is closed with the test.
 func NewGate(tb testing.TB, databaseURL string) *Gate {
 	tb.Helper()
 	config, err := pgx.ParseConfig(databaseURL)
@@ -65,7 +65,7 @@ func Closed(tb testing.TB) string {
 	return fmt.Sprintf("postgres://intents@%s/intents?sslmode=disable", listener.Addr())
 }
 
-// Shut cuts the database off.
+// Shut closes all connections and refuses new ones.
 func (g *Gate) Shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,9 +82,9 @@ func (g *Gate) Open() {
 	g.shut = false
 }
 
-// LeadTo has the gate stand before another server from now on, and cuts all connections: the same databases and users must be
-// there.
-func (g *Gate) LeadTo(tb testing.TB, databaseURL string) {
+// SetTarget puts the gate before another server from now on, and closes all connections. The server must have the same databases
+// and users.
+func (g *Gate) SetTarget(tb testing.TB, databaseURL string) {
 	tb.Helper()
 	config, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
@@ -98,7 +98,7 @@ func (g *Gate) LeadTo(tb testing.TB, databaseURL string) {
 	}
 }
 
-// Refused counts the connections that came while the gate was shut.
+// Refused is the number of connections that came while the gate was shut.
 func (g *Gate) Refused() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,11 +111,11 @@ func (g *Gate) accept() {
 		if err != nil {
 			return
 		}
-		g.work.Go(func() { g.pass(client) })
+		g.work.Go(func() { g.proxy(client) })
 	}
 }
 
-func (g *Gate) pass(client net.Conn) {
+func (g *Gate) proxy(client net.Conn) {
 	defer client.Close()
 	g.mu.Lock()
 	network, target := g.network, g.target
@@ -125,10 +125,10 @@ func (g *Gate) pass(client net.Conn) {
 		return
 	}
 	defer database.Close()
-	if !g.admit(client, database) {
+	if !g.register(client, database) {
 		return
 	}
-	defer g.forget(client, database)
+	defer g.unregister(client, database)
 	var one sync.WaitGroup
 	one.Go(func() { _, _ = io.Copy(database, client); _ = database.Close() })
 	_, _ = io.Copy(client, database)
@@ -136,7 +136,7 @@ func (g *Gate) pass(client net.Conn) {
 	one.Wait()
 }
 
-func (g *Gate) admit(conns ...net.Conn) bool {
+func (g *Gate) register(conns ...net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.shut {
@@ -149,7 +149,7 @@ func (g *Gate) admit(conns ...net.Conn) bool {
 	return true
 }
 
-func (g *Gate) forget(conns ...net.Conn) {
+func (g *Gate) unregister(conns ...net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, conn := range conns {

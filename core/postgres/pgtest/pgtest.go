@@ -1,8 +1,8 @@
 // Package pgtest gives each test a database of its own on a real Postgres.
 //
-// The server is the one TEST_DATABASE_URL names, whose user must be allowed to make databases and roles and whose own
-// database is not written to, and otherwise a private one that lives as long as the test binary. Without either a test fails; it is never skipped. Databases are
-// copies of one migrated template, and any number of test binaries may run at once.
+// The server is the one that TEST_DATABASE_URL names, whose user must be allowed to create databases and roles and whose own database
+// is not written to, or a private one for the run of the test binary. Without a server a test fails and is never skipped. Databases
+// are copies of one migrated template, and any number of test binaries may run at the same time.
 package pgtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// Main runs the tests of a package and then removes what New and its siblings made. Call it from TestMain.
+// Main runs the tests of a package and then removes the databases and the server. TestMain calls it.
 func Main(m interface{ Run() int }) {
 	code := m.Run()
 	if err := stop(); err != nil {
@@ -34,12 +34,12 @@ func New(tb testing.TB) *postgres.Store {
 func Database(tb testing.TB) string {
 	tb.Helper()
 	s := serverFor(tb)
-	name, err := s.take()
+	name, err := s.acquireDatabase()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := s.giveBack(name); err != nil {
+		if err := s.releaseDatabase(name); err != nil {
 			tb.Error(err)
 		}
 	})

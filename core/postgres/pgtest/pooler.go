@@ -16,8 +16,8 @@ import (
 // IgnoredParameters is the line that core needs in pgbouncer.ini.
 const IgnoredParameters = "ignore_startup_parameters = statement_timeout, lock_timeout, idle_in_transaction_session_timeout"
 
-// Pooler puts a PgBouncer with these lines in its section [pgbouncer] before a database and returns the URL through it. It goes
-// with the test. Where there is no pgbouncer the test is skipped, and fails if CI is true.
+// Pooler starts a PgBouncer with these lines in its section [pgbouncer] before a database and returns the URL through it. It is
+// stopped with the test. Without a pgbouncer binary the test is skipped, and fails if CI is true.
 func Pooler(tb testing.TB, databaseURL string, settings ...string) string {
 	tb.Helper()
 	config, err := pgx.ParseConfig(databaseURL)

@@ -7,13 +7,13 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// Replicated is a Postgres with a streaming replica, both of the test's own, since what a test does to one of them is done to
-// all its databases.
+// Replicated is a Postgres with a streaming replica, both only for the test, because what a test does to a server affects all its
+// databases.
 type Replicated struct {
 	Primary, Replica *embedded.Postgres
 }
 
-// NewReplicated starts both, with a migrated database. They go with the test. It takes a few seconds.
+// NewReplicated starts both, with a migrated database, in a few seconds. They are stopped with the test.
 func NewReplicated(tb testing.TB) Replicated {
 	tb.Helper()
 	primary, err := embedded.StartPostgres(tb.Context(), embedded.PostgresConfig{Ephemeral: true})
@@ -32,7 +32,7 @@ func NewReplicated(tb testing.TB) Replicated {
 	return Replicated{Primary: primary, Replica: NewReplica(tb, primary)}
 }
 
-// NewReplica starts a replica of a private Postgres. It goes with the test.
+// NewReplica starts a replica of a private Postgres. It is stopped with the test.
 func NewReplica(tb testing.TB, of *embedded.Postgres) *embedded.Postgres {
 	tb.Helper()
 	replica, err := of.StartReplica(tb.Context())

@@ -19,16 +19,16 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// server is the Postgres of this test binary. The names of its databases begin with what its connections call
-// themselves, so that another can tell the databases of a binary that was killed: nobody is connected by their name.
+// server is the Postgres of this test binary. The names of its databases begin with the application_name of its connections, so
+// that another binary recognizes the databases of a binary that was killed: no connection has their name.
 type server struct {
-	postgres *embedded.Postgres
-	base     *url.URL
-	admin    *sql.DB
-	present  *sql.Conn // open as long as the binary lives
-	name     string
-	schema   string // the template's fingerprint
-	made     atomic.Int64
+	postgres  *embedded.Postgres
+	base      *url.URL
+	admin     *sql.DB
+	keepalive *sql.Conn // open while the binary runs
+	name      string
+	schema    string // the template's fingerprint
+	made      atomic.Int64
 
 	mu    sync.Mutex
 	spare []string
@@ -71,7 +71,7 @@ func (s *server) prepare(ctx context.Context) (err error) {
 	}
 	config.RuntimeParams["application_name"] = s.name
 	s.admin = stdlib.OpenDB(*config)
-	if s.present, err = s.admin.Conn(ctx); err != nil {
+	if s.keepalive, err = s.admin.Conn(ctx); err != nil {
 		return err
 	}
 	if err := s.sweep(ctx); err != nil {
@@ -160,8 +160,8 @@ func stop() error {
 
 func (s *server) stop() error {
 	var err error
-	if s.present != nil {
-		err = s.present.Close()
+	if s.keepalive != nil {
+		err = s.keepalive.Close()
 	}
 	if s.admin != nil {
 		err = errors.Join(err, s.admin.Close())
