@@ -29,7 +29,7 @@ func TestAccountByEmail(t *testing.T) {
 	}
 }
 
-func TestEmailIsOneAccounts(t *testing.T) {
+func TestInsertAccount_EmailTaken(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	insertAccount(t, store, "ann@example.com")
@@ -62,7 +62,7 @@ func TestEmailIsOneAccounts(t *testing.T) {
 	}
 }
 
-func TestAccountLife(t *testing.T) {
+func TestAccount_DisableEnableDelete(t *testing.T) {
 	t.Parallel()
 	const email = "ann@example.com"
 	type access struct{ SignIn, Session, Key bool }
@@ -115,7 +115,7 @@ func TestAccountLife(t *testing.T) {
 	}
 }
 
-func TestEndingAnUnknownAccount(t *testing.T) {
+func TestAccount_Unknown(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	for name, err := range map[string]error{

@@ -117,7 +117,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 	}
 }
 
-func TestEveryMutationIsAudited(t *testing.T) {
+func TestAudit_EveryMutation(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	pgtest.Exec(t, store, `CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no room'; END $$`)
@@ -164,7 +164,7 @@ func withoutIDs(entries []account.AuditEntry) []account.AuditEntry {
 	return bare
 }
 
-func TestWhatIsRefusedIsNotAudited(t *testing.T) {
+func TestAudit_RefusedChanges(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
@@ -195,7 +195,7 @@ func TestWhatIsRefusedIsNotAudited(t *testing.T) {
 	}
 }
 
-func TestAuditLogByPage(t *testing.T) {
+func TestAuditLog_Pages(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")

@@ -86,7 +86,7 @@ func TestAccountByIdentity(t *testing.T) {
 	}
 }
 
-func TestIdentityIsOneAccounts(t *testing.T) {
+func TestInsertAccountWithIdentity_Taken(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	const rivals = 16

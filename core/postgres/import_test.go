@@ -169,7 +169,7 @@ func TestTokenSources(t *testing.T) {
 }
 
 // Readers of the registry wait for no import and see none of it before it is whole.
-func TestImportTokens_ReadersGoOn(t *testing.T) {
+func TestImportTokens_ReadersContinue(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
@@ -196,7 +196,7 @@ func TestImportTokens_ReadersGoOn(t *testing.T) {
 	}
 }
 
-func TestImportLeavesUnchangedRowsAlone(t *testing.T) {
+func TestImport_UnchangedRows(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	const stamps = `SELECT string_agg(concat_ws(' ', id, created_at, updated_at), ', ' ORDER BY id) FROM chains`
@@ -213,7 +213,7 @@ func TestImportLeavesUnchangedRowsAlone(t *testing.T) {
 }
 
 // Imports at once wait their turn, whatever order their rows come in.
-func TestImportsAtOnce(t *testing.T) {
+func TestImport_Concurrent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	const imports, chains = 8, 50
@@ -239,7 +239,7 @@ func TestImportsAtOnce(t *testing.T) {
 	}
 }
 
-func TestImportThatFailsChangesNothing(t *testing.T) {
+func TestImport_FailureChangesNothing(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)

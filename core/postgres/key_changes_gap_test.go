@@ -50,7 +50,7 @@ func told(t *testing.T, hashes []string) []string {
 
 // Each script is a row of steps: "+a" begins transaction a and writes change a, "=a" commits it, "-a" takes it back, and
 // "r:a,b" reads and must be told of a and b, in this order.
-func TestKeyChangesOfLateCommits(t *testing.T) {
+func TestKeyChanges_LateCommits(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	for _, script := range [][]string{
@@ -92,7 +92,7 @@ func TestKeyChangesOfLateCommits(t *testing.T) {
 
 // Many writers commit and roll back in any order, some of them holding several changes or dawdling; the union of what a
 // reader is told must be all that was committed, nothing of it twice.
-func TestKeyChangesHaveNoGap(t *testing.T) {
+func TestKeyChanges_NoGap(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, writing := pgtest.Open(t, url), pgtest.Open(t, url)

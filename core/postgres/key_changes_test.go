@@ -29,7 +29,7 @@ func changes(t *testing.T, store *postgres.Store, after string) (hashes []string
 	return since[after].Hashes, cursor
 }
 
-func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
+func TestKeyChanges_EachChangeOnce(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	const email = "ann@example.com"
@@ -119,7 +119,7 @@ func TestKeyChangesTellsEveryChangeOnce(t *testing.T) {
 	}
 }
 
-func TestKeyChangesOfOneCursorCanBeReadAgain(t *testing.T) {
+func TestKeyChanges_SameCursorTwice(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
@@ -134,7 +134,7 @@ func TestKeyChangesOfOneCursorCanBeReadAgain(t *testing.T) {
 	}
 }
 
-func TestKeyChangesRefusesTheCursor(t *testing.T) {
+func TestKeyChanges_CursorExpired(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	_, cursor := changes(t, store, "")
@@ -179,7 +179,7 @@ func TestKeyChangesRefusesTheCursor(t *testing.T) {
 }
 
 // Whatever a cursor says, it cannot break the statement that it shares with others.
-func TestKeyChangesTakesTheSnapshotsThatPostgresTakes(t *testing.T) {
+func TestParseSnapshot_AgreesWithPostgres(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	_, cursor := changes(t, store, "")
@@ -226,7 +226,7 @@ func TestKeyChangesTakesTheSnapshotsThatPostgresTakes(t *testing.T) {
 }
 
 // Many readers, each as far as it is, are told in one reading what each would be told alone.
-func TestKeyChangesForManyCursors(t *testing.T) {
+func TestKeyChanges_ManyCursors(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	after := []string{"", "no cursor"}

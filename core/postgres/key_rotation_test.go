@@ -58,7 +58,7 @@ func usable(t *testing.T, store *postgres.Store, k *account.Key) bool {
 	return err == nil && cmp.Equal(k, got)
 }
 
-func TestRotateKeyAtOnce(t *testing.T) {
+func TestReplaceKey_WithoutGrace(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
@@ -98,7 +98,7 @@ func TestRotateKeyAtOnce(t *testing.T) {
 	}
 }
 
-func TestRotateKeyWithGrace(t *testing.T) {
+func TestReplaceKey_WithGrace(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
@@ -161,7 +161,7 @@ func TestRotateKeyWithGrace(t *testing.T) {
 	}
 }
 
-func TestRotateKeyRefused(t *testing.T) {
+func TestReplaceKey_OtherAccount(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")
@@ -174,7 +174,7 @@ func TestRotateKeyRefused(t *testing.T) {
 	wantKeys(t, store, ann, "after all refusals", key)
 }
 
-func TestRotateKeyAtTheCap(t *testing.T) {
+func TestReplaceKey_MaxKeys(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
@@ -200,7 +200,7 @@ func TestRotateKeyAtTheCap(t *testing.T) {
 	insertKey(t, store, ann.ID) // a key whose grace is over makes room
 }
 
-func TestRotateKeyHasOneWinner(t *testing.T) {
+func TestReplaceKey_Concurrent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")

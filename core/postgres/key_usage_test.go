@@ -3,12 +3,12 @@ package postgres_test
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
@@ -102,7 +102,7 @@ func TestRecordUsage(t *testing.T) {
 	}
 }
 
-func TestLastUseOnlyGrows(t *testing.T) {
+func TestRecordUsage_LastUseOnlyGrows(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	key := insertKey(t, store, insertAccount(t, store, "ann@example.com").ID)
@@ -124,7 +124,7 @@ func TestLastUseOnlyGrows(t *testing.T) {
 	}
 }
 
-func TestUsageReportIsStoredWholeOrNotAtAll(t *testing.T) {
+func TestRecordUsage_Atomic(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
@@ -148,7 +148,7 @@ func TestUsageReportIsStoredWholeOrNotAtAll(t *testing.T) {
 
 // Many gateways report on the same keys, in the same minutes and in others, each in an order of its own and each report
 // several times at once.
-func TestRecordUsageConcurrently(t *testing.T) {
+func TestRecordUsage_Concurrent(t *testing.T) {
 	t.Parallel()
 	const gateways, reports, repeats, keys = 6, 10, 2, account.MaxKeys
 	store := pgtest.New(t)
@@ -159,7 +159,8 @@ func TestRecordUsageConcurrently(t *testing.T) {
 	}
 	minute := now().Truncate(time.Minute).Add(-reports * time.Minute)
 	at := func(n int) time.Time { return minute.Add(time.Duration(n) * time.Millisecond) }
-	var work sync.WaitGroup
+	var work errgroup.Group
+	work.SetLimit(connections) // others would wait for a connection for too long
 	for gateway := range gateways {
 		random := rand.New(rand.NewPCG(1, uint64(gateway)))
 		for n := range reports {
@@ -173,11 +174,11 @@ func TestRecordUsageConcurrently(t *testing.T) {
 			var id uuid.UUID
 			binary.BigEndian.PutUint64(id[:], uint64(gateway*reports+n))
 			for range repeats {
-				work.Go(func() { record(t, store, id, usages...) })
+				work.Go(func() error { record(t, store, id, usages...); return nil })
 			}
 		}
 	}
-	work.Wait()
+	_ = work.Wait()
 	var want []account.Usage
 	last := at(gateways*reports - 1)
 	for i, key := range made {

@@ -112,7 +112,7 @@ func TestUpdateKey(t *testing.T) {
 	}
 }
 
-func TestUpdateKeyLosesNoConcurrentChange(t *testing.T) {
+func TestUpdateKey_Concurrent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
@@ -136,7 +136,7 @@ func TestUpdateKeyLosesNoConcurrentChange(t *testing.T) {
 	}
 }
 
-func TestMaxKeys(t *testing.T) {
+func TestInsertKey_MaxKeysConcurrent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")
@@ -210,7 +210,7 @@ func TestUsableKey(t *testing.T) {
 	}
 }
 
-func TestKeyIsRefusedFromTheMomentOfItsExpiry(t *testing.T) {
+func TestUsableKey_Expiry(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	key := newKey(t, insertAccount(t, store, "ann@example.com").ID, account.KeyRequest{ExpiresIn: time.Hour})

@@ -53,7 +53,7 @@ func gather(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 }
 
 // What was counted is what the events tell.
-func TestTransitionsAreCounted(t *testing.T) {
+func TestMetrics_Transitions(t *testing.T) {
 	t.Parallel()
 	store, values := measured(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -114,7 +114,7 @@ func TestTransitionsAreCounted(t *testing.T) {
 	}
 }
 
-func TestWritesAreMeasured(t *testing.T) {
+func TestMetrics_Writes(t *testing.T) {
 	t.Parallel()
 	store, values := measured(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -152,7 +152,7 @@ func TestWritesAreMeasured(t *testing.T) {
 }
 
 // A gateway that has been away hears late of what changed meanwhile.
-func TestKeyChangeLagIsMeasured(t *testing.T) {
+func TestMetrics_KeyChangeLag(t *testing.T) {
 	t.Parallel()
 	store, values := measured(t)
 	_, cursor := changes(t, store, "")
@@ -272,7 +272,7 @@ func intentsIn(values map[string]float64) map[string]float64 {
 }
 
 // A store whose metrics nobody wants works all the same, as do two in one process.
-func TestStoreWithoutMetrics(t *testing.T) {
+func TestMetrics_None(t *testing.T) {
 	t.Parallel()
 	for n := range 2 {
 		store := pgtest.New(t)

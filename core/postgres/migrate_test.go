@@ -14,7 +14,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-func TestMigrateUpDownUp(t *testing.T) {
+func TestMigrate_UpDownUp(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, pgtest.Unmigrated(t))
 	applied, err := store.Migrate(t.Context())
@@ -106,7 +106,7 @@ func schemaOf(t *testing.T, store *postgres.Store) []string {
 	return lines
 }
 
-func TestMigrateManyAtOnce(t *testing.T) {
+func TestMigrate_Concurrent(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Unmigrated(t)
 	const migrators = 6
@@ -134,7 +134,7 @@ func TestMigrateManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestMigrateThroughASmallPool(t *testing.T) {
+func TestMigrate_SmallPool(t *testing.T) {
 	t.Parallel()
 	store, err := postgres.Open(pgtest.Unmigrated(t), postgres.Options{MaxConnections: 1})
 	if err != nil {
@@ -148,7 +148,7 @@ func TestMigrateThroughASmallPool(t *testing.T) {
 	}
 }
 
-func TestMigrateOutlastsTheStatementTimeout(t *testing.T) {
+func TestMigrate_OutlastsStatementTimeout(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Unmigrated(t)
 	other := pgtest.Open(t, url)
@@ -196,7 +196,7 @@ func migrateAside(t *testing.T, store *postgres.Store) <-chan error {
 	return done
 }
 
-func TestMigrateAfterAKilledMigrator(t *testing.T) {
+func TestMigrate_AfterKilledMigrator(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Unmigrated(t)
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)
@@ -220,7 +220,7 @@ func TestMigrateAfterAKilledMigrator(t *testing.T) {
 	}
 }
 
-func TestMigrateAfterADeathBeforeTheBookkeeping(t *testing.T) {
+func TestMigrate_AfterKillBeforeRecord(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	if err := store.Rollback(t.Context()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-func TestNonceIsGoodOnce(t *testing.T) {
+func TestTakeNonce_Once(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	at := now()

@@ -29,8 +29,8 @@ const (
 // smallPool is a PgBouncer that lends a few server connections to each transaction.
 var smallPool = []string{"pool_mode = transaction", "default_pool_size = 4", "max_client_conn = 500", pgtest.IgnoredParameters}
 
-// crew are several cores behind one pooler.
-type crew struct {
+// pooledStores are several cores behind one pooler.
+type pooledStores struct {
 	cores []*postgres.Store
 	// direct reaches Postgres itself.
 	direct *postgres.Store
@@ -40,7 +40,7 @@ type crew struct {
 
 // What several cores do at once through a transaction pooler with few connections is what they would have done without: nothing
 // fails, is lost or is done twice.
-func TestCoresThroughPgBouncer(t *testing.T) {
+func TestStore_PgBouncer(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Unmigrated(t)
 	direct := pgtest.Open(t, url)
@@ -48,7 +48,7 @@ func TestCoresThroughPgBouncer(t *testing.T) {
 		t.Fatal(err)
 	}
 	pooled := pgtest.Pooler(t, url, smallPool...)
-	c := crew{direct: direct, known: pgtest.LoadRegistry(t, direct), owner: insertAccount(t, direct, "ann@example.com")}
+	c := pooledStores{direct: direct, known: pgtest.LoadRegistry(t, direct), owner: insertAccount(t, direct, "ann@example.com")}
 	for range pooledCores {
 		c.cores = append(c.cores, pgtest.Open(t, pooled))
 	}
@@ -89,7 +89,7 @@ func TestCoresThroughPgBouncer(t *testing.T) {
 }
 
 // transfers makes an intent under a key that all cores use in this round, lists it, and cancels it.
-func (c crew) transfers(t *testing.T, core *postgres.Store, round int) {
+func (c pooledStores) transfers(t *testing.T, core *postgres.Store, round int) {
 	t.Helper()
 	once := idempotent(t, "round "+string(rune('A'+round)), transferBody)
 	made, err := core.InsertTransfer(t.Context(), newIntent(t, c.known, c.owner.ID, transferBody), once)
@@ -115,7 +115,7 @@ func (c crew) transfers(t *testing.T, core *postgres.Store, round int) {
 }
 
 // usage has every core report the same of a round; it counts once.
-func (c crew) usage(t *testing.T, core *postgres.Store, key *account.Key, round int) {
+func (c pooledStores) usage(t *testing.T, core *postgres.Store, key *account.Key, round int) {
 	t.Helper()
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte{byte(round)})
 	minute := time.Unix(1_800_000_000, 0).UTC()
@@ -125,7 +125,7 @@ func (c crew) usage(t *testing.T, core *postgres.Store, key *account.Key, round 
 }
 
 // rotateKeys makes a key and deletes it, and returns its hash.
-func (c crew) rotateKeys(t *testing.T, core *postgres.Store) string {
+func (c pooledStores) rotateKeys(t *testing.T, core *postgres.Store) string {
 	t.Helper()
 	key := newKey(t, c.owner.ID, account.KeyRequest{})
 	if err := addKey(t.Context(), core, key, keyEntry(key, account.KeyCreated)); err != nil {
@@ -162,7 +162,7 @@ func expire(t *testing.T, core *postgres.Store) (total int) {
 }
 
 // follow reads the key feed, by another core each time, until what it returns is called, which gives the hashes told.
-func (c crew) follow(t *testing.T) (stop func() []string) {
+func (c pooledStores) follow(t *testing.T) (stop func() []string) {
 	t.Helper()
 	_, cursor := changes(t, c.direct, "")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -187,7 +187,7 @@ func (c crew) follow(t *testing.T) (stop func() []string) {
 }
 
 // wantTold wants every key told, once or twice: it was made and deleted, and both may fall into one reading.
-func (c crew) wantTold(t *testing.T, keys <-chan string, stop func() []string) {
+func (c pooledStores) wantTold(t *testing.T, keys <-chan string, stop func() []string) {
 	t.Helper()
 	times := map[string]int{}
 	for _, hash := range stop() {
@@ -201,7 +201,7 @@ func (c crew) wantTold(t *testing.T, keys <-chan string, stop func() []string) {
 }
 
 // wantWhole wants one intent and one cancellation a round, and each report once.
-func (c crew) wantWhole(t *testing.T, key *account.Key) {
+func (c pooledStores) wantWhole(t *testing.T, key *account.Key) {
 	t.Helper()
 	for query, want := range map[string]int{
 		`SELECT count(*) FROM transfers WHERE account_id = $1 AND status = 'cancelled'`:                     pooledRounds,

@@ -37,7 +37,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestPruneKeepsWhatCanBeAskedFor(t *testing.T) {
+func TestPrune_KeepsValidRows(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	at := now()

@@ -58,7 +58,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-func TestRegistryVersionGrowsWithEveryChange(t *testing.T) {
+func TestRegistryVersion_EveryChange(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	version := pgtest.LoadRegistry(t, store).Version
@@ -83,7 +83,7 @@ func TestRegistryVersionGrowsWithEveryChange(t *testing.T) {
 }
 
 // A transaction renames chains and tokens between the reading of the two.
-func TestRegistryIsOfOneMoment(t *testing.T) {
+func TestRegistry_OneSnapshot(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
@@ -114,7 +114,7 @@ func TestRegistryIsOfOneMoment(t *testing.T) {
 	}
 }
 
-func TestLiveRegistrySeesChanges(t *testing.T) {
+func TestLiveRegistry_Changes(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	pgtest.LoadRegistry(t, store)
@@ -148,7 +148,7 @@ func runLive(t *testing.T, store *postgres.Store, log *slog.Logger) *postgres.Li
 	return live
 }
 
-func TestLiveRegistrySurvivesAnOutage(t *testing.T) {
+func TestLiveRegistry_Outage(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	direct := pgtest.Open(t, url)
@@ -180,7 +180,7 @@ func TestLiveRegistrySurvivesAnOutage(t *testing.T) {
 	}
 }
 
-func TestLiveRegistryNeedsADatabaseToStart(t *testing.T) {
+func TestLiveRegistry_StartWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	if _, err := postgres.NewLiveRegistry(t.Context(), pgtest.Open(t, pgtest.Closed(t))); !postgres.Unavailable(err) {
 		t.Errorf("got %v", err)

@@ -14,7 +14,7 @@ import (
 )
 
 // The loss of the replica fails no list, slows down only those that are under way, and ends by itself.
-func TestReplicaIsLostAndComesBack(t *testing.T) {
+func TestReplica_LostAndBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
@@ -74,7 +74,7 @@ func TestReplicaIsLostAndComesBack(t *testing.T) {
 
 // Behind one address there may be several replicas. One that has not what another had is not read from, not even for the
 // rest of a list.
-func TestReplicasBehindOneAddress(t *testing.T) {
+func TestReplica_SeveralBehindOneAddress(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	late := pgtest.NewReplica(t, servers.Primary)
@@ -102,7 +102,7 @@ func TestReplicasBehindOneAddress(t *testing.T) {
 }
 
 // Replaying cancels what stands in its way on the replica; the list is read from the primary then.
-func TestReplayCancelsAList(t *testing.T) {
+func TestReplica_ReplayCancelsList(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
@@ -136,7 +136,7 @@ func TestReplayCancelsAList(t *testing.T) {
 }
 
 // After a crash of the primary nothing that was acknowledged is missing, and the replica comes into use again.
-func TestPrimaryCrashes(t *testing.T) {
+func TestReplica_PrimaryCrashes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()

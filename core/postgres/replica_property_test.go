@@ -25,7 +25,7 @@ const (
 
 // Whatever the replica does, each list has everything that was acknowledged to its account before, by whichever core, and what
 // a core calls unchanged has not changed.
-func TestEveryAcknowledgedWriteIsSeen(t *testing.T) {
+func TestReplica_ReadYourWritesProperty(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var work sync.WaitGroup

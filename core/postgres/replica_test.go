@@ -106,7 +106,7 @@ func newStage(t *testing.T) stage {
 	return s
 }
 
-func TestListsComeFromTheReplica(t *testing.T) {
+func TestReplica_ListsAreReadFromIt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
@@ -141,7 +141,7 @@ func TestListsComeFromTheReplica(t *testing.T) {
 }
 
 // A replica that stops replaying goes on serving the accounts that have not changed since, and no others.
-func TestReadYourWritesWhileReplayIsPaused(t *testing.T) {
+func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	writer, bystander := uuid.New(), uuid.New()
@@ -184,7 +184,7 @@ func TestReadYourWritesWhileReplayIsPaused(t *testing.T) {
 }
 
 // A list that has begun on the replica ends on the primary where that one is lost.
-func TestReplicaIsLostInTheMidstOfAList(t *testing.T) {
+func TestReplica_LostDuringList(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
@@ -216,7 +216,7 @@ func TestReplicaIsLostInTheMidstOfAList(t *testing.T) {
 }
 
 // One that has been promoted has a history of its own.
-func TestPromotedReplicaIsNotUsed(t *testing.T) {
+func TestReplica_Promoted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
@@ -247,7 +247,7 @@ func TestPromotedReplicaIsNotUsed(t *testing.T) {
 
 // A standby of the server that was the primary before has another history since: it may have what was lost, and it lacks
 // what came then.
-func TestStandbyOfAnotherPrimaryIsNotUsed(t *testing.T) {
+func TestReplica_StandbyOfAnotherPrimary(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	left := pgtest.NewReplica(t, servers.Primary)
@@ -273,7 +273,7 @@ func TestStandbyOfAnotherPrimaryIsNotUsed(t *testing.T) {
 }
 
 // Core's role needs to read its tables on both servers, and nothing that is a superuser's.
-func TestReplicaNeedsNoPrivileges(t *testing.T) {
+func TestReplica_Privileges(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()

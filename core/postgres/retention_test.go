@@ -14,7 +14,7 @@ import (
 
 const day = 24 * time.Hour
 
-func TestPruneByRetention(t *testing.T) {
+func TestPrune_Retention(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known, at := pgtest.LoadRegistry(t, store), now()
@@ -101,7 +101,7 @@ func TestPruneByRetention(t *testing.T) {
 	}
 }
 
-func TestPruneInBatches(t *testing.T) {
+func TestPrune_Batches(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	owner := insertAccount(t, store, "ann@example.com").ID

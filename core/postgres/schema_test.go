@@ -39,7 +39,7 @@ const (
 	step = `INSERT INTO events (account_id, transfer_id, from_status, to_status, hash, failure, occurred_at) VALUES `
 )
 
-func TestSchemaRefuses(t *testing.T) {
+func TestSchema_Refuses(t *testing.T) {
 	t.Parallel()
 	store := fillTables(t)
 	for _, c := range []struct{ want, statement string }{
@@ -163,7 +163,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-func TestSchemaTakesTheBounds(t *testing.T) {
+func TestSchema_AcceptsBounds(t *testing.T) {
 	t.Parallel()
 	store := fillTables(t)
 	for _, statement := range []string{

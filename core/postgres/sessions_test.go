@@ -110,7 +110,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-func TestNoSessionOfAnAccountThatMayNotSignIn(t *testing.T) {
+func TestInsertSession_AccountMayNotSignIn(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")

@@ -91,7 +91,7 @@ func forget(client net.Conn, config *pgx.ConnConfig) {
 // hostileName would end its string constant and begin a comment if the backslash escaped the quote.
 const hostileName = `\' || current_user); --`
 
-func TestStandardStringsArePinned(t *testing.T) {
+func TestStandardStrings_Pinned(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, backslashed(t))
 	if err := store.CheckMigrated(t.Context()); err != nil {
@@ -110,7 +110,7 @@ func TestStandardStringsArePinned(t *testing.T) {
 	}
 }
 
-func TestStandardStringsAreRequired(t *testing.T) {
+func TestStandardStrings_Required(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, forgetful(t, backslashed(t)))
 	for name, err := range map[string]error{"start": store.CheckMigrated(t.Context()), "use": store.Ping(t.Context())} {
@@ -128,7 +128,7 @@ func TestStandardStringsAreRequired(t *testing.T) {
 }
 
 // A PgBouncer keeps the setting for each client.
-func TestStandardStringsThroughPgBouncer(t *testing.T) {
+func TestStandardStrings_PgBouncer(t *testing.T) {
 	t.Parallel()
 	if err := pgtest.Open(t, pgtest.Pooler(t, backslashed(t), smallPool...)).CheckMigrated(t.Context()); err != nil {
 		t.Error(err)

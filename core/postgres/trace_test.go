@@ -28,7 +28,7 @@ func tracedStore(t *testing.T) (store *postgres.Store, tracer *tracing.Tracer, c
 }
 
 // A commit that requests share is one span, below one of them and linked with all the others, which link to it.
-func TestTraceOfASharedCommit(t *testing.T) {
+func TestTrace_SharedCommit(t *testing.T) {
 	t.Parallel()
 	store, tracer, collector := tracedStore(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -97,7 +97,7 @@ func TestTraceOfASharedCommit(t *testing.T) {
 }
 
 // A failure has its SQLSTATE, and no message, which could repeat a value.
-func TestTraceOfAFailedQuery(t *testing.T) {
+func TestTrace_FailedQuery(t *testing.T) {
 	t.Parallel()
 	store, tracer, collector := tracedStore(t)
 	if _, err := store.Pool().ExecContext(t.Context(), "ALTER TABLE transfers RENAME COLUMN reference TO elsewhere"); err != nil {
@@ -131,7 +131,7 @@ func TestTraceOfAFailedQuery(t *testing.T) {
 }
 
 // What nobody traces makes no span, also where queries are traced.
-func TestQueriesOfNoRequest(t *testing.T) {
+func TestTrace_NoRequest(t *testing.T) {
 	t.Parallel()
 	store, tracer, collector := tracedStore(t)
 	known := pgtest.LoadRegistry(t, store)

@@ -17,7 +17,7 @@ import (
 )
 
 // Every filter, alone and together, with and without pages, gives what a plain loop over all intents gives.
-func TestFiltersAgreeWithAPlainLoop(t *testing.T) {
+func TestTransfers_FiltersAgreeWithLoop(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -118,7 +118,7 @@ func matches(s transfer.Summary, f postgres.TransferFilter) bool {
 }
 
 // A list longer than a batch comes whole, and a limit above a batch is kept.
-func TestListsCrossBatches(t *testing.T) {
+func TestTransfers_CrossBatches(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	owner := uuid.New()
@@ -140,7 +140,7 @@ func TestListsCrossBatches(t *testing.T) {
 }
 
 // Every list reads an index and sorts nothing, however the planner's statistics look.
-func TestListsStayOnTheirIndexes(t *testing.T) {
+func TestTransfers_UseIndexes(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	owner := uuid.New()

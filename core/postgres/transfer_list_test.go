@@ -50,7 +50,7 @@ func BenchmarkTransfers(b *testing.B) {
 	}
 }
 
-func TestTransfersOfSeveralBatches(t *testing.T) {
+func TestTransfers_SeveralBatches(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -77,7 +77,7 @@ func TestTransfersOfSeveralBatches(t *testing.T) {
 	}
 }
 
-func TestTransfersByType(t *testing.T) {
+func TestTransfers_ByType(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -101,7 +101,7 @@ func TestTransfersByType(t *testing.T) {
 	}
 }
 
-func TestTransfersSummary(t *testing.T) {
+func TestTransfers_Summary(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -117,7 +117,7 @@ func TestTransfersSummary(t *testing.T) {
 }
 
 // A page of 1,000 asks for one more, and so does a list that is held up to there before it is streamed.
-func TestTheLongestPageIsOneBatch(t *testing.T) {
+func TestTransfers_LongestPageIsOneBatch(t *testing.T) {
 	t.Parallel()
 	store, values := measured(t)
 	owner := uuid.New()
@@ -136,7 +136,7 @@ func TestTheLongestPageIsOneBatch(t *testing.T) {
 	}
 }
 
-func TestTransfersStops(t *testing.T) {
+func TestTransfers_Stop(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)

@@ -45,7 +45,7 @@ func holdFlushers(t *testing.T, store *postgres.Store, known *registry.Snapshot)
 }
 
 // Concurrent inserts share commits: far fewer transactions than rows.
-func TestInsertsShareCommits(t *testing.T) {
+func TestTransferWriter_SharedCommits(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -70,7 +70,7 @@ func TestInsertsShareCommits(t *testing.T) {
 }
 
 // A row that breaks a constraint fails alone.
-func TestBrokenRowFailsAlone(t *testing.T) {
+func TestTransferWriter_InvalidRowFailsAlone(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -100,7 +100,7 @@ func TestBrokenRowFailsAlone(t *testing.T) {
 
 // Whatever order idempotency keys come in, in however many batches at once: each makes one intent, one event, and every
 // caller gets that intent.
-func TestTwinsInAnyOrder(t *testing.T) {
+func TestTransferWriter_DuplicateKeysInAnyOrder(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -145,7 +145,7 @@ func TestTwinsInAnyOrder(t *testing.T) {
 }
 
 // Closing writes what waits; what comes later is told to try elsewhere.
-func TestCloseWritesWhatWaits(t *testing.T) {
+func TestTransferWriter_CloseWritesQueue(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)

@@ -15,7 +15,7 @@ import (
 	"intents.internal/pkg/network"
 )
 
-func TestTransferRoundTrip(t *testing.T) {
+func TestInsertTransfer_RoundTrip(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -74,7 +74,7 @@ func TestTransferRoundTrip(t *testing.T) {
 	}
 }
 
-func TestInsertTransferTwice(t *testing.T) {
+func TestInsertTransfer_Twice(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -183,7 +183,7 @@ func TestIdempotency_Environments(t *testing.T) {
 	}
 }
 
-func TestConcurrentTwinsMakeOneIntent(t *testing.T) {
+func TestIdempotency_Concurrent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)

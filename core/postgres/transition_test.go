@@ -16,7 +16,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-func TestTransitionWritesItsEvent(t *testing.T) {
+func TestTransition_WritesEvent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -59,7 +59,7 @@ func TestTransitionWritesItsEvent(t *testing.T) {
 	}
 }
 
-func TestTransitionRefuses(t *testing.T) {
+func TestTransition_Refused(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -79,7 +79,7 @@ func TestTransitionRefuses(t *testing.T) {
 }
 
 // Of many who cancel and submit at once, one wins, and the events tell one story.
-func TestTransitionsTakeTurns(t *testing.T) {
+func TestTransition_Concurrent(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
