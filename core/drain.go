@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// drain is how core ends without failing a request: for a while it says that it will, so that gateways turn to another
-// core, and makes every answer the last of its connection. Only then no more connections are taken.
+// drain ends core without failing a request. While it is announced, readiness fails, so that gateways use another core, and each
+// response closes its connection. Then core accepts no more connections.
 type drain struct{ announced atomic.Bool }
 
 func (d *drain) announce() { d.announced.Store(true) }

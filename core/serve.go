@@ -81,8 +81,8 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		shared.AddHook(access.TraceRedis())
 	}
 	metrics.MustRegister(topology.Pool("core", shared))
-	var ending drain
-	ready := func(ctx context.Context) error { return errors.Join(ending.check(ctx), store.Ping(ctx)) }
+	var draining drain
+	ready := func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) }
 	handler, err := newHandler(config, store, live, shared, ready, tracer, log, metrics)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	operations := telemetry.Operations(metrics, append(replicaChecks(store),
 		telemetry.Check{Name: "postgres", Probe: store.Ping},
 		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, shared) }, Optional: true},
-		telemetry.Check{Name: "serving", Probe: ending.check},
+		telemetry.Check{Name: "serving", Probe: draining.check},
 	)...)
 
 	public, private, err := listenBoth(ctx, config)
@@ -101,23 +101,23 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range chores(ctx, store, live, config.retention(), log) {
+	for _, run := range backgroundWorkers(ctx, store, live, config.retention(), log) {
 		group.Go(func() error { run(); return nil })
 	}
 	group.Go(func() error {
 		defer finish()
-		return answer(ctx, public, ending.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
+		return answer(ctx, public, draining.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
 	})
 	group.Go(func() error { return answer(drained, private, operations, 0, time.Second, log) })
-	group.Go(func() error { <-ctx.Done(); ending.announce(); return nil })
+	group.Go(func() error { <-ctx.Done(); draining.announce(); return nil })
 	log.Info("serving", "listen", config.Listen, "ops_listen", config.OpsListen)
 	err = group.Wait()
 	log.Info("stopped")
 	return err
 }
 
-// chores are what core does besides answering, each until ctx ends.
-func chores(
+// backgroundWorkers run beside the servers, each until ctx ends.
+func backgroundWorkers(
 	ctx context.Context, store *postgres.Store, live *postgres.LiveRegistry, keep postgres.Retention, log *slog.Logger,
 ) []func() {
 	return []func(){
