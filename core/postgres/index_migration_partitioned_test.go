@@ -6,7 +6,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-// A migration that builds an index works on partitioned tables as well, and goes on where it was killed.
+// A migration that builds an index works on partitioned tables as well, and continues where it was killed.
 func TestIndexMigration_Partitioned(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

@@ -202,7 +202,7 @@ func TestIndexMigration_OutlastsTimeLimits(t *testing.T) {
 	}
 }
 
-// Writers go on while a large index is built.
+// Writers are not blocked while a large index is built.
 func TestIndexMigration_WritersGoOn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

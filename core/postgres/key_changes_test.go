@@ -225,7 +225,7 @@ func TestParseSnapshot_AgreesWithPostgres(t *testing.T) {
 	}
 }
 
-// Many readers, each as far as it is, are told in one reading what each would be told alone.
+// One reading for many cursors returns what a reading for each of them alone would.
 func TestKeyChanges_ManyCursors(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)

@@ -14,8 +14,8 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-// However many long lists are asked for, each account has one connection for them and all together a quarter, so that
-// everything else is answered meanwhile.
+// Each account has one connection for long lists and all together have a quarter, so that everything else is answered however
+// many long lists are requested.
 func TestListSemaphore_LeavesConnections(t *testing.T) {
 	t.Parallel()
 	for _, trial := range []struct{ accounts, reading int }{{accounts: 2, reading: 2}, {accounts: 10, reading: connections / 4}} {
@@ -53,8 +53,8 @@ func TestListSemaphore_LeavesConnections(t *testing.T) {
 	}
 }
 
-// Whoever will read a list waits for its turn before anything is asked of Postgres, so that many who begin at once are no crowd
-// there; whoever holds a list is told at once that it is still good.
+// A change check without a cursor waits for the semaphore before it queries Postgres, as the list after it does. A check with a
+// cursor does not wait.
 func TestListSemaphore_NewListWaits(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

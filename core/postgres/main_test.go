@@ -118,7 +118,7 @@ var browser = account.Actor{IPAddress: "203.0.113.7", UserAgent: "Browser/1.0"}
 func auditEntry(accountID uuid.UUID, action account.Action) account.AuditEntry {
 	entry, err := account.NewAuditEntry(accountID, browser, action, now())
 	if err != nil {
-		panic(err) // no random numbers are to be had
+		panic(err) // there are no random numbers
 	}
 	return entry
 }

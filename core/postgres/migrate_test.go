@@ -226,7 +226,7 @@ func TestMigrate_AfterKillBeforeRecord(t *testing.T) {
 	if err := store.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// What the migrator writes once a migration is committed fails, as it does for a process that dies at that moment.
+	// What the migrator writes after the commit of a migration fails, as for a process that is killed then.
 	pgtest.Exec(t, store, `CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'dead'; END $$`)
 	pgtest.Exec(t, store, `CREATE TRIGGER die BEFORE UPDATE ON bun_migrations FOR EACH ROW EXECUTE FUNCTION die()`)
 	if _, err := store.Migrate(t.Context()); err == nil {

@@ -87,7 +87,7 @@ func faults(before, after map[thing]string, concurrently bool) []string {
 			}
 		case "file":
 			if still && is != was && !slices.Contains(smallTables, old.Table) {
-				fault("%s is written anew while everybody waits", old.Table)
+				fault("%s is rewritten under a lock", old.Table)
 			}
 		}
 	}
@@ -115,8 +115,8 @@ func faults(before, after map[thing]string, concurrently bool) []string {
 	return found
 }
 
-// The version before goes on working while a migration runs and after it, as deploy/README.md promises: each but the first,
-// which it finds nothing before, is done on a real database and its effect looked at.
+// The previous version works while a migration runs and after it, as deploy/README.md promises. Each migration but the first
+// runs on a real database, and the schema before it is compared with the schema after it.
 func TestMigrationsKeepTheVersionBeforeWorking(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, pgtest.Unmigrated(t))
@@ -156,7 +156,7 @@ func TestFaultsOfMigrations(t *testing.T) {
 		`DROP TABLE nonces`:                                                       {"nonces.expires_at is gone", "nonces.hash is gone"},
 		`ALTER TABLE usage_reports ADD core text NOT NULL`:                        {"usage_reports.core is required and has no default"},
 		`ALTER TABLE transfers ALTER reference SET NOT NULL`:                      {"transfers.reference was text and is text required"},
-		`ALTER TABLE key_usage ALTER accepted TYPE numeric`:                       {"key_usage is written anew while everybody waits", "key_usage.accepted was bigint required and is numeric required"},
+		`ALTER TABLE key_usage ALTER accepted TYPE numeric`:                       {"key_usage is rewritten under a lock", "key_usage.accepted was bigint required and is numeric required"},
 		`ALTER TABLE transfers ADD CONSTRAINT short CHECK (hash <> '') NOT VALID`: {"transfers has a new CHECK short"},
 		`ALTER TABLE identities ADD FOREIGN KEY (subject) REFERENCES chains`:      {"identities has a new foreign key identities_subject_fkey"},
 		`CREATE INDEX late ON transfers (created_at)`:                             {"transfers cannot be written to while late is built"},

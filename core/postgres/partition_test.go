@@ -221,7 +221,7 @@ func TestPartitionedByAccount(t *testing.T) {
 	if check, err = store.CheckChanges(t.Context(), ann, check.Cursor, time.Now()); err != nil || check.Changed {
 		t.Errorf("changed: %t, %v", check.Changed, err)
 	}
-	bound("a look for changes")
+	bound("a change check")
 
 	sepolia := caip.ChainID{Namespace: "eip155", Reference: "11155111"}
 	for name, c := range map[string]struct {

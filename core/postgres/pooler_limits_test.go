@@ -35,7 +35,7 @@ func notInForce(t *testing.T, store *postgres.Store) []string {
 	return missing
 }
 
-// A pooler that knows nothing of core's parameters lets nobody in, and core says what to do.
+// The error of a pooler that refuses core's startup parameters names the setting of the pooler.
 func TestLimitsNotInForce_PgBouncerRefusesParameters(t *testing.T) {
 	t.Parallel()
 	store := openLimited(t, pgtest.Pooler(t, pgtest.Database(t), "pool_mode = transaction"))
@@ -47,8 +47,8 @@ func TestLimitsNotInForce_PgBouncerRefusesParameters(t *testing.T) {
 	}
 }
 
-// Time limits that a pooler keeps from Postgres are told, and core itself holds statements to them; those that Postgres
-// has for core's role hold behind a pooler too.
+// Time limits that a pooler does not pass on are reported, and core enforces them itself. Limits of the role or database are in
+// force behind a pooler too.
 func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Unmigrated(t)
@@ -78,7 +78,7 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 	}
 	started := time.Now()
 	if _, err := store.Transfer(t.Context(), uuid.New(), uuid.New()); !postgres.Unavailable(err) || time.Since(started) > 5*time.Second {
-		t.Errorf("a statement that waits for ever: %v after %s", err, time.Since(started))
+		t.Errorf("a statement that waits for a lock: %v after %s", err, time.Since(started))
 	}
 	eventually(t, "the statement is gone from Postgres as well", func() bool {
 		return pgtest.LookUp[bool](t, direct, `SELECT NOT EXISTS (SELECT FROM pg_stat_activity
@@ -98,7 +98,7 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 		t.Errorf("where Postgres has them itself: %q", missing)
 	}
 	if _, err := store.Transfer(t.Context(), uuid.New(), uuid.New()); refusedBy(err) != "55P03 " {
-		t.Errorf("a statement that waits for ever: %v, want a lock that was not to be had in time", err)
+		t.Errorf("a statement that waits for a lock: %v, want a lock that was not granted in time", err)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestMigrate_TransactionPooler(t *testing.T) {
 		t.Errorf("it has done something: %v", err)
 	}
 
-	// Told where Postgres itself is, cores behind the pooler migrate, however many do at once.
+	// With CORE_MIGRATE_DATABASE_URL any number of cores behind the pooler migrate at the same time.
 	var work sync.WaitGroup
 	var mu sync.Mutex
 	var applied []string
@@ -159,7 +159,7 @@ func TestMigrate_SessionPooler(t *testing.T) {
 	}
 }
 
-// A migration is not done on a connection that has not got the lock, as after the loss of the one that had it.
+// A migration fails on a connection without the lock, as after the loss of the connection that had it.
 func TestMigrate_LockLost(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, pgtest.Unmigrated(t))

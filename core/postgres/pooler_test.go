@@ -26,7 +26,7 @@ const (
 	pooledRounds = 25
 )
 
-// smallPool is a PgBouncer that lends a few server connections to each transaction.
+// smallPool is a PgBouncer in transaction mode with few server connections.
 var smallPool = []string{"pool_mode = transaction", "default_pool_size = 4", "max_client_conn = 500", pgtest.IgnoredParameters}
 
 // pooledStores are several cores behind one pooler.
@@ -38,8 +38,7 @@ type pooledStores struct {
 	owner  *account.Account
 }
 
-// What several cores do at once through a transaction pooler with few connections is what they would have done without: nothing
-// fails, is lost or is done twice.
+// Several cores through a transaction pooler with few connections fail, lose and double nothing.
 func TestStore_PgBouncer(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Unmigrated(t)

@@ -13,7 +13,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-// The loss of the replica fails no list, slows down only those that are under way, and ends by itself.
+// The loss of the replica fails no list and slows down only those in progress, and the replica is used again when it is back.
 func TestReplica_LostAndBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -72,8 +72,8 @@ func TestReplica_LostAndBack(t *testing.T) {
 	}
 }
 
-// Behind one address there may be several replicas. One that has not what another had is not read from, not even for the
-// rest of a list.
+// Several replicas may share one address. A replica that has not replayed what another has shown does not serve the rest of a
+// list.
 func TestReplica_SeveralBehindOneAddress(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
@@ -101,7 +101,7 @@ func TestReplica_SeveralBehindOneAddress(t *testing.T) {
 	})
 }
 
-// Replaying cancels what stands in its way on the replica; the list is read from the primary then.
+// A list that replaying cancels on the replica is read from the primary.
 func TestReplica_ReplayCancelsList(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -135,7 +135,7 @@ func TestReplica_ReplayCancelsList(t *testing.T) {
 	eventually(t, "the replica is in use after a conflict", func() bool { return s.a.CheckReplica(t.Context()) == nil })
 }
 
-// After a crash of the primary nothing that was acknowledged is missing, and the replica comes into use again.
+// After a crash of the primary no acknowledged change is missing, and the replica is used again.
 func TestReplica_PrimaryCrashes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -159,7 +159,7 @@ func TestReplica_PrimaryCrashes(t *testing.T) {
 			_, err := s.b.InsertTransfer(t.Context(), newIntent(t, s.known, owner, transferBody), postgres.Idempotency{})
 			return err == nil
 		})
-		// Transactions whose log is lost leave their numbers to others, which the cursor of before would take for seen.
+		// Ids of transactions whose log is lost are given out again, and the cursor from before the crash counts them as seen.
 		if since, _, err := s.b.KeyChanges(t.Context(), []string{cursor}, time.Now()); err != nil || !since[cursor].Expired {
 			t.Errorf("the cursor of before crash %d: %+v, %v", crash, since, err)
 		}

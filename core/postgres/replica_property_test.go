@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// propertyTime is how long writers and readers go on, and longer where they are slow: until both cores have read enough
-	// lists of both servers.
+	// propertyTime is how long the test runs at least. It runs until both cores have read enough lists from both servers.
 	propertyTime = 3 * time.Second
 	enough       = 20
 	// propertyAccounts write now and then, each by one goroutine, so that it knows what it must see.
 	propertyAccounts = 6
 )
 
-// Whatever the replica does, each list has everything that was acknowledged to its account before, by whichever core, and what
-// a core calls unchanged has not changed.
+// Each list has every change that any core acknowledged to its account before, whatever the replica does, and an account that a
+// change check reports as unchanged has not changed.
 func TestReplica_ReadYourWritesProperty(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -53,7 +52,7 @@ func TestReplica_ReadYourWritesProperty(t *testing.T) {
 	}
 }
 
-// disturb stops replaying and lets it go on, at random.
+// disturb pauses and resumes replaying at random.
 func (s stage) disturb(t *testing.T) {
 	t.Helper()
 	ticker := time.NewTicker(150 * time.Millisecond)

@@ -140,7 +140,7 @@ func TestReplica_ListsAreReadFromIt(t *testing.T) {
 	}
 }
 
-// A replica that stops replaying goes on serving the accounts that have not changed since, and no others.
+// A replica that stops replaying serves only the accounts that have not changed since.
 func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -183,7 +183,7 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 	}
 }
 
-// A list that has begun on the replica ends on the primary where that one is lost.
+// A list that has begun on the replica ends on the primary if the replica is lost.
 func TestReplica_LostDuringList(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -215,7 +215,7 @@ func TestReplica_LostDuringList(t *testing.T) {
 	}
 }
 
-// One that has been promoted has a history of its own.
+// A promoted replica has a timeline of its own.
 func TestReplica_Promoted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -245,8 +245,7 @@ func TestReplica_Promoted(t *testing.T) {
 	}
 }
 
-// A standby of the server that was the primary before has another history since: it may have what was lost, and it lacks
-// what came then.
+// A standby of the previous primary is on another timeline: it may have changes that were lost, and it lacks those made since.
 func TestReplica_StandbyOfAnotherPrimary(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
@@ -258,7 +257,7 @@ func TestReplica_StandbyOfAnotherPrimary(t *testing.T) {
 	core := follow(t, servers.Replica.URL, left.URL)
 	owner := uuid.New()
 	made := insertIntent(t, core.Store, pgtest.LoadRegistry(t, core.Store), owner, transferBody)
-	// The one before writes more than the new one, so that its standby is ahead by position.
+	// The previous primary writes more than the new one, so that its standby is ahead by position.
 	pgtest.Exec(t, pgtest.Open(t, servers.Primary.URL), `CREATE TABLE more AS SELECT n FROM generate_series(1, 100000) AS n`)
 	eventually(t, "operators are told", func() bool {
 		err := core.CheckReplica(t.Context())
@@ -272,7 +271,7 @@ func TestReplica_StandbyOfAnotherPrimary(t *testing.T) {
 	}
 }
 
-// Core's role needs to read its tables on both servers, and nothing that is a superuser's.
+// Core's role needs to read its tables on both servers, and no privilege of a superuser.
 func TestReplica_Privileges(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -14,7 +14,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// held is the intents that holdFlushers adds.
+// held is how many intents holdFlushers adds.
 const held = 2
 
 // holdFlushers locks the table and gives each flusher an intent of its own to wait with, so that further inserts gather
@@ -144,7 +144,7 @@ func TestTransferWriter_DuplicateKeysInAnyOrder(t *testing.T) {
 	}
 }
 
-// Closing writes what waits; what comes later is told to try elsewhere.
+// Close writes the queue, and later inserts are unavailable.
 func TestTransferWriter_CloseWritesQueue(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

@@ -73,7 +73,7 @@ func TestUnavailable(t *testing.T) {
 			_, err = store.Pool().ExecContext(t.Context(), `SELECT pg_sleep(20)`)
 			return err
 		},
-		"the lock is not to be had in time": func(t *testing.T) error {
+		"the lock is not granted in time": func(t *testing.T) error {
 			t.Helper()
 			database := pgtest.Database(t)
 			tx := begin(t, pgtest.Open(t, database))
@@ -124,7 +124,7 @@ func TestUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if err := fail(t); !postgres.Unavailable(err) {
-				t.Errorf("%v is not told from a fault of the query", err)
+				t.Errorf("%v counts as an error of the query", err)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func TestKilledRunsAreSweptAndLivingOnesAreNot(t *testing.T) {
 	if !exists(killed) || !exists(living) {
 		t.Error("a run has dropped a database of another that lives")
 	}
-	// kill ends a run without a farewell and has others sweep its databases: the server notices the death a moment later.
+	// kill kills a run and lets others sweep its databases, once the server has noticed the loss of its connections.
 	kill := func(process *exec.Cmd, left string) {
 		t.Helper()
 		if err := process.Process.Kill(); err != nil {
