@@ -28,7 +28,7 @@ type Imported struct {
 // the list does not name stay. progress is called with the number of rows handled so far.
 func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
-	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.runImport(ctx, func(ctx context.Context, tx Tx) error {
 		for i, entry := range entries {
 			row := chainRow{
 				ID: entry.ID.String(), Name: entry.Name, Environment: entry.Environment,
@@ -45,7 +45,7 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 			if entry.Settler != nil {
 				row.SettlerAddress, row.SettlerSameChain = &entry.Settler.Address, entry.Settler.SameChain
 			}
-			if err := imported.upsert(ctx, tx.NewInsert().Model(&row), "chains", "(id)", columns); err != nil {
+			if err := imported.upsert(ctx, tx.db.NewInsert().Model(&row), "chains", "(id)", columns); err != nil {
 				return fmt.Errorf("import chain %s: %w", entry.ID, err)
 			}
 			progress(i + 1)
@@ -63,7 +63,7 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
 	columns := []string{"symbol", "decimals", "metadata", "source", "license"}
-	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.runImport(ctx, func(ctx context.Context, tx Tx) error {
 		done := 0
 		for batch := range slices.Chunk(tokens, importBatch) {
 			rows := make([]tokenRow, len(batch))
@@ -73,7 +73,7 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 					Metadata: t.Metadata, Source: t.Source, License: t.License, CreatedAt: now, UpdatedAt: now,
 				}
 			}
-			if err := imported.upsert(ctx, tx.NewInsert().Model(&rows), "tokens", "(chain_id, address)", columns); err != nil {
+			if err := imported.upsert(ctx, tx.db.NewInsert().Model(&rows), "tokens", "(chain_id, address)", columns); err != nil {
 				return fmt.Errorf("import tokens: %w", err)
 			}
 			done += len(batch)
@@ -88,12 +88,12 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 }
 
 // runImport runs one import at a time. Two imports that lock the same rows in different orders would deadlock.
-func (s *Store) runImport(ctx context.Context, work func(context.Context, bun.Tx) error) error {
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.extendLockTimeout(ctx, tx); err != nil {
+func (s *Store) runImport(ctx context.Context, work func(context.Context, Tx) error) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.setLockTimeout(ctx, s.limits.longLockTimeout); err != nil {
 			return err
 		}
-		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", importLock).Exec(ctx); err != nil {
+		if _, err := tx.db.NewRaw("SELECT pg_advisory_xact_lock(?)", importLock).Exec(ctx); err != nil {
 			return fmt.Errorf("wait for another import: %w", err)
 		}
 		return work(ctx, tx)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"intents.internal/core/account"
 )
@@ -34,11 +33,11 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 			rows[i].LastUsedAt = now
 		}
 	}
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := s.extendLockTimeout(ctx, tx); err != nil {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.setLockTimeout(ctx, s.limits.longLockTimeout); err != nil {
 			return err
 		}
-		result, err := tx.NewRaw("INSERT INTO usage_reports (id, received_at) VALUES (?, ?) ON CONFLICT DO NOTHING", reportID, now).Exec(ctx)
+		result, err := tx.db.NewRaw("INSERT INTO usage_reports (id, received_at) VALUES (?, ?) ON CONFLICT DO NOTHING", reportID, now).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("note usage report %s: %w", reportID, err)
 		}
@@ -46,10 +45,10 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 			return err
 		}
 		// Both statements lock their rows in one order, so that reports on the same keys do not deadlock.
-		if _, err := tx.NewRaw(addUsage, tx.NewValues(&rows)).Exec(ctx); err != nil {
+		if _, err := tx.db.NewRaw(addUsage, tx.db.NewValues(&rows)).Exec(ctx); err != nil {
 			return fmt.Errorf("add usage report %s: %w", reportID, err)
 		}
-		if _, err := tx.NewRaw(moveLastUse, tx.NewValues(&rows)).Exec(ctx); err != nil {
+		if _, err := tx.db.NewRaw(moveLastUse, tx.db.NewValues(&rows)).Exec(ctx); err != nil {
 			return fmt.Errorf("move the last uses of usage report %s: %w", reportID, err)
 		}
 		return nil

@@ -62,9 +62,9 @@ func (timeLimits) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	}
 }
 
-// extendLockTimeout sets longLockTimeout for a transaction.
-func (s *Store) extendLockTimeout(ctx context.Context, tx bun.Tx) error {
-	if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(s.limits.longLockTimeout)).Exec(ctx); err != nil {
+// setLockTimeout sets lock_timeout for the rest of the transaction.
+func (tx Tx) setLockTimeout(ctx context.Context, d time.Duration) error {
+	if _, err := tx.db.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(d)).Exec(ctx); err != nil {
 		return fmt.Errorf("set lock_timeout: %w", err)
 	}
 	return nil
