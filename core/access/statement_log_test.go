@@ -158,7 +158,7 @@ func TestSecretsStayOutOfPostgresLog(t *testing.T) {
 		"every statement, without parameters": {
 			map[string]string{"log_statement": "all", "log_min_duration_statement": "0", "log_parameter_max_length": "0"}, "execute", false,
 		},
-		// What deploy/README.md warns of.
+		// What deploy/security.md warns of.
 		"every statement, with parameters": {map[string]string{"log_statement": "all"}, "arameters: $1 = ", true},
 	} {
 		t.Run(name, func(t *testing.T) {

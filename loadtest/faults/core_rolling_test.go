@@ -50,7 +50,7 @@ func TestUpgrade(t *testing.T) {
 	r.roll(t, c, "upgrade of 2 gateways and 2 cores, and back", 0)
 }
 
-// The shared secret is replaced as deploy/README.md says, by rolling restarts: no request fails, and cores refuse the old secret in
+// The shared secret is replaced as deploy/security.md says, by rolling restarts: no request fails, and cores refuse the old secret in
 // the end.
 func TestSharedSecretIsReplaced(t *testing.T) {
 	t.Parallel()
