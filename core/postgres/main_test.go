@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"math/big"
 	"testing"
@@ -19,15 +20,11 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/parallel"
 	"intents.internal/pkg/wire"
 )
 
-// atOnce is how many tests run at the same time: most wait for Postgres, and many for one that starts or fails.
-const atOnce = "4"
-
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "4") // most of these tests wait for other processes; -parallel overrides it
 	pgtest.Main(m)
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,11 +19,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/parallel"
 )
-
-// atOnce is how many tests run at the same time: they wait for most of their time, so it may be more than there are cores.
-const atOnce = "5"
 
 // running is the one stack that the tests of this package share, with three gateways, and binaries is where its programs
 // were built.
@@ -35,7 +32,8 @@ var (
 var oneAddress = []string{"CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000"}
 
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
+	flag.Parse()
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -26,14 +26,10 @@ import (
 
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/embedded"
-	"intents.internal/pkg/parallel"
 )
 
 // secret is what gateways and core share.
 const secret = "the secret that gateways and core share in these tests"
-
-// atOnce is how many tests run at the same time: they wait for most of their time, so it may be more than there are cores.
-const atOnce = "5"
 
 var strict = flag.Bool("strict", false, "judge every latency, by the promised time itself, and repeat faults as often as promised; for a machine with nothing else to do")
 
@@ -62,7 +58,8 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
+	flag.Parse()
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

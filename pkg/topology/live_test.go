@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -12,19 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"intents.internal/pkg/parallel"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
 )
-
-// atOnce is how many tests run at the same time: they wait for servers to find each other, and to miss each other.
-const atOnce = "6"
 
 // certificate is what the servers of these tests show.
 var certificate *topologytest.Certificate
 
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "6") // most of these tests wait for other processes; -parallel overrides it
 	dir, err := os.MkdirTemp("", "intents-topology-")
 	if err == nil {
 		certificate, err = topologytest.NewCertificate(dir)
