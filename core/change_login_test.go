@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // makeRole makes another user who may do what core's may, until the test ends.
@@ -56,7 +58,7 @@ func (c *changed) connects() bool {
 		c.t.Fatal(err)
 	}
 	var as []string
-	eventually(c.t, "core connects again", func() bool {
+	asynctest.Eventually(c.t, "core connects again", func() bool {
 		c.lets(gatewaySecret) // has core ask whether its database is there
 		err := conn.QueryRow(c.t.Context(), "SELECT array_agg(usename::text) "+ours).Scan(&as)
 		return err == nil && len(as) >= 2 // the replica's, too

@@ -16,6 +16,7 @@ import (
 
 	program "intents.internal/core"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // changed is a core that runs and follows a file of settings.
@@ -224,9 +225,9 @@ func TestSettingsChangeWhileRunning(t *testing.T) {
 			t.Errorf("%s: what it is to change is so already", change.variable)
 		}
 		c.set(change.lines...)
-		eventually(t, change.variable+" counts", func() bool { return change.holds(c) })
+		asynctest.Eventually(t, change.variable+" counts", func() bool { return change.holds(c) })
 		c.set("# nothing")
-		eventually(t, change.variable+" counts no more", func() bool { return !change.holds(c) })
+		asynctest.Eventually(t, change.variable+" counts no more", func() bool { return !change.holds(c) })
 	}
 	for _, secret := range []string{otherSecret, "pass word", "pass%20word", otherClientSecret} {
 		if log := c.out.String(); strings.Contains(log, secret) {
@@ -276,7 +277,7 @@ func TestPreviousSecretIsCounted(t *testing.T) {
 		t.Errorf("with one secret %s requests bore the previous one", got)
 	}
 	c.set("CORE_GATEWAY_SECRET="+otherSecret, "CORE_GATEWAY_SECRET_PREVIOUS="+gatewaySecret)
-	eventually(t, "both are let in", func() bool { return c.lets(otherSecret) })
+	asynctest.Eventually(t, "both are let in", func() bool { return c.lets(otherSecret) })
 	for range 3 {
 		if !c.lets(gatewaySecret) || !c.lets(otherSecret) || c.lets("neither of them, but as long as both") {
 			t.Fatal("a secret counts that should not, or the other way round")

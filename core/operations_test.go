@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // Operators are told what core does without, and that the expiry lag cannot be read.
@@ -31,7 +32,7 @@ func TestServeTellsOperators(t *testing.T) {
 	if status, text := ask("/readyz"); status != http.StatusOK || !strings.HasPrefix(text, `{"status":"ok","degraded":{"redis":"`) {
 		t.Errorf("ready without Redis: %d %s", status, text)
 	}
-	eventually(t, "the expiry lag was asked for", func() bool {
+	asynctest.Eventually(t, "the expiry lag was asked for", func() bool {
 		_, text := ask("/metrics")
 		return strings.Contains(text, "\nintents_core_census_failures_total 1\n")
 	})

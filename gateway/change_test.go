@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -20,6 +18,7 @@ import (
 	gateway "intents.internal/gateway"
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/tracing/tracingtest"
@@ -37,23 +36,16 @@ type program struct {
 	ops       string
 	file      string
 	process   *os.Process
-	mu        sync.Mutex
-	said      bytes.Buffer
-}
-
-// Write takes what the process says.
-func (p *program) Write(line []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said.Write(line)
+	said      asynctest.Buffer
+	heardTo   int // how much of it was asked for
 }
 
 // heard tells whether the process has said this since the last time that it was asked for.
 func (p *program) heard(text string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer p.said.Reset()
-	return strings.Contains(p.said.String(), text)
+	said := p.said.String()
+	fresh := said[p.heardTo:]
+	p.heardTo = len(said)
+	return strings.Contains(fresh, text)
 }
 
 func startProgram(t *testing.T) *program {
@@ -83,7 +75,7 @@ func startProgram(t *testing.T) *program {
 		"GATEWAY_LIMIT_BUDGET=1s", // a busy machine must not look like a slow Redis
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + p.collector.URL, "OTEL_TRACES_SAMPLER=parentbased_always_on",
 	}
-	run.Stdout, run.Stderr = p, p
+	run.Stdout, run.Stderr = &p.said, &p.said
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +86,7 @@ func startProgram(t *testing.T) *program {
 			t.Errorf("the gateway ended with %v\n%s", err, p.said.String())
 		}
 	})
-	eventually(t, "it serves", func() bool { return p.get("/v2/tokens", p.key) == http.StatusOK })
+	asynctest.Eventually(t, "it serves", func() bool { return p.get("/v2/tokens", p.key) == http.StatusOK })
 	return p
 }
 
@@ -252,9 +244,9 @@ func TestSettingsChangeWhileRunning(t *testing.T) {
 			t.Errorf("%s: what it is to change is so already", c.variable)
 		}
 		p.set(c.variable + "=" + c.value)
-		eventually(t, c.variable+" counts", func() bool { return c.holds(p) })
+		asynctest.Eventually(t, c.variable+" counts", func() bool { return c.holds(p) })
 		p.set("# nothing")
-		eventually(t, c.variable+" counts no more", func() bool { return !c.holds(p) })
+		asynctest.Eventually(t, c.variable+" counts no more", func() bool { return !c.holds(p) })
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	gateway "intents.internal/gateway"
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 )
@@ -79,19 +80,6 @@ func get(t *testing.T, url, key string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
-}
-
 func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -107,12 +95,12 @@ func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 	go func() { ran <- g.Run(ctx) }()
 	ops := "http://" + g.OperationsAddress()
 
-	eventually(t, "all but the chains is there", func() bool {
+	asynctest.Eventually(t, "all but the chains is there", func() bool {
 		_, body := get(t, ops+"/readyz", "")
 		return strings.Contains(body, "core's chains have not been loaded yet") && !strings.Contains(body, "key_changes")
 	})
 	core.ChainsDown.Store(false)
-	eventually(t, "it is ready", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusOK })
+	asynctest.Eventually(t, "it is ready", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusOK })
 
 	answered := make(chan string, 1)
 	key := core.AddKey(network.Test).Reveal()
@@ -122,7 +110,7 @@ func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 	}()
 	<-arrived
 	term()
-	eventually(t, "readiness fails", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusServiceUnavailable })
+	asynctest.Eventually(t, "readiness fails", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusServiceUnavailable })
 	close(release)
 	if got := <-answered; got != "200 late, but whole" {
 		t.Errorf("the request under way: %s", got)
@@ -155,9 +143,9 @@ func TestUsageIsReportedBeforeTheEnd(t *testing.T) {
 		status, _ := get(t, "http://"+g.Address()+"/v2/tokens", key.Reveal())
 		answered <- status
 	}()
-	eventually(t, "the request has arrived", func() bool { return len(core.Requests()) == 1 })
+	asynctest.Eventually(t, "the request has arrived", func() bool { return len(core.Requests()) == 1 })
 	term()
-	eventually(t, "it drains", func() bool {
+	asynctest.Eventually(t, "it drains", func() bool {
 		status, _ := get(t, "http://"+g.OperationsAddress()+"/readyz", "")
 		return status == http.StatusServiceUnavailable
 	})
@@ -224,7 +212,7 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := core.AddKey(network.Test).Reveal()
-	eventually(t, "it serves", func() bool { status, _ := get(t, "http://"+address+"/v2/tokens", key); return status == http.StatusOK })
+	asynctest.Eventually(t, "it serves", func() bool { status, _ := get(t, "http://"+address+"/v2/tokens", key); return status == http.StatusOK })
 	// Linux tells it to root alone, and others know nothing of it.
 	if slack, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", run.Process.Pid)); err == nil && string(slack) != "1000000\n" {
 		t.Errorf("timers may come %s ns late, not a millisecond", slack)

@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,32 +14,15 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
-// serverLog gathers the lines of a Postgres.
-type serverLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *serverLog) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.WriteString(line + "\n")
-}
-
-func (l *serverLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // startLogging runs a private Postgres with these settings, as its operator may have set them.
-func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *serverLog) {
+func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *asynctest.Buffer) {
 	t.Helper()
-	log := &serverLog{}
-	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: log.add})
+	log := &asynctest.Buffer{}
+	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: func(line string) { fmt.Fprintln(log, line) }})
 	if err != nil {
 		t.Fatal(err)
 	}

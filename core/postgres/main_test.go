@@ -166,16 +166,4 @@ func refusedBy(err error) string {
 	return pg.Code + " " + pg.ConstraintName
 }
 
-// eventually fails the test unless holds becomes true within ten seconds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s still not so: %s", what)
-		}
-	}
-}
-
 func fingerprint(text string) [32]byte { return sha256.Sum256([]byte(text)) }

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/asynctest"
 )
 
 // measured opens a store on a database of the test's own. values reads the metrics by name and labels' values; of a
@@ -123,7 +124,7 @@ func TestWritesAreMeasured(t *testing.T) {
 	for range queued {
 		go func() { insertIntent(t, store, known, uuid.New(), transferBody); done <- struct{}{} }()
 	}
-	eventually(t, "the gauge tells of those that wait", func() bool { return values()["intents_core_writes_waiting"] == queued })
+	asynctest.Eventually(t, "the gauge tells of those that wait", func() bool { return values()["intents_core_writes_waiting"] == queued })
 	release()
 	for range queued {
 		<-done

@@ -14,11 +14,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 )
 
 // running is the one stack that the tests of this package share, with three gateways, and binaries is where its programs
@@ -48,7 +48,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(data) }()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	binaries = filepath.Join(data, "bin")
@@ -75,23 +75,7 @@ func runAll(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// lockedBuffer takes what several processes say at once.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
-}
+type lockedBuffer = asynctest.Buffer
 
 // client speaks to the service as a browser or an API client would, and holds each answer to openapi.json.
 type client struct {

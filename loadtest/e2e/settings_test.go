@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 )
 
 const (
@@ -36,7 +37,7 @@ func startLiveOn(t *testing.T, redisURL string) *live {
 	t.Helper()
 	dir := t.TempDir()
 	l := &live{t: t, coreFile: filepath.Join(dir, "core.env"), gatewayFile: filepath.Join(dir, "gateway.env")}
-	var log lockedBuffer
+	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Cores: 2, Gateways: 2, Ephemeral: true, Log: &log,
 		RedisURL: redisURL,

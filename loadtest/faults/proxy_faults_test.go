@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // briefly is how long the proxy's own tests wait for what shall not come.
@@ -57,7 +59,7 @@ func TestProxyBreaksConnections(t *testing.T) {
 
 	p.inflict(t, repliesDropped)
 	mustBeSilent(t, held, "dropped")
-	eventually(t, "the reply has been dropped", func() bool { return p.lost() == len("dropped") })
+	asynctest.Eventually(t, "the reply has been dropped", func() bool { return p.lost() == len("dropped") })
 	p.heal(t)
 	mustEcho(t, held, "another") // and not what was dropped
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
 )
@@ -117,7 +118,7 @@ func TestLoginChanges(t *testing.T) {
 				t.Errorf("connections were made: %s before, %s after", before, after)
 			}
 			g.closeAll()
-			topologytest.Eventually(t, "new connections are made", func() bool { return allServe() == nil })
+			asynctest.Eventually(t, "new connections are made", func() bool { return allServe() == nil })
 			for mode, client := range stale {
 				if err := topology.Serving(t.Context(), client); err == nil {
 					t.Errorf("%s: the old password is good for a connection", mode)
