@@ -165,8 +165,8 @@ func (b *bench) awaitQuiet(ctx context.Context, had float64) error {
 
 // tellCrowds prints the medians over the rounds.
 func tellCrowds(f crowdFlags, kinds []*crowdKind) {
-	fmt.Printf("\n| crowd beside %.0f honest requests/s | its requests | refused | honest p50 alone, ms | beside | p99 alone, ms | beside | ratio |\n"+
-		"| --- | --- | --- | --- | --- | --- | --- | --- |\n", f.rate)
+	fmt.Printf("\n| crowd beside %.0f honest requests/s | its requests | refused | honest p50 alone, ms | beside | p99 alone, ms | beside | ratio | "+
+		"sent late, p99 |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", f.rate)
 	for _, k := range kinds {
 		if len(k.turns) == 0 {
 			continue
@@ -178,10 +178,11 @@ func tellCrowds(f crowdFlags, kinds []*crowdKind) {
 			}
 			return median(values)
 		}
-		fmt.Printf("| %s | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", k.name,
+		fmt.Printf("| %s | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", k.name,
 			over(func(t crowdTurn) float64 { return float64(t.requests) }), over(func(t crowdTurn) float64 { return float64(t.refused) }),
 			over(func(t crowdTurn) float64 { return p50(t.alone) }), over(func(t crowdTurn) float64 { return p50(t.beside) }),
 			over(func(t crowdTurn) float64 { return p99(t.alone) }), over(func(t crowdTurn) float64 { return p99(t.beside) }),
-			over(func(t crowdTurn) float64 { return p99(t.beside) / p99(t.alone) }))
+			over(func(t crowdTurn) float64 { return p99(t.beside) / p99(t.alone) }),
+			over(func(t crowdTurn) float64 { return milliseconds(t.beside.LateP99) }))
 	}
 }

@@ -102,7 +102,7 @@ func TestClusterServes(t *testing.T) {
 	client := open(t, topology.Cluster, cluster.URL)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(topology.Pool("test", client))
-	if node, pool := topology.Node(client, "key"), gathered(t, registry); node != "" || pool["test_pool_connections_open"] != 0 {
+	if node, pool := topology.Node(client, "key"), gathered(t, registry); node != "" || pool["intents_test_pool_connections_open"] != 0 {
 		t.Errorf("before the first call: %q, %v", node, pool)
 	}
 	if err := topology.Serving(t.Context(), client); err != nil {
@@ -115,8 +115,8 @@ func TestClusterServes(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"test_pool_connections_limit": 12, "test_pool_connections_open": 3, "test_pool_connections_in_use": 0,
-		"test_pool_waits_total": 0, "test_pool_timeouts_total": 0,
+		"intents_test_pool_connections_limit": 12, "intents_test_pool_connections_open": 3, "intents_test_pool_connections_in_use": 0,
+		"intents_test_pool_waits_total": 0, "intents_test_pool_timeouts_total": 0,
 	}
 	if diff := cmp.Diff(want, gathered(t, registry)); diff != "" {
 		t.Error(diff)
