@@ -125,7 +125,7 @@ func chores(
 		func() { store.FollowReplica(ctx, log) },
 		func() { prune(ctx, store, keep, log) },
 		func() { expire(ctx, store, log) },
-		func() { census(ctx, store, log) },
+		func() { readExpiryLag(ctx, store, log) },
 	}
 }
 

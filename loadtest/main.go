@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string) error {
 	scenarios := map[string]func(context.Context, []string) error{
 		"writes": writes, "lists": lists, "stream": stream, "keys": keys, "edge": edge, "replicas": replicas,
 		"crowd": crowd,
-		"fixed": fixed, "stand-in": standIn, "throng": runThrong, // which others start as processes of their own
+		"fixed": fixed, "stand-in": standIn, // which edge starts as processes of their own
 	}
 	if len(args) == 0 || scenarios[args[0]] == nil {
 		fmt.Print(usage)

@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // However many long lists are asked for, each account has one connection for them and all together a quarter, so that
@@ -36,7 +37,7 @@ func TestLongListsLeaveConnections(t *testing.T) {
 					})
 				}
 			}
-			eventually(t, "long lists are being read", func() bool { return waiting(t, direct) >= trial.reading })
+			asynctest.Eventually(t, "long lists are being read", func() bool { return waiting(t, direct) >= trial.reading })
 			for range 100 {
 				if err := use(t.Context(), store); err != nil {
 					t.Fatalf("beside long lists: %v", err)
@@ -72,7 +73,7 @@ func TestANewListTakesItsTurn(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "a list is being read", func() bool { return waiting(t, direct) == 1 })
+	asynctest.Eventually(t, "a list is being read", func() bool { return waiting(t, direct) == 1 })
 	if again, err := store.TransfersChanged(t.Context(), owner, held.Cursor, time.Now()); err != nil || again.Changed {
 		t.Errorf("to the holder of a list: %+v, %v", again, err)
 	}
