@@ -75,6 +75,7 @@ func runAll(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
+// lockedBuffer is the name that prometheus_test.go has for it.
 type lockedBuffer = asynctest.Buffer
 
 // client speaks to the service as a browser or an API client would, and holds each answer to openapi.json.
