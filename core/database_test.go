@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // Behind a transaction pooler core migrates past it, serves through it, and tells once of the time limits that it lacks.
@@ -50,7 +51,7 @@ func TestServeWithAReplica(t *testing.T) {
 		_, text := ask("/metrics")
 		return strings.Contains(text, "\n"+`intents_check_passing{check="replica",optional="true"} `+value)
 	}
-	eventually(t, "the replica is in use", func() bool { return passing("1") })
+	asynctest.Eventually(t, "the replica is in use", func() bool { return passing("1") })
 	_, text := ask("/metrics")
 	for _, line := range []string{
 		`intents_core_list_batches_total{source="replica"} 0`, `intents_core_replica_fallbacks_total{reason="changed"} 0`, `intents_core_replica_lag_bytes `,
@@ -63,7 +64,7 @@ func TestServeWithAReplica(t *testing.T) {
 	if err := servers.Replica.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the loss is told", func() bool { return passing("0") })
+	asynctest.Eventually(t, "the loss is told", func() bool { return passing("0") })
 	if status, text := ask("/readyz"); status != http.StatusOK || !strings.Contains(text, `"degraded":{"replica":"`) {
 		t.Errorf("ready without the replica: %d %s", status, text)
 	}

@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
-// Operators are told what core does without, and of the intents that its database holds.
+// Operators are told what core does without, and that the expiry lag cannot be read.
 func TestServeTellsOperators(t *testing.T) {
 	t.Parallel()
-	p := serve(t, pgtest.Database(t), "CORE_REDIS_URL=redis://127.0.0.1:1/0") // nothing listens there
+	database := pgtest.Database(t)
+	pgtest.Exec(t, pgtest.Open(t, database), "ALTER TABLE transfers RENAME deadline TO renamed")
+	p := serve(t, database, "CORE_REDIS_URL=redis://127.0.0.1:1/0") // nothing listens there
 	ask := func(path string) (status int, text string) {
 		t.Helper()
 		response, err := http.Get("http://" + p.ops + path) //nolint:noctx // go test bounds it
@@ -29,9 +32,9 @@ func TestServeTellsOperators(t *testing.T) {
 	if status, text := ask("/readyz"); status != http.StatusOK || !strings.HasPrefix(text, `{"status":"ok","degraded":{"redis":"`) {
 		t.Errorf("ready without Redis: %d %s", status, text)
 	}
-	eventually(t, "the census was taken", func() bool {
+	asynctest.Eventually(t, "the expiry lag was asked for", func() bool {
 		_, text := ask("/metrics")
-		return strings.Contains(text, "\n"+`intents_core_intents{status="created"} 0`)
+		return strings.Contains(text, "\nintents_core_census_failures_total 1\n")
 	})
 	_, text := ask("/metrics")
 	for _, line := range []string{

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/wire"
 )
 
@@ -100,7 +101,7 @@ func TestWritesAreListedByAnotherCore(t *testing.T) {
 		return !strings.Contains(string(text), `intents_core_list_batches_total{source="replica"} 0`)
 	}
 	var tag string
-	eventually(t, "the replica serves the whole list", func() bool {
+	asynctest.Eventually(t, "the replica serves the whole list", func() bool {
 		var all []intent
 		all, tag = c.list(other, "")
 		return len(all) == 1201 && strings.HasPrefix(tag, `W/"e2.`) && fromReplica()

@@ -125,7 +125,7 @@ func backgroundWorkers(
 		func() { store.FollowReplica(ctx, log) },
 		func() { prune(ctx, store, keep, log) },
 		func() { expire(ctx, store, log) },
-		func() { census(ctx, store, log) },
+		func() { readExpiryLag(ctx, store, log) },
 	}
 }
 
@@ -179,7 +179,7 @@ func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, 
 	missing, err := store.LimitsNotInForce(ctx)
 	if err == nil && len(missing) > 0 {
 		log.Warn("time limits are not in force in the database, as behind a pooler that ignores them; "+
-			"have Postgres set them for this role, as deploy/README.md says", "limits", missing)
+			"have Postgres set them for this role, as deploy/postgres.md says", "limits", missing)
 	}
 	return err
 }

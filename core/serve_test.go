@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,12 +9,12 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -25,27 +24,9 @@ const gatewaySecret = "a-secret-of-the-gateways-0123456789"
 type process struct {
 	cmd         *exec.Cmd
 	listen, ops string
-	out         *safeBuffer
+	out         *asynctest.Buffer
 	ended       chan struct{}
 	err         error // after ended
-}
-
-// safeBuffer may be read while the process writes.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // serve starts core and waits until it is ready.
@@ -58,7 +39,7 @@ func serve(t *testing.T, databaseURL string, settings ...string) *process {
 		}
 		return fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	p := &process{listen: address(), ops: address(), out: &safeBuffer{}, ended: make(chan struct{})}
+	p := &process{listen: address(), ops: address(), out: &asynctest.Buffer{}, ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve")
 	p.cmd.Env = append(on(databaseURL), append(settings,
 		"CORE_LISTEN="+p.listen, "CORE_OPS_LISTEN="+p.ops, "CORE_GATEWAY_SECRET="+gatewaySecret)...)
@@ -74,7 +55,7 @@ func serve(t *testing.T, databaseURL string, settings ...string) *process {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 	})
-	eventually(t, "core is ready", func() bool {
+	asynctest.Eventually(t, "core is ready", func() bool {
 		select {
 		case <-p.ended:
 			t.Fatalf("core ended: %v\n%s", p.err, p.out)
@@ -88,17 +69,6 @@ func serve(t *testing.T, databaseURL string, settings ...string) *process {
 		return response.StatusCode == http.StatusOK
 	})
 	return p
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(15 * time.Second); !holds(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 15 s still not so: %s", what)
-		}
-	}
 }
 
 func TestServeRefusesAnUnmigratedDatabase(t *testing.T) {
@@ -174,7 +144,7 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("livez without a database: %d %s", status, text)
 	}
 	gate.Open()
-	eventually(t, "core is ready again", func() bool { status, _ := ask("/readyz"); return status == http.StatusOK })
+	asynctest.Eventually(t, "core is ready again", func() bool { status, _ := ask("/readyz"); return status == http.StatusOK })
 	if status, text := ask("/metrics"); status != http.StatusOK || !strings.Contains(text, "intents_core_pool_connections_open") {
 		t.Errorf("metrics: %d %s", status, text)
 	}
@@ -204,7 +174,7 @@ func TestTermIsAnnounced(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "core says that it will end", func() bool { status, _ := ask("/internal/ready"); return status == http.StatusServiceUnavailable })
+	asynctest.Eventually(t, "core says that it will end", func() bool { status, _ := ask("/internal/ready"); return status == http.StatusServiceUnavailable })
 	if status, last := ask("/openapi.json"); status != http.StatusOK || !last {
 		t.Errorf("after TERM: %d, connection closes: %t", status, last)
 	}
@@ -235,7 +205,7 @@ func TestTermDrains(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no new connection is let in", func() bool {
+	asynctest.Eventually(t, "no new connection is let in", func() bool {
 		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.listen)
 		if err == nil {
 			_ = other.Close()

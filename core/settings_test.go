@@ -22,16 +22,22 @@ func visitor() (ip, email string) {
 	return fmt.Sprintf("198.51.%d.%d", n/250, n%250+1), fmt.Sprintf("visitor-%d@example.com", n)
 }
 
+// tested is a core in a test.
+type tested struct {
+	*process
+	t *testing.T
+}
+
 // call makes a request as a gateway with this secret does, from this address and with this cookie. A body makes it a POST.
-func (p *process) call(t *testing.T, secret, ip, cookie, path, body string) (status int, newCookie string) {
-	t.Helper()
+func (p tested) call(secret, ip, cookie, path, body string) (status int, newCookie string) {
+	p.t.Helper()
 	method := http.MethodGet
 	if body != "" {
 		method = http.MethodPost
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.listen+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+p.listen+path, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	request.Header.Set("X-Gateway-Secret", secret)
 	request.Header.Set("X-Forwarded-For", ip)
@@ -39,33 +45,33 @@ func (p *process) call(t *testing.T, secret, ip, cookie, path, body string) (sta
 	request.Header.Set("Cookie", cookie)
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	newCookie, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
 	return response.StatusCode, newCookie
 }
 
-func (p *process) signUp(t *testing.T, ip, email string) (status int, cookie string) {
-	t.Helper()
-	return p.call(t, gatewaySecret, ip, "", "/auth/sign-up/email", `{"name":"Ann","email":"`+email+`","password":"correct horse battery"}`)
+func (p tested) signUp(ip, email string) (status int, cookie string) {
+	p.t.Helper()
+	return p.call(gatewaySecret, ip, "", "/auth/sign-up/email", `{"name":"Ann","email":"`+email+`","password":"correct horse battery"}`)
 }
 
-func (p *process) guess(t *testing.T, ip, email string) (status int) {
-	t.Helper()
-	status, _ = p.call(t, gatewaySecret, ip, "", "/auth/sign-in/email", `{"email":"`+email+`","password":"a wrong password"}`)
+func (p tested) guess(ip, email string) (status int) {
+	p.t.Helper()
+	status, _ = p.call(gatewaySecret, ip, "", "/auth/sign-in/email", `{"email":"`+email+`","password":"a wrong password"}`)
 	return status
 }
 
-func (p *process) makeKey(t *testing.T, ip, cookie string) (status int) {
-	t.Helper()
-	status, _ = p.call(t, gatewaySecret, ip, cookie, "/auth/api-key/create", `{"name":"ci"}`)
+func (p tested) makeKey(ip, cookie string) (status int) {
+	p.t.Helper()
+	status, _ = p.call(gatewaySecret, ip, cookie, "/auth/api-key/create", `{"name":"ci"}`)
 	return status
 }
 
-func (p *process) accepts(t *testing.T, secret string) bool {
-	t.Helper()
-	status, _ := p.call(t, secret, "", "", "/internal/ready", "")
+func (p tested) accepts(secret string) bool {
+	p.t.Helper()
+	status, _ := p.call(secret, "", "", "/internal/ready", "")
 	return status == http.StatusNoContent
 }
 
@@ -76,52 +82,52 @@ func TestSettingsOfAccess(t *testing.T) {
 	t.Parallel()
 	const ok, limited, refused = http.StatusOK, http.StatusTooManyRequests, http.StatusUnauthorized
 	database := pgtest.Database(t)
-	for setting, got := range map[string]func(*testing.T, *process) []int{
-		"CORE_SIGN_UP=closed": func(t *testing.T, p *process) []int {
+	for setting, got := range map[string]func(tested) []int{
+		"CORE_SIGN_UP=closed": func(p tested) []int {
 			ip, email := visitor()
-			status, _ := p.signUp(t, ip, email)
+			status, _ := p.signUp(ip, email)
 			return []int{status, http.StatusForbidden}
 		},
-		"CORE_SIGN_UP_PER_IP=1": func(t *testing.T, p *process) []int {
+		"CORE_SIGN_UP_PER_IP=1": func(p tested) []int {
 			ip, one := visitor()
 			_, another := visitor()
-			first, _ := p.signUp(t, ip, one)
-			second, _ := p.signUp(t, ip, another)
+			first, _ := p.signUp(ip, one)
+			second, _ := p.signUp(ip, another)
 			return []int{first, ok, second, limited}
 		},
-		"CORE_SIGN_IN_PER_IP=1": func(t *testing.T, p *process) []int {
+		"CORE_SIGN_IN_PER_IP=1": func(p tested) []int {
 			ip, one := visitor()
 			_, another := visitor()
-			return []int{p.guess(t, ip, one), refused, p.guess(t, ip, another), limited}
+			return []int{p.guess(ip, one), refused, p.guess(ip, another), limited}
 		},
-		"CORE_SIGN_IN_PER_ACCOUNT=1": func(t *testing.T, p *process) []int {
+		"CORE_SIGN_IN_PER_ACCOUNT=1": func(p tested) []int {
 			one, email := visitor()
 			another, _ := visitor()
-			return []int{p.guess(t, one, email), refused, p.guess(t, another, email), limited}
+			return []int{p.guess(one, email), refused, p.guess(another, email), limited}
 		},
-		"CORE_SIGN_IN_PER_ACCOUNT_AND_IP=1": func(t *testing.T, p *process) []int {
+		"CORE_SIGN_IN_PER_ACCOUNT_AND_IP=1": func(p tested) []int {
 			one, email := visitor()
 			another, _ := visitor()
-			return []int{p.guess(t, one, email), refused, p.guess(t, one, email), limited, p.guess(t, another, email), refused}
+			return []int{p.guess(one, email), refused, p.guess(one, email), limited, p.guess(another, email), refused}
 		},
-		"CORE_KEYS_PER_ACCOUNT=1": func(t *testing.T, p *process) []int {
+		"CORE_KEYS_PER_ACCOUNT=1": func(p tested) []int {
 			one, email := visitor()
 			another, _ := visitor()
-			_, cookie := p.signUp(t, one, email)
-			return []int{p.makeKey(t, one, cookie), ok, p.makeKey(t, another, cookie), limited}
+			_, cookie := p.signUp(one, email)
+			return []int{p.makeKey(one, cookie), ok, p.makeKey(another, cookie), limited}
 		},
-		"CORE_KEYS_PER_IP=1": func(t *testing.T, p *process) []int {
+		"CORE_KEYS_PER_IP=1": func(p tested) []int {
 			ip, one := visitor()
 			_, another := visitor()
-			_, cookie := p.signUp(t, ip, one)
-			_, other := p.signUp(t, ip, another)
-			return []int{p.makeKey(t, ip, cookie), ok, p.makeKey(t, ip, other), limited}
+			_, cookie := p.signUp(ip, one)
+			_, other := p.signUp(ip, another)
+			return []int{p.makeKey(ip, cookie), ok, p.makeKey(ip, other), limited}
 		},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
-			p := serve(t, database, "CORE_REDIS_URL=redis://127.0.0.1:1/0", setting) // nothing listens there: core counts by itself
-			statuses := got(t, p)
+			// Nothing listens there, so core counts by itself.
+			statuses := got(tested{serve(t, database, "CORE_REDIS_URL=redis://127.0.0.1:1/0", setting), t})
 			for i := 0; i < len(statuses); i += 2 {
 				if statuses[i] != statuses[i+1] {
 					t.Errorf("answer %d is %d, want %d", i/2+1, statuses[i], statuses[i+1])
@@ -136,7 +142,7 @@ func TestSettingsOfAccess(t *testing.T) {
 func TestPreviousSecretIsCounted(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
-	counted := func(p *process) string {
+	counted := func(p tested) string {
 		response, err := http.Get("http://" + p.ops + "/metrics") //nolint:noctx // go test bounds it
 		if err != nil {
 			t.Fatal(err)
@@ -153,13 +159,13 @@ func TestPreviousSecretIsCounted(t *testing.T) {
 		}
 		return "nothing"
 	}
-	one := serve(t, database)
-	if !one.accepts(t, gatewaySecret) || one.accepts(t, otherSecret) || counted(one) != "0" {
+	one := tested{serve(t, database), t}
+	if !one.accepts(gatewaySecret) || one.accepts(otherSecret) || counted(one) != "0" {
 		t.Errorf("with one secret %s requests bore the previous one", counted(one))
 	}
-	two := serve(t, database, "CORE_GATEWAY_SECRET_PREVIOUS="+otherSecret)
+	two := tested{serve(t, database, "CORE_GATEWAY_SECRET_PREVIOUS="+otherSecret), t}
 	for range 3 {
-		if !two.accepts(t, gatewaySecret) || !two.accepts(t, otherSecret) || two.accepts(t, "neither of them, but as long as both") {
+		if !two.accepts(gatewaySecret) || !two.accepts(otherSecret) || two.accepts("neither of them, but as long as both") {
 			t.Fatal("core accepts another secret than these two, or refuses one of them")
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/topology/topologytest"
 )
@@ -82,17 +82,13 @@ func startTLSPostgres(t *testing.T) (databaseURL, authority string) {
 			t.Fatal(err)
 		}
 	}
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(20 * time.Second); ; <-ticker.C {
+	asynctest.Eventually(t, "the server speaks TLS", func() bool {
 		var ssl string
-		if err := db.QueryRowContext(t.Context(), `SHOW ssl`).Scan(&ssl); err != nil || time.Now().After(deadline) {
-			t.Fatal("the server does not speak TLS: ", err)
+		if err := db.QueryRowContext(t.Context(), `SHOW ssl`).Scan(&ssl); err != nil {
+			t.Fatal(err)
 		}
-		if ssl == "on" {
-			break
-		}
-	}
+		return ssl == "on"
+	})
 	return fmt.Sprintf("postgres://intents@127.0.0.1:%d/intents?sslmode=verify-full", port), certificate.Authority
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 )
 
 // Nobody reads the program's standard output while it answers more requests than its buffers hold lines. Every request is
@@ -39,7 +40,7 @@ func TestAccessLog_StandardOutputIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = output.Close()
-	eventually(t, "it is ready", func() bool { status, _ := get(t, "http://"+operators+"/readyz", ""); return status == http.StatusOK })
+	asynctest.Eventually(t, "it is ready", func() bool { status, _ := get(t, "http://"+operators+"/readyz", ""); return status == http.StatusOK })
 
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	gateway "intents.internal/gateway"
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 )
@@ -78,19 +79,6 @@ func get(t *testing.T, url, key string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
-}
-
 func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -106,12 +94,12 @@ func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 	go func() { ran <- g.Run(ctx) }()
 	ops := "http://" + g.OperationsAddress()
 
-	eventually(t, "all but the chains is there", func() bool {
+	asynctest.Eventually(t, "all but the chains is there", func() bool {
 		_, body := get(t, ops+"/readyz", "")
 		return strings.Contains(body, "core's chains have not been loaded yet") && !strings.Contains(body, "key_changes")
 	})
 	core.ChainsDown.Store(false)
-	eventually(t, "it is ready", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusOK })
+	asynctest.Eventually(t, "it is ready", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusOK })
 
 	answered := make(chan string, 1)
 	key := core.AddKey(network.Test).Reveal()
@@ -121,7 +109,7 @@ func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 	}()
 	<-arrived
 	term()
-	eventually(t, "readiness fails", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusServiceUnavailable })
+	asynctest.Eventually(t, "readiness fails", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusServiceUnavailable })
 	close(release)
 	if got := <-answered; got != "200 late, but whole" {
 		t.Errorf("the request under way: %s", got)
@@ -154,9 +142,9 @@ func TestUsageIsReportedBeforeTheEnd(t *testing.T) {
 		status, _ := get(t, "http://"+g.Address()+"/v2/tokens", key.Reveal())
 		answered <- status
 	}()
-	eventually(t, "the request has arrived", func() bool { return len(core.Requests()) == 1 })
+	asynctest.Eventually(t, "the request has arrived", func() bool { return len(core.Requests()) == 1 })
 	term()
-	eventually(t, "it drains", func() bool {
+	asynctest.Eventually(t, "it drains", func() bool {
 		status, _ := get(t, "http://"+g.OperationsAddress()+"/readyz", "")
 		return status == http.StatusServiceUnavailable
 	})
@@ -223,7 +211,7 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := core.AddKey(network.Test).Reveal()
-	eventually(t, "it serves", func() bool { status, _ := get(t, "http://"+address+"/v2/tokens", key); return status == http.StatusOK })
+	asynctest.Eventually(t, "it serves", func() bool { status, _ := get(t, "http://"+address+"/v2/tokens", key); return status == http.StatusOK })
 	if err := run.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -91,7 +92,7 @@ func TestSettings(t *testing.T) {
 				ran := make(chan error, 1)
 				go func() { ran <- g.Run(ctx) }()
 				visitor := caller{t, core, "http://" + g.Address(), "http://" + g.OperationsAddress(), core.AddKey(network.Test).Reveal()}
-				eventually(t, "it is ready", func() bool { return visitor.ready() == http.StatusOK })
+				asynctest.Eventually(t, "it is ready", func() bool { return visitor.ready() == http.StatusOK })
 				if got := c.holds(visitor); got != set {
 					t.Errorf("set: %t, counts: %t", set, got)
 				}

@@ -29,7 +29,7 @@ func setTimerSlack(slack time.Duration) error {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil {
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil { //nolint:gosec // at most milliseconds
 		return fmt.Errorf("set the timer slack: %w", err)
 	}
 	return fmt.Errorf("set the timer slack: execute anew: %w", syscall.Exec(self, os.Args, append(os.Environ(), slackTried+"=1")))

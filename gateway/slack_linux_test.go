@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 )
 
 // By default the timer slack is the one that the process was given.
@@ -30,7 +31,7 @@ func TestTimerSlack(t *testing.T) {
 		if err := run.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it is ready", func() bool { status, _ := get(t, "http://"+operators+"/readyz", ""); return status == http.StatusOK })
+		asynctest.Eventually(t, "it is ready", func() bool { status, _ := get(t, "http://"+operators+"/readyz", ""); return status == http.StatusOK })
 		// Only root may read it.
 		if slack, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", run.Process.Pid)); err != nil {
 			t.Logf("%q: %v", setting, err)

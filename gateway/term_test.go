@@ -16,6 +16,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -37,7 +38,7 @@ func TestTermUnderLoad(t *testing.T) {
 	go func() { ran <- g.Run(ctx) }()
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000, PeriodSeconds: 1}})
-	eventually(t, "it is ready", func() bool {
+	asynctest.Eventually(t, "it is ready", func() bool {
 		status, _ := get(t, "http://"+g.OperationsAddress()+"/readyz", "")
 		return status == http.StatusOK
 	})
@@ -52,10 +53,10 @@ func TestTermUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all clients are busy", func() bool { return load.answered.Load() >= 5*clients })
+	asynctest.Eventually(t, "all clients are busy", func() bool { return load.answered.Load() >= 5*clients })
 	term()
 	began := time.Now()
-	eventually(t, "readiness fails", func() bool {
+	asynctest.Eventually(t, "readiness fails", func() bool {
 		status, _ := get(t, "http://"+g.OperationsAddress()+"/readyz", "")
 		return status == http.StatusServiceUnavailable
 	})

@@ -42,9 +42,9 @@ type bench struct {
 	upstreamPIDs   []int
 }
 
-// openBench starts the service, pinned to the CPUs that are not the proxy's when pinned is true. What the processes say goes
-// to a file in out.
-func openBench(ctx context.Context, out, name string, gateways, keys int, pinned bool) (b *bench, err error) {
+// openBench starts the service, pinned to the CPUs that are not the proxy's when pinned is true, with these settings of gateways
+// besides the usual ones. What the processes say goes to a file in out.
+func openBench(ctx context.Context, out, name string, gateways, keys int, pinned bool, gatewayEnv ...string) (b *bench, err error) {
 	b = &bench{secret: rand.Text() + rand.Text()}
 	defer func() {
 		if err != nil {
@@ -69,7 +69,7 @@ func openBench(ctx context.Context, out, name string, gateways, keys int, pinned
 	if err := pin(ctx, b.cores.rest, os.Getpid()); err != nil {
 		return b, err
 	}
-	if err := b.startStack(ctx, gateways); err != nil {
+	if err := b.startStack(ctx, gateways, gatewayEnv); err != nil {
 		return b, err
 	}
 	fmt.Printf("loading %d keys\n", keys)
@@ -77,12 +77,12 @@ func openBench(ctx context.Context, out, name string, gateways, keys int, pinned
 	return b, err
 }
 
-func (b *bench) startStack(ctx context.Context, gateways int) (err error) {
+func (b *bench) startStack(ctx context.Context, gateways int, gatewayEnv []string) (err error) {
 	fmt.Println("building and starting the stack")
 	b.stack, err = stack.Start(ctx, stack.Config{
 		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, OnDisk: true, Log: quiet{b.log},
 		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + b.secret, "GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()-1))},
-		GatewayEnv: b.gatewayEnv(),
+		GatewayEnv: append(b.gatewayEnv(), gatewayEnv...),
 	})
 	if err != nil {
 		return err

@@ -2,33 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/http/cookiejar"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"intents.internal/deploy/stack"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 )
 
 const (
 	// crowdTimeout is the gateway's read and write timeout here, so short that a turn sees what becomes of slow clients.
 	crowdTimeout = 3 * time.Second
-	// allowedRatio is how many times longer honest requests may take beside a crowd than alone, by their 99th percentile.
-	allowedRatio = 2
-	// restlessness is the least that is taken for the 99th percentile without a crowd. A single slice of the scheduler for
-	// any other program on the CPU is as long, so that below it chance decides the ratio.
-	restlessness = 3 * time.Millisecond
-	// unrest is the share of the machine that others may take of a turn; where it is more, the hypervisor's other guests included,
-	// their pauses are what is measured. patience is how often such a turn is taken again.
-	unrest   = 0.05
-	patience = 4
-	// crowdRows is how many intents the account has, for lists that a slow reader does not finish.
+	// crowdRows is how many intents the crowd's account has: a slow reader does not finish their list.
 	crowdRows = 20_000
 	// keysOfAccount is how many keys one account may have.
 	keysOfAccount = 100
@@ -44,15 +31,15 @@ type crowdFlags struct {
 
 func parseCrowdFlags(args []string) (f crowdFlags, err error) {
 	flags := flag.NewFlagSet("crowd", flag.ContinueOnError)
-	flags.IntVar(&f.rounds, "rounds", 5, "how often each crowd comes")
-	flags.DurationVar(&f.span, "time", 5*time.Second, "how long honest requests are measured beside it, and before it")
+	flags.IntVar(&f.rounds, "rounds", 3, "how often each crowd comes")
+	flags.DurationVar(&f.span, "time", 5*time.Second, "how long honest requests are measured alone, and beside the crowd")
 	flags.Float64Var(&f.rate, "rate", 200, "how many honest requests are made a second")
 	flags.IntVar(&f.keys, "keys", 5000, "with how many API keys")
-	flags.IntVar(&f.idle, "idle", 10_000, "how many connections idle")
+	flags.IntVar(&f.idle, "idle", 10_000, "how many connections are idle or silent")
 	flags.IntVar(&f.slow, "slow", 1000, "how many clients are slow")
 	flags.IntVar(&f.flood, "flood", 10_000, "how many bad keys are tried a second")
 	flags.IntVar(&f.storm, "storm", 2000, "how many connections are opened and closed a second")
-	flags.StringVar(&f.out, "out", "loadtest/out", "directory for the figures as JSON, and the log")
+	flags.StringVar(&f.out, "out", "loadtest/out", "directory for the log")
 	flags.StringVar(&f.only, "only", "", "take only the crowds with this in their name")
 	if err := flags.Parse(args); err != nil {
 		return f, err
@@ -69,127 +56,133 @@ func crowd(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	b, err := openCrowdBench(ctx, f)
+	b, err := openBench(ctx, f.out, "crowd", 1, f.keys, true,
+		"GATEWAY_READ_TIMEOUT="+crowdTimeout.String(), "GATEWAY_WRITE_TIMEOUT="+crowdTimeout.String(), "GATEWAY_STREAM_RATE=262144",
+		"GATEWAY_TRUSTED_PROXIES=127.0.0.0/8") // so that unknown keys can come from many addresses
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	load := openLoop{connections: 32, rate: f.rate, span: f.span}
-	rows, err := b.crowds(ctx, f)
+	if err := pin(ctx, b.cores.proxy, b.gatewayPID); err != nil {
+		return err
+	}
+	own, err := b.otherAccount(ctx)
 	if err != nil {
 		return err
 	}
+	fmt.Println("looking every key up once")
+	if err := (&closedLoop{connections: 16}).warm(ctx, b.gatewayAddress, b.keys.good); err != nil {
+		return err
+	}
+	load := openLoop{connections: 32, rate: f.rate, span: f.span}
+	kinds := crowdKinds(f, own)
 	for round := range f.rounds {
-		fmt.Printf("round %d of %d\n", round+1, f.rounds)
-		for n := range rows {
-			r := rows[(round+n)%len(rows)]
-			if r.Missing != "" || !strings.Contains(r.Name, f.only) {
+		for n := range kinds {
+			k := kinds[(round+n)%len(kinds)]
+			if !strings.Contains(k.name, f.only) {
 				continue
 			}
-			if err := b.faceInPeace(ctx, load, r); err != nil {
-				return fmt.Errorf("%s: %w", r.Name, err)
+			if err := b.face(ctx, load, k); err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
 			}
 		}
+		fmt.Printf("round %d of %d is done\n", round+1, f.rounds)
 	}
-	return tellCrowds(f, rows)
+	tellCrowds(f, kinds)
+	return nil
 }
 
-// openCrowdBench starts the service with a gateway that has a CPU to itself, where there is more than one.
-func openCrowdBench(ctx context.Context, f crowdFlags) (b *bench, err error) {
-	b = &bench{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.close())
-		}
-	}()
-	if err := os.MkdirAll(f.out, 0o755); err != nil {
-		return b, err
-	}
-	if b.log, err = os.Create(filepath.Join(f.out, "crowd.log")); err != nil {
-		return b, err
-	}
-	if b.dir, err = os.MkdirTemp("", "loadtest-"); err != nil {
-		return b, err
-	}
-	if b.cores, err = divideCores(); err != nil {
-		return b, err
-	}
-	// All that is started from here on inherits it.
-	if err := pin(ctx, b.cores.rest, os.Getpid()); err != nil {
-		return b, err
-	}
-	fmt.Println("building and starting the stack")
-	b.stack, err = stack.Start(ctx, stack.Config{
-		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Ephemeral: true, OnDisk: true, Log: quiet{b.log},
-		// Their lines would be read on the CPU of those that are measured.
-		CoreEnv: []string{"CORE_ACCESS_LOG=false"}, GatewayEnv: append(crowdSettings(b.cores), "GATEWAY_ACCESS_LOG=false"),
-	})
-	if err != nil {
-		return b, err
-	}
-	b.env = b.stack.Env()
-	if b.env.PID(stack.Redis) == 0 {
-		return b, errors.New("this needs redis-server on PATH: the Redis within this program says nothing about speed")
-	}
-	b.gatewayAddress, b.gatewayPID = b.gateway(1)
-	b.metricsURL = b.env.GatewayMetricsURL
-	if err := pin(ctx, b.cores.proxy, b.gatewayPID); err != nil {
-		return b, err
-	}
-	fmt.Printf("using %s; %s; %s\n", b.env.PostgresSource, b.env.RedisSource, b.cores)
-	if b.keys, err = makeKeys(ctx, b.dir, b.env.DatabaseURL, b.env.TestKey, f.keys); err != nil {
-		return b, err
-	}
-	fmt.Println("looking every key up once")
-	return b, (&closedLoop{connections: 16}).warm(ctx, b.gatewayAddress, b.keys.good)
-}
-
-// otherAccount makes an account of its own for those who do harm with good keys, with as many keys as one may have and
-// with lists that a slow reader does not finish.
-func (b *bench) otherAccount(ctx context.Context) ([]string, error) {
-	jar, err := cookiejar.New(nil)
+// otherAccount makes an account for the crowds, with long lists and as many keys as one account may have.
+func (b *bench) otherAccount(ctx context.Context) (keys []string, err error) {
+	conn, err := pgx.Connect(ctx, b.env.DatabaseURL)
 	if err != nil {
 		return nil, err
 	}
-	browser := &http.Client{Jar: jar, Timeout: time.Minute}
-	defer browser.CloseIdleConnections()
-	var made struct{ Key string }
-	for _, step := range []struct{ path, body string }{
-		{"/auth/sign-up/email", `{"name":"Mallory","email":"mallory@example.com","password":"correct horse battery staple"}`},
-		{"/auth/api-key/create", `{"name":"one","environment":"test"}`},
-	} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.env.GatewayURL+step.path, strings.NewReader(step.body))
-		if err != nil {
-			return nil, err
-		}
-		request.Header.Set("Content-Type", "application/json")
-		response, err := browser.Do(request)
-		if err != nil {
-			return nil, err
-		}
-		err = json.NewDecoder(response.Body).Decode(&made)
-		if err := errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("make another account: POST %s: %s: %w", step.path, response.Status, err)
-		}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	owner := uuid.New()
+	if _, err := conn.Exec(ctx, `INSERT INTO accounts (id, name, email, password_hash, created_at, updated_at)
+		VALUES ($1, 'Mallory', 'mallory@example.com', '', now(), now())`, owner); err != nil {
+		return nil, fmt.Errorf("make another account: %w", err)
 	}
-	env := b.env
-	env.TestKey = made.Key
-	if err := fillAccount(ctx, env, crowdRows); err != nil {
+	if err := grow(ctx, conn, owner, 0, crowdRows); err != nil {
 		return nil, err
 	}
-	more := randomKeys(keysOfAccount - 1)
-	return append(reveal(more), made.Key), copyKeys(ctx, env.DatabaseURL, made.Key, more)
+	made := randomKeys(keysOfAccount)
+	return reveal(made), copyKeys(ctx, conn, owner, made)
 }
 
-func crowdSettings(c cores) []string {
-	settings := []string{
-		"GATEWAY_READ_TIMEOUT=" + crowdTimeout.String(), "GATEWAY_WRITE_TIMEOUT=" + crowdTimeout.String(),
-		"GATEWAY_STREAM_RATE=262144", "GATEWAY_KEY_TTL=1h",
-		// So that bad keys can come from many addresses.
-		"GATEWAY_TRUSTED_PROXIES=127.0.0.0/8",
+// crowdTurn is what one turn came to; requests and refused are the crowd's.
+type crowdTurn struct {
+	alone, beside     steady
+	requests, refused int64
+}
+
+// face measures honest requests alone, and then beside a crowd.
+func (b *bench) face(ctx context.Context, load openLoop, k *crowdKind) (err error) {
+	var t crowdTurn
+	if t.alone, err = load.run(ctx, b.gatewayAddress, b.honestRequest); err != nil {
+		return fmt.Errorf("honest requests alone: %w", err)
 	}
-	if c.proxy != "" {
-		settings = append(settings, "GOMAXPROCS=1")
+	before, err := b.openConns(ctx)
+	if err != nil {
+		return err
 	}
-	return settings
+	disperse := k.gather(ctx, b.gatewayAddress)
+	t.beside, err = load.run(ctx, b.gatewayAddress, b.honestRequest)
+	t.requests, t.refused = disperse()
+	if err != nil {
+		return fmt.Errorf("honest requests beside the crowd: %w", err)
+	}
+	k.turns = append(k.turns, t)
+	return b.awaitQuiet(ctx, before)
+}
+
+// honestRequest is the n-th of honest clients: three in four ask for tokens, the fourth for a page of intents.
+func (b *bench) honestRequest(n int) []byte {
+	if n%4 != 0 {
+		return b.keys.good.request(n)
+	}
+	return []byte("GET /v2/transfers?limit=10 HTTP/1.1\r\nHost: loadtest\r\nX-Api-Key: " + b.keys.good.keys[n%len(b.keys.good.keys)] + "\r\n\r\n")
+}
+
+func (b *bench) openConns(ctx context.Context) (float64, error) {
+	return readCounter(ctx, b.metricsURL, "intents_gateway_connections_open ")
+}
+
+// awaitQuiet waits until the gateway has no more connections open than it had.
+func (b *bench) awaitQuiet(ctx context.Context, had float64) error {
+	for deadline := time.Now().Add(30 * time.Second); ctx.Err() == nil; pause(50 * time.Millisecond) {
+		open, err := b.openConns(ctx)
+		if err != nil || open <= had {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%.0f connections of a crowd that has left are still open", open-had)
+		}
+	}
+	return ctx.Err()
+}
+
+// tellCrowds prints the medians over the rounds.
+func tellCrowds(f crowdFlags, kinds []*crowdKind) {
+	fmt.Printf("\n| crowd beside %.0f honest requests/s | its requests | refused | honest p50 alone, ms | beside | p99 alone, ms | beside | ratio | "+
+		"sent late, p99 |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", f.rate)
+	for _, k := range kinds {
+		if len(k.turns) == 0 {
+			continue
+		}
+		over := func(figure func(crowdTurn) float64) float64 {
+			values := make([]float64, len(k.turns))
+			for n, t := range k.turns {
+				values[n] = figure(t)
+			}
+			return median(values)
+		}
+		fmt.Printf("| %s | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", k.name,
+			over(func(t crowdTurn) float64 { return float64(t.requests) }), over(func(t crowdTurn) float64 { return float64(t.refused) }),
+			over(func(t crowdTurn) float64 { return p50(t.alone) }), over(func(t crowdTurn) float64 { return p50(t.beside) }),
+			over(func(t crowdTurn) float64 { return p99(t.alone) }), over(func(t crowdTurn) float64 { return p99(t.beside) }),
+			over(func(t crowdTurn) float64 { return p99(t.beside) / p99(t.alone) }),
+			over(func(t crowdTurn) float64 { return milliseconds(t.beside.LateP99) }))
+	}
 }

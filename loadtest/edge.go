@@ -25,7 +25,7 @@ func parseEdgeFlags(name string, args []string) (f edgeFlags, err error) {
 	flags.DurationVar(&f.span, "time", 4*time.Second, "how long a turn lasts, whole seconds")
 	flags.IntVar(&f.keys, "keys", 20_000, "how many API keys make requests")
 	flags.IntVar(&f.connections, "connections", 64, "how many connections make requests")
-	flags.StringVar(&f.out, "out", "loadtest/out", "directory for the figures as JSON, the chart and the log")
+	flags.StringVar(&f.out, "out", "loadtest/out", "directory for the figures as JSON, and the log")
 	rows := flags.String("rows", "", "measure only the rows of which group and name match this regular expression")
 	if name == "edge" {
 		flags.BoolVar(&f.profile, "profile", false, "write a CPU profile of the gateway for each kind of its turns to out")

@@ -19,6 +19,7 @@ const usage = `loadtest measures the service against real peers.
   go run ./loadtest crowd      what idle, slow and flooding clients do to the others
   go run ./loadtest edge       what the gateway's checks cost, beside nginx, haproxy and a fixed reply
   go run ./loadtest replicas   1, 2 and 4 gateways on one Redis behind haproxy
+  go run ./loadtest run        a constant load on any deployment, with keys of your own
 
 Each takes -h for its flags.
 `
@@ -35,8 +36,8 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	scenarios := map[string]func(context.Context, []string) error{
 		"writes": writes, "lists": lists, "stream": stream, "keys": keys, "edge": edge, "replicas": replicas,
-		"crowd": crowd,
-		"fixed": fixed, "stand-in": standIn, "throng": runThrong, // which others start as processes of their own
+		"crowd": crowd, "run": runDeployment,
+		"fixed": fixed, "stand-in": standIn, // which edge starts as processes of their own
 	}
 	if len(args) == 0 || scenarios[args[0]] == nil {
 		fmt.Print(usage)

@@ -114,5 +114,5 @@ func reportReplicas(out string, rows []*row) error {
 		fmt.Printf("| %s | %.0f | %.2f | %.2f | %.1f | %.1f | %.1f | %.1f |\n", f.Name, f.Rate, f.P50, f.P99, f.Proxy, f.Redis, f.Balance, f.Core)
 	}
 	printOthers(rows)
-	return writeOutput(out, "replicas", "CPU time a request by number of gateways, µs", all, map[string]any{"replicas": all})
+	return writeOutput(out, "replicas", map[string]any{"replicas": all})
 }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
-	"text/template"
 )
 
 // edgeTable is what edge measures in closed loop. The named rows are those that others are compared with.
@@ -153,67 +150,20 @@ func (r *constantRow) added(base *constantRow, figure func(steady) float64) floa
 	return median(values)
 }
 
-// write writes edge.json and edge.svg.
+// write writes edge.json.
 func (t *edgeTable) write(dir string, constant []*constantRow) error {
-	all := t.figures()
-	return writeOutput(dir, "edge", "CPU time a request, µs", all, map[string]any{"closedLoop": all, "constantRate": constant})
+	return writeOutput(dir, "edge", map[string]any{"closedLoop": t.figures(), "constantRate": constant})
 }
 
-func writeOutput(dir, name, title string, rows []figures, data any) error {
+func writeOutput(dir, name string, data any) error {
 	text, err := json.MarshalIndent(data, "", "  ")
 	if err != nil {
 		return err
 	}
-	chart, err := drawChart(title, rows)
-	if err != nil {
-		return err
-	}
 	path := filepath.Join(dir, name)
-	if err := errors.Join(os.WriteFile(path+".json", append(text, '\n'), 0o644), os.WriteFile(path+".svg", chart, 0o644)); err != nil {
+	if err := os.WriteFile(path+".json", append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	fmt.Printf("\nwritten: %s.json, %s.svg; what the processes said: %s.log\n", path, path, path)
+	fmt.Printf("\nwritten: %s.json; what the processes said: %s.log\n", path, path)
 	return nil
-}
-
-var chartText = template.Must(template.New("chart").Parse(`<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{{.Height}}" font-family="sans-serif" font-size="13">
-<rect width="860" height="{{.Height}}" fill="#fff"/>
-<text x="10" y="22" font-size="16">{{.Title}}</text>
-<rect x="560" y="10" width="12" height="12" fill="#3b6ea5"/><text x="577" y="21">proxy</text>
-<rect x="640" y="10" width="12" height="12" fill="#c8553d"/><text x="657" y="21">Redis</text>
-{{range .Bars}}<text x="330" y="{{.Text}}" text-anchor="end">{{.Label}}</text>
-<rect x="340" y="{{.Top}}" width="{{.Proxy}}" height="18" fill="#3b6ea5"/><rect x="{{.RedisLeft}}" y="{{.Top}}" width="{{.Redis}}" height="18" fill="#c8553d"/>
-<text x="{{.NoteLeft}}" y="{{.Text}}">{{.Note}}</text>
-{{end}}</svg>
-`))
-
-// bar is a line of the chart, in its pixels.
-type bar struct {
-	Label, Note                                  string
-	Top, Text, Proxy, Redis, RedisLeft, NoteLeft int
-}
-
-// drawChart draws the CPU times as an SVG.
-func drawChart(title string, rows []figures) ([]byte, error) {
-	longest := 1.0
-	for _, f := range rows {
-		longest = max(longest, f.Both)
-	}
-	var bars []bar
-	for n, f := range rows {
-		one := bar{Label: f.Group + ": " + f.Name, Note: f.Missing, Top: 40 + 28*n, Text: 54 + 28*n}
-		one.Proxy, one.Redis = int(370*f.Proxy/longest), int(370*f.Redis/longest)
-		one.RedisLeft = 340 + one.Proxy
-		one.NoteLeft = one.RedisLeft + one.Redis + 6
-		if f.Missing == "" {
-			one.Note = fmt.Sprintf("%.1f", f.Both)
-		}
-		if f.ToNginx > 0 {
-			one.Note += fmt.Sprintf(" = %.2f × nginx", f.ToNginx)
-		}
-		bars = append(bars, one)
-	}
-	var out strings.Builder
-	err := chartText.Execute(&out, map[string]any{"Title": title, "Height": 50 + 28*len(rows), "Bars": bars})
-	return []byte(out.String()), err
 }

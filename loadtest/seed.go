@@ -59,7 +59,16 @@ const (
 // makeKeys makes count good keys and the spent ones, and puts them into the database for the account of a key that exists.
 func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int) (lists keyLists, err error) {
 	good, spent := randomKeys(count), randomKeys(spentKeys)
-	if err := copyKeys(ctx, databaseURL, existing, append(spent, good...)); err != nil {
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return lists, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	var owner uuid.UUID
+	if err := conn.QueryRow(ctx, "SELECT account_id FROM api_keys WHERE start = $1", existing[:12]).Scan(&owner); err != nil {
+		return lists, fmt.Errorf("find the account of a key: %w", err)
+	}
+	if err := copyKeys(ctx, conn, owner, append(spent, good...)); err != nil {
 		return lists, err
 	}
 	unknown := reveal(randomKeys(unknownKeys))
@@ -106,16 +115,7 @@ func reveal(keys []apikey.Key) []string {
 }
 
 // copyKeys stores keys with the usual limit, straight into the table.
-func copyKeys(ctx context.Context, databaseURL, existing string, keys []apikey.Key) (err error) {
-	conn, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	var owner uuid.UUID
-	if err := conn.QueryRow(ctx, "SELECT account_id FROM api_keys WHERE start = $1", existing[:12]).Scan(&owner); err != nil {
-		return fmt.Errorf("find the account of a key: %w", err)
-	}
+func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apikey.Key) error {
 	columns := []string{
 		"id", "account_id", "name", "hash", "start", "environment", "enabled",
 		"limit_requests", "limit_period_seconds", "created_at", "updated_at",

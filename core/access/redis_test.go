@@ -21,6 +21,7 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/topology"
 )
@@ -188,18 +189,9 @@ func TestCoresShareTheirLimits(t *testing.T) {
 // awaitRedis waits until a core uses Redis.
 func awaitRedis(t *testing.T, core *access.Service) {
 	t.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		if core.RateLimits(t.Context(), &account.Key{LimitBucket: uuid.New(), Limit: account.DefaultLimit})[0].Known {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("Redis is not used again")
-		}
-		<-ticker.C
-	}
+	asynctest.Eventually(t, "Redis is used again", func() bool {
+		return core.RateLimits(t.Context(), &account.Key{LimitBucket: uuid.New(), Limit: account.DefaultLimit})[0].Known
+	})
 }
 
 // A Redis that takes connections and says nothing holds visitors up now and then, not each of them.

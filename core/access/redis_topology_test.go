@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
 )
@@ -99,7 +100,7 @@ func TestCoresShareTheirLimitsBehindSentinels(t *testing.T) {
 	}
 	died := time.Now()
 	all.Master.Kill()
-	topologytest.Eventually(t, "the replica is the master", func() bool { return all.Named() == all.Replicas[0].Address })
+	asynctest.Eventually(t, "the replica is the master", func() bool { return all.Named() == all.Replicas[0].Address })
 	named := time.Now()
 	for _, core := range cores {
 		awaitRedis(t, core)

@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,48 +14,25 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
-// serverLog gathers the lines of a Postgres.
-type serverLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *serverLog) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.WriteString(line + "\n")
-}
-
-func (l *serverLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// upTo is the log up to a statement with this text, which the server refuses.
-func (l *serverLog) upTo(t *testing.T, store *postgres.Store, end string) string {
+// logUpTo is the log up to a statement with this text, which the server refuses.
+func logUpTo(t *testing.T, store *postgres.Store, log *asynctest.Buffer, end string) string {
 	t.Helper()
 	if _, err := store.Pool().ExecContext(t.Context(), "SELECT '"+end+"' FROM nothing"); err == nil {
 		t.Error("there is a table called nothing")
 	}
-	for !strings.Contains(l.String(), end) {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the log ends before this test")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return l.String()
+	asynctest.Eventually(t, "the log has "+end, func() bool { return strings.Contains(log.String(), end) })
+	return log.String()
 }
 
 // startLogging runs a private Postgres with these settings, as its operator may have set them.
-func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *serverLog) {
+func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *asynctest.Buffer) {
 	t.Helper()
-	log := &serverLog{}
-	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: log.add})
+	log := &asynctest.Buffer{}
+	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: func(line string) { fmt.Fprintln(log, line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,14 +135,14 @@ func TestSecretsStayOutOfPostgresLog(t *testing.T) {
 		"every statement, without parameters": {
 			map[string]string{"log_statement": "all", "log_min_duration_statement": "0", "log_parameter_max_length": "0"}, "execute", false,
 		},
-		// What deploy/README.md warns of.
+		// What deploy/security.md warns of.
 		"every statement, with parameters": {map[string]string{"log_statement": "all"}, "arameters: $1 = ", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, log := startLogging(t, c.settings)
 			secrets := useSecrets(t, store)
-			text := log.upTo(t, store, "the end of this test")
+			text := logUpTo(t, store, log, "the end of this test")
 			if !strings.Contains(text, c.says) {
 				t.Fatalf("the log does not say %q:\n%s", c.says, text)
 			}

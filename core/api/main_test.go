@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"intents.internal/core/api"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -32,7 +32,7 @@ type service struct {
 	handler http.Handler
 	store   *postgres.Store
 	live    *postgres.LiveRegistry
-	log     *lines
+	log     *asynctest.Buffer
 }
 
 var passwords = sync.OnceValues(account.NewPasswords)
@@ -66,7 +66,7 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{store: store, live: live, log: &lines{}}
+	s := &service{store: store, live: live, log: &asynctest.Buffer{}}
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
 		api: api.Config{
@@ -247,22 +247,4 @@ func keyed(accountID uuid.UUID, environment string) []string {
 	return []string{
 		"X-Account-Id", accountID.String(), "X-Key-Id", "0199d3b4-0000-7000-8000-000000000001", "X-Key-Env", environment,
 	}
-}
-
-// lines gathers the log.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/registry"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -34,7 +35,7 @@ type site struct {
 	url   string
 	store *postgres.Store
 	known *registry.Snapshot
-	log   *lines
+	log   *asynctest.Buffer
 }
 
 // passwords are for the sites where nobody types one: there is one turn at a time, and all tests would wait in one line.
@@ -65,7 +66,7 @@ func start(t *testing.T, change ...func(*access.Config)) *site {
 
 func startOn(t *testing.T, store *postgres.Store, change ...func(*access.Config)) *site {
 	t.Helper()
-	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &lines{}}
+	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
 	live, err := postgres.NewLiveRegistry(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
@@ -246,24 +247,6 @@ func (b *browser) makeKey(name string) (id, text string) {
 	made := b.post("/console/keys", "name", name, "environment", "test", "expiresIn", "never", "mark", b.get("/console").field("mark"))
 	made.is(http.StatusOK, "is ready", "shown this once")
 	return strings.TrimPrefix(made.link("/console/keys/"), "/console/keys/"), made.element("key")
-}
-
-// lines gathers the log.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // lastMinute is a whole minute that every chart shows.

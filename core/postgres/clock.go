@@ -5,31 +5,48 @@ import (
 	"time"
 )
 
-// maxClockRoundTrip is the longest round trip of a clock reading that counts. Half of it is the error of the reading.
-const maxClockRoundTrip = 250 * time.Millisecond
+// clockDrift is how fast two clocks may drift apart, 100 µs a second.
+const clockDrift = 10_000
 
 // clock follows the database's clock, which is one for all cores. Between two readings it advances by the machine's monotonic
 // clock, so that a wall clock that is wrong or set has no effect.
 type clock struct{ reading atomic.Pointer[clockReading] }
 
-type clockReading struct{ database, own time.Time }
+// clockReading is the database's time at a time of the machine, with a maximal error of half the round trip (Cristian's algorithm).
+type clockReading struct {
+	database, own time.Time
+	maxError      time.Duration
+}
+
+func (r *clockReading) at(own time.Time) time.Time { return r.database.Add(own.Sub(r.own)) }
+
+// errorAt grows with the reading's age, as the clocks drift.
+func (r *clockReading) errorAt(own time.Time) time.Duration {
+	return r.maxError + own.Sub(r.own)/clockDrift
+}
 
 // now is the database's time, and the machine's before the first reading.
 func (c *clock) now() time.Time {
 	own := time.Now()
 	if r := c.reading.Load(); r != nil {
-		return r.database.Add(own.Sub(r.own))
+		return r.at(own)
 	}
 	return own.UTC().Round(0)
 }
 
-// set takes a time that the database returned for a query with this begin and end.
+// set takes a time that the database returned for a query with this begin and end. A reading that is less exact than the one before
+// counts only if both cannot be right, as after the database's clock was set.
 func (c *clock) set(database, began, ended time.Time) {
 	roundTrip := ended.Sub(began)
-	if roundTrip > maxClockRoundTrip && c.reading.Load() != nil {
-		return
+	next := &clockReading{database: database.UTC(), own: began.Add(roundTrip / 2), maxError: roundTrip / 2}
+	if last := c.reading.Load(); last != nil {
+		known := last.errorAt(next.own)
+		contradicts := next.database.Sub(last.at(next.own)).Abs() > known+next.maxError
+		if next.maxError > known && !contradicts {
+			return
+		}
 	}
-	c.reading.Store(&clockReading{database: database.UTC(), own: began.Add(roundTrip / 2)})
+	c.reading.Store(next)
 }
 
 // Now is the time by the database's clock as of the last call of RegistryVersion, and the machine's own before the first. It

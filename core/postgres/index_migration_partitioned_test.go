@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // A migration that builds an index works on partitioned tables as well, and continues where it was killed.
@@ -18,7 +19,7 @@ func TestIndexMigration_Partitioned(t *testing.T) {
 	addMigration(t, store, addedUp, addedDown)
 	end := holdWriter(t, other, "transfers")
 	done := migrateAside(t, store)
-	eventually(t, "the migrator tries to lock the parent", func() bool {
+	asynctest.Eventually(t, "the migrator tries to lock the parent", func() bool {
 		return pgtest.LookUp[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
 			AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX IF NOT EXISTS transfers_added ON ONLY%')`)
 	})
@@ -26,7 +27,7 @@ func TestIndexMigration_Partitioned(t *testing.T) {
 	part := pgtest.LookUp[string](t, other, `SELECT tableoid::regclass::text FROM transfers LIMIT 1`)
 	endPart := holdWriter(t, other, part)
 	end()
-	eventually(t, "the build waits for the writer of a partition and is killed", func() bool {
+	asynctest.Eventually(t, "the build waits for the writer of a partition and is killed", func() bool {
 		return pgtest.LookUp[bool](t, other, `SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX CONCURRENTLY% ON ' || $1 || ' %'`, part)
 	})

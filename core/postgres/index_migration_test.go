@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/registry"
+	"intents.internal/pkg/asynctest"
 )
 
 // The migration that these tests add to the others.
@@ -85,7 +86,7 @@ func TestIndexMigration_KilledBuildIsBuiltAgain(t *testing.T) {
 
 	end := holdWriter(t, other, "transfers")
 	done := migrateAside(t, store)
-	eventually(t, "the build waits for the writer", func() bool { return pgtest.LookUp[int](t, other, building) != 0 })
+	asynctest.Eventually(t, "the build waits for the writer", func() bool { return pgtest.LookUp[int](t, other, building) != 0 })
 	// Other writers are not in its way, nor it in theirs.
 	insertIntent(t, other, known, owner.ID, swapBody)
 	pgtest.Exec(t, other, `SELECT pg_terminate_backend(($1)::int)`, pgtest.LookUp[int](t, other, building))
@@ -155,7 +156,7 @@ func TestIndexMigration_ManyMigratorsAtOnce(t *testing.T) {
 			applied.Add(int64(len(names)))
 		})
 	}
-	eventually(t, "one builds and the others have asked for the lock", func() bool {
+	asynctest.Eventually(t, "one builds and the others have asked for the lock", func() bool {
 		return pgtest.LookUp[int](t, other, building) != 0 && pgtest.LookUp[int](t, other, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'`) == migrators-1
 	})
@@ -184,7 +185,7 @@ func TestIndexMigration_OutlastsTimeLimits(t *testing.T) {
 	addMigration(t, store, addedUp, addedDown)
 	end := holdWriter(t, other, "transfers")
 	done := migrateAside(t, store)
-	eventually(t, "the build lasts for longer than both limits", func() bool {
+	asynctest.Eventually(t, "the build lasts for longer than both limits", func() bool {
 		select {
 		case err := <-done:
 			t.Fatalf("migrate ended: %v", err)
@@ -221,9 +222,9 @@ func TestIndexMigration_WritersGoOn(t *testing.T) {
 	}()
 	end := holdWriter(t, other, "transfers")
 	done := migrateAside(t, store)
-	eventually(t, "the build has begun", func() bool { return pgtest.LookUp[int](t, other, building) != 0 })
+	asynctest.Eventually(t, "the build has begun", func() bool { return pgtest.LookUp[int](t, other, building) != 0 })
 	before := written.Load()
-	eventually(t, "intents are written while the index is built", func() bool { return written.Load() > before+20 })
+	asynctest.Eventually(t, "intents are written while the index is built", func() bool { return written.Load() > before+20 })
 	if state := indexState(t, other); state != "invalid" {
 		t.Errorf("the index is %s while it is built", state)
 	}

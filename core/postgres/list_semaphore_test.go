@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // Each account has one connection for long lists and all together have a quarter, so that everything else is answered however
@@ -36,7 +37,7 @@ func TestListSemaphore_LeavesConnections(t *testing.T) {
 					})
 				}
 			}
-			eventually(t, "long lists are being read", func() bool { return waiting(t, direct) >= trial.reading })
+			asynctest.Eventually(t, "long lists are being read", func() bool { return waiting(t, direct) >= trial.reading })
 			for range 100 {
 				if err := use(t.Context(), store); err != nil {
 					t.Fatalf("beside long lists: %v", err)
@@ -72,7 +73,7 @@ func TestListSemaphore_NewListWaits(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "a list is being read", func() bool { return waiting(t, direct) == 1 })
+	asynctest.Eventually(t, "a list is being read", func() bool { return waiting(t, direct) == 1 })
 	if again, err := store.CheckChanges(t.Context(), owner, held.Cursor, time.Now()); err != nil || again.Changed {
 		t.Errorf("to the holder of a list: %+v, %v", again, err)
 	}

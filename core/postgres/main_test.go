@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"math/big"
 	"testing"
@@ -19,15 +20,11 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/parallel"
 	"intents.internal/pkg/wire"
 )
 
-// atOnce is how many tests run at the same time: most wait for Postgres, and many for one that starts or fails.
-const atOnce = "4"
-
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "4") // most of these tests wait for other processes; -parallel overrides it
 	pgtest.Main(m)
 }
 
@@ -200,18 +197,6 @@ func refusedBy(err error) string {
 		return fmt.Sprint(err)
 	}
 	return pg.Code + " " + pg.ConstraintName
-}
-
-// eventually fails the test unless holds becomes true within ten seconds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s still not so: %s", what)
-		}
-	}
 }
 
 func fingerprint(text string) [32]byte { return sha256.Sum256([]byte(text)) }

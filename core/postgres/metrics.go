@@ -8,18 +8,17 @@ import (
 )
 
 type metrics struct {
-	transitions   *prometheus.CounterVec
-	batch         prometheus.Histogram
-	writing       prometheus.Histogram
-	waiting       prometheus.Gauge
-	refused       prometheus.Counter
-	keyChangeLag  prometheus.Histogram
-	intents       *prometheus.GaugeVec
-	expiryLag     prometheus.Gauge
-	censusFailure prometheus.Counter
-	lists         *prometheus.CounterVec
-	pruned        *prometheus.CounterVec
-	pruneFailures prometheus.Counter
+	transitions       *prometheus.CounterVec
+	batch             prometheus.Histogram
+	writing           prometheus.Histogram
+	waiting           prometheus.Gauge
+	refused           prometheus.Counter
+	keyChangeLag      prometheus.Histogram
+	expiryLag         prometheus.Gauge
+	expiryLagFailures prometheus.Counter
+	lists             *prometheus.CounterVec
+	pruned            *prometheus.CounterVec
+	pruneFailures     prometheus.Counter
 }
 
 // inserted is the from label of an intent that was inserted, which had no status before.
@@ -60,19 +59,14 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}),
-		intents: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "intents_core_intents",
-			Help: "Intents in the database, by status; estimated from Postgres's statistics where they are many. Every core tells of the " +
-				"same database: take the max by status, never a sum.",
-		}, []string{"status"}),
 		expiryLag: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_expiry_lag_seconds",
 			Help: "How long ago the deadline passed of the intent that should have expired first; 0 where none is overdue. A rise means " +
 				"that expiring fails or does not keep up. Take the max over cores.",
 		}),
-		censusFailure: factory.NewCounter(prometheus.CounterOpts{
+		expiryLagFailures: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_census_failures_total",
-			Help: "Times that intents_core_intents and intents_core_expiry_lag_seconds could not be read, which then keep their last value.",
+			Help: "Times that intents_core_expiry_lag_seconds could not be read, which then keeps its last value.",
 		}),
 	}
 	m.pruned = factory.NewCounterVec(prometheus.CounterOpts{

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/asynctest"
 )
 
 // measured opens a store on a database of the test's own. values reads the metrics by name and labels' values; of a
@@ -124,7 +124,7 @@ func TestMetrics_Writes(t *testing.T) {
 	for range queued {
 		go func() { insertIntent(t, store, known, uuid.New(), transferBody); done <- struct{}{} }()
 	}
-	eventually(t, "the gauge tells of those that wait", func() bool { return values()["intents_core_writes_waiting"] == queued })
+	asynctest.Eventually(t, "the gauge tells of those that wait", func() bool { return values()["intents_core_writes_waiting"] == queued })
 	release()
 	for range queued {
 		<-done
@@ -172,7 +172,7 @@ func TestMetrics_KeyChangeLag(t *testing.T) {
 	}
 }
 
-func TestCensusCounts(t *testing.T) {
+func TestExpiryLag(t *testing.T) {
 	t.Parallel()
 	store, values := measured(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -180,24 +180,19 @@ func TestCensusCounts(t *testing.T) {
 	for range 3 {
 		insertIntent(t, store, known, owner, transferBody)
 	}
-	gone := insertIntent(t, store, known, owner, transferBody)
-	if _, err := store.Transition(t.Context(), owner, gone.ID, transfer.Cause{Trigger: transfer.Cancel}); err != nil {
-		t.Fatal(err)
+	lag := func() float64 {
+		t.Helper()
+		if err := store.ReadExpiryLag(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return values()["intents_core_expiry_lag_seconds"]
 	}
-	takeCensus(t, store)
-	want := map[string]float64{
-		"created": 3, "submitted": 0, "confirmed": 0, "filled": 0, "refunded": 0, "failed": 0, "expired": 0, "cancelled": 1,
-	}
-	if diff := cmp.Diff(want, intentsIn(values())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if lag := values()["intents_core_expiry_lag_seconds"]; lag != 0 {
-		t.Errorf("none is overdue, and the lag is %g s", lag)
+	if got := lag(); got != 0 {
+		t.Errorf("none is overdue, and the lag is %g s", got)
 	}
 	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 minute'")
-	takeCensus(t, store)
-	if lag := values()["intents_core_expiry_lag_seconds"]; lag < 60 || lag > 90 {
-		t.Errorf("overdue for a minute, and the lag is %g s", lag)
+	if got := lag(); got < 60 || got > 90 {
+		t.Errorf("overdue for a minute, and the lag is %g s", got)
 	}
 	for expired := 1; expired > 0; {
 		var err error
@@ -205,70 +200,13 @@ func TestCensusCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	takeCensus(t, store)
-	if got := values(); got["intents_core_expiry_lag_seconds"] != 0 || got["intents_core_intents expired"] != 3 || got["intents_core_census_failures_total"] != 0 {
-		t.Errorf("after expiring: %v", got)
+	if got := lag(); got != 0 {
+		t.Errorf("all have expired, and the lag is %g s", got)
 	}
 	_ = store.Close()
-	if err := store.Census(t.Context()); err == nil || values()["intents_core_census_failures_total"] != 1 {
-		t.Errorf("a census without a database: %v", err)
+	if err := store.ReadExpiryLag(t.Context()); err == nil || values()["intents_core_census_failures_total"] != 1 {
+		t.Errorf("without a database: %v", err)
 	}
-}
-
-// Of a table that is too large to count, the statistics tell, and what was added since they were made is reckoned with.
-func TestCensusEstimates(t *testing.T) {
-	t.Parallel()
-	store, values := measured(t)
-	known := pgtest.LoadRegistry(t, store)
-	// The table begins without pages that an earlier test has left; the column keeps later tests from getting it.
-	pgtest.Exec(t, store, "TRUNCATE transfers")
-	pgtest.Exec(t, store, "ALTER TABLE transfers SET (autovacuum_enabled = false), ADD padding text")
-	pgtest.Exec(t, store, "ALTER TABLE transfers ALTER padding SET STORAGE PLAIN")
-	first := insertIntent(t, store, known, uuid.New(), transferBody)
-	fill := func(from, to int) {
-		// Each row fills a page.
-		pgtest.Exec(t, store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
-			'id', gen_random_uuid(), 'order_id', sha256(n::text::bytea), 'padding', repeat('x', 7000),
-			'status', CASE WHEN n % 4 = 0 THEN 'cancelled' WHEN n % 4 = 1 THEN 'expired' ELSE 'created' END))).*
-			FROM transfers i, generate_series($1::int, $2::int) n WHERE i.id = $3`, from, to, first.ID)
-	}
-	takeCensus(t, store)
-	fill(1, 2_400)
-	takeCensus(t, store)
-	if got := intentsIn(values()); len(got) > 0 {
-		t.Errorf("without statistics: %v", got)
-	}
-	pgtest.Exec(t, store, "ANALYZE transfers")
-	for _, n := range []float64{2_400, 4_800} {
-		if n > 2_400 {
-			fill(2_401, 4_800)
-		}
-		takeCensus(t, store)
-		got := intentsIn(values())
-		for status, want := range map[string]float64{"created": n / 2, "cancelled": n / 4, "expired": n / 4, "filled": 0} {
-			if math.Abs(got[status]-want) > want*0.1 { // a sample's figure
-				t.Errorf("of %g, %g are %s; want about %g", n, got[status], status, want)
-			}
-		}
-	}
-}
-
-func takeCensus(t *testing.T, store *postgres.Store) {
-	t.Helper()
-	if err := store.Census(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// intentsIn are the intents by status.
-func intentsIn(values map[string]float64) map[string]float64 {
-	intents := map[string]float64{}
-	for name, n := range values {
-		if status, found := strings.CutPrefix(name, "intents_core_intents "); found {
-			intents[status] = n
-		}
-	}
-	return intents
 }
 
 // A store whose metrics nobody wants works all the same, as do two in one process.
@@ -277,7 +215,7 @@ func TestMetrics_None(t *testing.T) {
 	for n := range 2 {
 		store := pgtest.New(t)
 		insertIntent(t, store, pgtest.LoadRegistry(t, store), uuid.New(), transferBody)
-		if err := store.Census(t.Context()); err != nil {
+		if err := store.ReadExpiryLag(t.Context()); err != nil {
 			t.Error(fmt.Errorf("store %d: %w", n, err))
 		}
 	}

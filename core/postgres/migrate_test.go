@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 func TestMigrate_UpDownUp(t *testing.T) {
@@ -160,7 +161,7 @@ func TestMigrate_OutlastsStatementTimeout(t *testing.T) {
 
 	makeWay := inTheWay(t, other)
 	done := migrateAside(t, impatient)
-	eventually(t, "the migration waits for longer than a statement may take", func() bool {
+	asynctest.Eventually(t, "the migration waits for longer than a statement may take", func() bool {
 		return pgtest.LookUp[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
 			AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '400 ms')`)
 	})
@@ -202,7 +203,7 @@ func TestMigrate_AfterKilledMigrator(t *testing.T) {
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)
 	makeWay := inTheWay(t, other)
 	done := migrateAside(t, store)
-	eventually(t, "the migrator is in the midst of its work and killed", func() bool {
+	asynctest.Eventually(t, "the migrator is in the midst of its work and killed", func() bool {
 		return pgtest.LookUp[bool](t, other, `SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%CREATE TABLE accounts%'`)
 	})

@@ -256,7 +256,7 @@ func TestPartitionedByAccount(t *testing.T) {
 			t.Errorf("expiry has no index for\n%s\n%s", statement, plan)
 		}
 	}
-	if err := store.Census(t.Context()); err != nil {
+	if err := store.ReadExpiryLag(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

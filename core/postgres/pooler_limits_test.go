@@ -13,6 +13,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // openLimited opens a store whose statements may take a tenth of a second.
@@ -80,7 +81,7 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 	if _, err := store.Transfer(t.Context(), uuid.New(), uuid.New()); !postgres.Unavailable(err) || time.Since(started) > 5*time.Second {
 		t.Errorf("a statement that waits for a lock: %v after %s", err, time.Since(started))
 	}
-	eventually(t, "the statement is gone from Postgres as well", func() bool {
+	asynctest.Eventually(t, "the statement is gone from Postgres as well", func() bool {
 		return pgtest.LookUp[bool](t, direct, `SELECT NOT EXISTS (SELECT FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/registry"
 	"intents.internal/core/token"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
@@ -99,7 +99,7 @@ func TestRegistry_OneSnapshot(t *testing.T) {
 		}
 		read <- snapshot
 	}()
-	eventually(t, "the reader has the chains and waits for the tokens", func() bool {
+	asynctest.Eventually(t, "the reader has the chains and waits for the tokens", func() bool {
 		return pgtest.LookUp[bool](t, store, `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM "tokens"%')`)
 	})
@@ -122,7 +122,7 @@ func TestLiveRegistry_Changes(t *testing.T) {
 	before := live.Current()
 	changed := time.Now()
 	pgtest.Exec(t, store, `UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`)
-	eventually(t, "the change is seen", func() bool {
+	asynctest.Eventually(t, "the change is seen", func() bool {
 		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
 		return ethereum.Name == "Renamed"
 	})
@@ -154,28 +154,28 @@ func TestLiveRegistry_Outage(t *testing.T) {
 	direct := pgtest.Open(t, url)
 	pgtest.LoadRegistry(t, direct)
 	gate := pgtest.NewGate(t, url)
-	var log lines
+	var log asynctest.Buffer
 	live := runLive(t, pgtest.Open(t, gate.URL), slog.New(slog.NewTextHandler(&log, nil)))
 	before := live.Current()
 
 	gate.Shut()
 	pgtest.Exec(t, direct, `UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`)
-	eventually(t, "the outage is noticed", func() bool { return log.count("registry refresh failing") == 1 })
+	asynctest.Eventually(t, "the outage is noticed", func() bool { return strings.Count(log.String(), "registry refresh failing") == 1 })
 	if err := live.Refresh(t.Context()); !postgres.Unavailable(err) {
 		t.Errorf("Refresh during the outage: %v", err)
 	}
 	refused := gate.Refused()
-	eventually(t, "it goes on trying", func() bool { return gate.Refused() >= refused+2 })
+	asynctest.Eventually(t, "it goes on trying", func() bool { return gate.Refused() >= refused+2 })
 	if live.Current() != before {
 		t.Error("the snapshot changed during the outage")
 	}
 	gate.Open()
-	eventually(t, "the change made meanwhile is seen", func() bool {
+	asynctest.Eventually(t, "the change made meanwhile is seen", func() bool {
 		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
 		return ethereum.Name == "Renamed"
 	})
-	eventually(t, "the recovery is logged", func() bool { return log.count("registry refresh works again") == 1 })
-	if n := log.count("registry refresh failing"); n != 1 {
+	asynctest.Eventually(t, "the recovery is logged", func() bool { return strings.Count(log.String(), "registry refresh works again") == 1 })
+	if n := strings.Count(log.String(), "registry refresh failing"); n != 1 {
 		t.Errorf("one outage is logged %d times", n)
 	}
 }
@@ -185,22 +185,4 @@ func TestLiveRegistry_StartWithoutDatabase(t *testing.T) {
 	if _, err := postgres.NewLiveRegistry(t.Context(), pgtest.Open(t, pgtest.Closed(t))); !postgres.Unavailable(err) {
 		t.Errorf("got %v", err)
 	}
-}
-
-// lines gathers a log.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lines) count(message string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), message)
 }

@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // The loss of the replica fails no list and slows down only those in progress, and the replica is used again when it is back.
@@ -31,7 +32,7 @@ func TestReplica_LostAndBack(t *testing.T) {
 		},
 	} {
 		s.a.listsFromTheReplica(t, owner)
-		told := strings.Count(s.a.said(), lost)
+		told := strings.Count(s.a.log.String(), lost)
 		if err := loss.begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -53,8 +54,8 @@ func TestReplica_LostAndBack(t *testing.T) {
 		if slowest > 3*time.Second {
 			t.Errorf("%s: a list took %s", loss.name, slowest)
 		}
-		eventually(t, loss.name+": operators are told", func() bool {
-			return s.a.CheckReplica(t.Context()) != nil && strings.Count(s.a.said(), lost) > told
+		asynctest.Eventually(t, loss.name+": operators are told", func() bool {
+			return s.a.CheckReplica(t.Context()) != nil && strings.Count(s.a.log.String(), lost) > told
 		})
 		before := s.a.from(t, "replica")
 		for range 20 {
@@ -83,9 +84,9 @@ func TestReplica_SeveralBehindOneAddress(t *testing.T) {
 	core := follow(t, servers.Primary.URL, gate.URL)
 	owner := uuid.New()
 	multiply(t, core.Store, insertIntent(t, core.Store, pgtest.LoadRegistry(t, core.Store), owner, transferBody).ID, 2499)
-	eventually(t, "the first replica has everything", func() bool { return len(core.listsFromTheReplica(t, owner)) == 2500 })
+	asynctest.Eventually(t, "the first replica has everything", func() bool { return len(core.listsFromTheReplica(t, owner)) == 2500 })
 	var once sync.Once
-	eventually(t, "a list has met the second replica", func() bool {
+	asynctest.Eventually(t, "a list has met the second replica", func() bool {
 		ids := map[uuid.UUID]bool{}
 		for summary, err := range core.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
 			if err != nil {
@@ -113,7 +114,7 @@ func TestReplica_ReplayCancelsList(t *testing.T) {
 	pgtest.Exec(t, s.standby, `SELECT pg_reload_conf()`)
 	insertIntent(t, s.a.Store, s.known, owner, transferBody)
 	other := pgtest.Open(t, s.Primary.URL)
-	eventually(t, "replaying has cancelled a list", func() bool {
+	asynctest.Eventually(t, "replaying has cancelled a list", func() bool {
 		insertIntent(t, s.b.Store, s.known, uuid.New(), transferBody)
 		var work sync.WaitGroup
 		work.Go(func() {
@@ -132,7 +133,7 @@ func TestReplica_ReplayCancelsList(t *testing.T) {
 		work.Wait()
 		return s.a.fellBack(t, "conflict") > 0
 	})
-	eventually(t, "the replica is in use after a conflict", func() bool { return s.a.CheckReplica(t.Context()) == nil })
+	asynctest.Eventually(t, "the replica is in use after a conflict", func() bool { return s.a.CheckReplica(t.Context()) == nil })
 }
 
 // After a crash of the primary no acknowledged change is missing, and the replica is used again.
@@ -144,7 +145,7 @@ func TestReplica_PrimaryCrashes(t *testing.T) {
 	s.a.listsFromTheReplica(t, owner)
 	for crash := range 2 {
 		var cursor string
-		eventually(t, "the feed is read", func() (read bool) {
+		asynctest.Eventually(t, "the feed is read", func() (read bool) {
 			_, next, err := s.b.KeyChanges(t.Context(), nil, time.Now())
 			cursor = next
 			return err == nil
@@ -155,7 +156,7 @@ func TestReplica_PrimaryCrashes(t *testing.T) {
 		if err := s.Primary.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the primary takes writes", func() bool {
+		asynctest.Eventually(t, "the primary takes writes", func() bool {
 			_, err := s.b.InsertTransfer(t.Context(), newIntent(t, s.known, owner, transferBody), postgres.Idempotency{})
 			return err == nil
 		})
@@ -164,7 +165,7 @@ func TestReplica_PrimaryCrashes(t *testing.T) {
 			t.Errorf("the cursor of before crash %d: %+v, %v", crash, since, err)
 		}
 		// Connections of before the crash fail once each.
-		eventually(t, "lists come from the replica again", func() bool {
+		asynctest.Eventually(t, "lists come from the replica again", func() bool {
 			before, listed := s.a.from(t, "replica"), 0
 			for _, err := range s.a.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
 				if err != nil {

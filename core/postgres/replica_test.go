@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/asynctest"
 )
 
 // follower is a core's store with a replica, which it follows as long as the test runs.
@@ -25,22 +25,7 @@ type follower struct {
 	*postgres.Store
 
 	metrics *prometheus.Registry
-	mu      sync.Mutex
-	log     bytes.Buffer
-}
-
-// Write takes the log.
-func (f *follower) Write(line []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.log.Write(line)
-}
-
-// said is the log so far.
-func (f *follower) said() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.log.String()
+	log     asynctest.Buffer
 }
 
 func follow(t *testing.T, primary, replica string) *follower {
@@ -53,7 +38,7 @@ func follow(t *testing.T, primary, replica string) *follower {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
-	work.Go(func() { f.FollowReplica(ctx, slog.New(slog.NewJSONHandler(f, nil))) })
+	work.Go(func() { f.FollowReplica(ctx, slog.New(slog.NewJSONHandler(&f.log, nil))) })
 	t.Cleanup(func() {
 		cancel()
 		work.Wait()
@@ -77,7 +62,7 @@ func (f *follower) fellBack(t *testing.T, reason string) float64 {
 // listsFromTheReplica waits until the account's lists come from there, and returns the one that did.
 func (f *follower) listsFromTheReplica(t *testing.T, owner uuid.UUID) (found []transfer.Summary) {
 	t.Helper()
-	eventually(t, "the list comes from the replica", func() bool {
+	asynctest.Eventually(t, "the list comes from the replica", func() bool {
 		before := f.from(t, "replica")
 		found = list(t, f.Store, owner, postgres.TransferFilter{})
 		return f.from(t, "replica") > before
@@ -120,9 +105,9 @@ func TestReplica_ListsAreReadFromIt(t *testing.T) {
 	if diff := cmp.Diff(want, s.b.listsFromTheReplica(t, owner)); diff != "" {
 		t.Errorf("the list of the replica (-want +got):\n%s", diff)
 	}
-	eventually(t, "the replica has counted the scan", func() bool { return scans() > before })
-	eventually(t, "operators are told that the replica is in use", func() bool {
-		return s.b.CheckReplica(t.Context()) == nil && strings.Contains(s.b.said(), `"msg":"lists are read from the replica"`)
+	asynctest.Eventually(t, "the replica has counted the scan", func() bool { return scans() > before })
+	asynctest.Eventually(t, "operators are told that the replica is in use", func() bool {
+		return s.b.CheckReplica(t.Context()) == nil && strings.Contains(s.b.log.String(), `"msg":"lists are read from the replica"`)
 	})
 	// Small pages and everything else are asked of the primary.
 	primary, replica := s.b.from(t, "primary"), s.b.from(t, "replica")
@@ -150,7 +135,7 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 	s.a.listsFromTheReplica(t, writer)
 	s.b.listsFromTheReplica(t, bystander)
 	pgtest.Exec(t, s.standby, `SELECT pg_wal_replay_pause()`)
-	eventually(t, "replay is paused", func() bool {
+	asynctest.Eventually(t, "replay is paused", func() bool {
 		return pgtest.LookUp[string](t, s.standby, `SELECT pg_get_wal_replay_pause_state()`) == "paused"
 	})
 
@@ -171,7 +156,7 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 			t.Errorf("%s lists %d intents of the account that did not change", name, len(got))
 		}
 	}
-	eventually(t, "the lag is told", func() bool {
+	asynctest.Eventually(t, "the lag is told", func() bool {
 		all := gather(t, s.a.metrics)
 		return all["intents_core_replica_lag_seconds"] > 0.3 && all["intents_core_replica_lag_bytes"] > 0
 	})
@@ -191,7 +176,7 @@ func TestReplica_LostDuringList(t *testing.T) {
 	multiply(t, s.a.Store, insertIntent(t, s.a.Store, s.known, owner, transferBody).ID, 2499)
 	s.a.listsFromTheReplica(t, owner)
 	// The copies have no events: the replica must have them all the same.
-	eventually(t, "the replica has everything", func() bool {
+	asynctest.Eventually(t, "the replica has everything", func() bool {
 		return len(list(t, s.a.Store, owner, postgres.TransferFilter{})) == 2500
 	})
 	primary, replica := s.a.from(t, "primary"), s.a.from(t, "replica")
@@ -231,7 +216,7 @@ func TestReplica_Promoted(t *testing.T) {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
 	}
-	eventually(t, "operators are told", func() bool {
+	asynctest.Eventually(t, "operators are told", func() bool {
 		err := s.a.CheckReplica(t.Context())
 		return err != nil && strings.Contains(err.Error(), "is no standby of the primary's")
 	})
@@ -259,7 +244,7 @@ func TestReplica_StandbyOfAnotherPrimary(t *testing.T) {
 	made := insertIntent(t, core.Store, pgtest.LoadRegistry(t, core.Store), owner, transferBody)
 	// The previous primary writes more than the new one, so that its standby is ahead by position.
 	pgtest.Exec(t, pgtest.Open(t, servers.Primary.URL), `CREATE TABLE more AS SELECT n FROM generate_series(1, 100000) AS n`)
-	eventually(t, "operators are told", func() bool {
+	asynctest.Eventually(t, "operators are told", func() bool {
 		err := core.CheckReplica(t.Context())
 		return err != nil && strings.Contains(err.Error(), "is no standby of the primary's")
 	})

@@ -10,6 +10,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/asynctest"
 )
 
 // pollOverlap is what the API docs tell pollers to keep.
@@ -52,7 +53,7 @@ func TestTransfers_PolledAcrossLocks(t *testing.T) {
 			}
 			written := make(chan error)
 			go func() { written <- c.write(store, late) }()
-			eventually(t, "the write waits for the lock", func() bool {
+			asynctest.Eventually(t, "the write waits for the lock", func() bool {
 				return pgtest.LookUp[int](t, store, `SELECT count(*) FROM pg_stat_activity
 					WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
 			})

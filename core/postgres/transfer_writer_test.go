@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/asynctest"
 )
 
 // held is how many intents holdFlushers adds.
@@ -31,7 +32,7 @@ func holdFlushers(t *testing.T, store *postgres.Store, known *registry.Snapshot)
 	var writes sync.WaitGroup
 	for n := range held {
 		writes.Go(func() { insertIntent(t, store, known, uuid.New(), transferBody) })
-		eventually(t, fmt.Sprintf("%d flushers wait for the table", n+1), func() bool {
+		asynctest.Eventually(t, fmt.Sprintf("%d flushers wait for the table", n+1), func() bool {
 			return pgtest.LookUp[int](t, store, `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
 				WHERE NOT granted AND d.datname = current_database()`) == n+1
 		})

@@ -13,6 +13,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 // use makes a query, as each of the store's methods does.
@@ -159,7 +160,7 @@ func interrupted(t *testing.T, watcher, store *postgres.Store, interrupt func(pi
 		_, err := conn.ExecContext(t.Context(), `SELECT pg_sleep(20)`)
 		ended <- err
 	}()
-	eventually(t, "the statement runs", func() bool {
+	asynctest.Eventually(t, "the statement runs", func() bool {
 		return pgtest.LookUp[bool](t, watcher, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep')`, pid)
 	})
 	interrupt(pid)

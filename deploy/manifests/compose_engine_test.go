@@ -32,7 +32,7 @@ func TestComposeNamesWhatItNeeds(t *testing.T) {
 		if !strings.Contains(text, feature) {
 			t.Errorf("%s is not used any more", feature)
 		}
-		for _, file := range []string{"docker-compose.yml", "deploy/README.md"} {
+		for _, file := range []string{"docker-compose.yml", "deploy/compose.md"} {
 			if !strings.Contains(read(t, file), needs) {
 				t.Errorf("%s does not name %s", file, needs)
 			}
@@ -51,11 +51,11 @@ func TestVersionsAreSaid(t *testing.T) {
 			shipped[name] = regexp.MustCompile(`:v?(\d+(\.\d+)?)`).FindStringSubmatch(service.Image)[1]
 		}
 	}
-	for _, row := range versionRow.FindAllStringSubmatch(read(t, "deploy/README.md"), -1) {
+	for _, row := range versionRow.FindAllStringSubmatch(read(t, "deploy/compose.md"), -1) {
 		said[strings.ToLower(row[1])], tested[strings.ToLower(row[1])] = row[2], row[3]
 	}
 	if diff := cmp.Diff(shipped, said); diff != "" {
-		t.Errorf("(-docker-compose.yml +deploy/README.md):\n%s", diff)
+		t.Errorf("(-docker-compose.yml +deploy/compose.md):\n%s", diff)
 	}
 	if os.Getenv("CI") != "true" {
 		return // other machines have other versions

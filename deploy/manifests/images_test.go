@@ -16,7 +16,7 @@ import (
 // is told.
 func TestDocumentedImagesAreTheChartsOwn(t *testing.T) {
 	t.Parallel()
-	page := read(t, "deploy/README.md")
+	page := read(t, "deploy/helm.md")
 	steps := regexp.MustCompile("(?s)```sh\n(registry=.+?)```").FindStringSubmatch(page)
 	values := regexp.MustCompile("(?s)cat >intents.yaml <<'EOF'[^\n]*\n(.+?)EOF\n").FindStringSubmatch(page)
 	if steps == nil || values == nil {

@@ -52,29 +52,6 @@ func TestChartConformsToKubernetes(t *testing.T) {
 	}
 }
 
-// The check finds what it is for.
-func TestNonconformanceIsFound(t *testing.T) {
-	t.Parallel()
-	conform := conformer(t, schemas(t, kubernetes[1].version, kubernetes[1].sum))
-	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  ports: [{port: 80, targetPort: public}]\n"
-	for name, c := range map[string]struct {
-		manifest string
-		want     validator.Status
-	}{
-		"as it should be":         {service, validator.Valid},
-		"a field that nobody has": {service + "  prots: []\n", validator.Invalid},
-		"a text for a number":     {strings.Replace(service, "port: 80", `port: "80"`, 1), validator.Invalid},
-		"a field that must be":    {strings.Replace(service, "port: 80, ", "", 1), validator.Invalid},
-		"a kind that is gone":     {strings.Replace(service, "apiVersion: v1", "apiVersion: extensions/v1beta1", 1), validator.Error},
-	} {
-		for _, got := range conform(map[string]string{"a.yaml": c.manifest}, nil) {
-			if got.Status != c.want {
-				t.Errorf("%s: %v %v %v", name, got.Status, got.Err, got.ValidationErrors)
-			}
-		}
-	}
-}
-
 // conformer checks rendered files against the schemas of this folder.
 func conformer(t *testing.T, folder string) func(files map[string]string, err error) []validator.Result {
 	t.Helper()

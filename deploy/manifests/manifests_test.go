@@ -52,11 +52,11 @@ func accepts(t *testing.T, program string, settings map[string]string) {
 
 var settingRow = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| [a-z ]+ \\| `([^`]*)` \\|")
 
-// settingDefaults are from the reference in deploy/README.md, which a test holds to the code.
+// settingDefaults are from the reference in deploy/settings.md, which a test holds to the code.
 func settingDefaults(t *testing.T) map[string]string {
 	t.Helper()
 	defaults := map[string]string{}
-	for _, row := range settingRow.FindAllStringSubmatch(read(t, "deploy/README.md"), -1) {
+	for _, row := range settingRow.FindAllStringSubmatch(read(t, "deploy/settings.md"), -1) {
 		defaults[row[1]] = row[2]
 	}
 	return defaults

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Document is deploy/README.md with the references between their marker lines made anew; root is the repository.
+// Document is deploy/settings.md with the references between their marker lines made anew; root is the repository.
 func Document(root, text string) (string, error) {
 	for _, service := range Services {
 		settings, err := Read(root, service)

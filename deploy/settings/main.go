@@ -1,4 +1,4 @@
-// Command settings writes the reference of every setting into deploy/README.md, from the Config structs of the services and
+// Command settings writes the reference of every setting into deploy/settings.md, from the Config structs of the services and
 // their comments:
 //
 //	go run ./deploy/settings
@@ -19,7 +19,7 @@ func main() {
 
 // run brings the reference up to date; root is the repository.
 func run(root string) error {
-	path := filepath.Join(root, "deploy", "README.md")
+	path := filepath.Join(root, "deploy", "settings.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("run this at the top of the repository: %w", err)

@@ -18,7 +18,7 @@ const root = "../.."
 // The reference is what the code says today.
 func TestReferenceIsCurrent(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile(filepath.Join(root, "deploy", "README.md"))
+	document, err := os.ReadFile(filepath.Join(root, "deploy", "settings.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(document), fresh); diff != "" {
-		t.Errorf("deploy/README.md differs from the Config structs: go run ./deploy/settings\n%s", diff)
+		t.Errorf("deploy/settings.md differs from the Config structs: go run ./deploy/settings\n%s", diff)
 	}
 }
 
@@ -64,10 +64,15 @@ func TestDeploymentsNameRealSettings(t *testing.T) {
 // deployments are the files that set, or speak of, settings.
 func deployments(t *testing.T) []string {
 	t.Helper()
-	files := []string{"docker-compose.yml", ".env.example", "README.md", "deploy/Dockerfile", "deploy/README.md"}
+	files := []string{"docker-compose.yml", ".env.example", "README.md", "deploy/Dockerfile"}
 	for i, file := range files {
 		files[i] = filepath.Join(root, file)
 	}
+	pages, err := filepath.Glob(filepath.Join(root, "deploy", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, pages...)
 	for _, folder := range []string{"deploy/helm", "deploy/haproxy"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
 			// The patterns of a schema are no names.

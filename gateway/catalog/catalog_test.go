@@ -12,6 +12,7 @@ import (
 	"intents.internal/gateway/catalog"
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 )
 
 // startCatalog is a catalog of a core that answers as said.
@@ -77,15 +78,10 @@ func TestCatalog_DistantCore(t *testing.T) {
 		t.Errorf("an answer that core has not given: %+v", got)
 	}
 	close(release)
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		if got, _ := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil && string(got.Body) == "[]" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the copy never came")
-		}
-	}
+	asynctest.Eventually(t, "the copy comes", func() bool {
+		got, _ := c.Answer([]byte("/v2/tokens"), nil, time.Now())
+		return got != nil && string(got.Body) == "[]"
+	})
 	if revalidated.Load() == 0 {
 		t.Error("the copy was not revalidated")
 	}

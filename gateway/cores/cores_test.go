@@ -7,15 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/cores"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/wire"
 )
 
@@ -46,33 +45,16 @@ func startCore(t *testing.T) *core {
 	return c
 }
 
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 type set struct {
 	*cores.Set
 	registry *prometheus.Registry
-	log      *lockedText
+	log      *asynctest.Buffer
 }
 
 // newSet knows the cores and does not probe them.
 func newSet(t *testing.T, all ...string) set {
 	t.Helper()
-	s := set{registry: prometheus.NewRegistry(), log: &lockedText{}}
+	s := set{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
 	var urls []*url.URL
 	for _, text := range all {
 		u, err := url.Parse(text)
@@ -97,19 +79,6 @@ func (s set) probe(t *testing.T) {
 		stop()
 		running.Wait()
 	})
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
 }
 
 func TestPick(t *testing.T) {

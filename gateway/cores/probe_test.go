@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"intents.internal/gateway/cores"
+	"intents.internal/pkg/asynctest"
 )
 
 func TestProbesSetAsideAndBringBack(t *testing.T) {
@@ -27,23 +28,23 @@ func TestProbesSetAsideAndBringBack(t *testing.T) {
 			s := newSet(t, stand.URL)
 			core := s.All()[0]
 			s.probe(t)
-			eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
+			asynctest.Eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
 			epoch := core.Epoch()
 			stand.status.Store(c.status)
 			began := time.Now()
-			eventually(t, "it is set aside", func() bool { return !core.Up() })
+			asynctest.Eventually(t, "it is set aside", func() bool { return !core.Up() })
 			t.Logf("set aside %s after it began", time.Since(began))
 			if core.Down() != c.down {
 				t.Errorf("down: %t", core.Down())
 			}
-			eventually(t, "its idle connections are doubted", func() bool { return core.Epoch() != epoch })
-			eventually(t, "it is logged", func() bool { return strings.Contains(s.log.String(), `msg="core set aside"`) })
+			asynctest.Eventually(t, "its idle connections are doubted", func() bool { return core.Epoch() != epoch })
+			asynctest.Eventually(t, "it is logged", func() bool { return strings.Contains(s.log.String(), `msg="core set aside"`) })
 			s.expectMetrics(t, core, 0, 1)
 			stand.status.Store(http.StatusNoContent)
 			began = time.Now()
-			eventually(t, "it is back", core.Up)
+			asynctest.Eventually(t, "it is back", core.Up)
 			t.Logf("back %s after it was over", time.Since(began))
-			eventually(t, "that is logged", func() bool { return strings.Contains(s.log.String(), `msg="core answers again"`) })
+			asynctest.Eventually(t, "that is logged", func() bool { return strings.Contains(s.log.String(), `msg="core answers again"`) })
 			s.expectMetrics(t, core, 1, 1)
 			if got := strings.Count(s.log.String(), "\n"); got != 2 {
 				t.Errorf("%d lines are logged:\n%s", got, s.log)
@@ -74,11 +75,11 @@ func TestDoubtsAreSettledAtOnce(t *testing.T) {
 	s := newSet(t, stand.URL)
 	core := s.All()[0]
 	s.probe(t)
-	eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
+	asynctest.Eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
 	epoch := core.Epoch()
 	began := time.Now()
 	core.Failed()
-	eventually(t, "it is back", core.Up)
+	asynctest.Eventually(t, "it is back", core.Up)
 	t.Logf("back after %s", time.Since(began))
 	if core.Epoch() != epoch {
 		t.Error("its idle connections are given up")
@@ -88,7 +89,7 @@ func TestDoubtsAreSettledAtOnce(t *testing.T) {
 	}
 	before := stand.probes.Load()
 	core.Suspect()
-	eventually(t, "it is probed again", func() bool { return stand.probes.Load() > before })
+	asynctest.Eventually(t, "it is probed again", func() bool { return stand.probes.Load() > before })
 }
 
 // A core of another version, which does not know the question, answers nevertheless.
@@ -98,7 +99,7 @@ func TestUnknownProbeIsAnAnswer(t *testing.T) {
 	stand.status.Store(http.StatusNotFound)
 	s := newSet(t, stand.URL)
 	s.probe(t)
-	eventually(t, "it is probed twice", func() bool { return stand.probes.Load() > 1 })
+	asynctest.Eventually(t, "it is probed twice", func() bool { return stand.probes.Load() > 1 })
 	if !s.All()[0].Up() {
 		t.Error("it is set aside")
 	}

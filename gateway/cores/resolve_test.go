@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"intents.internal/gateway/cores"
+	"intents.internal/pkg/asynctest"
 )
 
 // names is a resolver that gives every name the same addresses, or an error where there are none.
@@ -59,7 +60,7 @@ func newNamedSet(t *testing.T, n *names, base string) set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := set{registry: prometheus.NewRegistry(), log: &lockedText{}}
+	s := set{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
 	s.Set = cores.New(cores.Options{
 		URLs: []*url.URL{u}, Resolve: n.resolve, Secret: "hush", Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: s.registry,
 	})
@@ -81,7 +82,7 @@ func (s set) addresses() (all []string) {
 
 func (s set) await(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the cores are %q", want), func() bool { return slices.Equal(s.addresses(), want) })
+	asynctest.Eventually(t, fmt.Sprintf("the cores are %q", want), func() bool { return slices.Equal(s.addresses(), want) })
 }
 
 // startCoreAt listens at an address of the loopback network; port 0 takes a free one.
@@ -104,7 +105,7 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 	s := newNamedSet(t, n, fmt.Sprintf("http://core.test:%d", port))
 	joined := cores.For(s.Set, func(c *cores.Core) string { return c.Address }, func(*cores.Core, string) {})
 	s.probe(t)
-	eventually(t, "a name that does not resolve is logged", func() bool {
+	asynctest.Eventually(t, "a name that does not resolve is logged", func() bool {
 		return strings.Contains(s.log.String(), "the name server is down") && strings.Contains(s.log.String(), "setting=GATEWAY_CORE_URL")
 	})
 	n.set("127.0.0.2")
@@ -126,7 +127,7 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 	}
 
 	n.set() // a name server that fails proves nothing
-	eventually(t, "it was asked", func() bool { return n.resolved() > 1 })
+	asynctest.Eventually(t, "it was asked", func() bool { return n.resolved() > 1 })
 	s.await(t, "127.0.0.2*", "127.0.0.3*")
 
 	left := s.All()[0]
@@ -168,7 +169,7 @@ func TestSet_AddressesOfName(t *testing.T) {
 			s := newNamedSet(t, n, "http://core.test:1")
 			s.probe(t)
 			if len(c.answer) > cores.MaxCores {
-				eventually(t, "as many are taken as a set can have, and that is logged", func() bool {
+				asynctest.Eventually(t, "as many are taken as a set can have, and that is logged", func() bool {
 					return len(s.All()) == cores.MaxCores && !strings.Contains(strings.Join(s.addresses(), " "), "core.test") &&
 						strings.Contains(s.log.String(), "a gateway has at most 64 cores")
 				})
@@ -187,7 +188,7 @@ func TestCore_CalledByItsName(t *testing.T) {
 	n.set("127.0.0.2")
 	s := newNamedSet(t, n, fmt.Sprintf("https://core.test:%d", port))
 	s.probe(t)
-	eventually(t, "the name is resolved", func() bool { return s.All()[0].Address == fmt.Sprintf("127.0.0.2:%d", port) })
+	asynctest.Eventually(t, "the name is resolved", func() bool { return s.All()[0].Address == fmt.Sprintf("127.0.0.2:%d", port) })
 	c := s.All()[0]
 	got := []string{c.URL.Host, s.TLS(c).ServerName}
 	if diff := cmp.Diff([]string{fmt.Sprintf("core.test:%d", port), "core.test"}, got); diff != "" {

@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -70,8 +71,8 @@ func TestCrowdOfIdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it c
 	for _, c := range append(crowd, drippers...) {
 		_ = c.Close()
 	}
-	eventually(t, "the crowd has left", func() bool { return g.value(t, "intents_gateway_connections_open") == 1 })
-	eventually(t, "its goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines+10 })
+	asynctest.Eventually(t, "the crowd has left", func() bool { return g.value(t, "intents_gateway_connections_open") == 1 })
+	asynctest.Eventually(t, "its goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines+10 })
 }
 
 // tail is the time that 99 of 100 calls did not exceed.

@@ -17,6 +17,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/pkg/asynctest"
 )
 
 // enter opens a connection and keeps it open; it is surely let in when enter returns.
@@ -68,7 +69,7 @@ func TestTooManyConnections(t *testing.T) {
 		t.Errorf("%v may be open, it says, and %d may", limit, most)
 	}
 	// What the client still sends does not reset the connection, for a moment that a busy machine may miss.
-	eventually(t, "a refused client may finish its request", func() bool {
+	asynctest.Eventually(t, "a refused client may finish its request", func() bool {
 		c := g.dial(t)
 		defer c.Close()
 		if got := c.read(t, "GET"); got.Status != 503 || !c.closed() {
@@ -87,7 +88,7 @@ func TestTooManyConnections(t *testing.T) {
 		t.Errorf("inside: %+v", got)
 	}
 	_ = inside[1].Close()
-	eventually(t, "there is room again", func() bool { return g.send(t, request("GET", "/health", "", "")).Status == 204 })
+	asynctest.Eventually(t, "there is room again", func() bool { return g.send(t, request("GET", "/health", "", "")).Status == 204 })
 }
 
 // A crowd that is turned away and stays has its answer all the same, and holds nobody up.

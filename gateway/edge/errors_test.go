@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -129,7 +130,7 @@ func TestHealth(t *testing.T) {
 	}
 	core.FeedDown.Store(true)
 	core.ChainsDown.Store(true)
-	eventually(t, "the silence is noticed", func() bool { return g.send(t, request("GET", "/health", "", "")).Status != 204 })
+	asynctest.Eventually(t, "the silence is noticed", func() bool { return g.send(t, request("GET", "/health", "", "")).Status != 204 })
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service does not answer now. Try again shortly."}`, "Retry-After", "1")
 	if diff := cmp.Diff(want, g.send(t, request("GET", "/health", "", ""))); diff != "" {
 		t.Error(diff)

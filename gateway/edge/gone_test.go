@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -51,12 +52,12 @@ func TestClientThatLeavesEndsCoresWork(t *testing.T) {
 				c := g.dial(t)
 				defer c.Close()
 				c.write(t, request(r.method, r.path, apiKey(core.AddKey(network.Test))+r.headers, r.body))
-				eventually(t, "it arrives", func() bool { return s.arrived.Load() == 1 })
+				asynctest.Eventually(t, "it arrives", func() bool { return s.arrived.Load() == 1 })
 				if err := leave(c.Conn.(*net.TCPConn)); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "core is told", func() bool { return s.ended.Load() == 1 })
-				eventually(t, "it is counted as what it is", func() bool {
+				asynctest.Eventually(t, "core is told", func() bool { return s.ended.Load() == 1 })
+				asynctest.Eventually(t, "it is counted as what it is", func() bool {
 					return g.value(t, `intents_gateway_requests_total{outcome="client_gone",route="`+r.route+`"}`) == 1
 				})
 				if got := s.arrived.Load(); got != 1 {
@@ -78,7 +79,7 @@ func TestPipelinedRequestsBehindASlowOne(t *testing.T) {
 	defer c.Close()
 	one := request("GET", "/v2/tokens", key, "")
 	c.write(t, one+one)
-	eventually(t, "the first arrives", func() bool { return s.arrived.Load() == 1 })
+	asynctest.Eventually(t, "the first arrives", func() bool { return s.arrived.Load() == 1 })
 	c.write(t, one)                      // this one is in the socket, and not in the server's buffer
 	<-time.After(300 * time.Millisecond) // a look comes every 100 ms
 	close(s.release)

@@ -14,6 +14,7 @@ import (
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -220,7 +221,7 @@ func redisFails(t *testing.T) {
 			if slowest > 2*time.Second {
 				t.Errorf("a request took %s", slowest)
 			}
-			eventually(t, "the metric tells", func() bool {
+			asynctest.Eventually(t, "the metric tells", func() bool {
 				c.write(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))
 				return c.read(t, "GET").Status == 200 && g.value(t, "intents_gateway_limit_degraded") == test.degraded
 			})

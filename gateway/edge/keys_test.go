@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -24,7 +25,7 @@ func TestOutcomesOfKeys(t *testing.T) {
 	unknown := func() response {
 		return g.send(t, request("GET", "/v2/tokens", apiKey(apikey.New(network.Test)), ""))
 	}
-	eventually(t, "the filter is loaded", func() bool { unknown(); return g.outcome(t, "unknown_key") > 0 })
+	asynctest.Eventually(t, "the filter is loaded", func() bool { unknown(); return g.outcome(t, "unknown_key") > 0 })
 	core.Revoke(revoked)
 	badKey := refusal(http.StatusForbidden, badKeyBody)
 	for _, test := range []struct {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -84,7 +85,7 @@ func (u *tally) end(core *coretest.Core) bool {
 // leftNothing fails the test if a gateway that was stopped has connections left, of clients or to core.
 func leftNothing(tb testing.TB, g *gateway, core *coretest.Core) {
 	tb.Helper()
-	eventually(tb, "the clients' connections are closed", func() bool { return g.edge.OpenConnections() == 0 })
+	asynctest.Eventually(tb, "the clients' connections are closed", func() bool { return g.edge.OpenConnections() == 0 })
 	if uses.end(core) {
 		core.AwaitNobody(tb)
 	}

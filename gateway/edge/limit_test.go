@@ -16,6 +16,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -168,7 +169,7 @@ func TestRevokedKeysAreRefusedOnEveryReplica(t *testing.T) {
 	core.Revoke(key)
 	ended := time.Now()
 	for _, g := range gateways {
-		eventually(t, "the key is refused", func() bool {
+		asynctest.Eventually(t, "the key is refused", func() bool {
 			began := time.Now()
 			got := g.send(t, raw)
 			if late := began.Sub(ended); got.Status == 200 && late >= keys.MaxStaleness {

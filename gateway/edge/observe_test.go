@@ -17,6 +17,7 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -56,7 +57,7 @@ func TestAccessLogTellsEnoughAndNoMore(t *testing.T) {
 	core.Put(key, wire.VerifiedKey{KeyID: "the-key-id"})
 	g.send(t, request("GET", "/v2/transfers/secret-path?secret=query", apiKey(key)+"X-Request-Id: r1\r\nUser-Agent: secret-agent\r\n", ""))
 	var line map[string]any
-	eventually(t, "the line is written", func() bool {
+	asynctest.Eventually(t, "the line is written", func() bool {
 		for text := range strings.Lines(g.log.String()) {
 			if strings.Contains(text, `"request"`) {
 				return json.Unmarshal([]byte(text), &line) == nil

@@ -17,6 +17,7 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -49,7 +50,7 @@ func TestSharedAnswers(t *testing.T) {
 	} {
 		body := `[{"chainId":"eip155:1","environment":"live","of":"` + test.core + `"}]`
 		core.Documents.Put(test.core, body)
-		eventually(t, "the copy is of this test", func() bool { return g.send(t, request("GET", target, test.headers, "")).Body == body })
+		asynctest.Eventually(t, "the copy is of this test", func() bool { return g.send(t, request("GET", target, test.headers, "")).Body == body })
 		etag := etagOf(t, g, request("GET", target, test.headers, ""))
 		shared := http.Header{"Etag": {etag}, "Cache-Control": {"private, no-cache"}, "Vary": {"Accept-Encoding"}}
 		identity := shared.Clone()
@@ -130,7 +131,7 @@ func TestSharedAnswers_Fresh(t *testing.T) {
 		body := strings.Repeat(fmt.Sprint(version), 1000)
 		core.Documents.Put("/openapi.json", body)
 		changed := time.Now()
-		eventually(t, "the change is seen", func() bool { return g.send(t, raw).Body == body })
+		asynctest.Eventually(t, "the change is seen", func() bool { return g.send(t, raw).Body == body })
 		if took := time.Since(changed); took > 250*time.Millisecond+slowAllowance {
 			t.Errorf("the change was seen after %s", took)
 		} else {
@@ -255,7 +256,7 @@ func TestCrowdOfOpenReadersLeavesRoom(t *testing.T) { //nolint:paralleltest // i
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "all are stuck", func() bool { return g.requests(t, "/openapi.json") > 2*addresses*each })
+	asynctest.Eventually(t, "all are stuck", func() bool { return g.requests(t, "/openapi.json") > 2*addresses*each })
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	grown := int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)
@@ -317,7 +318,7 @@ func TestAnswersOfKnownLengthTakeNoPlace(t *testing.T) {
 				all = append(all, c)
 			}
 			route, _, _ := strings.Cut(target, "?")
-			eventually(t, "all are being answered", func() bool { return int(arrived.Load())+g.requests(t, route) >= len(all) })
+			asynctest.Eventually(t, "all are being answered", func() bool { return int(arrived.Load())+g.requests(t, route) >= len(all) })
 			close(together)
 			counts := map[int]int{}
 			for _, c := range all {

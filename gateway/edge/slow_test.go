@@ -17,6 +17,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -212,14 +213,14 @@ func TestSlowReadersAreLetGo(t *testing.T) {
 			began := time.Now()
 			c := g.slowReader(t, apiKey(core.AddKey(network.Test)))
 			defer c.Close()
-			eventually(t, "core sends", func() bool { return sending.Load() == 1 })
-			eventually(t, "the reader is let go", func() bool {
+			asynctest.Eventually(t, "core sends", func() bool { return sending.Load() == 1 })
+			asynctest.Eventually(t, "the reader is let go", func() bool {
 				_ = read(c) // what it comes to shows below
 				return sending.Load() == 0
 			})
 			within(t, name, time.Since(began), slowTimeout)
-			eventually(t, "it is counted", func() bool { return g.value(t, "intents_gateway_slow_readers_total") == 1 })
-			eventually(t, "nobody is left", func() bool { return g.value(t, "intents_gateway_connections_open") == 0 })
+			asynctest.Eventually(t, "it is counted", func() bool { return g.value(t, "intents_gateway_slow_readers_total") == 1 })
+			asynctest.Eventually(t, "nobody is left", func() bool { return g.value(t, "intents_gateway_connections_open") == 0 })
 		})
 	}
 }
@@ -262,7 +263,7 @@ func TestSlowReadersLeaveRoom(t *testing.T) {
 		}
 	}
 	// Of 64 connections 48 may be in use for long answers, 2 of these for one account.
-	eventually(t, "core sends what one account may have", func() bool { return sending.Load() == 2 })
+	asynctest.Eventually(t, "core sends what one account may have", func() bool { return sending.Load() == 2 })
 	if got := g.send(t, request("GET", "/v2/tokens", other, "")); got.Status != 200 {
 		t.Errorf("short answer: %+v", got)
 	}
@@ -281,7 +282,7 @@ func TestSlowReadersLeaveRoom(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "core sends what all accounts may have", func() bool { return sending.Load() == 48 })
+	asynctest.Eventually(t, "core sends what all accounts may have", func() bool { return sending.Load() == 48 })
 	if got := g.send(t, request("GET", "/v2/tokens", other, "")); got.Status != 200 {
 		t.Errorf("short answer: %+v", got)
 	}
@@ -308,7 +309,7 @@ func TestPipelinedLongAnswersAreCountedOnce(t *testing.T) {
 			t.Fatalf("%d with %d bytes", got.Status, len(got.Body))
 		}
 	}
-	eventually(t, "none is counted", func() bool { return g.value(t, "intents_gateway_long_answers") == 0 })
+	asynctest.Eventually(t, "none is counted", func() bool { return g.value(t, "intents_gateway_long_answers") == 0 })
 }
 
 // However many lists one account asks for at once, others have connections to core.
@@ -332,7 +333,7 @@ func TestListsOfOneAccountLeaveRoom(t *testing.T) {
 		c.write(t, request("GET", "/v2/transfers?wait", greedy, ""))
 		waiting = append(waiting, c)
 	}
-	eventually(t, "core makes what one account may have", func() bool { return making.Load() == 12 })
+	asynctest.Eventually(t, "core makes what one account may have", func() bool { return making.Load() == 12 })
 	for target, want := range map[string]int{"/v2/transfers": 503, "/v2/events": 503, "/v2/tokens": 200} {
 		if got := g.send(t, request("GET", target, greedy, "")); got.Status != want {
 			t.Errorf("%s: %+v", target, got)
@@ -348,7 +349,7 @@ func TestListsOfOneAccountLeaveRoom(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	eventually(t, "there is room again", func() bool {
+	asynctest.Eventually(t, "there is room again", func() bool {
 		return g.send(t, request("GET", "/v2/transfers", greedy, "")).Status == 200
 	})
 }

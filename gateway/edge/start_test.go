@@ -26,6 +26,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
 )
 
@@ -34,7 +35,7 @@ type gateway struct {
 	address  string
 	edge     *edge.Edge
 	registry *prometheus.Registry
-	log      *lockedBuffer
+	log      *asynctest.Buffer
 }
 
 // settings are what tests vary; the zero value is for a busy machine.
@@ -61,7 +62,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	orDefault(&s.coreSilence, 5*time.Second)
 	orDefault(&s.maxConns, 64)
 
-	g := &gateway{registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
+	g := &gateway{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
 	log := slog.New(slog.NewJSONHandler(g.log, nil))
 	redis, err := limit.NewRedis(topology.Single, s.redisURL, s.budget)
 	if err != nil {
@@ -129,7 +130,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 		client.Close()
 		_ = redis.Close()
 	})
-	eventually(tb, "the gateway is ready", func() bool { return chains.Ready(ctx) == nil && verifier.Ready(ctx) == nil })
+	asynctest.Eventually(tb, "the gateway is ready", func() bool { return chains.Ready(ctx) == nil && verifier.Ready(ctx) == nil })
 	return g
 }
 
@@ -138,37 +139,6 @@ func orDefault[T comparable](value *T, otherwise T) {
 	if *value == zero {
 		*value = otherwise
 	}
-}
-
-// eventually waits up to 20 s.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // response is a whole answer, but for the date and the request id, which must be there.

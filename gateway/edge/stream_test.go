@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -87,7 +88,7 @@ func TestBrokenStreamsLookBroken(t *testing.T) {
 					t.Errorf("%d %q looks whole", answer.StatusCode, body)
 				}
 			}
-			eventually(t, "it is counted", func() bool { return g.value(t, `intents_gateway_streamed_answers_total{end="core"}`) == 1 })
+			asynctest.Eventually(t, "it is counted", func() bool { return g.value(t, `intents_gateway_streamed_answers_total{end="core"}`) == 1 })
 		})
 	}
 }
@@ -152,5 +153,5 @@ func TestClientThatLeavesEndsTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Close()
-	eventually(t, "core's work ended", ended.Load)
+	asynctest.Eventually(t, "core's work ended", ended.Load)
 }

@@ -16,6 +16,7 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
@@ -140,7 +141,7 @@ func TestTraceOfARequest(t *testing.T) {
 // accessLine is the first of the access log.
 func accessLine(t *testing.T, g *gateway) (line map[string]any) {
 	t.Helper()
-	eventually(t, "the line is written", func() bool {
+	asynctest.Eventually(t, "the line is written", func() bool {
 		for text := range strings.Lines(g.log.String()) {
 			if strings.Contains(text, `"request"`) {
 				return json.Unmarshal([]byte(text), &line) == nil

@@ -11,6 +11,7 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -90,7 +91,7 @@ func awaitUsage(t *testing.T, core *coretest.Core, want map[string]coretest.Coun
 			t.Errorf("usage reported (-want +got):\n%s", diff)
 		}
 	})
-	eventually(t, "all is reported", func() bool { return len(core.Usage()) >= len(want) && cmp.Diff(want, core.Usage()) == "" })
+	asynctest.Eventually(t, "all is reported", func() bool { return len(core.Usage()) >= len(want) && cmp.Diff(want, core.Usage()) == "" })
 }
 
 // Refusals by the limiter itself count as refused, and what core never got as accepted: the gateway had let it pass.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"intents.internal/gateway/forward"
+	"intents.internal/pkg/asynctest"
 )
 
 func TestCoreThatRefusesCostsNothing(t *testing.T) {
@@ -150,7 +151,7 @@ func TestLeastBusyCoreIsAsked(t *testing.T) {
 				stuck <- got
 			}
 		}()
-		eventually(t, "a request arrives", func() bool { return slow.hits.Load() > 0 || quick.hits.Load() > quickly })
+		asynctest.Eventually(t, "a request arrives", func() bool { return slow.hits.Load() > 0 || quick.hits.Load() > quickly })
 	}
 	for range 50 {
 		if got := c.answer(write); got != "here" {

@@ -19,6 +19,7 @@ import (
 
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/forward"
+	"intents.internal/pkg/asynctest"
 )
 
 // A long answer comes as fast as it is read: core waits once what lies between is full, and that is not much.
@@ -41,7 +42,7 @@ func TestSlowReaderHoldsCoreBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := func() (stopped int64) {
-		eventually(t, "core is held back", func() bool {
+		asynctest.Eventually(t, "core is held back", func() bool {
 			before := written.Load()
 			pause(t, 20*time.Millisecond)
 			stopped = written.Load()
@@ -66,7 +67,7 @@ func TestSlowReaderHoldsCoreBack(t *testing.T) {
 	if err := answer.CloseBodyStream(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "core is told", func() bool { return core.cancelled.Load() == 1 })
+	asynctest.Eventually(t, "core is told", func() bool { return core.cancelled.Load() == 1 })
 }
 
 // Connections are used again once a body has been read to its end, and closed if it has not.
@@ -262,7 +263,7 @@ func TestCoreThatSpeaksTLS(t *testing.T) {
 	if got := core.hits.Load(); got != 7 {
 		t.Errorf("%d requests arrived", got)
 	}
-	eventually(t, "probes speak TLS too", c.set.All()[0].Up)
+	asynctest.Eventually(t, "probes speak TLS too", c.set.All()[0].Up)
 
 	// A core that is not who it should be gets nothing.
 	before := core.hits.Load()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/forward"
+	"intents.internal/pkg/asynctest"
 )
 
 // A core that hangs is known by its probes: what waits for it is answered elsewhere, unless it could be carried out twice.
@@ -34,7 +35,7 @@ func TestCoreThatHangs(t *testing.T) {
 					_, err := c.do(k.request)
 					results <- err
 				}()
-				eventually(t, "a request is answered or stuck", func() bool {
+				asynctest.Eventually(t, "a request is answered or stuck", func() bool {
 					select {
 					case err := <-results:
 						return err == nil
@@ -46,7 +47,7 @@ func TestCoreThatHangs(t *testing.T) {
 			pause(t, 2*lookEvery)
 			before, began := works.hits.Load(), time.Now()
 			hung.hangs.Store(true)
-			eventually(t, "the core is set aside", func() bool { return c.set.All()[0].Down() })
+			asynctest.Eventually(t, "the core is set aside", func() bool { return c.set.All()[0].Down() })
 			t.Logf("set aside after %s", time.Since(began))
 			err := <-results
 			moved := works.hits.Load() - before
@@ -59,9 +60,9 @@ func TestCoreThatHangs(t *testing.T) {
 			if got := hung.hits.Load(); got != 1 {
 				t.Errorf("it was sent to the core that hangs %d times", got)
 			}
-			eventually(t, "core is told to stop working on it", func() bool { return hung.cancelled.Load() == 1 })
+			asynctest.Eventually(t, "core is told to stop working on it", func() bool { return hung.cancelled.Load() == 1 })
 			hung.hangs.Store(false)
-			eventually(t, "the core is back", c.set.All()[0].Up)
+			asynctest.Eventually(t, "the core is back", c.set.All()[0].Up)
 		})
 	}
 }
@@ -101,9 +102,9 @@ func TestCoreThatDrains(t *testing.T) {
 	for range 8 {
 		go func() { first <- c.answer(write) }()
 	}
-	eventually(t, "both are asked", func() bool { return ending.hits.Load() > 0 && stays.hits.Load() > 0 })
+	asynctest.Eventually(t, "both are asked", func() bool { return ending.hits.Load() > 0 && stays.hits.Load() > 0 })
 	ending.unready.Store(true)
-	eventually(t, "it is set aside", func() bool { return !c.set.All()[0].Up() })
+	asynctest.Eventually(t, "it is set aside", func() bool { return !c.set.All()[0].Up() })
 	begun := ending.hits.Load()
 	for range 20 {
 		if got := c.answer(read); got != "here" {
@@ -143,7 +144,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "those too many are refused", func() bool { return busy.Load() == 7 })
+	asynctest.Eventually(t, "those too many are refused", func() bool { return busy.Load() == 7 })
 	if got := slow.hits.Load(); got != 3 {
 		t.Errorf("%d requests are under way", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/forward"
+	"intents.internal/pkg/asynctest"
 )
 
 // peer is a client that may leave.
@@ -37,11 +38,11 @@ func TestClientThatLeavesEndsCoresWork(t *testing.T) {
 				_, err := c.do(r)
 				result <- err
 			}()
-			eventually(t, "it arrives", func() bool { return slow.hits.Load()+other.hits.Load() == 1 })
-			eventually(t, "the client is watched", func() bool { return client.asks.Load() > 1 })
+			asynctest.Eventually(t, "it arrives", func() bool { return slow.hits.Load()+other.hits.Load() == 1 })
+			asynctest.Eventually(t, "the client is watched", func() bool { return client.asks.Load() > 1 })
 			left := time.Now()
 			client.gone.Store(true)
-			eventually(t, "core is told", func() bool { return slow.cancelled.Load()+other.cancelled.Load() == 1 })
+			asynctest.Eventually(t, "core is told", func() bool { return slow.cancelled.Load()+other.cancelled.Load() == 1 })
 			t.Logf("core was told %s after the client left", time.Since(left))
 			if err := <-result; !errors.Is(err, forward.ErrClientGone) {
 				t.Errorf("error: %v", err)
@@ -97,7 +98,7 @@ func TestReaderThatStopsEndsCoresWork(t *testing.T) {
 	if err := answer.CloseBodyStream(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "core is told", func() bool { return core.cancelled.Load() == 1 })
+	asynctest.Eventually(t, "core is told", func() bool { return core.cancelled.Load() == 1 })
 	if got := client.asks.Load(); got != asked {
 		t.Errorf("the client was asked %d times after its answer began", got-asked)
 	}

@@ -225,19 +225,6 @@ func (c client) answer(r request) string {
 	return string(text)
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
-}
-
 // lookEvery is how often an exchange that waits looks around.
 const lookEvery = 100 * time.Millisecond
 

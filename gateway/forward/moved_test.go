@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // movable is the address of every host in .test.
@@ -66,11 +68,11 @@ func TestCoreThatMoves(t *testing.T) {
 	old, port := start(before, 0, "before")
 	movable.Store(&before)
 	c := newClient(t, settings{}, fmt.Sprintf("http://core.test:%d", port))
-	eventually(t, "the core is found by its name", func() bool { return c.answer(read) == "before" })
+	asynctest.Eventually(t, "the core is found by its name", func() bool { return c.answer(read) == "before" })
 
 	movable.Store(&after)
 	start(after, port, "after")
 	old.CloseClientConnections()
 	old.Close()
-	eventually(t, "it is found where it went", func() bool { return c.answer(read) == "after" })
+	asynctest.Eventually(t, "it is found where it went", func() bool { return c.answer(read) == "after" })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/gateway/forward"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -109,7 +110,7 @@ func TestAnswerHeaders_BehindHAProxy(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	})
 	c := newClient(t, settings{}, startHAProxy(t, core))
-	eventually(t, "HAProxy passes requests on", func() bool { return c.answer(read) == "{}" })
+	asynctest.Eventually(t, "HAProxy passes requests on", func() bool { return c.answer(read) == "{}" })
 	for _, session := range []bool{false, true} {
 		response, err := c.do(request{method: http.MethodGet, session: session})
 		if err != nil {

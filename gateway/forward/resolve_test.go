@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"intents.internal/gateway/cores"
+	"intents.internal/pkg/asynctest"
 )
 
 // Cores come and go under a name while requests pass, and none of these fails.
@@ -41,7 +42,7 @@ func TestClient_NameGainsAndLosesCores(t *testing.T) {
 	first, port := startAt("127.0.0.2", 0, "first")
 	lead("127.0.0.2")
 	c := newClient(t, settings{cores: cores.Options{Resolve: resolve}}, fmt.Sprintf("http://core.test:%d", port))
-	eventually(t, "the core is found", func() bool { return c.answer(read) == "first" })
+	asynctest.Eventually(t, "the core is found", func() bool { return c.answer(read) == "first" })
 
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
@@ -57,12 +58,12 @@ func TestClient_NameGainsAndLosesCores(t *testing.T) {
 	}
 	second, _ := startAt("127.0.0.3", port, "second")
 	lead("127.0.0.2", "127.0.0.3")
-	eventually(t, "the second core is asked too", func() bool { return second.hits.Load() > 100 })
+	asynctest.Eventually(t, "the second core is asked too", func() bool { return second.hits.Load() > 100 })
 	lead("127.0.0.3")
-	eventually(t, "the first core has left", func() bool { return len(c.set.All()) == 1 })
+	asynctest.Eventually(t, "the first core has left", func() bool { return len(c.set.All()) == 1 })
 	before := first.hits.Load()
 	after := second.hits.Load()
-	eventually(t, "the second core is asked alone", func() bool { return second.hits.Load() > after+100 })
+	asynctest.Eventually(t, "the second core is asked alone", func() bool { return second.hits.Load() > after+100 })
 	stop()
 	clients.Wait()
 	// A request that chose the first core before it left may still have arrived there.

@@ -8,6 +8,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -50,7 +51,7 @@ func TestRevocationWhileACoreFails(t *testing.T) {
 				inflict(fronts[failing])
 				core.Revoke(goes)
 				revoked := time.Now()
-				eventually(t, "the key is refused", func() bool {
+				asynctest.Eventually(t, "the key is refused", func() bool {
 					return v.refused(goes)
 				})
 				took := time.Since(revoked)

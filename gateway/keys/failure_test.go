@@ -1,7 +1,6 @@
 package keys_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -55,7 +55,7 @@ func TestVerifier_PanicInALookUp(t *testing.T) {
 	for range others {
 		asking.Go(verify)
 	}
-	eventually(t, "the others ask as well", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == before+others })
+	asynctest.Eventually(t, "the others ask as well", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == before+others })
 	close(release)
 	asking.Wait()
 	if panicked.Load() == 0 {
@@ -65,30 +65,12 @@ func TestVerifier_PanicInALookUp(t *testing.T) {
 	v.mustAccept(t, key)
 }
 
-// lockedBuffer is a log that is read while it is written.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
 // What fails between gateway and core is logged with its cause, not once a request, and without keys.
 func TestVerifier_FailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	key := core.AddKey(network.Test)
-	var log lockedBuffer
+	var log asynctest.Buffer
 	v := startBefore(t, coretest.Set(t, core.URL), func(o *keys.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	core.VerifyDown.Store(true)
 	for range 50 {
@@ -98,7 +80,7 @@ func TestVerifier_FailuresAreLogged(t *testing.T) {
 	}
 	core.FeedDown.Store(true)
 	core.FilterDown.Store(true)
-	eventually(t, "polls fail", func() bool { return v.counted(t, "intents_gateway_key_feed_failures_total") > 3 })
+	asynctest.Eventually(t, "polls fail", func() bool { return v.counted(t, "intents_gateway_key_feed_failures_total") > 3 })
 	text := log.String()
 	for _, want := range []string{
 		`"msg":"key look-up failed","error":"verify key: core answered 503 SERVICE_UNAVAILABLE","suppressed":0`,
@@ -118,5 +100,5 @@ func TestVerifier_FailuresAreLogged(t *testing.T) {
 		}
 	}
 	core.FeedDown.Store(false)
-	eventually(t, "its end is logged", func() bool { return strings.Contains(log.String(), `"msg":"key change feed resumed"`) })
+	asynctest.Eventually(t, "its end is logged", func() bool { return strings.Contains(log.String(), `"msg":"key change feed resumed"`) })
 }

@@ -9,6 +9,7 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -28,7 +29,7 @@ func TestChangesCountOnEveryReplicaWithinASecond(t *testing.T) {
 	}
 	core.Put(key, wire.VerifiedKey{})
 	for _, v := range replicas {
-		eventually(t, "the enabled key is accepted", func() bool { return !v.refused(key) })
+		asynctest.Eventually(t, "the enabled key is accepted", func() bool { return !v.refused(key) })
 	}
 }
 
@@ -36,7 +37,7 @@ func TestChangesCountOnEveryReplicaWithinASecond(t *testing.T) {
 // may be let in.
 func (v verifier) mustEnd(t *testing.T, key apikey.Key, ended time.Time) {
 	t.Helper()
-	eventually(t, "the key is refused", func() bool {
+	asynctest.Eventually(t, "the key is refused", func() bool {
 		began := time.Now()
 		_, err := v.Verify(key.Hash())
 		if late := began.Sub(ended); err == nil && late >= keys.MaxStaleness {
@@ -60,14 +61,14 @@ func TestWithoutFeedVerdictsAreAskedForAgain(t *testing.T) {
 	v.mustAccept(t, other)
 
 	core.VerifyDown.Store(true)
-	eventually(t, "nobody gets in on an old verdict", func() bool {
+	asynctest.Eventually(t, "nobody gets in on an old verdict", func() bool {
 		_, err := v.Verify(other.Hash())
 		return errors.Is(err, keys.ErrUnavailable)
 	})
 
 	core.VerifyDown.Store(false)
 	core.FeedDown.Store(false)
-	eventually(t, "the cached verdict counts again", func() bool {
+	asynctest.Eventually(t, "the cached verdict counts again", func() bool {
 		before := core.LookUps.Load()
 		_, err := v.Verify(other.Hash())
 		return err == nil && core.LookUps.Load() == before
@@ -113,15 +114,15 @@ func TestPollsOfADistantCoreAreShorter(t *testing.T) {
 	distant := core.Front(t)
 	v := startBefore(t, coretest.Set(t, distant.URL))
 	asked := func() time.Duration { return time.Duration(core.FeedWait.Load()) }
-	eventually(t, "a near core is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
+	asynctest.Eventually(t, "a near core is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
 	distant.Late.Store(int64(300 * time.Millisecond))
 	// Two polls are to fit into a second, with 100 ms to spare each.
-	eventually(t, "a distant core is asked to wait less", func() bool { return asked() <= 100*time.Millisecond })
+	asynctest.Eventually(t, "a distant core is asked to wait less", func() bool { return asked() <= 100*time.Millisecond })
 	key := core.AddKey(network.Test)
-	eventually(t, "the feed goes on", func() bool { return v.counted(t, "intents_gateway_key_changes_total") == 1 })
+	asynctest.Eventually(t, "the feed goes on", func() bool { return v.counted(t, "intents_gateway_key_changes_total") == 1 })
 	v.mustAccept(t, key)
 	distant.Late.Store(0)
-	eventually(t, "a core that is near again is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
+	asynctest.Eventually(t, "a core that is near again is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
 }
 
 func TestExpiredCursorDropsEverything(t *testing.T) {
@@ -133,8 +134,8 @@ func TestExpiredCursorDropsEverything(t *testing.T) {
 	v.mustAccept(t, key)
 	core.Forget(key)
 	core.ExpireCursors()
-	eventually(t, "the key is refused", func() bool { return v.refused(key) })
-	eventually(t, "the purge is counted", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
+	asynctest.Eventually(t, "the key is refused", func() bool { return v.refused(key) })
+	asynctest.Eventually(t, "the purge is counted", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
 }
 
 func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
@@ -146,8 +147,8 @@ func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
 	v.mustAccept(t, key)
 	core.Forget(key)
 	core.ChangeOthers(260_000) // 64 characters each, more than 16 MiB in all
-	eventually(t, "the feed goes on", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
-	eventually(t, "the key is refused", func() bool { return v.refused(key) })
+	asynctest.Eventually(t, "the feed goes on", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
+	asynctest.Eventually(t, "the key is refused", func() bool { return v.refused(key) })
 	v.awaitFeed(t, core)
 }
 
@@ -155,7 +156,7 @@ func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
 func (v verifier) awaitFeed(t *testing.T, core *coretest.Core) {
 	t.Helper()
 	before := v.counted(t, "intents_gateway_key_changes_total")
-	eventually(t, "the feed tells of a change", func() bool {
+	asynctest.Eventually(t, "the feed tells of a change", func() bool {
 		core.AddKey(network.Test)
 		return v.counted(t, "intents_gateway_key_changes_total") > before
 	})

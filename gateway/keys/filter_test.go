@@ -11,6 +11,7 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 )
 
@@ -78,7 +79,7 @@ func startWithHeldReading(t *testing.T) (core *coretest.Core, v verifier, readin
 	existing := core.AddKey(network.Test)
 	v = start(t, core)
 	v.awaitFilter(t, existing)
-	eventually(t, "the feed waits again", func() bool { return core.FeedWait.Load() > 0 })
+	asynctest.Eventually(t, "the feed waits again", func() bool { return core.FeedWait.Load() > 0 })
 	held.Store(true)
 	return core, v, reading, release
 }
@@ -103,7 +104,7 @@ func TestVerifier_UnknownKeysShareAReading(t *testing.T) {
 	for range guesses {
 		guess()
 	}
-	eventually(t, "all of them wait", func() bool { return v.Waiting() == guesses+1 })
+	asynctest.Eventually(t, "all of them wait", func() bool { return v.Waiting() == guesses+1 })
 	close(release)
 	asking.Wait()
 	if got := core.PromptPolls.Load() - before; got != 2 {
@@ -130,7 +131,7 @@ func TestVerifier_KeyMadeDuringAReading(t *testing.T) {
 	<-reading
 	made := core.AddKey(network.Test) // which the reading under way does not tell
 	asking.Go(func() { v.mustAccept(t, made) })
-	eventually(t, "both wait", func() bool { return v.Waiting() == 2 })
+	asynctest.Eventually(t, "both wait", func() bool { return v.Waiting() == 2 })
 	close(release)
 	asking.Wait()
 }
@@ -180,7 +181,7 @@ func TestVerifier_UnknownKeyWithoutFeed(t *testing.T) {
 	}
 	v.mustAccept(t, existing)
 	core.FeedDown.Store(false)
-	eventually(t, "it is refused again", func() bool {
+	asynctest.Eventually(t, "it is refused again", func() bool {
 		_, err := v.Verify(apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrUnknown)
 	})
@@ -195,7 +196,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 	v.awaitFilter(t, existing)
 	core.FilterDown.Store(true)
 	core.ExpireCursors()
-	eventually(t, "unknown keys are looked up", func() bool {
+	asynctest.Eventually(t, "unknown keys are looked up", func() bool {
 		_, err := v.Verify(apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrRefused)
 	})
@@ -212,14 +213,14 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 	for range 20 {
 		guesses.Go(func() { _, _ = v.Verify(apikey.New(network.Test).Hash()) })
 	}
-	eventually(t, "a guess is looked up", func() bool { return held.Load() == 1 })
+	asynctest.Eventually(t, "a guess is looked up", func() bool { return held.Load() == 1 })
 	guesses.Go(func() { v.mustAccept(t, existing) })
-	eventually(t, "the existing key is looked up beside it", func() bool { return held.Load() == 2 })
+	asynctest.Eventually(t, "the existing key is looked up beside it", func() bool { return held.Load() == 2 })
 	close(release)
 	guesses.Wait()
 
 	core.FilterDown.Store(false)
-	eventually(t, "the filter is complete again", func() bool {
+	asynctest.Eventually(t, "the filter is complete again", func() bool {
 		_, err := v.Verify(apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrUnknown)
 	})
@@ -245,7 +246,7 @@ func TestVerifier_FilterReloadedWhileKeysAreMade(t *testing.T) {
 	go func() { defer close(done); work.Wait() }()
 	for reloads := core.Filters.Load(); ; reloads = core.Filters.Load() {
 		core.ExpireCursors()
-		eventually(t, "the filter is loaded again", func() bool { return core.Filters.Load() > reloads })
+		asynctest.Eventually(t, "the filter is loaded again", func() bool { return core.Filters.Load() > reloads })
 		select {
 		case <-done:
 			t.Logf("%d filters, %d guesses", core.Filters.Load(), stop())

@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
@@ -49,7 +50,7 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	for range 16 {
 		others = append(others, verify(key))
 	}
-	eventually(t, "the others ask as well", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == joins+16 })
+	asynctest.Eventually(t, "the others ask as well", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == joins+16 })
 	close(release)
 	requests.Wait()
 	late := verify(key)

@@ -17,6 +17,7 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -57,22 +58,8 @@ func startBefore(t *testing.T, set *cores.Set, changes ...func(*keys.Options)) v
 		running.Wait()
 		v.Close()
 	})
-	eventually(t, "the change feed is followed", func() bool { return v.Ready(ctx) == nil })
+	asynctest.Eventually(t, "the change feed is followed", func() bool { return v.Ready(ctx) == nil })
 	return v
-}
-
-// eventually waits up to 20 s.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	began := time.Now()
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		if time.Since(began) > 20*time.Second {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
 }
 
 // counted reads one counter.
@@ -96,7 +83,7 @@ func (v verifier) counted(t *testing.T, name string) float64 {
 // awaitChanges waits until the feed has told of n changes.
 func (v verifier) awaitChanges(t *testing.T, n float64) {
 	t.Helper()
-	eventually(t, "the feed told of the changes", func() bool { return v.counted(t, "intents_gateway_key_changes_total") == n })
+	asynctest.Eventually(t, "the feed told of the changes", func() bool { return v.counted(t, "intents_gateway_key_changes_total") == n })
 }
 
 func (v verifier) refused(key apikey.Key) bool {
@@ -107,7 +94,7 @@ func (v verifier) refused(key apikey.Key) bool {
 // awaitFilter waits until the filter is loaded, with this key in it.
 func (v verifier) awaitFilter(t *testing.T, key apikey.Key) {
 	t.Helper()
-	eventually(t, "the filter is loaded", func() bool { return v.Listed(key.Hash()) })
+	asynctest.Eventually(t, "the filter is loaded", func() bool { return v.Listed(key.Hash()) })
 }
 
 func (v verifier) mustAccept(t *testing.T, key apikey.Key) *keys.Verdict {
@@ -176,14 +163,14 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all have asked", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == 100 })
-	eventually(t, "both look-ups are under way", func() bool { return core.LookUps.Load() >= 2 })
+	asynctest.Eventually(t, "all have asked", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == 100 })
+	asynctest.Eventually(t, "both look-ups are under way", func() bool { return core.LookUps.Load() >= 2 })
 	close(release)
 	asking.Wait()
 	if got := core.LookUps.Load(); got != 2 {
 		t.Errorf("%d look-ups for two keys", got)
 	}
-	eventually(t, "core is not asked again while the feed is followed", func() bool {
+	asynctest.Eventually(t, "core is not asked again while the feed is followed", func() bool {
 		before := core.LookUps.Load()
 		v.mustAccept(t, usable)
 		return core.LookUps.Load() == before
@@ -198,7 +185,7 @@ func TestKeysEndWhenTheyExpire(t *testing.T) {
 	ends := time.Now().Add(2500 * time.Millisecond)
 	core.Put(key, wire.VerifiedKey{ExpiresAt: &ends})
 	v.mustAccept(t, key)
-	eventually(t, "the key is refused", func() bool {
+	asynctest.Eventually(t, "the key is refused", func() bool {
 		began := time.Now()
 		_, err := v.Verify(key.Hash())
 		if err == nil && !began.Before(ends) {

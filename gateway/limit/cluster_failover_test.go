@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology/topologytest"
 )
 
@@ -52,11 +53,11 @@ func TestClusterMasterDies(t *testing.T) {
 	died := time.Now()
 	c.Masters[0].Kill()
 	// A node that is down makes Redis neither missing nor, for keys elsewhere, degraded.
-	topologytest.Eventually(t, "the node counts as away", func() bool { return degraded(t, limiters[0]) > 0 })
+	asynctest.Eventually(t, "the node counts as away", func() bool { return degraded(t, limiters[0]) > 0 })
 	if share := degraded(t, limiters[0]); share > 0.5 || limiters[0].Ready(t.Context()) != nil {
 		t.Errorf("one of three nodes is down: %g away, %v", share, limiters[0].Ready(t.Context()))
 	}
-	topologytest.Eventually(t, "the replica has taken over", func() bool { return c.Replicas[0].Info("replication", "role") == "master" })
+	asynctest.Eventually(t, "the replica has taken over", func() bool { return c.Replicas[0].Info("replication", "role") == "master" })
 	promoted := time.Now()
 	again := s.awaitDecided(first)
 	s.end()
@@ -109,9 +110,9 @@ func TestClusterNodeHangs(t *testing.T) {
 	hung := time.Now()
 	c.Masters[0].Pause()
 	defer c.Masters[0].Resume()
-	topologytest.Eventually(t, "the node counts as away", func() bool { return degraded(t, limiters[0]) > 0 && degraded(t, limiters[1]) > 0 })
+	asynctest.Eventually(t, "the node counts as away", func() bool { return degraded(t, limiters[0]) > 0 && degraded(t, limiters[1]) > 0 })
 	away := time.Now()
-	topologytest.Eventually(t, "two seconds are over", func() bool { return time.Since(away) > 2*time.Second })
+	asynctest.Eventually(t, "two seconds are over", func() bool { return time.Since(away) > 2*time.Second })
 	undecided, slow, longest := count(s.since(first, away))
 	t.Logf("%s: away after %s; then %d not decided by Redis, %d of them slow, the longest took %s", first, away.Sub(hung), undecided, slow, longest)
 	if undecided == 0 || slow > undecided/4 || longest > 3*brief {
@@ -153,7 +154,7 @@ func TestSlotMovesToNodeThatHangs(t *testing.T) {
 	s.attend(c.Masters[0])
 	since := time.Now()
 	tried := 0
-	topologytest.Eventually(t, "two seconds are over", func() bool {
+	asynctest.Eventually(t, "two seconds are over", func() bool {
 		tried++
 		if _, err := l.Take(moving, plenty, time.Now()); err == nil {
 			t.Error("decided by a node that hangs")
@@ -205,6 +206,6 @@ func TestStartsWhileClusterNodeHangs(t *testing.T) {
 	began := time.Now()
 	t.Logf("decided after %s", s.awaitDecided(others).Sub(began))
 	for _, l := range limiters {
-		topologytest.Eventually(t, "a part is away", func() bool { share := degraded(t, l); return share > 0 && share < 1 })
+		asynctest.Eventually(t, "a part is away", func() bool { share := degraded(t, l); return share > 0 && share < 1 })
 	}
 }

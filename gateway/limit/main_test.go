@@ -1,16 +1,12 @@
 package limit_test
 
 import (
+	"flag"
 	"os"
 	"testing"
-
-	"intents.internal/pkg/parallel"
 )
 
-// atOnce is how many tests run at the same time: they wait for servers to find each other, and to miss each other.
-const atOnce = "5"
-
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
 	os.Exit(m.Run())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
 )
@@ -43,7 +44,7 @@ func TestSentinelFailover(t *testing.T) {
 
 	t.Log("the old master comes back, first as a master")
 	all.Master.Start()
-	topologytest.Eventually(t, "it follows the new one", func() bool { return all.Master.Info("replication", "master_link_status") == "up" })
+	asynctest.Eventually(t, "it follows the new one", func() bool { return all.Master.Info("replication", "master_link_status") == "up" })
 	s.awaitDecided(first)
 	mustBeExact(t, limiters, func(string) bool { return true })
 
@@ -52,7 +53,7 @@ func TestSentinelFailover(t *testing.T) {
 		_ = all.Nodes[0].Client.Do(t.Context(), "SENTINEL", "FAILOVER", "buckets").Err()
 	})
 	// Until the Sentinels have told the old one, whoever is connected to it may still be given one bucket more.
-	topologytest.Eventually(t, "the old one follows", func() bool { return all.Replicas[0].Info("replication", "master_link_status") == "up" })
+	asynctest.Eventually(t, "the old one follows", func() bool { return all.Replicas[0].Info("replication", "master_link_status") == "up" })
 	s.awaitDecided(first)
 	mustBeExact(t, limiters, func(string) bool { return true })
 }
@@ -61,7 +62,7 @@ func TestSentinelFailover(t *testing.T) {
 func (s *stream) awaitPromotion(all *topologytest.Sentinels, heir *topologytest.Node, what string, ask func()) {
 	s.t.Helper()
 	began := time.Now()
-	topologytest.Eventually(s.t, "the sentinels name the heir", func() bool {
+	asynctest.Eventually(s.t, "the sentinels name the heir", func() bool {
 		named := all.Named() == heir.Address
 		if !named {
 			ask()
@@ -71,7 +72,7 @@ func (s *stream) awaitPromotion(all *topologytest.Sentinels, heir *topologytest.
 	named := time.Now()
 	calls := func() string { return fmt.Sprint(heir.Info("commandstats", "cmdstat_evalsha")) }
 	before := calls()
-	topologytest.Eventually(s.t, "the heir decides", func() bool { return calls() != before })
+	asynctest.Eventually(s.t, "the heir decides", func() bool { return calls() != before })
 	again := s.awaitDecided(first)
 	undecided, _, longest := count(s.since(first, began))
 	s.t.Logf("master %s: another named after %s, decided by it %s after the beginning; %d of %d not decided by Redis, the longest took %s",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology/topologytest"
 )
 
@@ -126,7 +127,7 @@ func (s *stream) since(group string, then time.Time) (all []taken) {
 // awaitDecided waits until a group has been decided by Redis for a quarter of a second, and tells when that began.
 func (s *stream) awaitDecided(group string) (from time.Time) {
 	s.t.Helper()
-	topologytest.Eventually(s.t, group+" is decided by Redis", func() bool {
+	asynctest.Eventually(s.t, group+" is decided by Redis", func() bool {
 		from = time.Time{}
 		all := s.since(group, time.Now().Add(-250*time.Millisecond))
 		return len(all) >= 20 && !slices.ContainsFunc(all, func(one taken) bool { return one.undecided })

@@ -1,12 +1,13 @@
 package socket_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"testing"
-	"time"
 
 	"intents.internal/gateway/socket"
+	"intents.internal/pkg/asynctest"
 )
 
 // pair is the two ends of a TCP connection.
@@ -32,20 +33,8 @@ func pair(t *testing.T) (here, there *net.TCPConn) {
 // becomes waits for the state: what the other end does arrives in its own time.
 func becomes(t *testing.T, conn net.Conn, want socket.State) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
 	eye := socket.NewEye(conn)
-	for {
-		got := eye.Look()
-		if got == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("state %d, want %d", got, want)
-		}
-		<-ticker.C
-	}
+	asynctest.Eventually(t, fmt.Sprintf("state %d", want), func() bool { return eye.Look() == want })
 }
 
 func TestLook(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"intents.internal/deploy/stack"
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -59,7 +60,7 @@ func TestCoreStandIn_AnswersAsCore(t *testing.T) {
 
 func realCore(t *testing.T) *internalAPI {
 	t.Helper()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Log: &log,
 		CoreEnv:    append([]string{"CORE_GATEWAY_SECRET=" + coretest.Secret.Reveal()}, oneAddress...),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -18,7 +19,7 @@ import (
 func ownStack(t *testing.T, gateways int, gatewayEnv ...string) (*stack.Stack, *embedded.Redis) {
 	t.Helper()
 	redis := ownRedis(t)
-	var log lockedBuffer
+	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, Log: &log,
 		CoreEnv:    append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),

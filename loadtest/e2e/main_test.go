@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,16 +14,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/parallel"
+	"intents.internal/pkg/asynctest"
 )
-
-// atOnce is how many tests run at the same time: they wait for most of their time, so it may be more than there are cores.
-const atOnce = "5"
 
 // running is the one stack that the tests of this package share, with three gateways, and binaries is where its programs
 // were built.
@@ -35,7 +32,8 @@ var (
 var oneAddress = []string{"CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000"}
 
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
+	flag.Parse()
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -50,7 +48,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(data) }()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	binaries = filepath.Join(data, "bin")
@@ -77,23 +75,8 @@ func runAll(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// lockedBuffer takes what several processes say at once.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
-}
+// lockedBuffer is the name that prometheus_test.go has for it.
+type lockedBuffer = asynctest.Buffer
 
 // client speaks to the service as a browser or an API client would, and holds each answer to openapi.json.
 type client struct {

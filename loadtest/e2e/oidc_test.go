@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -113,7 +114,7 @@ func startOIDCProvider(t *testing.T, project *nodeProject) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "node", "oidc-provider.mjs")
 	command.Dir, command.Env = project.dir, project.env
-	var said lockedBuffer
+	var said asynctest.Buffer
 	command.Stderr = &said
 	input, err := command.StdinPipe()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -25,7 +26,7 @@ func startBesideReplica(t *testing.T) (operations string) {
 	}
 	operations = address()
 	env := running.Env()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	process, err := embedded.StartProcess(embedded.Command{
 		Name: "core beside a replica", Path: filepath.Join(binaries, "core"), Args: []string{"serve"},
 		Env: append(stack.Environ(),

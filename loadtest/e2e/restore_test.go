@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -105,7 +106,7 @@ var direct = &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Secon
 // stackOf runs the service on a database, with the accounts and keys of its data directory.
 func stackOf(t *testing.T, data, databaseURL string) (s *stack.Stack, stop func()) {
 	t.Helper()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: data, Binaries: binaries, Listen: "127.0.0.1:0", InProcessRedis: true, Log: &log, DatabaseURL: databaseURL,
 		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + secret},
@@ -272,7 +273,7 @@ func (o *operator) run(block string) {
 // start runs a block until stop, or the server's end.
 func (o *operator) start(block string) (stop func()) {
 	o.t.Helper()
-	var said lockedBuffer
+	var said asynctest.Buffer
 	command := o.command(context.WithoutCancel(o.t.Context()), block)
 	command.Stdout, command.Stderr = &said, &said
 	if err := command.Start(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
 )
@@ -41,7 +42,7 @@ func TestRedisTopologies(t *testing.T) {
 // stackOn is two gateways and two cores on such a Redis.
 func stackOn(t *testing.T, mode topology.Mode, url string, certificate *topologytest.Certificate) *stack.Stack {
 	t.Helper()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	trust := "SSL_CERT_DIR=" + filepath.Dir(certificate.Authority) // as the Helm chart sets it
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Gateways: 2, Cores: 2, Ephemeral: true, Log: &log,
@@ -143,9 +144,9 @@ func losesMaster(t *testing.T, s *stack.Stack, kill func(), replaced func() bool
 		}
 		asked++
 	}
-	topologytest.Eventually(t, "the replica has taken over", func() bool { ask(); return replaced() })
+	asynctest.Eventually(t, "the replica has taken over", func() bool { ask(); return replaced() })
 	promoted := time.Now()
-	topologytest.Eventually(t, "Redis decides on all keys at all gateways", func() bool {
+	asynctest.Eventually(t, "Redis decides on all keys at all gateways", func() bool {
 		before := withoutRedis(t, s)
 		ask()
 		ask()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/tracing/tracingtest"
 )
 
@@ -22,9 +23,9 @@ const (
 )
 
 // startTraced runs a stack of its own with these further settings. Its log is all that its services wrote.
-func startTraced(t *testing.T, gateway, core []string) (s *stack.Stack, log *lockedBuffer) {
+func startTraced(t *testing.T, gateway, core []string) (s *stack.Stack, log *asynctest.Buffer) {
 	t.Helper()
-	log = &lockedBuffer{}
+	log = &asynctest.Buffer{}
 	s, err := stack.Start(t.Context(), stack.Config{
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, Log: log,
 		GatewayEnv: gateway, CoreEnv: core,
@@ -177,7 +178,7 @@ func checkSpans(t *testing.T, s *stack.Stack, spans []tracingtest.Span) {
 }
 
 // checkTraceLog finds the line of each request in both services, with the ids of the request's span there.
-func checkTraceLog(t *testing.T, log *lockedBuffer, spans []tracingtest.Span) {
+func checkTraceLog(t *testing.T, log *asynctest.Buffer, spans []tracingtest.Span) {
 	t.Helper()
 	for _, request := range []string{"the-post", "the-list"} {
 		for _, service := range []string{"gateway", "core"} {
@@ -201,7 +202,7 @@ func checkTraceLog(t *testing.T, log *lockedBuffer, spans []tracingtest.Span) {
 }
 
 // logged is the line that a service wrote about a request, nil if it has not.
-func logged(log *lockedBuffer, service, request string) map[string]any {
+func logged(log *asynctest.Buffer, service, request string) map[string]any {
 	for text := range strings.Lines(log.String()) {
 		_, object, found := strings.Cut(text, "{")
 		var line map[string]any
@@ -232,7 +233,7 @@ func failedSpans(t *testing.T, s *stack.Stack, service string) float64 {
 func spansCounted(t *testing.T, s *stack.Stack, service, outcome string) float64 {
 	t.Helper()
 	from := map[string]string{"gateway": s.Env().GatewayMetricsURL, "core": s.Env().CoreMetricsURL}[service]
-	name := fmt.Sprintf("%s_spans_total{outcome=%q} ", service, outcome)
+	name := fmt.Sprintf("intents_%s_spans_total{outcome=%q} ", service, outcome)
 	for line := range strings.Lines(get(t, from, http.StatusOK)) {
 		if value, found := strings.CutPrefix(line, name); found {
 			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)

@@ -122,7 +122,7 @@ func (g *gateway) ask(t *testing.T, key string) (status int, header http.Header)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close()
+	defer response.Body.Close()
 	return response.StatusCode, response.Header
 }
 

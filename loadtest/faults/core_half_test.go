@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // upstreamTimeout is the gateways' patience with core in these tests.
@@ -41,7 +43,7 @@ func TestHalfOfTheCoresFail(t *testing.T) {
 			pass(t, time.Until(struck.Add(2500*time.Millisecond)))
 			fault.remedy()
 			healed := time.Now()
-			eventually(t, "all gateways use both cores again", func() bool { return coresUp(t, fleet) == 2 })
+			asynctest.Eventually(t, "all gateways use both cores again", func() bool { return coresUp(t, fleet) == 2 })
 			back := time.Since(healed)
 			all := c.stop()
 			over, j := endBeside(t, beside)
@@ -84,7 +86,7 @@ func TestHalfOfTheCoresFail(t *testing.T) {
 func untilRefused(t *testing.T, fleet []*gateway, key string, revoked time.Time) time.Duration {
 	t.Helper()
 	for _, g := range fleet {
-		eventually(t, "the key is refused", func() bool {
+		asynctest.Eventually(t, "the key is refused", func() bool {
 			request, err := getChains(g.url, key)
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // The only core is killed again and again in the midst of writes: nothing acknowledged is lost, a request repeated with its
@@ -27,7 +29,7 @@ func TestCoreKilled(t *testing.T) {
 	var recovered time.Duration
 	for kill := range kills {
 		enough := (kill + 1) * 20
-		eventually(t, "intents are acknowledged", func() bool { return c.made() >= enough })
+		asynctest.Eventually(t, "intents are acknowledged", func() bool { return c.made() >= enough })
 		server.kill()
 		server.start(t)
 		server.awaitReady(t)

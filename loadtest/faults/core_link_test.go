@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // linkTimeout is the gateway's patience with core where the way between them breaks.
@@ -36,7 +38,7 @@ func TestLinkToCoreBreaks(t *testing.T) {
 			c.pause = 20 * time.Millisecond
 			beside := startBeside(t, fleet)
 			c.set(members)
-			eventually(t, "every member has been answered", func() bool { return len(c.soFar()) >= 4*members })
+			asynctest.Eventually(t, "every member has been answered", func() bool { return len(c.soFar()) >= 4*members })
 			struck := time.Now()
 			trial.strike()
 			pass(t, 1500*time.Millisecond)
@@ -78,7 +80,7 @@ func TestLinkToCoreBreaks(t *testing.T) {
 func (c *crew) untilAllSucceed(t *testing.T, moment time.Time) time.Duration {
 	t.Helper()
 	var last time.Time
-	eventually(t, "all goes well again", func() bool {
+	asynctest.Eventually(t, "all goes well again", func() bool {
 		var once sync.Map
 		for _, a := range c.soFar().from(moment) {
 			if _, seen := once.Load(a.kind); !a.failed() && !seen {

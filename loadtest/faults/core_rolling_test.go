@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // All gateways and then all cores are restarted, one after the other, under load, as for a new version: no request fails,
@@ -50,7 +52,7 @@ func TestUpgrade(t *testing.T) {
 	r.roll(t, c, "upgrade of 2 gateways and 2 cores, and back", 0)
 }
 
-// The shared secret is replaced as deploy/README.md says, by rolling restarts: no request fails, and cores refuse the old secret in
+// The shared secret is replaced as deploy/security.md says, by rolling restarts: no request fails, and cores refuse the old secret in
 // the end.
 func TestSharedSecretIsReplaced(t *testing.T) {
 	t.Parallel()
@@ -162,7 +164,7 @@ func (r *release) restartGateways(t *testing.T) {
 	for _, g := range r.fleet {
 		g.stop(t)
 		g.start(t)
-		eventually(t, "the gateway is ready", func() bool { return g.ready(t) })
+		asynctest.Eventually(t, "the gateway is ready", func() bool { return g.ready(t) })
 		r.awaitUse(t)
 	}
 }
@@ -179,5 +181,5 @@ func (r *release) restartCores(t *testing.T) {
 
 func (r *release) awaitUse(t *testing.T) {
 	t.Helper()
-	eventually(t, "all are in use again", func() bool { return r.inUse() && coresUp(t, r.fleet) == len(r.servers) })
+	asynctest.Eventually(t, "all are in use again", func() bool { return r.inUse() && coresUp(t, r.fleet) == len(r.servers) })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -19,7 +20,7 @@ type coreServer struct {
 	env         []string
 	binaries    string
 	process     *embedded.Process
-	log         lockedBuffer
+	log         asynctest.Buffer
 }
 
 // startCores starts so many until the test ends, and returns when they are ready.
@@ -80,7 +81,7 @@ func (c *coreServer) start(t *testing.T) {
 
 func (c *coreServer) awaitReady(t *testing.T) {
 	t.Helper()
-	eventually(t, "core is ready", func() bool { return isOK(t, c.opsURL+"/readyz") })
+	asynctest.Eventually(t, "core is ready", func() bool { return isOK(t, c.opsURL+"/readyz") })
 }
 
 func (c *coreServer) kill() { c.process.Kill() }

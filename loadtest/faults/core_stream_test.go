@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 const (
@@ -82,7 +84,7 @@ func TestEndlessListsWithSlowReaders(t *testing.T) {
 	for range slowReaders {
 		readers = append(readers, startReading(t, fleet[0], keys[1]))
 	}
-	eventually(t, "core is held back", func() bool {
+	asynctest.Eventually(t, "core is held back", func() bool {
 		sent := core.sent.Load()
 		pass(t, 50*time.Millisecond)
 		return core.open.Load() == slowReaders && core.sent.Load() == sent
@@ -97,7 +99,7 @@ func TestEndlessListsWithSlowReaders(t *testing.T) {
 	for _, reader := range append(readers, quick) {
 		_ = reader.Close()
 	}
-	eventually(t, "core's work has ended", func() bool { return core.open.Load() == 0 })
+	asynctest.Eventually(t, "core's work has ended", func() bool { return core.open.Load() == 0 })
 	ended := time.Since(left)
 	all := beside.stop()
 	served, j := all.of(0).between(began, left), newJudge(t, all.of(1))

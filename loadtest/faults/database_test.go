@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
 )
@@ -29,7 +30,7 @@ type database struct {
 // startDatabase starts a Postgres that the test may break. It is durable: fsync and synchronous_commit are on.
 func startDatabase(t *testing.T, config embedded.PostgresConfig) *database {
 	t.Helper()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	if config.Dir == "" {
 		config.Dir = t.TempDir()
 	}

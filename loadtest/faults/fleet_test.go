@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -44,7 +45,7 @@ func startGateways(t *testing.T, count int, config fleetConfig) []*gateway {
 		fleet[n] = startGateway(t, config)
 	}
 	for _, g := range fleet {
-		eventually(t, "a gateway is ready", func() bool { return g.ready(t) })
+		asynctest.Eventually(t, "a gateway is ready", func() bool { return g.ready(t) })
 	}
 	return fleet
 }
@@ -61,7 +62,7 @@ func startGateway(t *testing.T, config fleetConfig) *gateway {
 		"GATEWAY_ACCESS_LOG=false",
 		"GATEWAY_DRAIN_DELAY=0s",
 	)
-	var log lockedBuffer
+	var log asynctest.Buffer
 	g := &gateway{url: "http://" + addresses[0], opsURL: "http://" + addresses[1], command: embedded.Command{
 		Name: "gateway", Path: filepath.Join(cmp.Or(config.binaries, shared.binaries), "gateway"), Env: append(env, config.env...),
 		Output: func(line string) { fmt.Fprintln(&log, line) },

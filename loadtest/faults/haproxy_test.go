@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -51,7 +52,7 @@ func startHAProxy(t *testing.T, fleet []*gateway) haproxy {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log lockedBuffer
+	var log asynctest.Buffer
 	process, err := embedded.StartProcess(embedded.Command{
 		Name: "haproxy", Path: program, Args: []string{"-db", "-f", path}, Output: func(line string) { fmt.Fprintln(&log, line) },
 	})
@@ -65,7 +66,7 @@ func startHAProxy(t *testing.T, fleet []*gateway) haproxy {
 		}
 	})
 	h := haproxy{url: "http://" + clients, statistics: "http://" + health + "/statistics;csv"}
-	eventually(t, "HAProxy uses all gateways", func() bool { return h.inUse(t) == len(fleet) })
+	asynctest.Eventually(t, "HAProxy uses all gateways", func() bool { return h.inUse(t) == len(fleet) })
 	return h
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // The limit of every key: a bucket of so many requests, and how long one takes to come back.
@@ -181,7 +183,7 @@ func warm(t *testing.T, fleet []*gateway, keys []string) {
 	l := &load{t: t, fleet: fleet, streams: []stream{{keys: keys}}, client: &http.Client{Timeout: 15 * time.Second}}
 	for n := range fleet {
 		for _, key := range keys {
-			eventually(t, "a key's first request passes", func() bool {
+			asynctest.Eventually(t, "a key's first request passes", func() bool {
 				one := sample{gateway: n, key: key}
 				l.ask(&one)
 				return one.status == http.StatusOK

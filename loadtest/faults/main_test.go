@@ -9,7 +9,6 @@
 package faults_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -17,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,15 +23,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
-	"intents.internal/pkg/parallel"
 )
 
 // secret is what gateways and core share.
 const secret = "the secret that gateways and core share in these tests"
-
-// atOnce is how many tests run at the same time: they wait for most of their time, so it may be more than there are cores.
-const atOnce = "5"
 
 var strict = flag.Bool("strict", false, "judge every latency, by the promised time itself, and repeat faults as often as promised; for a machine with nothing else to do")
 
@@ -62,7 +57,8 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
+	flag.Parse()
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,7 +75,7 @@ func runAll(m *testing.M) (code int, err error) {
 	defer func() { _ = os.RemoveAll(data) }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	var log lockedBuffer
+	var log asynctest.Buffer
 	shared.binaries = filepath.Join(data, "bin")
 	if err := stack.Build(ctx, "", shared.binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
@@ -117,18 +113,6 @@ func ownerOf(ctx context.Context, env stack.Env) (owner uuid.UUID, err error) {
 	return owner, err
 }
 
-// eventually returns when done, which is asked again and again, says so.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(time.Minute); !done(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatal("not in a minute: " + what)
-		}
-	}
-}
-
 // pass lets load run for a while.
 func pass(t *testing.T, span time.Duration) {
 	t.Helper()
@@ -148,22 +132,4 @@ func freeAddress(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return "127.0.0.1:" + strconv.Itoa(port)
-}
-
-// lockedBuffer takes what several processes say at once.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
 }

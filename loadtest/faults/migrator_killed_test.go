@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -49,7 +50,7 @@ func TestMigratorKilled(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		eventually(t, "an index is being built", building)
+		asynctest.Eventually(t, "an index is being built", building)
 		migrator.Kill()
 		if !building() {
 			return errors.New("the index was built before the migrator was killed")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -32,7 +33,7 @@ func TestDiskFull(t *testing.T) {
 
 	struck := time.Now()
 	ballast := fillDisk(t, dir)
-	eventually(t, "a write fails for want of room", func() bool { return len(c.soFar().failed()) > 0 })
+	asynctest.Eventually(t, "a write fails for want of room", func() bool { return len(c.soFar().failed()) > 0 })
 	pass(t, 2*time.Second)
 	freed := time.Now()
 	if err := os.Remove(ballast); err != nil {

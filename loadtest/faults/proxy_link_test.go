@@ -67,9 +67,6 @@ func (p *proxy) forward(l *link, to *net.TCPConn, data []byte, reply bool) bool 
 	f, latency := p.when(func(f fault) bool { return f != blackHole && f != unanswered })
 	p.mu.Lock()
 	stranded, lose, changed := l.stranded, reply && (l.marked || p.marker == nil), p.changed
-	if lose && f == repliesDropped {
-		p.dropped += len(data)
-	}
 	p.mu.Unlock()
 	switch {
 	case stranded, lose && f == repliesDropped:
@@ -90,13 +87,6 @@ func (p *proxy) forward(l *link, to *net.TCPConn, data []byte, reply bool) bool 
 		l.reset()
 	}
 	return err == nil
-}
-
-// lost is how many bytes of replies have vanished.
-func (p *proxy) lost() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dropped
 }
 
 func (p *proxy) noteRequest(l *link, data []byte) {

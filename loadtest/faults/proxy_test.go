@@ -50,7 +50,6 @@ type proxy struct {
 	open     map[*link]struct{}
 	accepted int
 	requests int // bytes from clients
-	dropped  int // bytes of replies that vanished
 	plugs    []net.Conn
 	closed   bool
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -23,7 +24,7 @@ func startReplica(t *testing.T, master *redisServer) *redisServer {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(master.address)
 	replica := startRedis(t, "--replicaof", host+" "+port)
-	eventually(t, "the replica follows", func() bool {
+	asynctest.Eventually(t, "the replica follows", func() bool {
 		return strings.Contains(replica.do(t, "INFO", "replication").(string), "master_link_status:up")
 	})
 	return replica
@@ -50,7 +51,7 @@ func startSentinel(t *testing.T, master *redisServer) *redis.SentinelClient {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log lockedBuffer
+	var log asynctest.Buffer
 	process, err := embedded.StartProcess(embedded.Command{
 		Name: "sentinel", Path: redisProgram(t), Args: []string{config, "--sentinel"},
 		Output: func(line string) { fmt.Fprintln(&log, line) },
@@ -66,7 +67,7 @@ func startSentinel(t *testing.T, master *redisServer) *redis.SentinelClient {
 			t.Log("the log of the sentinel:\n" + log.String())
 		}
 	})
-	eventually(t, "the sentinel knows the replica", func() bool {
+	asynctest.Eventually(t, "the sentinel knows the replica", func() bool {
 		replicas, err := sentinel.Replicas(t.Context(), "buckets").Result()
 		return err == nil && len(replicas) == 1 && replicas[0]["flags"] == "slave"
 	})
@@ -76,7 +77,7 @@ func startSentinel(t *testing.T, master *redisServer) *redis.SentinelClient {
 // follow points the proxy to the master that the sentinel names, once it is another one, as whatever moves an address does.
 func (tr *trial) follow(sentinel *redis.SentinelClient, old *redisServer) {
 	tr.t.Helper()
-	eventually(tr.t, "the sentinel promotes the replica", func() bool {
+	asynctest.Eventually(tr.t, "the sentinel promotes the replica", func() bool {
 		named, err := sentinel.GetMasterAddrByName(tr.t.Context(), "buckets").Result()
 		if err != nil || len(named) != 2 || net.JoinHostPort(named[0], named[1]) == old.address {
 			return false

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // patient is a budget that a busy machine does not use up, for tests in which Redis must always decide.
@@ -89,7 +91,7 @@ func TestRedisDiesDuringABatch(t *testing.T) {
 	proxy.inflict(t, blackHole)
 	sent := proxy.received()
 	l := startLoad(t, fleet, stream{keys: keys, rate: 1000}, controlStream)
-	eventually(t, "requests wait for Redis", func() bool {
+	asynctest.Eventually(t, "requests wait for Redis", func() bool {
 		return proxy.received() > sent && fleet[0].metrics(t)["intents_gateway_limit_batch_size_count"] > 0 && time.Since(l.began) > time.Second/10
 	})
 	struck := time.Now()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // A request whose call reached Redis, and whose answer did not come back, was charged; it must not be charged again, nor
@@ -60,7 +62,7 @@ func TestLostReplyIsChargedOnce(t *testing.T) {
 			}
 			proxy.heal(t)
 			others := 0
-			eventually(t, "Redis decides again", func() bool {
+			asynctest.Eventually(t, "Redis decides again", func() bool {
 				others++
 				(&charging{t: t, gateway: fleet[0], key: keys[2+others%(len(keys)-2)]}).ask()
 				return fleet[0].metrics(t)[degraded] == 0

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -27,7 +28,7 @@ type redisServer struct {
 	args    []string
 	env     []string // nil: this program's own
 	process *embedded.Process
-	log     *lockedBuffer
+	log     *asynctest.Buffer
 }
 
 // redisProgram finds the server. The one inside a Go program cannot be stopped in its tracks, killed or made a replica.
@@ -59,7 +60,7 @@ func startRedisIn(t *testing.T, env []string, args ...string) *redisServer {
 		t.Fatal(err)
 	}
 	r := &redisServer{
-		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: redisProgram(t), env: env, log: &lockedBuffer{},
+		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: redisProgram(t), env: env, log: &asynctest.Buffer{},
 		args: append([]string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", t.TempDir(), "--save", "", "--loglevel", "notice",
 		}, args...),
@@ -86,7 +87,7 @@ func (r *redisServer) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.process = process
-	eventually(t, "Redis answers", func() bool { return r.client.Ping(t.Context()).Err() == nil })
+	asynctest.Eventually(t, "Redis answers", func() bool { return r.client.Ping(t.Context()).Err() == nil })
 }
 
 // stop ends it as an operator would, kill as a crash would.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 const (
@@ -72,7 +74,7 @@ func newTrial(t *testing.T, gateways int, redis *redisServer, env ...string) *tr
 	tr.load = startLoad(t, tr.fleet,
 		stream{keys: tr.keys[:crowdKeys], rate: crowdRate}, stream{keys: tr.keys[crowdKeys:], rate: greedyRate}, controlStream)
 	pass(t, healthy)
-	eventually(t, "the greedy key is refused", func() bool {
+	asynctest.Eventually(t, "the greedy key is refused", func() bool {
 		refused := map[int]bool{}
 		for _, one := range tr.load.soFar() {
 			refused[one.gateway] = refused[one.gateway] || one.status == http.StatusTooManyRequests

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // watch follows the metrics of gateways while something is done to them.
@@ -110,7 +112,7 @@ func (w *watch) heal(t *testing.T) time.Time {
 // recovery waits until every gateway asks Redis again and tells how long after the fault that was, to within watchEvery.
 func (w *watch) recovery(t *testing.T) (longest time.Duration) {
 	t.Helper()
-	eventually(t, "Redis decides again", func() bool {
+	asynctest.Eventually(t, "Redis decides again", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, at := range w.well {

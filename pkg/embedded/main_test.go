@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"intents.internal/pkg/embedded"
 )
@@ -82,18 +81,6 @@ func killedParent(t *testing.T, role string, count int) []string {
 		t.Fatalf("the %s parent printed %q", role, lines)
 	}
 	return lines
-}
-
-// eventually fails the test unless holds becomes true within ten seconds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s still not so: %s", what)
-		}
-	}
 }
 
 // gone tells whether no process has the id, zombies not counted.

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"testing"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -22,7 +23,7 @@ func TestReplicaFollows(t *testing.T) {
 	expect(t, primary, "CREATE TABLE kept AS SELECT 42 AS answer", "")
 	follows := func(what string) {
 		t.Helper()
-		eventually(t, what, func() bool {
+		asynctest.Eventually(t, what, func() bool {
 			answer, err := query(replica.URL, "SELECT answer FROM kept")
 			return err == nil && answer == "42"
 		})
@@ -37,7 +38,7 @@ func TestReplicaFollows(t *testing.T) {
 	if err := replica.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica goes on", func() bool {
+	asynctest.Eventually(t, "the replica goes on", func() bool {
 		answer, err := query(replica.URL, "SELECT answer FROM kept")
 		return err == nil && answer == "43"
 	})

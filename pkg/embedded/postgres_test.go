@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -78,7 +79,7 @@ func TestPostgresComesBackAfterKill(t *testing.T) {
 		_, err := query(p.URL, "DO $$ BEGIN LOOP END LOOP; END $$")
 		busy <- err
 	}()
-	eventually(t, "the backend is busy", func() bool {
+	asynctest.Eventually(t, "the backend is busy", func() bool {
 		count, err := query(p.URL, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'")
 		return err == nil && count == "1"
 	})
@@ -102,11 +103,11 @@ func TestPostgresComesBackAfterKill(t *testing.T) {
 func TestPostgresDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	data := killedParent(t, "postgres", 1)[0]
-	eventually(t, "no process of the server is left", func() bool { return len(embedded.ServerProcesses(data)) == 0 })
+	asynctest.Eventually(t, "no process of the server is left", func() bool { return len(embedded.ServerProcesses(data)) == 0 })
 
 	startPostgres(t, embedded.PostgresConfig{Ephemeral: true})
 	// Another start, in a test beside this one, may be about to remove it.
-	eventually(t, "the next start has removed the directory of the killed one", func() bool {
+	asynctest.Eventually(t, "the next start has removed the directory of the killed one", func() bool {
 		_, err := os.Stat(filepath.Dir(data))
 		return errors.Is(err, os.ErrNotExist)
 	})

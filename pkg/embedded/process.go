@@ -31,8 +31,6 @@ type Command struct {
 	Output func(line string)
 	// OrphanSignal ends the process when this program dies without having stopped it; zero: SIGKILL.
 	OrphanSignal syscall.Signal
-	// Session starts a session, as each service on a server has one: Linux shares processors out among sessions first.
-	Session bool
 
 	owner *owner
 }
@@ -90,7 +88,7 @@ func start(c Command, kernel bool) (*Process, error) {
 	}
 	// A grandchild that has left the process group may hold the output open for ever.
 	p.cmd.WaitDelay = 2 * time.Second
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.Session, Setsid: c.Session} // either is a process group
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.owner.apply(p.cmd.SysProcAttr)
 
 	signal := c.OrphanSignal

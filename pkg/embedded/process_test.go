@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -112,7 +113,7 @@ func TestProcessTakesItsGroupAlong(t *testing.T) {
 			}
 			<-p.Done()
 			pid := number(t, <-child)
-			eventually(t, "the grandchild is gone", func() bool { return gone(pid) })
+			asynctest.Eventually(t, "the grandchild is gone", func() bool { return gone(pid) })
 		})
 	}
 }
@@ -124,7 +125,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 			t.Parallel()
 			for _, line := range killedParent(t, role, count) {
 				pid := number(t, line)
-				eventually(t, "the child is gone", func() bool { return gone(pid) })
+				asynctest.Eventually(t, "the child is gone", func() bool { return gone(pid) })
 			}
 		})
 	}

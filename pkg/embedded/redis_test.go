@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -30,7 +31,7 @@ func TestRedis(t *testing.T) {
 			if got := ask(t, r, "EXISTS key"); got != ":1" {
 				t.Errorf("EXISTS before it expires: %s", got)
 			}
-			eventually(t, "the key has expired", func() bool { return ask(t, r, "EXISTS key") == ":0" })
+			asynctest.Eventually(t, "the key has expired", func() bool { return ask(t, r, "EXISTS key") == ":0" })
 
 			if pid := r.PID(); pid != 0 {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

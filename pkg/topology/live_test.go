@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -12,19 +13,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"intents.internal/pkg/parallel"
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
 )
-
-// atOnce is how many tests run at the same time: they wait for servers to find each other, and to miss each other.
-const atOnce = "6"
 
 // certificate is what the servers of these tests show.
 var certificate *topologytest.Certificate
 
 func TestMain(m *testing.M) {
-	parallel.Tests(atOnce)
+	_ = flag.Set("test.parallel", "6") // most of these tests wait for other processes; -parallel overrides it
 	dir, err := os.MkdirTemp("", "intents-topology-")
 	if err == nil {
 		certificate, err = topologytest.NewCertificate(dir)
@@ -131,9 +129,9 @@ func TestClusterServes(t *testing.T) {
 	}
 	cluster.Masters[1].Pause()
 	defer cluster.Masters[1].Resume()
-	topologytest.Eventually(t, "a minority serves no more", func() bool { return topology.Serving(t.Context(), client) != nil })
+	asynctest.Eventually(t, "a minority serves no more", func() bool { return topology.Serving(t.Context(), client) != nil })
 	cluster.Masters[1].Resume()
-	topologytest.Eventually(t, "two of three serve", func() bool { return topology.Serving(t.Context(), client) == nil })
+	asynctest.Eventually(t, "two of three serve", func() bool { return topology.Serving(t.Context(), client) == nil })
 }
 
 func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
@@ -182,7 +180,7 @@ func TestScriptsFollowTheirSlot(t *testing.T) {
 	call() // ASK
 	cluster.Finish(slot, from, to)
 	call() // MOVED, for a moment
-	topologytest.Eventually(t, "the client knows where the slot is", func() bool { return topology.Node(client.UniversalClient, key) == to.Address })
+	asynctest.Eventually(t, "the client knows where the slot is", func() bool { return topology.Node(client.UniversalClient, key) == to.Address })
 	call()
 }
 
@@ -235,10 +233,10 @@ func TestSentinelHangs(t *testing.T) {
 				}
 			}
 			works := start()
-			topologytest.Eventually(t, "Redis answers", works)
+			asynctest.Eventually(t, "Redis answers", works)
 			// The one that is listened to is the one in use.
 			var hung, other *topologytest.Node
-			topologytest.Eventually(t, "a Sentinel is in use", func() bool {
+			asynctest.Eventually(t, "a Sentinel is in use", func() bool {
 				for i, n := range all.Nodes {
 					if clients, _ := n.Do("CLIENT", "LIST").(string); strings.Contains(clients, " sub=2 ") {
 						hung, other = n, all.Nodes[(i+1)%len(all.Nodes)]
@@ -248,13 +246,13 @@ func TestSentinelHangs(t *testing.T) {
 			})
 			hung.Pause()
 			defer hung.Resume()
-			topologytest.Eventually(t, "Redis answers whoever starts now", start())
+			asynctest.Eventually(t, "Redis answers whoever starts now", start())
 			all.Master.Kill()
-			topologytest.Eventually(t, "the others name the replica", func() bool {
+			asynctest.Eventually(t, "the others name the replica", func() bool {
 				return strings.Contains(other.Info("sentinel", "master0"), "address="+all.Replicas[0].Address)
 			})
 			named := time.Now()
-			topologytest.Eventually(t, "the replica answers", works)
+			asynctest.Eventually(t, "the replica answers", works)
 			t.Logf("found %s after it was named", time.Since(named))
 		})
 	}

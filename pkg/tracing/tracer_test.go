@@ -1,10 +1,8 @@
 package tracing_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,34 +10,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
 )
 
 func now() time.Time { return time.Now() }
 
-// journal takes the log of a tracer.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // bench is what a tracer shows of itself.
 type bench struct {
 	registry *prometheus.Registry
-	log      journal
+	log      asynctest.Buffer
 }
 
 func (b *bench) count(t *testing.T, outcome string) float64 {

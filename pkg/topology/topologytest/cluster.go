@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // slots are how many a Redis Cluster has.
@@ -51,7 +53,7 @@ func StartCluster(tb testing.TB, masters, replicas int, s Security) *Cluster {
 		return strings.Count(known, "slave ") == replicas && strings.Count(known, " connected") == len(c.nodes())
 	})
 	for _, n := range c.Replicas {
-		Eventually(tb, "the replica at "+n.Address+" has everything", func() bool { return n.Info("replication", "master_link_status") == "up" })
+		asynctest.Eventually(tb, "the replica at "+n.Address+" has everything", func() bool { return n.Info("replication", "master_link_status") == "up" })
 	}
 	c.URL = clusterURL(c.Masters, s)
 	return c
@@ -112,7 +114,7 @@ func (c *Cluster) nodes() []*Node { return append(append([]*Node{}, c.Masters...
 func (c *Cluster) awaitAll(what string, is func(*Node) bool) {
 	c.tb.Helper()
 	for _, n := range c.nodes() {
-		Eventually(c.tb, "the Redis at "+n.Address+" "+what, func() bool { return is(n) })
+		asynctest.Eventually(c.tb, "the Redis at "+n.Address+" "+what, func() bool { return is(n) })
 	}
 }
 

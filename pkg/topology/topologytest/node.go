@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
 )
 
@@ -40,18 +40,18 @@ type Node struct {
 	port    int
 	args    []string
 	process *embedded.Process
-	log     lines
+	log     asynctest.Buffer
 }
 
 // Start starts it, again if need be, and returns when it answers.
 func (n *Node) Start() {
 	n.tb.Helper()
-	process, err := embedded.StartProcess(embedded.Command{Name: "redis", Path: program(n.tb), Args: n.args, Output: n.log.add})
+	process, err := embedded.StartProcess(embedded.Command{Name: "redis", Path: program(n.tb), Args: n.args, Output: func(line string) { fmt.Fprintln(&n.log, line) }})
 	if err != nil {
 		n.tb.Fatal(err)
 	}
 	n.process = process
-	Eventually(n.tb, "the Redis at "+n.Address+" answers", func() bool { return n.Client.Ping(n.tb.Context()).Err() == nil })
+	asynctest.Eventually(n.tb, "the Redis at "+n.Address+" answers", func() bool { return n.Client.Ping(n.tb.Context()).Err() == nil })
 }
 
 // Kill ends it as a crash would.
@@ -168,34 +168,4 @@ func writeConfig(tb testing.TB, text string) string {
 		tb.Fatal(err)
 	}
 	return path
-}
-
-// Eventually waits for what is said to be so, and fails the test after a minute.
-func Eventually(tb testing.TB, what string, is func() bool) {
-	tb.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(time.Minute); !is(); <-ticker.C {
-		if time.Now().After(deadline) {
-			tb.Fatal("not so after a minute: " + what)
-		}
-	}
-}
-
-// lines are what a process has said.
-type lines struct {
-	mu  sync.Mutex
-	all strings.Builder
-}
-
-func (l *lines) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintln(&l.all, line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"testing"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // masterName is what the Sentinels call the master.
@@ -29,14 +31,14 @@ func StartSentinels(tb testing.TB, replicas int, s Security) *Sentinels {
 	for range replicas {
 		replica := newServer(tb, s, "--replicaof", host+" "+port)
 		replica.Start()
-		Eventually(tb, "the replica follows", func() bool { return replica.Info("replication", "master_link_status") == "up" })
+		asynctest.Eventually(tb, "the replica follows", func() bool { return replica.Info("replication", "master_link_status") == "up" })
 		all.Replicas = append(all.Replicas, replica)
 	}
 	for range 3 {
 		all.Nodes = append(all.Nodes, startSentinel(tb, all.Master, s))
 	}
 	for _, n := range all.Nodes {
-		Eventually(tb, "the sentinel knows the others", func() bool {
+		asynctest.Eventually(tb, "the sentinel knows the others", func() bool {
 			line := n.Info("sentinel", "master0")
 			return line == fmt.Sprintf("name=%s,status=ok,address=%s,slaves=%d,sentinels=%d", masterName, all.Master.Address, replicas, len(all.Nodes))
 		})

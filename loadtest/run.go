@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+)
+
+// operation is a kind of request that run can make.
+type operation struct {
+	method, path, body string
+}
+
+// operations are all kinds. The intents are of a testnet, and nobody signs them.
+var operations = map[string]operation{
+	"list":   {http.MethodGet, "/v2/transfers?limit=20", ""},
+	"tokens": {http.MethodGet, "/v2/tokens?chain-id=eip155:11155111", ""},
+	"create": {http.MethodPost, "/v2/transfers", `{
+		"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+			"token": "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "amount": "1"},
+		"destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}`},
+}
+
+// deployment is an installation, and the load that it is put under.
+type deployment struct {
+	url  string
+	keys []string
+	// mix has each operation's name as often as its share says.
+	mix  []string
+	load openLoop
+}
+
+// runDeployment puts any installation under a constant load with keys of its own, and prints what became of the requests.
+func runDeployment(ctx context.Context, args []string) error {
+	d, err := parseDeployment(args)
+	if err != nil {
+		return err
+	}
+	seen, err := d.measure(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	seen.print(os.Stdout)
+	if failed := seen.failed(); failed > 0 {
+		return fmt.Errorf("%d requests failed: the gateway's log names the cause of each by its X-Request-Id", failed)
+	}
+	return nil
+}
+
+func parseDeployment(args []string) (d deployment, err error) {
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.StringVar(&d.url, "url", "", "the gateway's `URL`, such as https://intents.example.com")
+	keys := flags.String("keys", "", "a `FILE` with one API key a line; requests take them in turn, each may make 50 a minute")
+	mix := flags.String("mix", "list=6,create=3,tokens=1", "the `SHARES` of operations: list, create, tokens")
+	flags.Float64Var(&d.load.rate, "rate", 10, "requests a second, whether or not earlier ones have been answered")
+	flags.DurationVar(&d.load.span, "time", 30*time.Second, "for how long")
+	flags.IntVar(&d.load.connections, "conns", 64, "connections at the most")
+	if err := flags.Parse(args); err != nil {
+		return d, err
+	}
+	at, err := url.Parse(d.url)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return d, fmt.Errorf("-url %q is no http or https URL", d.url)
+	}
+	d.url = strings.TrimSuffix(d.url, "/")
+	if d.load.rate <= 0 || d.load.span < time.Second || d.load.connections < 1 {
+		return d, errors.New("-rate and -conns must be above 0, -time at least 1s")
+	}
+	if d.mix, err = parseMix(*mix); err != nil {
+		return d, err
+	}
+	d.keys, err = readKeys(*keys, slices.Contains(d.mix, "create"))
+	return d, err
+}
+
+// parseMix reads name=share, comma separated.
+func parseMix(text string) (mix []string, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		name, share, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(share)
+		if _, known := operations[name]; !known || err != nil || n < 0 || n > 1000 {
+			return nil, fmt.Errorf("-mix %q: each part is list, create or tokens, = and a whole number up to 1000", part)
+		}
+		mix = append(mix, slices.Repeat([]string{name}, n)...)
+	}
+	if len(mix) == 0 {
+		return nil, errors.New("-mix leaves nothing to do")
+	}
+	return mix, nil
+}
+
+// readKeys reads one key a line. Live keys make no intents: these would be of no chain that they may use.
+func readKeys(path string, create bool) ([]string, error) {
+	if path == "" {
+		return nil, errors.New("-keys is required: a file with one API key a line")
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the keys: %w", err)
+	}
+	keys := strings.Fields(string(content))
+	for n, text := range keys {
+		key, err := apikey.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: key %d: %w", path, n+1, err)
+		}
+		if create && key.Environment() != network.Test {
+			return nil, fmt.Errorf("%s: key %d is a live key, and create makes intents on a testnet: leave create out of -mix, or use test keys", path, n+1)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s has no keys", path)
+	}
+	return keys, nil
+}
+
+// answers are the times of an operation's answers, in the order in which they came, and their numbers by status; 0 stands for
+// none.
+type answers struct {
+	times    []time.Duration
+	statuses map[int]int
+}
+
+// measured has what became of each operation's requests.
+type measured map[string]*answers
+
+// measure makes the requests and tells every few seconds how many were sent. A time counts from when its request was due.
+func (d deployment) measure(ctx context.Context, progress io.Writer) (measured, error) {
+	client := &http.Client{
+		Timeout:   time.Minute,
+		Transport: &http.Transport{MaxConnsPerHost: d.load.connections, MaxIdleConnsPerHost: d.load.connections},
+	}
+	defer client.CloseIdleConnections()
+	seen := measured{}
+	for _, name := range d.mix {
+		seen[name] = &answers{statuses: map[int]int{}}
+	}
+	jobs := make(chan job, int(d.load.rate*d.load.span.Seconds()))
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range d.load.connections {
+		workers.Go(func() {
+			for j := range jobs {
+				name := d.mix[j.n%len(d.mix)]
+				status := d.request(ctx, client, operations[name], d.keys[j.n%len(d.keys)])
+				mu.Lock()
+				seen[name].times = append(seen[name].times, time.Since(j.due))
+				seen[name].statuses[status]++
+				if done := seen.requests(); done%max(1, cap(jobs)/10) == 0 {
+					fmt.Fprintf(progress, "%d of %d requests answered\n", done, cap(jobs))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	d.load.pace(ctx, time.Now(), jobs)
+	workers.Wait()
+	return seen, ctx.Err()
+}
+
+func (d deployment) request(ctx context.Context, client *http.Client, o operation, key string) (status int) {
+	request, err := http.NewRequestWithContext(ctx, o.method, d.url+o.path, bytes.NewReader([]byte(o.body)))
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("X-Api-Key", key)
+	if o.body != "" {
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Idempotency-Key", uuid.NewString())
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return 0
+	}
+	return response.StatusCode
+}
+
+func (m measured) requests() (n int) {
+	for _, a := range m {
+		n += len(a.times)
+	}
+	return n
+}
+
+// failed counts the requests that got no answer, or one that says that the service failed.
+func (m measured) failed() (n int) {
+	for _, a := range m {
+		for status, count := range a.statuses {
+			if status == 0 || status >= http.StatusInternalServerError {
+				n += count
+			}
+		}
+	}
+	return n
+}
+
+func (m measured) print(to io.Writer) {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "operation\trequests\tp50\tp99\tp99.9\tanswers by status (0: none)")
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		a := m[name]
+		slices.Sort(a.times)
+		round := func(share float64) time.Duration { return percentile(a.times, share).Round(10 * time.Microsecond) }
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s", name, len(a.times), round(0.5), round(0.99), round(0.999))
+		for i, status := range slices.Sorted(maps.Keys(a.statuses)) {
+			separator := " "
+			if i == 0 {
+				separator = "\t"
+			}
+			fmt.Fprintf(table, "%s%d: %d", separator, status, a.statuses[status])
+		}
+		fmt.Fprintln(table)
+	}
+	_ = table.Flush()
+}
