@@ -37,11 +37,11 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 		list.filter.Limit = list.limit + 1 // one more tells whether there is a next page
 		summaries = s.Store.Transfers(r.Context(), by.AccountID, list.filter)
 	} else {
-		check, err := s.tagWholeList(w, r, by.AccountID)
-		if err != nil || !check.Changed {
+		glance, err := s.tagWholeList(w, r, by.AccountID)
+		if err != nil || !glance.Changed {
 			return err
 		}
-		summaries = s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check)
+		summaries = s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, glance)
 	}
 	next, stop := iter.Pull2(summaries)
 	defer stop()
@@ -76,18 +76,18 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	if !ours {
 		cursor = ""
 	}
-	check, err := s.Store.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
+	glance, err := s.Store.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
 	if err != nil {
 		return postgres.ChangeCheck{}, err
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if !check.Changed {
+	if !glance.Changed {
 		w.Header().Set("ETag", held)
 		w.WriteHeader(http.StatusNotModified)
-		return check, nil
+		return glance, nil
 	}
-	w.Header().Set("ETag", wholeListTag+check.Cursor+`"`)
-	return check, nil
+	w.Header().Set("ETag", wholeListTag+glance.Cursor+`"`)
+	return glance, nil
 }
 
 // together is how many intents are encoded before others have their turn on the processor: about 0.1 ms. The scheduler

@@ -15,8 +15,8 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// queryTracer adds a span for each statement to the trace of its request: the operation and the table, and never the SQL, into
-// which bun writes the values.
+// queryTracer shows statements in the trace of the request that makes them: what is done to which table, and never the SQL,
+// into which bun writes the values.
 type queryTracer struct{ database []tracing.Attribute }
 
 func newQueryTracer(config *pgx.ConnConfig) queryTracer {
@@ -27,11 +27,11 @@ func newQueryTracer(config *pgx.ConnConfig) queryTracer {
 	return queryTracer{append(tracing.Database("postgresql", config.Database), tracing.ServerAt(server)...)}
 }
 
-// spanKey is the key of the span in the stash of an event.
+// spanKey is where an event keeps its span.
 type spanKey struct{}
 
-// BeforeQuery implements bun.QueryHook. The span is stored in the event and not in the context, because the context of BEGIN is the
-// whole transaction's.
+// BeforeQuery implements bun.QueryHook. The span is kept in the event and not in the context, since that of BEGIN becomes
+// the whole transaction's.
 func (t queryTracer) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	request := tracing.FromContext(ctx)
 	if !request.Recording() {
@@ -80,12 +80,12 @@ func endQuery(span tracing.Span, err error) {
 	span.End()
 }
 
-// operations are the names that a statement can have in a trace.
+// operations are what a statement may be called.
 var operations = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT"}
 
 const otherOperation = "QUERY"
 
-// operationOf is the statement's first word. bun knows it for the statements that it builds, and takes all others for SELECT.
+// operationOf is the statement's first word. bun knows it of the statements that it builds, and takes all others for SELECT.
 func operationOf(event *bun.QueryEvent) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(event.Query, " \t\n"), " ")
 	if _, raw := event.IQuery.(*bun.RawQuery); !raw && event.IQuery != nil {
@@ -98,11 +98,11 @@ func operationOf(event *bun.QueryEvent) string {
 	return otherOperation
 }
 
-// maxTableName is the longest text that is accepted as the name of a table.
+// maxTableName bounds what is taken for a table's name.
 const maxTableName = 40
 
-// tableOf is the main table of the statement, empty where that is not one name: bun may have an expression there, which could
-// contain values.
+// tableOf is the table that the statement is about in the first place, empty where that is not one name: bun may know an
+// expression there, which could hold values.
 func tableOf(event *bun.QueryEvent) string {
 	if event.IQuery == nil {
 		return ""
@@ -114,7 +114,7 @@ func tableOf(event *bun.QueryEvent) string {
 	return name
 }
 
-// startCommit starts the span of a commit, which all its pending inserts share.
+// startCommit begins the span of a commit, which all who wait for its rows share.
 func (w *transferWriter) startCommit(batch []*pendingInsert) tracing.Span {
 	const operation, table = "INSERT", "transfers"
 	commit := tracing.StartShared(len(batch), func(n int) tracing.Span { return batch[n].span }, queryName(operation, table), tracing.Client)
