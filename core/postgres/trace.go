@@ -4,27 +4,30 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/tracing"
 )
 
 // queryTracer shows statements in the trace of the request that makes them: what is done to which table, and never the SQL,
 // into which bun writes the values.
-type queryTracer struct{ database []tracing.Attribute }
+type queryTracer struct{ database []attribute.KeyValue }
 
 func newQueryTracer(config *pgx.ConnConfig) queryTracer {
-	server := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
-	if strings.HasPrefix(config.Host, "/") { // a socket, which has no port
-		server = config.Host
+	t := queryTracer{[]attribute.KeyValue{
+		semconv.DBSystemNamePostgreSQL, semconv.DBNamespace(config.Database), semconv.ServerAddress(config.Host),
+	}}
+	if !strings.HasPrefix(config.Host, "/") { // the path of a socket
+		t.database = append(t.database, semconv.ServerPort(int(config.Port)))
 	}
-	return queryTracer{append(tracing.Database("postgresql", config.Database), tracing.ServerAt(server)...)}
+	return t
 }
 
 // spanKey is where an event keeps its span.
@@ -33,51 +36,45 @@ type spanKey struct{}
 // BeforeQuery implements bun.QueryHook. The span is kept in the event and not in the context, since that of BEGIN becomes
 // the whole transaction's.
 func (t queryTracer) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
-	request := tracing.FromContext(ctx)
-	if !request.Recording() {
-		return ctx
+	if request := trace.SpanFromContext(ctx); request.IsRecording() {
+		operation, table := operationOf(event), tableOf(event)
+		span := tracing.StartClient(request, queryName(operation, table), t.query(operation, table)...)
+		event.Stash = map[any]any{spanKey{}: span}
 	}
-	if event.Stash == nil {
-		event.Stash = map[any]any{}
-	}
-	event.Stash[spanKey{}] = t.start(request, operationOf(event), tableOf(event))
 	return ctx
 }
 
 // AfterQuery implements bun.QueryHook.
-func (t queryTracer) AfterQuery(_ context.Context, event *bun.QueryEvent) {
-	if span, traced := event.Stash[spanKey{}].(tracing.Span); traced {
+func (queryTracer) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	if span, traced := event.Stash[spanKey{}].(trace.Span); traced {
 		endQuery(span, event.Err)
 	}
 }
 
-func (t queryTracer) start(below tracing.Span, operation, table string) tracing.Span {
-	return below.Start(queryName(operation, table), tracing.Client, slices.Concat(t.database, tracing.Query(operation, table))...)
-}
-
 func queryName(operation, table string) string { return strings.TrimSpace(operation + " " + table) }
 
+// query is what the span of a query tells. table is empty for none.
+func (t queryTracer) query(operation, table string) []attribute.KeyValue {
+	about := append(slices.Clone(t.database), semconv.DBOperationName(operation))
+	if table != "" {
+		about = append(about, semconv.DBCollectionName(table), semconv.DBQuerySummary(queryName(operation, table)))
+	}
+	return about
+}
+
 // endQuery ends the span of a query or a commit.
-func endQuery(span tracing.Span, err error) {
-	if !span.Recording() {
-		return
-	}
-	state := sqlState(err)
-	switch {
-	case err == nil, errors.Is(err, sql.ErrNoRows):
+func endQuery(span trace.Span, err error) {
+	reason := "failed"
+	switch state := sqlState(err); {
+	case errors.Is(err, sql.ErrNoRows):
+		err = nil
 	case state != "":
-		span.Set(tracing.ResponseCode(state))
-		span.Fail(state)
-	case errors.Is(err, context.Canceled):
-		span.Fail("canceled")
-	case errors.Is(err, context.DeadlineExceeded):
-		span.Fail("timeout")
+		reason = state
+		span.SetAttributes(semconv.DBResponseStatusCode(state))
 	case Unavailable(err):
-		span.Fail("unavailable")
-	default:
-		span.Fail("failed")
+		reason = "unavailable"
 	}
-	span.End()
+	tracing.End(span, err, reason)
 }
 
 // operations are what a statement may be called.
@@ -114,12 +111,12 @@ func tableOf(event *bun.QueryEvent) string {
 	return name
 }
 
-// startCommit begins the span of a commit, which all who wait for its rows share.
-func (w *transferWriter) startCommit(batch []*insertion) tracing.Span {
+// startCommit starts the span of a commit, which all who wait for its rows share.
+func (w *transferWriter) startCommit(batch []*insertion) trace.Span {
 	const operation, table = "INSERT", "transfers"
-	commit := tracing.StartShared(len(batch), func(n int) tracing.Span { return batch[n].span }, queryName(operation, table), tracing.Client)
-	if commit.Recording() {
-		commit.Set(slices.Concat(w.tracer.database, tracing.Query(operation, table))...)
+	commit := tracing.StartShared(batch, func(i *insertion) trace.Span { return i.span }, queryName(operation, table))
+	if commit.IsRecording() {
+		commit.SetAttributes(w.tracer.query(operation, table)...)
 	}
 	return commit
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/tracing"
@@ -53,7 +54,7 @@ type transferWriter struct {
 type insertion struct {
 	row *transferRow
 	// span is that of whoever waits for it.
-	span tracing.Span
+	span trace.Span
 	done chan outcome
 }
 
@@ -62,7 +63,7 @@ type outcome struct {
 	createdAt time.Time
 	err       error
 	// commit is the span of the commit, which all its rows share.
-	commit tracing.Span
+	commit trace.Span
 }
 
 func newTransferWriter(db *bun.DB, m *metrics, tracer queryTracer) *transferWriter {
@@ -86,7 +87,7 @@ func (w *transferWriter) close() {
 // insert waits until the row is durable, refused or ctx ends; in the last case it may be stored all the same. It returns
 // errKeyTaken where there is such a row already.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
-	span := tracing.FromContext(ctx).Start("write transfer", tracing.Internal)
+	span := tracing.Start(trace.SpanFromContext(ctx), "write transfer")
 	defer span.End()
 	i := &insertion{row: row, span: span, done: make(chan outcome, 1)}
 	if err := w.enqueue(i); err != nil {
@@ -94,7 +95,7 @@ func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdA
 	}
 	select {
 	case o := <-i.done:
-		span.Link(o.commit)
+		tracing.Link(span, o.commit)
 		return o.createdAt, o.err
 	case <-ctx.Done():
 		return time.Time{}, ctx.Err()
