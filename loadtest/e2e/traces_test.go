@@ -232,7 +232,7 @@ func failedSpans(t *testing.T, s *stack.Stack, service string) float64 {
 func spansCounted(t *testing.T, s *stack.Stack, service, outcome string) float64 {
 	t.Helper()
 	from := map[string]string{"gateway": s.Env().GatewayMetricsURL, "core": s.Env().CoreMetricsURL}[service]
-	name := fmt.Sprintf("%s_spans_total{outcome=%q} ", service, outcome)
+	name := fmt.Sprintf("intents_%s_spans_total{outcome=%q} ", service, outcome)
 	for line := range strings.Lines(get(t, from, http.StatusOK)) {
 		if value, found := strings.CutPrefix(line, name); found {
 			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
