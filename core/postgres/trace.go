@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,38 +78,30 @@ func endQuery(span trace.Span, err error) {
 	tracing.End(span, err, reason)
 }
 
-// operations are what a statement may be called.
+// operations are the names of statements in spans. All others are QUERY.
 var operations = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT"}
 
-const otherOperation = "QUERY"
-
-// operationOf is the statement's first word. bun knows it of the statements that it builds, and takes all others for SELECT.
+// operationOf is the statement's first word. bun's own operation is SELECT for every raw query.
 func operationOf(event *bun.QueryEvent) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(event.Query, " \t\n"), " ")
-	if _, raw := event.IQuery.(*bun.RawQuery); !raw && event.IQuery != nil {
-		word = event.IQuery.Operation()
-	}
-	word = strings.ToUpper(word)
-	if slices.Contains(operations, word) {
+	if word = strings.ToUpper(word); slices.Contains(operations, word) {
 		return word
 	}
-	return otherOperation
+	return "QUERY"
 }
 
-// maxTableName bounds what is taken for a table's name.
-const maxTableName = 40
+// tableName is one name. bun may have an expression in its place, which could hold values.
+var tableName = regexp.MustCompile(`^"?([a-z_]{1,40})"?$`)
 
-// tableOf is the table that the statement is about in the first place, empty where that is not one name: bun may know an
-// expression there, which could hold values.
+// tableOf is the table that the statement is about in the first place, empty for none.
 func tableOf(event *bun.QueryEvent) string {
 	if event.IQuery == nil {
 		return ""
 	}
-	name := strings.Trim(event.IQuery.GetTableName(), `"`)
-	if len(name) > maxTableName || strings.ContainsFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }) {
-		return ""
+	if name := tableName.FindStringSubmatch(event.IQuery.GetTableName()); name != nil {
+		return name[1]
 	}
-	return name
+	return ""
 }
 
 // startCommit starts the span of a commit, which all who wait for its rows share.

@@ -262,3 +262,25 @@ func TestInvalidTraceIsReplaced(t *testing.T) {
 		}
 	}
 }
+
+// A client's tracestate is passed on with its trace, if it is well-formed and within 512 bytes.
+func TestTracestate(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	cases := []struct{ headers, want string }{
+		{"Tracestate: congo=t61rcWkgMzE,rojo=00f067aa0ba902b7\r\n", "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"},
+		{"Tracestate: congo=1\r\nTracestate: rojo=2\r\n", "congo=1,rojo=2"},
+		{"Tracestate: congo=1,rojo\r\n", ""},
+		{"Tracestate: congo=" + strings.Repeat("x", 512) + "\r\n", ""},
+	}
+	for _, c := range cases {
+		g.send(t, request("GET", "/v2/tokens", key+"Traceparent: "+trace+"\r\n"+c.headers, ""))
+	}
+	for n, c := range cases {
+		if heard := core.Requests()[n].Header; heard.Get("Traceparent") != trace || heard.Get("Tracestate") != c.want {
+			t.Errorf("%q: core heard %v", c.headers, heard)
+		}
+	}
+}

@@ -57,6 +57,15 @@ func (c Config) Faults() []Fault {
 	return faults
 }
 
+// Validate returns all faults.
+func (c Config) Validate() error {
+	var errs []error
+	for _, f := range c.Faults() {
+		errs = append(errs, fmt.Errorf("%s %s", f.Variable, f.Text))
+	}
+	return errors.Join(errs...)
+}
+
 // ratio is the share of traces that the sampler takes where the parent has not decided.
 func (c Config) ratio() (float64, error) {
 	switch c.Sampler {

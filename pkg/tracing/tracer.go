@@ -46,8 +46,8 @@ func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, er
 	if !c.On() {
 		return nil, nil //nolint:nilnil // a nil Tracer is what is there while tracing is off
 	}
-	if faults := c.Faults(); len(faults) > 0 {
-		return nil, fmt.Errorf("%s %s", faults[0].Variable, faults[0].Text)
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
 	processor, err := newProcessor(c, spans, log)
 	if err != nil {
@@ -63,11 +63,8 @@ func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, er
 	return &Tracer{provider: provider, tracer: provider.Tracer(scope), ratio: ratio, trustClients: c.TrustClients}, nil
 }
 
-// limits bound a span. Only the links of a span that many requests share come near.
-var limits = sdk.SpanLimits{
-	AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8, LinkCountLimit: 256,
-	AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 8,
-}
+// limits bound a span. Only the links of a call that many requests share come near.
+var limits = sdk.SpanLimits{AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8, LinkCountLimit: 256}
 
 // resource describes this process.
 func (c Config) resource() *resource.Resource {
