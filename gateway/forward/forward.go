@@ -17,8 +17,8 @@ type Request struct {
 	Target []byte
 	// ID is the request id.
 	ID []byte
-	// Span is the request's; the zero Span for none, which passes a client's own trace on. It should not end before the body of
-	// a streamed answer has been passed on: that core broke off is told there.
+	// Span is the request's, or the client's remote span, which is passed on as it is; nil for none. It should end after the
+	// body of a streamed answer, since a fault of core's in the body fails it.
 	Span trace.Span
 	// Route is the template of the target's path, for spans.
 	Route string
