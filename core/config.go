@@ -144,7 +144,7 @@ func (c Config) Validate() error {
 		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, postgres.MinAuditRetention),
 		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, postgres.MinTransfersRetention),
 		c.validateOIDC(),
-		c.validateTraces(),
+		c.tracing().Validate(),
 		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),
 		expect(c.ShutdownGrace >= time.Second && c.ShutdownGrace <= 5*time.Minute, "CORE_SHUTDOWN_GRACE must be 1s to 5m, not %s", c.ShutdownGrace),
 	)

@@ -1,11 +1,6 @@
 package main
 
-import (
-	"errors"
-	"fmt"
-
-	"intents.internal/pkg/tracing"
-)
+import "intents.internal/pkg/tracing"
 
 // tracing are the settings in the words of package tracing.
 func (c Config) tracing() tracing.Config {
@@ -18,12 +13,4 @@ func (c Config) tracing() tracing.Config {
 		ServiceName:        c.TracesServiceName,
 		ResourceAttributes: c.TracesResource,
 	}
-}
-
-func (c Config) validateTraces() error {
-	var errs []error
-	for _, f := range c.tracing().Faults() {
-		errs = append(errs, fmt.Errorf("%s %s", f.Variable, f.Text))
-	}
-	return errors.Join(errs...)
 }

@@ -3,11 +3,11 @@ package access
 import (
 	"context"
 	"errors"
-	"net"
-	"os"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/tracing"
 )
@@ -19,54 +19,37 @@ func TraceRedis() redis.Hook { return redisTracer{} }
 type redisTracer struct{}
 
 // DialHook implements redis.Hook: a connection belongs to no request.
-func (redisTracer) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		return next(ctx, network, address)
-	}
-}
+func (redisTracer) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
 func (redisTracer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		span := startCommand(ctx, strings.ToUpper(command.Name()))
-		err := next(ctx, command)
-		endCommand(span, err)
-		return err
+		return traceCommand(ctx, command.Name(), 1, func() error { return next(ctx, command) })
 	}
 }
 
 // ProcessPipelineHook implements redis.Hook.
 func (redisTracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		span := startCommand(ctx, "PIPELINE")
-		span.SetBatchSize(len(commands))
-		err := next(ctx, commands)
-		endCommand(span, err)
-		return err
+		return traceCommand(ctx, "pipeline", len(commands), func() error { return next(ctx, commands) })
 	}
 }
 
-func startCommand(ctx context.Context, name string) tracing.Span {
-	request := tracing.FromContext(ctx)
-	if !request.Recording() {
-		return request
+func traceCommand(ctx context.Context, name string, size int, call func() error) error {
+	request := trace.SpanFromContext(ctx)
+	if !request.IsRecording() {
+		return call()
 	}
-	span := request.Start(name, tracing.Client, tracing.Database("redis", "")...)
-	span.Set(tracing.Query(name, "")...)
-	return span
-}
-
-func endCommand(span tracing.Span, err error) {
-	if !span.Recording() {
-		return
+	name = strings.ToUpper(name)
+	span := tracing.StartClient(request, name, semconv.DBSystemNameRedis, semconv.DBOperationName(name))
+	if size > 1 { // one operation is no batch by the conventions
+		span.SetAttributes(semconv.DBOperationBatchSize(size))
 	}
-	switch {
-	case err == nil, errors.Is(err, redis.Nil):
-	case redis.HasErrorPrefix(err, "NOSCRIPT"): // the script is sent whole next
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		span.Fail("timeout")
-	default:
-		span.Fail("redis")
+	err := call()
+	failure := err
+	if errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT") { // the script is sent whole next
+		failure = nil
 	}
-	span.End()
+	tracing.End(span, failure, "redis")
+	return err
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/core/access"
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
 )
 
@@ -28,8 +28,8 @@ func TestTraceRedis(t *testing.T) {
 	if err := client.Ping(t.Context()).Err(); err != nil { // which connects
 		t.Fatal(err)
 	}
-	request := tracer.Serve("POST /auth/sign-in/email", tracing.Parent{}, false, time.Now())
-	ctx := request.In(t.Context())
+	_, request := tracer.Start(t.Context(), "POST /auth/sign-in/email", false, time.Now())
+	ctx := trace.ContextWithSpan(t.Context(), request)
 	if err := client.Get(ctx, "secret").Err(); err == nil {
 		t.Fatal("there is a value")
 	}
@@ -72,7 +72,7 @@ func TestTraceRedis(t *testing.T) {
 			continue
 		}
 		got[s.Name] = s.Attributes
-		if s.Parent != request.SpanID() || s.Failed != (s.Name == "LPUSH") {
+		if s.Parent != request.SpanContext().SpanID().String() || s.Failed != (s.Name == "LPUSH") {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -4,82 +4,52 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
-// startTrace begins the span of a request below the gateway's, and has every line of its log bear the ids by which a request
-// is found. What gateways ask by themselves begins no trace.
-func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, tracing.Span) {
-	parents := r.Header[tracing.HeaderTraceparent]
-	var span tracing.Span
-	byGateway := r.Pattern != "" // whoever is refused before that may say what he likes
-	if byGateway && (len(parents) > 0 || !slices.Contains(routine, r.Pattern)) {
-		parent := tracing.ReadParent(parents, r.Header[tracing.HeaderTracestate])
-		span = s.Tracer.Serve(r.Pattern, parent, r.Header.Get(wire.HeaderTraceDecided) != "", at)
+// startTrace starts the span of a request below the gateway's, and adds the ids by which a request is found to every line of
+// its log. What gateways ask by themselves starts no trace, nor does a request that is refused before its route is known:
+// anyone may have sent its headers.
+func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, trace.Span) {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	span := trace.SpanFromContext(ctx)
+	if r.Pattern != "" && (span.SpanContext().IsValid() || !slices.Contains(routine, r.Pattern)) {
+		ctx, span = s.Tracer.Start(ctx, r.Pattern, r.Header.Get(wire.HeaderTraceDecided) != "", at)
 	}
-	ids := []slog.Attr{slog.String("request_id", r.Header.Get(wire.HeaderRequestID))}
-	if span.IsValid() {
-		ids = append(ids, slog.String("trace_id", span.TraceID()), slog.String("span_id", span.SpanID()))
-	} else if id := tracing.TraceIDOf(parents); id != "" {
-		ids = append(ids, slog.String("trace_id", id))
-	}
-	return r.WithContext(span.In(telemetry.InRequest(r.Context(), ids...))), span
+	ids := tracing.AppendLogAttrs([]slog.Attr{slog.String("request_id", r.Header.Get(wire.HeaderRequestID))}, span)
+	return r.WithContext(telemetry.InRequest(ctx, ids...)), span
 }
 
-// endTrace ends it with what has become known of the request. cut says that the answer broke off.
-func endTrace(span tracing.Span, r *http.Request, status int, cut bool) {
-	if !span.Recording() {
+// endTrace ends the span with what has become known of the request. cut says that the answer broke off.
+func endTrace(span trace.Span, r *http.Request, status int, cut bool) {
+	if !span.IsRecording() {
 		return
 	}
-	// The pattern is the page's by now, where the console was asked.
-	_, route, hasMethod := strings.Cut(r.Pattern, " ")
-	if !hasMethod {
-		route = r.Pattern
+	about := tracing.Request{
+		Method: r.Method, Scheme: "http", Status: status, ID: r.Header.Get(wire.HeaderRequestID),
+		// The pattern is the page's by now, where the console was asked.
+		Route: r.Pattern[strings.Index(r.Pattern, " ")+1:],
 	}
-	method := knownMethod(r.Method)
-	span.Name(strings.TrimSpace(spanMethod(method) + " " + route))
-	span.Set(tracing.RequestMethod(method), tracing.URLScheme("http"), tracing.ResponseStatus(status))
-	if id := r.Header.Get(wire.HeaderRequestID); id != "" {
-		span.Set(tracing.RequestID(id))
+	if about.KeyID = r.Header.Get(wire.HeaderKeyID); about.KeyID != "" {
+		about.Environment = r.Header.Get(wire.HeaderKeyEnv)
 	}
-	if route != "" {
-		span.Set(tracing.Route(route))
-	}
-	if id := r.Header.Get(wire.HeaderKeyID); id != "" {
-		span.Set(tracing.KeyID(id), tracing.Environment(r.Header.Get(wire.HeaderKeyEnv)))
-	}
-	switch {
-	case r.Context().Err() != nil && (cut || status >= http.StatusInternalServerError):
-		span.Fail("gone")
+	switch failed := status >= http.StatusInternalServerError; {
+	case r.Context().Err() != nil && (cut || failed):
+		about.Failure = "gone"
 	case cut:
-		span.Fail("cut")
-	case status >= http.StatusInternalServerError:
-		span.FailStatus(status)
+		about.Failure = "cut"
+	case failed:
+		about.Failure = strconv.Itoa(status)
 	}
+	tracing.SetRequest(span, about)
 	span.End()
-}
-
-// otherMethod is what a method is called that no route has.
-const otherMethod = "_OTHER"
-
-func knownMethod(method string) string {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return method
-	default:
-		return otherMethod
-	}
-}
-
-// spanMethod begins a span's name.
-func spanMethod(method string) string {
-	if method == otherMethod {
-		return "HTTP"
-	}
-	return method
 }

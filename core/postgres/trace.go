@@ -4,27 +4,31 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/tracing"
 )
 
 // queryTracer shows statements in the trace of the request that makes them: what is done to which table, and never the SQL,
 // into which bun writes the values.
-type queryTracer struct{ database []tracing.Attribute }
+type queryTracer struct{ database []attribute.KeyValue }
 
 func newQueryTracer(config *pgx.ConnConfig) queryTracer {
-	server := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
-	if strings.HasPrefix(config.Host, "/") { // a socket, which has no port
-		server = config.Host
+	t := queryTracer{[]attribute.KeyValue{
+		semconv.DBSystemNamePostgreSQL, semconv.DBNamespace(config.Database), semconv.ServerAddress(config.Host),
+	}}
+	if !strings.HasPrefix(config.Host, "/") { // the path of a socket
+		t.database = append(t.database, semconv.ServerPort(int(config.Port)))
 	}
-	return queryTracer{append(tracing.Database("postgresql", config.Database), tracing.ServerAt(server)...)}
+	return t
 }
 
 // spanKey is where an event keeps its span.
@@ -33,93 +37,79 @@ type spanKey struct{}
 // BeforeQuery implements bun.QueryHook. The span is kept in the event and not in the context, since that of BEGIN becomes
 // the whole transaction's.
 func (t queryTracer) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
-	request := tracing.FromContext(ctx)
-	if !request.Recording() {
-		return ctx
+	if request := trace.SpanFromContext(ctx); request.IsRecording() {
+		operation, table := operationOf(event), tableOf(event)
+		span := tracing.StartClient(request, queryName(operation, table), t.query(operation, table)...)
+		event.Stash = map[any]any{spanKey{}: span}
 	}
-	if event.Stash == nil {
-		event.Stash = map[any]any{}
-	}
-	event.Stash[spanKey{}] = t.start(request, operationOf(event), tableOf(event))
 	return ctx
 }
 
 // AfterQuery implements bun.QueryHook.
-func (t queryTracer) AfterQuery(_ context.Context, event *bun.QueryEvent) {
-	if span, traced := event.Stash[spanKey{}].(tracing.Span); traced {
+func (queryTracer) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	if span, traced := event.Stash[spanKey{}].(trace.Span); traced {
 		endQuery(span, event.Err)
 	}
 }
 
-func (t queryTracer) start(below tracing.Span, operation, table string) tracing.Span {
-	return below.Start(queryName(operation, table), tracing.Client, slices.Concat(t.database, tracing.Query(operation, table))...)
-}
-
 func queryName(operation, table string) string { return strings.TrimSpace(operation + " " + table) }
 
-// endQuery ends the span of a query or a commit.
-func endQuery(span tracing.Span, err error) {
-	if !span.Recording() {
-		return
+// query is what the span of a query tells. table is empty for none.
+func (t queryTracer) query(operation, table string) []attribute.KeyValue {
+	about := append(slices.Clone(t.database), semconv.DBOperationName(operation))
+	if table != "" {
+		about = append(about, semconv.DBCollectionName(table), semconv.DBQuerySummary(queryName(operation, table)))
 	}
-	state := sqlState(err)
-	switch {
-	case err == nil, errors.Is(err, sql.ErrNoRows):
-	case state != "":
-		span.Set(tracing.ResponseCode(state))
-		span.Fail(state)
-	case errors.Is(err, context.Canceled):
-		span.Fail("canceled")
-	case errors.Is(err, context.DeadlineExceeded):
-		span.Fail("timeout")
-	case Unavailable(err):
-		span.Fail("unavailable")
-	default:
-		span.Fail("failed")
-	}
-	span.End()
+	return about
 }
 
-// operations are what a statement may be called.
+// endQuery ends the span of a query or a commit.
+func endQuery(span trace.Span, err error) {
+	reason := "failed"
+	switch state := sqlState(err); {
+	case errors.Is(err, sql.ErrNoRows):
+		err = nil
+	case state != "":
+		reason = state
+		span.SetAttributes(semconv.DBResponseStatusCode(state))
+	case Unavailable(err):
+		reason = "unavailable"
+	}
+	tracing.End(span, err, reason)
+}
+
+// operations are the names of statements in spans. All others are QUERY.
 var operations = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT"}
 
-const otherOperation = "QUERY"
-
-// operationOf is the statement's first word. bun knows it of the statements that it builds, and takes all others for SELECT.
+// operationOf is the statement's first word. bun's own operation is SELECT for every raw query.
 func operationOf(event *bun.QueryEvent) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(event.Query, " \t\n"), " ")
-	if _, raw := event.IQuery.(*bun.RawQuery); !raw && event.IQuery != nil {
-		word = event.IQuery.Operation()
-	}
-	word = strings.ToUpper(word)
-	if slices.Contains(operations, word) {
+	if word = strings.ToUpper(word); slices.Contains(operations, word) {
 		return word
 	}
-	return otherOperation
+	return "QUERY"
 }
 
-// maxTableName bounds what is taken for a table's name.
-const maxTableName = 40
+// tableName is one name. bun may have an expression in its place, which could hold values.
+var tableName = regexp.MustCompile(`^"?([a-z_]{1,40})"?$`)
 
-// tableOf is the table that the statement is about in the first place, empty where that is not one name: bun may know an
-// expression there, which could hold values.
+// tableOf is the table that the statement is about in the first place, empty for none.
 func tableOf(event *bun.QueryEvent) string {
 	if event.IQuery == nil {
 		return ""
 	}
-	name := strings.Trim(event.IQuery.GetTableName(), `"`)
-	if len(name) > maxTableName || strings.ContainsFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }) {
-		return ""
+	if name := tableName.FindStringSubmatch(event.IQuery.GetTableName()); name != nil {
+		return name[1]
 	}
-	return name
+	return ""
 }
 
-// startCommit begins the span of a commit, which all who wait for its rows share.
-func (w *transferWriter) startCommit(batch []*pendingInsert) tracing.Span {
+// startCommit starts the span of a commit, which all who wait for its rows share.
+func (w *transferWriter) startCommit(batch []*pendingInsert) trace.Span {
 	const operation, table = "INSERT", "transfers"
-	commit := tracing.StartShared(len(batch), func(n int) tracing.Span { return batch[n].span }, queryName(operation, table), tracing.Client)
-	if commit.Recording() {
-		commit.Set(slices.Concat(w.tracer.database, tracing.Query(operation, table))...)
+	commit := tracing.StartShared(batch, func(i *pendingInsert) trace.Span { return i.span }, queryName(operation, table))
+	if commit.IsRecording() {
+		commit.SetAttributes(w.tracer.query(operation, table)...)
 	}
 	return commit
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
@@ -34,14 +35,14 @@ func TestTrace_SharedCommit(t *testing.T) {
 	known := pgtest.LoadRegistry(t, store)
 	release := holdFlushers(t, store, known)
 	const requests = 20
-	spans := make([]tracing.Span, requests)
+	spans := make([]trace.Span, requests)
 	var all sync.WaitGroup
 	for n := range requests {
-		spans[n] = tracer.Serve("POST /v2/transfers", tracing.Parent{}, false, time.Now())
+		_, spans[n] = tracer.Start(t.Context(), "POST /v2/transfers", false, time.Now())
 		intent := newIntent(t, known, uuid.New(), transferBody)
 		all.Go(func() {
 			defer spans[n].End()
-			if _, err := store.InsertTransfer(spans[n].In(t.Context()), intent, postgres.Idempotency{}); err != nil {
+			if _, err := store.InsertTransfer(trace.ContextWithSpan(t.Context(), spans[n]), intent, postgres.Idempotency{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -103,13 +104,13 @@ func TestTrace_FailedQuery(t *testing.T) {
 	if _, err := store.Pool().ExecContext(t.Context(), "ALTER TABLE transfers RENAME COLUMN reference TO elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	span := tracer.Serve("GET /v2/transfers", tracing.Parent{}, false, time.Now())
-	for _, err := range store.Transfers(span.In(t.Context()), uuid.New(), postgres.TransferFilter{Reference: "secret"}) {
+	_, span := tracer.Start(t.Context(), "GET /v2/transfers", false, time.Now())
+	for _, err := range store.Transfers(trace.ContextWithSpan(t.Context(), span), uuid.New(), postgres.TransferFilter{Reference: "secret"}) {
 		if err == nil {
 			t.Fatal("the list is read")
 		}
 	}
-	if _, err := store.Transfer(span.In(t.Context()), uuid.New(), uuid.New()); err == nil {
+	if _, err := store.Transfer(trace.ContextWithSpan(t.Context(), span), uuid.New(), uuid.New()); err == nil {
 		t.Fatal("there is an intent")
 	}
 	span.End()

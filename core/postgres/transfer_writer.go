@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/tracing"
@@ -53,7 +54,7 @@ type transferWriter struct {
 type pendingInsert struct {
 	row *transferRow
 	// span is the span of the caller that waits for the row.
-	span tracing.Span
+	span trace.Span
 	done chan insertResult
 }
 
@@ -62,7 +63,7 @@ type insertResult struct {
 	createdAt time.Time
 	err       error
 	// commit is the span of the commit, which all its rows share.
-	commit tracing.Span
+	commit trace.Span
 }
 
 func newTransferWriter(db *bun.DB, m *metrics, tracer queryTracer) *transferWriter {
@@ -86,7 +87,7 @@ func (w *transferWriter) close() {
 // insert waits until the row is durable, refused or ctx ends; in the last case the row may be stored nevertheless. It returns
 // errDuplicateKey for an idempotency key that is stored already.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
-	span := tracing.FromContext(ctx).Start("write transfer", tracing.Internal)
+	span := tracing.Start(trace.SpanFromContext(ctx), "write transfer")
 	defer span.End()
 	i := &pendingInsert{row: row, span: span, done: make(chan insertResult, 1)}
 	if err := w.enqueue(i); err != nil {
@@ -94,7 +95,7 @@ func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdA
 	}
 	select {
 	case o := <-i.done:
-		span.Link(o.commit)
+		tracing.Link(span, o.commit)
 		return o.createdAt, o.err
 	case <-ctx.Done():
 		return time.Time{}, ctx.Err()

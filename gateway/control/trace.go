@@ -2,47 +2,37 @@ package control
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/cores"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
-// startQuestion begins the span of one attempt at one core, where the question is part of a traced request, and has the
-// request's headers tell core of it.
-func startQuestion(ctx context.Context, core *cores.Core, q question, header http.Header) tracing.Span {
-	asked := tracing.FromContext(ctx)
-	if !asked.IsValid() {
-		return asked
-	}
+// startQuestion starts the span of one attempt at one core, if it is part of a traced request, and adds the trace to the
+// request's headers.
+func startQuestion(ctx context.Context, core *cores.Core, q question, header http.Header) trace.Span {
 	path, _, _ := strings.Cut(q.target, "?")
-	span := asked.Start(q.method+" "+path, tracing.Client, tracing.RequestMethod(q.method), tracing.URLTemplate(path))
-	span.SetServer(core.Address)
-	header.Set(tracing.HeaderTraceparent, string(span.AppendTraceparent(nil)))
-	if state := span.Tracestate(); state != "" {
-		header.Set(tracing.HeaderTracestate, state)
+	span := tracing.StartRequest(trace.SpanFromContext(ctx), q.method, path, core.Address)
+	if c := span.SpanContext(); c.IsValid() && !c.IsRemote() {
+		propagation.TraceContext{}.Inject(trace.ContextWithSpan(ctx, span), propagation.HeaderCarrier(header))
+		header.Set(wire.HeaderTraceDecided, "1")
 	}
-	header.Set(wire.HeaderTraceDecided, "1")
 	return span
 }
 
-// endQuestion ends it with the answer's status, or why there was none.
-func endQuestion(span tracing.Span, status int, err error) {
-	if !span.Recording() {
-		return
-	}
+// endQuestion ends the span with the response's status, or why there is none.
+func endQuestion(span trace.Span, status int, err error) {
+	reason := "broken"
 	switch {
 	case err == nil:
-		span.Answered(status)
+		tracing.SetResponse(span, status)
 	case isUnreached(err):
-		span.Fail("unreachable")
-	case errors.Is(err, context.DeadlineExceeded):
-		span.Fail("timeout")
-	default:
-		span.Fail("broken")
+		reason = "unreachable"
 	}
-	span.End()
+	tracing.End(span, err, reason)
 }

@@ -8,13 +8,13 @@ import (
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -39,8 +39,8 @@ type exchange struct {
 	route   *route
 	verdict *keys.Verdict
 	outcome outcome
-	// span is the request's in its trace, the zero Span while tracing is off.
-	span tracing.Span
+	// span is the request's, or while tracing is off that of the client.
+	span trace.Span
 	// fate is what the key's usage counts the request as.
 	fate usage.Kind
 	// unread says that the connection closes with some of the request unread.
@@ -59,6 +59,7 @@ type exchange struct {
 func (e *Edge) begin(ctx *fasthttp.RequestCtx, now time.Time) *exchange {
 	x, _ := e.exchanges.Get().(*exchange)
 	x.ctx, x.began, x.now, x.route, x.outcome = ctx, now, now, unread, outcomePanic
+	x.span = clientSpan(&ctx.Request.Header)
 	x.id = requestID(&ctx.Request.Header, now, &x.idText)
 	return x
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"time"
+
+	"intents.internal/pkg/tracing"
 )
 
 // logAccess writes the one line of a request, where lines are wanted. It names the route, never the path, query, key or body.
@@ -27,7 +29,7 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	if x.upstreamTime > 0 {
 		attributes = append(attributes, slog.Float64("upstream_ms", milliseconds(x.upstreamTime)))
 	}
-	attributes = x.appendTraceIDs(attributes)
+	attributes = tracing.AppendLogAttrs(attributes, x.span)
 	e.accessLog.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
 }
 
@@ -47,8 +49,8 @@ func methodName(method []byte) string {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (e *Edge) reportPanic(x *exchange, cause any) {
-	attributes := x.appendTraceIDs([]slog.Attr{
+	attributes := tracing.AppendLogAttrs([]slog.Attr{
 		slog.String("request_id", string(x.id)), slog.String("error", fmt.Sprint(cause)), slog.String("stack", string(debug.Stack())),
-	})
+	}, x.span)
 	e.log.LogAttrs(context.Background(), slog.LevelError, "request handler panicked", attributes...)
 }

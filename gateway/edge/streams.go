@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/forward"
 	"intents.internal/pkg/tracing"
@@ -95,7 +96,7 @@ func (e *Edge) answerLong(x *exchange, stream *forward.Stream, release func()) *
 		e.streams.long.release(account)
 		release()
 	}}
-	x.span.Event(tracing.AnswerBegins)
+	x.span.AddEvent(tracing.ResponseStarted)
 	stream.Send(&x.ctx.Response, body)
 	return nil
 }
@@ -121,7 +122,7 @@ func (l *wholeList) CloseWithError(error) error {
 // longList is the body of a list that streams.
 type longList struct {
 	*forward.Stream
-	span    tracing.Span
+	span    trace.Span
 	release func()
 }
 
@@ -133,9 +134,9 @@ func (l *longList) CloseWithError(err error) error {
 	switch {
 	case err == nil, l.Broken(): // by core, which the span has been told
 	case isTimeout(err):
-		l.span.Fail(slowReader)
+		tracing.Fail(l.span, slowReader)
 	default:
-		l.span.Fail(outcomeClientGone.String())
+		tracing.Fail(l.span, outcomeClientGone.String())
 	}
 	_ = l.Close() // which does not fail
 	l.span.End()

@@ -1,70 +1,68 @@
 package edge
 
 import (
-	"log/slog"
+	"bytes"
+	"context"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/tracing"
 )
 
-// startTrace begins the request's span, below the one that a client's W3C trace context names. What the client wrote there
-// is not believed but for the ids: it is the gateway that decides what is sampled.
-func (e *Edge) startTrace(x *exchange) {
-	if e.tracer == nil {
-		return
+// maxTraceState is how many bytes of tracestate W3C Trace Context has a service pass on. Longer ones are dropped.
+const maxTraceState = 512
+
+// traceHeaders are the headers of a request as a propagator reads them. A second traceparent makes both malformed.
+type traceHeaders struct{ *fasthttp.RequestHeader }
+
+// Get implements propagation.TextMapCarrier.
+func (h traceHeaders) Get(name string) string {
+	lines := bytes.Join(h.PeekAll(name), []byte(","))
+	if len(lines) > maxTraceState {
+		return ""
 	}
-	h := &x.ctx.Request.Header
-	var own [1][]byte // fasthttp gives the next list in the place of the one before
-	parents := own[:0]
-	if lines := h.PeekAll(tracing.HeaderTraceparent); len(lines) == 1 {
-		parents = append(parents, lines[0])
-	}
-	x.span = e.tracer.Serve(x.route.pattern, tracing.ReadParent(parents, h.PeekAll(tracing.HeaderTracestate)), false, x.began)
+	return string(lines)
 }
 
-// endTrace has the span tell what has become known of the request, as the access log does, and ends it; where the answer
-// streams, once that has been written.
+// Keys implements propagation.TextMapCarrier. TraceContext needs none.
+func (traceHeaders) Keys() []string { return nil }
+
+// clientSpan is the span that the client's W3C trace context names. While tracing is off the gateway passes it on.
+func clientSpan(h *fasthttp.RequestHeader) trace.Span {
+	return trace.SpanFromContext(propagation.TraceContext{}.Extract(context.Background(), traceHeaders{h}))
+}
+
+// startTrace starts the request's span below the client's, of which only the ids are believed: the gateway decides what is
+// sampled.
+func (e *Edge) startTrace(x *exchange) {
+	if e.tracer != nil {
+		_, x.span = e.tracer.Start(trace.ContextWithSpan(context.Background(), x.span), x.route.pattern, false, x.began)
+	}
+}
+
+// endTrace sets on the span what the access log has of the request and ends it; if the response streams, the end of its
+// body ends the span.
 func (x *exchange) endTrace() {
-	if !x.span.Recording() {
+	if !x.span.IsRecording() {
 		return
 	}
-	method, status := methodName(x.method()), x.ctx.Response.StatusCode()
-	switch {
-	case method == otherMethod:
-		x.span.Name("HTTP " + x.route.pattern)
-		method = "_OTHER"
-	case x.route == openElse: // which is no path
-		x.span.Name(method)
-	default:
-		x.span.Name(method + " " + x.route.pattern)
+	r := tracing.Request{
+		Method: string(x.method()), Scheme: x.proto, ID: string(x.id),
+		Status: x.ctx.Response.StatusCode(), Outcome: x.outcome.String(),
 	}
-	if x.route != openElse {
-		x.span.Set(tracing.Route(x.route.pattern))
-	}
-	x.span.Set(tracing.RequestMethod(method), tracing.ResponseStatus(status), tracing.RequestID(string(x.id)),
-		tracing.Outcome(x.outcome.String()))
-	if x.proto != "" {
-		x.span.Set(tracing.URLScheme(x.proto))
+	if x.route != openElse { // which is no path
+		r.Route = x.route.pattern
 	}
 	if x.verdict != nil {
-		x.span.Set(tracing.KeyID(x.verdict.KeyID()), tracing.Environment(string(x.verdict.Environment())))
+		r.KeyID, r.Environment = x.verdict.KeyID(), string(x.verdict.Environment())
 	}
-	if status >= 500 {
-		x.span.Fail(x.outcome.String())
+	if r.Status >= 500 {
+		r.Failure = r.Outcome
 	}
-	if _, streams := x.ctx.Response.BodyStream().(*longList); streams {
-		return // which ends it
+	tracing.SetRequest(x.span, r)
+	if _, streams := x.ctx.Response.BodyStream().(*longList); !streams {
+		x.span.End()
 	}
-	x.span.End()
-}
-
-// appendTraceIDs adds the ids of the request's trace to those of its log line: its own span's, or the client's trace where
-// the gateway makes no spans.
-func (x *exchange) appendTraceIDs(to []slog.Attr) []slog.Attr {
-	if x.span.IsValid() {
-		return append(to, slog.String("trace_id", x.span.TraceID()), slog.String("span_id", x.span.SpanID()))
-	}
-	if id := tracing.TraceIDOf(x.ctx.Request.Header.PeekAll(tracing.HeaderTraceparent)); id != "" {
-		to = append(to, slog.String("trace_id", id))
-	}
-	return to
 }

@@ -49,8 +49,8 @@ func longTrace(t *testing.T, collector *tracingtest.Collector, traceID string) (
 // begun is when the answer of the span began.
 func begun(t *testing.T, s tracingtest.Span) time.Time {
 	t.Helper()
-	if len(s.Events) != 1 || s.Events[0].Name != tracing.AnswerBegins {
-		t.Fatalf("%s %s has the events %v, want %q", s.Kind, s.Name, s.Events, tracing.AnswerBegins)
+	if len(s.Events) != 1 || s.Events[0].Name != tracing.ResponseStarted {
+		t.Fatalf("%s %s has the events %v, want %q", s.Kind, s.Name, s.Events, tracing.ResponseStarted)
 	}
 	return s.Events[0].At
 }

@@ -217,19 +217,20 @@ func TestClientsFlagIsNotBelieved(t *testing.T) {
 	}
 }
 
-// Without tracing a client's trace goes through as it is, and core is not told that the gateway decided on it.
+// Without tracing a client's trace goes through, and core is not told that the gateway decided on it.
 func TestTraceWithoutTracing(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
 	key := apiKey(core.AddKey(network.Test))
-	later := "cc" + trace[2:] + "-more"
-	for _, parent := range []string{trace, later} {
-		g.send(t, request("GET", "/v2/tokens", key+"Traceparent: "+parent+"\r\nX-Trace-Decided: 1\r\n", ""))
+	parents := []string{trace, "cc" + trace[2:] + "-more"} // the second is of a later version
+	for _, parent := range parents {
+		g.send(t, request("GET", "/v2/tokens", key+"Traceparent: "+parent+"\r\nTracestate: a=b\r\nX-Trace-Decided: 1\r\n", ""))
 	}
-	for n, parent := range []string{trace, later} {
-		if heard := core.Requests()[n].Header; heard.Get("Traceparent") != parent || heard["X-Trace-Decided"] != nil {
-			t.Errorf("core heard %v, want %s", heard, parent)
+	for n := range parents {
+		heard := core.Requests()[n].Header
+		if heard.Get("Traceparent") != trace || heard.Get("Tracestate") != "a=b" || heard["X-Trace-Decided"] != nil {
+			t.Errorf("core heard %v, want %s", heard, trace)
 		}
 	}
 	line := accessLine(t, g)
@@ -257,8 +258,30 @@ func TestInvalidTraceIsReplaced(t *testing.T) {
 	}
 	for n, headers := range bad {
 		heard := core.Requests()[n].Header
-		if parent := heard.Get("Traceparent"); !tracing.IsTraceparent(parent) || strings.Contains(parent, clientTrace) || heard["Tracestate"] != nil {
+		if parent := heard.Get("Traceparent"); !strings.HasPrefix(parent, "00-") || len(parent) != 55 || strings.Contains(parent, clientTrace) || heard["Tracestate"] != nil {
 			t.Errorf("%q: core heard %v", headers, heard)
+		}
+	}
+}
+
+// A client's tracestate is passed on with its trace, if it is well-formed and within 512 bytes.
+func TestTracestate(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	cases := []struct{ headers, want string }{
+		{"Tracestate: congo=t61rcWkgMzE,rojo=00f067aa0ba902b7\r\n", "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"},
+		{"Tracestate: congo=1\r\nTracestate: rojo=2\r\n", "congo=1,rojo=2"},
+		{"Tracestate: congo=1,rojo\r\n", ""},
+		{"Tracestate: congo=" + strings.Repeat("x", 512) + "\r\n", ""},
+	}
+	for _, c := range cases {
+		g.send(t, request("GET", "/v2/tokens", key+"Traceparent: "+trace+"\r\n"+c.headers, ""))
+	}
+	for n, c := range cases {
+		if heard := core.Requests()[n].Header; heard.Get("Traceparent") != trace || heard.Get("Tracestate") != c.want {
+			t.Errorf("%q: core heard %v", c.headers, heard)
 		}
 	}
 }

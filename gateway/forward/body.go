@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // chunked is fasthttp's word for the length of a body in chunks.
@@ -71,9 +72,9 @@ type Stream struct {
 	// passed counts the bytes that were read. broken is why core's part ended before the whole, nil where it did not.
 	passed int64
 	broken error
-	// trace is nil for none.
-	trace *streamTrace
-	ends  *streams
+	// attempt and request are the spans, nil where they do not record.
+	attempt, request trace.Span
+	ends             *streams
 }
 
 // streams counts how streamed answers ended.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/tracing"
@@ -16,9 +17,9 @@ type Request struct {
 	Target []byte
 	// ID is the request id.
 	ID []byte
-	// Span is the request's; the zero Span for none, which passes a client's own trace on. It should not end before the body of
-	// a streamed answer has been passed on: that core broke off is told there.
-	Span tracing.Span
+	// Span is the request's, or the client's remote span, which is passed on as it is; nil for none. It should end after the
+	// body of a streamed answer, since a fault of core's in the body fails it.
+	Span trace.Span
 	// Route is the template of the target's path, for spans.
 	Route string
 	// Began is when the request is handed over; Do sets Ended to when the head of the answer, or an error, had come.
@@ -55,6 +56,9 @@ type Peer interface {
 // Stream.Send. If the rest then fails the client's connection is closed before the answer's end, so that it cannot be taken
 // for the whole. If the client leaves, the connection to core is closed, which ends core's work.
 func (c *Client) Do(r *Request) (*Stream, error) {
+	if r.Span == nil {
+		r.Span = tracing.Noop
+	}
 	text, _ := c.texts.Get().(*[]byte)
 	err := c.exchange(r, text)
 	c.texts.Put(text)

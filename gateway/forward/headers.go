@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -74,7 +74,7 @@ var answerHeaders = map[string]bool{
 
 // appendRequest builds the request as it is sent: from the lists above and what the gateway itself has to say. The span is
 // that of the attempt.
-func (c *Client) appendRequest(b []byte, r *Request, host string, span tracing.Span) []byte {
+func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span) []byte {
 	from := &r.Ctx.Request.Header
 	b = append(b, from.Method()...)
 	b = append(b, ' ')
@@ -96,7 +96,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span tracing.S
 		b = appendHeader(b, wire.HeaderKeyID, r.Verdict.KeyID())
 		b = appendHeader(b, wire.HeaderKeyEnv, string(r.Verdict.Environment()))
 	}
-	b = appendTrace(b, from, span)
+	b = appendTrace(b, span)
 	body := r.Ctx.Request.Body()
 	if len(body) > 0 || from.IsPost() {
 		b = append(b, "Content-Length: "...)

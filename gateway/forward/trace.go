@@ -1,123 +1,103 @@
 package forward
 
 import (
+	"context"
 	"errors"
 
-	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/cores"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
-// startAttempt begins the span of one attempt, the first of which is 0. In a trace that is not sampled it is the request's
+// startAttempt starts the span of one attempt, the first of which is 0. In a trace that is not sampled it is the request's
 // own, which passes the trace on.
-func (r *Request) startAttempt(core *cores.Core, attempt int) tracing.Span {
-	if !r.Span.Recording() {
+func (r *Request) startAttempt(core *cores.Core, attempt int) trace.Span {
+	if !r.Span.IsRecording() {
 		return r.Span
 	}
-	method := string(r.Ctx.Method())
-	span := r.Span.Start(method+" "+r.Route, tracing.Client, tracing.RequestMethod(method), tracing.URLTemplate(r.Route))
-	span.SetServer(core.Address)
+	span := tracing.StartRequest(r.Span, string(r.Ctx.Method()), r.Route, core.Address)
 	if attempt > 0 {
-		span.Set(tracing.ResendCount(attempt))
+		span.SetAttributes(semconv.HTTPRequestResendCount(attempt))
 	}
 	return span
 }
 
-// endAttempt ends it with the answer's status, or why there was none. Where the answer streams it goes on until the body has
-// been passed on.
-func (r *Request) endAttempt(span tracing.Span, err error) {
-	if !span.Recording() {
-		return
-	}
-	if err != nil {
-		span.Fail(failureOf(err))
-		span.End()
-		return
-	}
-	span.Answered(r.status())
-	if r.stream != nil {
-		span.Event(tracing.AnswerBegins)
-		r.stream.trace = &streamTrace{attempt: span, request: r.Span}
-		return
-	}
-	span.End()
-}
-
-// streamTrace are the spans of an exchange whose answer streams. It lives as long as the body, which outlasts the exchange.
-type streamTrace struct{ attempt, request tracing.Span }
-
-// status is that of core's answer.
-func (r *Request) status() int {
-	if r.stream != nil {
-		return r.stream.Status()
-	}
-	return r.Ctx.Response.StatusCode()
-}
-
-// endTrace ends the attempt when its body ends: by the last of it, by core's fault, or unread. Core's fault is the request's
-// too, which has its status already.
-func (s *Stream) endTrace(from *conn, unread string) {
-	t := s.trace
-	if t == nil {
-		return
-	}
+// endAttempt ends the span with the response's status, or why there is none. The end of a streamed body ends it later.
+func (r *Request) endAttempt(span trace.Span, err error) {
 	switch {
+	case !span.IsRecording():
+	case err != nil:
+		tracing.Fail(span, errorType(err))
+		span.End()
+	case r.stream != nil:
+		tracing.SetResponse(span, r.stream.Status())
+		span.AddEvent(tracing.ResponseStarted)
+		r.stream.attempt, r.stream.request = span, r.Span
+	default:
+		tracing.SetResponse(span, r.Ctx.Response.StatusCode())
+		span.End()
+	}
+}
+
+// endTrace ends the attempt when its body ends: by the last of it, by core's fault, or unread. A fault of core's also fails
+// the request, which has its status already.
+func (s *Stream) endTrace(from *conn, unread string) {
+	switch {
+	case s.attempt == nil:
+		return
 	case s.whole:
 	case s.broken != nil:
-		failure := failureOf(from.cause(s.broken))
-		t.attempt.Fail(failure)
-		t.request.Fail("core_" + failure) // as outcomes are called
+		fault := errorType(from.cause(s.broken))
+		tracing.Fail(s.attempt, fault)
+		tracing.Fail(s.request, "core_"+fault) // as outcomes are called
 	default:
-		t.attempt.Fail(unread)
+		tracing.Fail(s.attempt, unread)
 	}
-	t.attempt.Set(tracing.ResponseBodySize(s.passed))
-	t.attempt.End()
+	s.attempt.SetAttributes(semconv.HTTPResponseBodySizeKey.Int64(s.passed))
+	s.attempt.End()
 }
 
-func failureOf(err error) string {
-	for _, known := range []struct {
-		err  error
-		name string
-	}{
-		{ErrUnreachable, "unreachable"},
-		{ErrBusy, "busy"},
-		{ErrTimeout, "timeout"},
-		{ErrClientGone, "client_gone"},
-		{errAbandoned, "abandoned"},
-	} {
-		if errors.Is(err, known.err) {
-			return known.name
-		}
+func errorType(err error) string {
+	switch {
+	case errors.Is(err, ErrUnreachable):
+		return "unreachable"
+	case errors.Is(err, ErrBusy):
+		return "busy"
+	case errors.Is(err, ErrTimeout):
+		return "timeout"
+	case errors.Is(err, ErrClientGone):
+		return "client_gone"
+	case errors.Is(err, errAbandoned):
+		return "abandoned"
+	default:
+		return "broken"
 	}
-	return "broken"
 }
 
-// appendTrace passes the trace on: as the gateway's own span, or where it makes none a W3C trace context of the client's,
-// if that is well formed. Without a traceparent, tracestate means nothing.
-func appendTrace(b []byte, from *fasthttp.RequestHeader, span tracing.Span) []byte {
-	if span.IsValid() {
-		return appendSpan(b, span)
-	}
-	parents := from.PeekAll(tracing.HeaderTraceparent)
-	if len(parents) != 1 || !tracing.IsTraceparent(parents[0]) {
+// headerWriter is a request's head to which a propagator adds headers.
+type headerWriter struct {
+	propagation.MapCarrier
+	head []byte
+}
+
+// Set implements propagation.TextMapCarrier.
+func (w *headerWriter) Set(name, value string) { w.head = appendHeader(w.head, name, value) }
+
+// appendTrace passes the trace on: the gateway's, which tells core that the sampled flag is not the client's, or while
+// tracing is off the client's.
+func appendTrace(b []byte, span trace.Span) []byte {
+	c := span.SpanContext()
+	if !c.IsValid() {
 		return b
 	}
-	b = appendHeader(b, tracing.HeaderTraceparent, parents[0])
-	if states := from.PeekAll(tracing.HeaderTracestate); len(states) == 1 && len(states[0]) <= 512 {
-		b = appendHeader(b, tracing.HeaderTracestate, states[0])
+	w := &headerWriter{head: b}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), span), w)
+	if !c.IsRemote() {
+		w.Set(wire.HeaderTraceDecided, "1")
 	}
-	return b
-}
-
-// appendSpan tells core besides that the sampled flag is not the client's.
-func appendSpan(b []byte, span tracing.Span) []byte {
-	b = append(b, tracing.HeaderTraceparent+": "...)
-	b = span.AppendTraceparent(b)
-	b = append(b, "\r\n"+wire.HeaderTraceDecided+": 1\r\n"...)
-	if state := span.Tracestate(); state != "" {
-		b = appendHeader(b, tracing.HeaderTracestate, state)
-	}
-	return b
+	return w.head
 }

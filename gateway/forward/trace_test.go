@@ -12,7 +12,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/forward"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
 )
 
@@ -31,7 +30,7 @@ func TestTraceOfAttempts(t *testing.T) {
 		_, _ = io.WriteString(w, "nothing here")
 	})
 	c := newClient(t, settings{unprobed: true}, answers.URL, refusing(t), breaks.URL)
-	server := tracer.Serve("GET /v2/transfers/{id}", tracing.Parent{}, false, time.Now())
+	_, server := tracer.Start(t.Context(), "GET /v2/transfers/{id}", false, time.Now())
 	var ctx fasthttp.RequestCtx
 	ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
 	if _, err := c.Do(&forward.Request{
@@ -66,11 +65,11 @@ func TestTraceOfAttempts(t *testing.T) {
 		t.Fatalf("%d attempts, want one at each core: %+v", len(got), got)
 	}
 	last := got[2]
-	if last.Error != "404" || last.Status != int64(404) || last.Name != "GET /v2/transfers/{id}" || last.Parent != server.SpanID() || !last.Failed {
+	if last.Error != "404" || last.Status != int64(404) || last.Name != "GET /v2/transfers/{id}" || last.Parent != server.SpanContext().SpanID().String() || !last.Failed {
 		t.Errorf("the last attempt: %+v", last)
 	}
 	for n, a := range got[:2] {
-		if a.Status != nil || a.Parent != server.SpanID() || !a.Failed || a.Error != "unreachable" && a.Error != "broken" {
+		if a.Status != nil || a.Parent != server.SpanContext().SpanID().String() || !a.Failed || a.Error != "unreachable" && a.Error != "broken" {
 			t.Errorf("attempt %d: %+v", n, a)
 		}
 	}
@@ -112,7 +111,7 @@ func TestTraceOfAStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tracer, collector := tracingtest.Tracer(t, "gateway")
-			server := tracer.Serve("GET /v2/transfers", tracing.Parent{}, false, time.Now())
+			_, server := tracer.Start(t.Context(), "GET /v2/transfers", false, time.Now())
 			var ctx fasthttp.RequestCtx
 			ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
 			stream, err := c.Do(&forward.Request{

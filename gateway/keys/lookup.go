@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"go.opentelemetry.io/otel/trace"
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/tracing"
@@ -12,7 +13,7 @@ import (
 // lookUp is one question to core that all concurrent requests with the same key share.
 type lookUp struct {
 	// span is that of the request that asks.
-	span tracing.Span
+	span trace.Span
 	done chan struct{}
 	// verdict and err are the result, ErrUnavailable until core has answered.
 	verdict *Verdict
@@ -26,7 +27,7 @@ type lookUp struct {
 const lookUpSpan = "key look-up"
 
 // lookUp asks core about the key in one of these slots, or joins the look-up under way.
-func (v *Verifier) lookUp(span tracing.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
+func (v *Verifier) lookUp(span trace.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
 	v.mu.Lock()
 	if verdict, err := v.cached(hash, v.now()); !errors.Is(err, ErrNotCached) { // a look-up has just ended
 		v.mu.Unlock()
@@ -34,7 +35,7 @@ func (v *Verifier) lookUp(span tracing.Span, hash apikey.Hash, slots chan struct
 	}
 	l, underWay := v.lookUps[hash]
 	if !underWay {
-		l = &lookUp{span: span.Start(lookUpSpan, tracing.Internal), done: make(chan struct{}), err: ErrUnavailable}
+		l = &lookUp{span: tracing.Start(span, lookUpSpan), done: make(chan struct{}), err: ErrUnavailable}
 		v.lookUps[hash] = l
 	}
 	v.mu.Unlock()
@@ -48,9 +49,9 @@ func (v *Verifier) lookUp(span tracing.Span, hash apikey.Hash, slots chan struct
 }
 
 // await waits in bounded time: perform has a deadline.
-func (l *lookUp) await(span tracing.Span) {
-	joined := span.Start(lookUpSpan, tracing.Internal)
-	joined.Link(l.span)
+func (l *lookUp) await(span trace.Span) {
+	joined := tracing.Start(span, lookUpSpan)
+	tracing.Link(joined, l.span)
 	<-l.done
 	joined.End()
 }
@@ -65,7 +66,7 @@ func (v *Verifier) finish(hash apikey.Hash, l *lookUp) {
 	defer close(l.done)
 	if errors.Is(l.err, ErrUnavailable) {
 		v.metrics.lookUpsFailed.Inc()
-		l.span.Fail("unavailable")
+		tracing.Fail(l.span, "unavailable")
 	}
 	l.span.End()
 
@@ -86,8 +87,8 @@ func (v *Verifier) finish(hash apikey.Hash, l *lookUp) {
 }
 
 // askCore waits for a slot and asks core.
-func (v *Verifier) askCore(span tracing.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
-	ctx, cancel := context.WithTimeout(span.In(context.Background()), v.lookUpTimeout)
+func (v *Verifier) askCore(span trace.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
+	ctx, cancel := context.WithTimeout(trace.ContextWithSpan(context.Background(), span), v.lookUpTimeout)
 	defer cancel()
 	select {
 	case slots <- struct{}{}:

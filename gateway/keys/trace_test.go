@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
 	"intents.internal/pkg/wire"
 )
@@ -33,8 +33,8 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	v.awaitChanges(t, 1)
 
 	var requests sync.WaitGroup
-	verify := func(hash apikey.Hash) tracing.Span {
-		span := tracer.Serve("request", tracing.Parent{}, false, time.Now())
+	verify := func(hash apikey.Hash) trace.Span {
+		_, span := tracer.Start(t.Context(), "request", false, time.Now())
 		requests.Go(func() {
 			if _, err := v.VerifyIn(span, hash); err != nil {
 				t.Error(err)
@@ -46,7 +46,7 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	first := verify(key)
 	<-asked
 	joins := v.counted(t, "intents_gateway_key_verdicts_total")
-	var others []tracing.Span
+	var others []trace.Span
 	for range 16 {
 		others = append(others, verify(key))
 	}
@@ -59,8 +59,8 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	spans := collector.Spans()
-	lookUp := func(of tracing.Span) (found []tracingtest.Span) {
-		for _, s := range tracingtest.Of(of.TraceID(), spans) {
+	lookUp := func(of trace.Span) (found []tracingtest.Span) {
+		for _, s := range tracingtest.Of(of.SpanContext().TraceID().String(), spans) {
 			if s.Name == "key look-up" {
 				found = append(found, s)
 			}
@@ -71,12 +71,12 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	if len(own) != 1 || len(lookUp(late)) != 0 {
 		t.Fatalf("look-ups: %d, and late %d, want 1 and none:\n%s", len(own), len(lookUp(late)), tracingtest.Text(spans))
 	}
-	want := []tracingtest.Link{{TraceID: first.TraceID(), ID: own[0].ID}}
+	want := []tracingtest.Link{{TraceID: first.SpanContext().TraceID().String(), ID: own[0].ID}}
 	joined := 0
 	for _, other := range others {
 		for _, s := range lookUp(other) { // whoever came a moment later found the verdict
 			joined++
-			if diff := cmp.Diff(want, s.Links); diff != "" || s.Parent != other.SpanID() {
+			if diff := cmp.Diff(want, s.Links); diff != "" || s.Parent != other.SpanContext().SpanID().String() {
 				t.Errorf("links of one that joined (-want +got):\n%s", diff)
 			}
 		}
@@ -84,7 +84,7 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	if joined == 0 {
 		t.Error("none of 16 joined")
 	}
-	question, found := tracingtest.Find(tracingtest.Of(first.TraceID(), spans), "intents-gateway", "POST "+wire.PathVerifyKey)
+	question, found := tracingtest.Find(tracingtest.Of(first.SpanContext().TraceID().String(), spans), "intents-gateway", "POST "+wire.PathVerifyKey)
 	if !found || question.Parent != own[0].ID {
 		t.Errorf("the question to core: %+v", question)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
@@ -145,11 +146,11 @@ func (v *Verifier) Lookup(hash apikey.Hash, at time.Time) (*Verdict, error) {
 // Verify gives the verdict on the key with this hash, from the cache or from core. Its errors are ErrUnknown, ErrRefused
 // and ErrUnavailable.
 func (v *Verifier) Verify(hash apikey.Hash) (*Verdict, error) {
-	return v.VerifyIn(tracing.Span{}, hash)
+	return v.VerifyIn(tracing.Noop, hash)
 }
 
 // VerifyIn is Verify for a request with a span, below which it shows its wait for core.
-func (v *Verifier) VerifyIn(span tracing.Span, hash apikey.Hash) (*Verdict, error) {
+func (v *Verifier) VerifyIn(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	verdict, err := v.cached(hash, v.now())
 	switch {
 	case errors.Is(err, errStale):
@@ -199,7 +200,7 @@ func (v *Verifier) feedLag(now time.Duration) time.Duration {
 func (v *Verifier) now() time.Duration { return time.Since(v.start) }
 
 // verifyNew judges a key that nothing is cached of.
-func (v *Verifier) verifyNew(span tracing.Span, hash apikey.Hash) (*Verdict, error) {
+func (v *Verifier) verifyNew(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	slots := v.slots
 	if !v.listed(hash) {
 		err := v.awaitReading()

@@ -9,9 +9,9 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/tracing"
 )
 
 const (
@@ -50,9 +50,9 @@ func newCluster(client *redis.ClusterClient, budget time.Duration, m metrics) *c
 	}
 }
 
-func (c *cluster) decide(span tracing.Span, own *bucket, rule redis_rate.Limit) (Decision, error) {
+func (c *cluster) decide(span trace.Span, own *bucket, rule redis_rate.Limit) (Decision, error) {
 	asked := time.Now()
-	result, err := c.lane(own.key).limiter.Allow(span.In(context.Background()), strings.TrimPrefix(own.key, bucketPrefix), rule)
+	result, err := c.lane(own.key).limiter.Allow(trace.ContextWithSpan(context.Background(), span), strings.TrimPrefix(own.key, bucketPrefix), rule)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -134,7 +134,7 @@ func (c calls) EvalSha(ctx context.Context, sha1 string, keys []string, args ...
 }
 
 func (c calls) send(ctx context.Context, call *topology.Script) *redis.Cmd {
-	if err := c.lane.combiner.send(tracing.FromContext(ctx), call); err != nil {
+	if err := c.lane.combiner.send(trace.SpanFromContext(ctx), call); err != nil {
 		call.SetErr(err)
 	}
 	return call.Cmd

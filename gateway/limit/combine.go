@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/go-redis/redis_rate/v10"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/tracing"
@@ -31,7 +32,7 @@ type request struct {
 	err      error
 
 	// span is the request's, shared that of the call it has its part in.
-	span, shared tracing.Span
+	span, shared trace.Span
 }
 
 // combiner lets concurrent requests share calls without a timer and without a goroutine of its own (flat combining): the
@@ -50,22 +51,22 @@ type combiner struct {
 }
 
 // decide has one request decided, by this call or by that of another.
-func (c *combiner) decide(span tracing.Span, b *bucket, rule redis_rate.Limit) (Decision, error) {
+func (c *combiner) decide(span trace.Span, b *bucket, rule redis_rate.Limit) (Decision, error) {
 	r := c.take()
 	r.span, r.bucket, r.rule = span, b, rule
 	c.join(r)
-	span.Link(r.shared)
+	tracing.Link(span, r.shared)
 	d, err := r.decision, r.err
 	c.put(r)
 	return d, err
 }
 
 // send has one call sent, by this one or by another.
-func (c *combiner) send(span tracing.Span, call *topology.Script) error {
+func (c *combiner) send(span trace.Span, call *topology.Script) error {
 	r := c.take()
 	r.span, r.call = span, call
 	c.join(r)
-	span.Link(r.shared)
+	tracing.Link(span, r.shared)
 	err := r.err
 	c.put(r)
 	return err

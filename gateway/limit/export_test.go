@@ -54,7 +54,7 @@ func NewCombiner(ask func(requests int) error) *Combiner {
 
 // Decide has one request decided.
 func (c *Combiner) Decide() error {
-	_, err := c.decide(tracing.Span{}, &bucket{}, redis_rate.PerMinute(50))
+	_, err := c.decide(tracing.Noop, &bucket{}, redis_rate.PerMinute(50))
 	return err
 }
 

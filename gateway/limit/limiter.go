@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
@@ -75,7 +76,7 @@ type Limiter struct {
 // shared is where the buckets of all replicas are: on one server, or on the nodes of a Cluster.
 type shared interface {
 	// decide takes one request from a bucket and notes the answer in the copy. After an error Redis has not decided.
-	decide(span tracing.Span, own *bucket, rule redis_rate.Limit) (Decision, error)
+	decide(span trace.Span, own *bucket, rule redis_rate.Limit) (Decision, error)
 	// away is the share of the servers in use that requests are kept from, 0 to 1.
 	away() float64
 	close()
@@ -127,19 +128,19 @@ func (l *Limiter) Close() {
 // Take asks now for one request of the bucket name under the rule. The name is shared by all replicas. The only error is
 // ErrUnavailable.
 func (l *Limiter) Take(name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
-	return l.TakeIn(tracing.Span{}, name, rule, now)
+	return l.TakeIn(tracing.Noop, name, rule, now)
 }
 
 // TakeIn is Take for a request with a span, below which it shows where Redis is asked.
-func (l *Limiter) TakeIn(span tracing.Span, name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
+func (l *Limiter) TakeIn(span trace.Span, name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
 	own := l.copies.of(name)
 	if d, certain := own.refusal(rule, now); certain {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
-	asking := span.Start("limit", tracing.Internal)
+	asking := tracing.Start(span, "limit")
 	d, err := l.shared.decide(asking, own, rule)
-	endAsking(asking, err)
+	tracing.End(asking, err, errorType(err))
 	switch {
 	case err != nil:
 		return l.withoutRedis(own, rule, err)

@@ -9,8 +9,7 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
-
-	"intents.internal/pkg/tracing"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // single keeps buckets on one server, alone or a master that Sentinels name: batches are one script call each.
@@ -28,7 +27,7 @@ func newSingle(client redis.UniversalClient, budget time.Duration, m metrics) *s
 	return s
 }
 
-func (s *single) decide(span tracing.Span, own *bucket, rule redis_rate.Limit) (Decision, error) {
+func (s *single) decide(span trace.Span, own *bucket, rule redis_rate.Limit) (Decision, error) {
 	return s.combiner.decide(span, own, rule)
 }
 

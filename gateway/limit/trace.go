@@ -1,55 +1,40 @@
 package limit
 
 import (
-	"context"
 	"errors"
-	"os"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/tracing"
 )
 
-// startCall begins the span of a call to Redis, which the requests of a batch share.
-func startCall(name string, batch []*request) tracing.Span {
-	call := tracing.StartShared(len(batch), func(n int) tracing.Span { return batch[n].span }, name, tracing.Client)
-	if !call.Recording() {
-		return call
-	}
-	call.Set(tracing.Database("redis", "")...)
-	call.Set(tracing.Query(name, "")...)
-	for _, r := range batch {
-		r.shared = call
+// startCall starts the span of a call to Redis, which the requests of a batch share.
+func startCall(name string, batch []*request) trace.Span {
+	call := tracing.StartShared(batch, func(r *request) trace.Span { return r.span }, name)
+	if call.IsRecording() {
+		call.SetAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name))
+		for _, r := range batch {
+			r.shared = call
+		}
 	}
 	return call
 }
 
-func endCall(call tracing.Span, err error) {
-	if !call.Recording() {
-		return
+// endCall ends the span of a call. After NOSCRIPT the script is sent whole.
+func endCall(call trace.Span, err error) {
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		err = nil
 	}
-	if err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") { // the script is sent whole next
-		call.Fail(failureOf(err))
-	}
-	call.End()
+	tracing.End(call, err, errorType(err))
 }
 
-// endAsking ends the span of a request's own wait. Without an answer the fallback decides.
-func endAsking(asking tracing.Span, err error) {
-	if err != nil {
-		asking.Fail(failureOf(err))
-	}
-	asking.End()
-}
-
-func failureOf(err error) string {
-	switch {
-	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
+// errorType is why Redis has not answered, but for a timeout.
+func errorType(err error) string {
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return "breaker_open"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return "timeout"
-	default:
-		return "redis"
 	}
+	return "redis"
 }

@@ -12,7 +12,6 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/topology/topologytest"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
 )
 
@@ -23,7 +22,7 @@ func takeTogether(t *testing.T, l limiter, requests int) []tracingtest.Span {
 	prefix := uuid.NewString()
 	var all sync.WaitGroup
 	for n := range requests {
-		span := tracer.Serve("request", tracing.Parent{}, false, time.Now())
+		_, span := tracer.Start(t.Context(), "request", false, time.Now())
 		all.Go(func() {
 			if _, err := l.TakeIn(span, fmt.Sprint("secret", prefix, n), fiftyADay, time.Now()); err != nil {
 				t.Error(err)

@@ -26,7 +26,8 @@ func TestCollectorHangs(t *testing.T) {
 	began := time.Now()
 	const spans = 20_000
 	for range spans {
-		tracer.Serve("test", tracing.Parent{}, false, began).End()
+		_, span := tracer.Start(t.Context(), "test", false, began)
+		span.End()
 	}
 	if elapsed := time.Since(began); elapsed > 5*time.Second {
 		t.Errorf("%d spans took %s", spans, elapsed)
@@ -50,7 +51,8 @@ func TestCollectorRefuses(t *testing.T) {
 	b := &bench{}
 	tracer := newTracer(t, tracing.Config{Endpoint: collector.URL}, b)
 	for range 2000 {
-		tracer.Serve("test", tracing.Parent{}, false, time.Now()).End()
+		_, span := tracer.Start(t.Context(), "test", false, time.Now())
+		span.End()
 	}
 	if err := tracer.Shutdown(t.Context()); err != nil {
 		t.Error(err)

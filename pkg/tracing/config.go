@@ -1,21 +1,12 @@
 package tracing
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 
 	"intents.internal/pkg/telemetry"
-)
-
-// The samplers there are, in OpenTelemetry's words. Each believes another service of this system, and decides for the
-// requests of clients itself.
-const (
-	alwaysOn  = "parentbased_always_on"
-	alwaysOff = "parentbased_always_off"
-	byRatio   = "parentbased_traceidratio"
 )
 
 // Config is how a service traces, as its operator set it. The zero value is off.
@@ -26,11 +17,11 @@ type Config struct {
 	Endpoint string
 	// Headers go with every export, name=value, comma separated and percent-encoded.
 	Headers telemetry.Secret
-	// Sampler is parentbased_traceidratio, parentbased_always_on or parentbased_always_off.
+	// Sampler is parentbased_traceidratio, parentbased_always_on or parentbased_always_off; empty for the first.
 	Sampler string
-	// Ratio is how many of 1 traces parentbased_traceidratio takes, 0 to 1.
+	// Ratio is the share of traces that parentbased_traceidratio samples, 0 to 1.
 	Ratio float64
-	// TrustClients believes the sampled flag that a client sends. Else whoever sends it could have everything sampled.
+	// TrustClients believes the sampled flag that a client sends. Else a client could have every request sampled.
 	TrustClients bool
 	// ServiceName is the resource's service.name; empty for that of ResourceAttributes, else intents- and Service.
 	ServiceName string
@@ -47,41 +38,49 @@ type Fault struct{ Variable, Text string }
 // Faults are all there are. They do not repeat what may be secret.
 func (c Config) Faults() []Fault {
 	var faults []Fault
-	add := func(variable, text string) { faults = append(faults, Fault{variable, text}) }
-	if _, err := c.target(); err != nil {
-		add("OTEL_EXPORTER_OTLP_ENDPOINT", err.Error())
+	check := func(variable string, err error) {
+		if err != nil {
+			faults = append(faults, Fault{variable, err.Error()})
+		}
 	}
-	if _, err := pairs(c.Headers.Reveal()); err != nil {
-		add("OTEL_EXPORTER_OTLP_HEADERS", err.Error())
-	}
-	if _, known := c.share(); !known {
-		add("OTEL_TRACES_SAMPLER", fmt.Sprintf("must be %s, %s or %s, not %q", byRatio, alwaysOn, alwaysOff, c.Sampler))
-	}
+	_, err := c.target()
+	check("OTEL_EXPORTER_OTLP_ENDPOINT", err)
+	_, err = pairs(c.Headers.Reveal())
+	check("OTEL_EXPORTER_OTLP_HEADERS", err)
+	_, err = c.ratio()
+	check("OTEL_TRACES_SAMPLER", err)
 	if !(c.Ratio >= 0 && c.Ratio <= 1) { // NaN is neither
-		add("OTEL_TRACES_SAMPLER_ARG", fmt.Sprintf("must be 0 to 1, not %v", c.Ratio))
+		check("OTEL_TRACES_SAMPLER_ARG", fmt.Errorf("must be 0 to 1, not %v", c.Ratio))
 	}
-	if _, err := pairs(c.ResourceAttributes); err != nil {
-		add("OTEL_RESOURCE_ATTRIBUTES", err.Error())
-	}
+	_, err = pairs(c.ResourceAttributes)
+	check("OTEL_RESOURCE_ATTRIBUTES", err)
 	return faults
 }
 
-// share is how many of 1 traces are taken where nobody has decided yet; known is false for a sampler that there is not.
-func (c Config) share() (ratio float64, known bool) {
+// Validate returns all faults.
+func (c Config) Validate() error {
+	var errs []error
+	for _, f := range c.Faults() {
+		errs = append(errs, fmt.Errorf("%s %s", f.Variable, f.Text))
+	}
+	return errors.Join(errs...)
+}
+
+// ratio is the share of traces that the sampler takes where the parent has not decided.
+func (c Config) ratio() (float64, error) {
 	switch c.Sampler {
-	case alwaysOn:
-		return 1, true
-	case alwaysOff:
-		return 0, true
-	case byRatio, "":
-		return c.Ratio, true
+	case "parentbased_always_on":
+		return 1, nil
+	case "parentbased_always_off":
+		return 0, nil
+	case "parentbased_traceidratio", "":
+		return c.Ratio, nil
 	default:
-		return 0, false
+		return 0, fmt.Errorf("must be parentbased_traceidratio, parentbased_always_on or parentbased_always_off, not %q", c.Sampler)
 	}
 }
 
-// target is the URL that spans are sent to, empty for off. The error does not repeat what was given, which may hold a
-// password.
+// target is the URL of exports, empty for off. The error does not repeat the endpoint, which may hold a password.
 func (c Config) target() (string, error) {
 	if !c.On() {
 		return "", nil
@@ -110,9 +109,4 @@ func pairs(text string) (map[string]string, error) {
 		all[name] = decoded
 	}
 	return all, nil
-}
-
-// name is the resource's service.name.
-func (c Config) name(attributes map[string]string) string {
-	return cmp.Or(c.ServiceName, attributes["service.name"], "intents-"+c.Service)
 }

@@ -2,7 +2,10 @@ package tracing
 
 import (
 	"context"
-	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -11,195 +14,151 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Attribute is what a span tells of its operation; attributes.go has those there are.
-type Attribute = attribute.KeyValue
+// Noop is the span of no trace. Its methods do nothing.
+var Noop = trace.SpanFromContext(context.Background())
 
-// The kinds of spans: work of this process, a request that it answers, a request that it makes.
-const (
-	Internal = trace.SpanKindInternal
-	Server   = trace.SpanKindServer
-	Client   = trace.SpanKindClient
-)
+// ResponseStarted is the event that the head of a response has come whose body is streamed.
+const ResponseStarted = "answer begins"
 
-// Span is an operation of a trace. The zero Span is of no trace, and all its methods do nothing. A Span may be copied;
-// the copies are of one operation. It is safe for concurrent use.
-type Span struct {
-	// ctx bears the span, for what begins below it.
-	ctx  context.Context
-	span trace.Span
-}
-
-// FromContext is the span that ctx bears, the zero Span if none.
-func FromContext(ctx context.Context) Span {
-	span := trace.SpanFromContext(ctx)
-	if !span.SpanContext().IsValid() {
-		return Span{}
+// Start starts a span below parent. Below one that does not record it returns parent, which passes the trace on.
+func Start(parent trace.Span, name string, options ...trace.SpanStartOption) trace.Span {
+	if !parent.IsRecording() {
+		return parent
 	}
-	return Span{ctx: ctx, span: span}
+	_, span := parent.TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(context.Background(), parent), name, options...)
+	return span
 }
 
-// In is ctx with the span on it.
-func (s Span) In(ctx context.Context) context.Context {
-	if s.span == nil {
-		return ctx
+// StartClient is Start for a call to another process.
+func StartClient(parent trace.Span, name string, attributes ...attribute.KeyValue) trace.Span {
+	if !parent.IsRecording() {
+		return parent
 	}
-	return trace.ContextWithSpan(ctx, s.span)
+	return Start(parent, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
 }
 
-// Recording reports whether anything of the span is kept. What is costly to tell need not be told where it is false.
-func (s Span) Recording() bool { return s.span != nil && s.span.IsRecording() }
-
-// IsValid reports whether the span is of a trace, whether or not that is sampled.
-func (s Span) IsValid() bool { return s.span != nil }
-
-// TraceID and SpanID are the ids as they are written, 32 and 16 hexadecimal digits; empty for the zero Span.
-func (s Span) TraceID() string {
-	if s.span == nil {
-		return ""
-	}
-	return s.span.SpanContext().TraceID().String()
-}
-
-// SpanID is described with TraceID.
-func (s Span) SpanID() string {
-	if s.span == nil {
-		return ""
-	}
-	return s.span.SpanContext().SpanID().String()
-}
-
-// Start begins an operation below this one, which must be ended. Below a span that is not recording nothing begins, and
-// what is returned passes the trace on.
-func (s Span) Start(name string, kind trace.SpanKind, attributes ...Attribute) Span {
-	if !s.Recording() {
-		return s
-	}
-	ctx, span := s.span.TracerProvider().Tracer(scope).Start(s.ctx, name,
-		trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
-	return Span{ctx: ctx, span: span}
-}
-
-// StartShared begins an operation that several wait for, whose spans are at(0) to at(n-1): below the first of them that is
-// recording, and linked with the others, which should link to it. The zero Span is what begins where none is.
-func StartShared(n int, at func(int) Span, name string, kind trace.SpanKind) Span {
-	var first Span
+// StartShared starts the span of one call for a whole batch: below the first of its spans that records, and linked with the
+// others, which should link to it. Where none records it returns Noop.
+func StartShared[T any](batch []T, spanOf func(T) trace.Span, name string) trace.Span {
+	var first trace.Span
 	var links []trace.Link
-	for i := range n {
-		switch s := at(i); {
-		case !s.Recording():
-		case !first.IsValid():
-			first = s
+	for _, part := range batch {
+		switch span := spanOf(part); {
+		case !span.IsRecording():
+		case first == nil:
+			first = span
 		default:
-			links = append(links, trace.Link{SpanContext: s.span.SpanContext()})
+			links = append(links, trace.Link{SpanContext: span.SpanContext()})
 		}
 	}
-	if !first.IsValid() {
-		return first
+	if first == nil {
+		return Noop
 	}
-	ctx, span := first.span.TracerProvider().Tracer(scope).Start(first.ctx, name, trace.WithSpanKind(kind), trace.WithLinks(links...))
-	shared := Span{ctx: ctx, span: span}
-	shared.SetBatchSize(n)
+	shared := Start(first, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
+	if len(batch) > 1 { // one operation is no batch by the conventions
+		shared.SetAttributes(semconv.DBOperationBatchSize(len(batch)))
+	}
 	return shared
 }
 
-// Link says that this operation has its part in another, which may be of another trace.
-func (s Span) Link(to Span) {
-	if s.Recording() && to.span != nil {
-		s.span.AddLink(trace.Link{SpanContext: to.span.SpanContext()})
+// Link links a span to a sampled one that it has a part in, nil for none.
+func Link(span, to trace.Span) {
+	if span.IsRecording() && to != nil && to.SpanContext().IsSampled() {
+		span.AddLink(trace.Link{SpanContext: to.SpanContext()})
 	}
 }
 
-// Name names the operation anew.
-func (s Span) Name(name string) {
-	if s.Recording() {
-		s.span.SetName(name)
+// Fail marks a span as failed. reason is a word of a closed set, an HTTP status or an SQLSTATE, never a message.
+func Fail(span trace.Span, reason string) {
+	if span.IsRecording() {
+		span.SetAttributes(semconv.ErrorTypeKey.String(reason))
+		span.SetStatus(codes.Error, "")
 	}
 }
 
-// Set tells more of the operation.
-func (s Span) Set(attributes ...Attribute) {
-	if s.Recording() {
-		s.span.SetAttributes(attributes...)
+// End ends a span. With an error it is failed: by a timeout, a cancellation, or for this reason.
+func End(span trace.Span, err error, reason string) {
+	switch {
+	case err == nil:
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		Fail(span, "timeout")
+	case errors.Is(err, context.Canceled):
+		Fail(span, "canceled")
+	default:
+		Fail(span, reason)
+	}
+	span.End()
+}
+
+// StartRequest starts the span of a request to another service at host:port. template is its path without ids.
+func StartRequest(parent trace.Span, method, template, address string) trace.Span {
+	if !parent.IsRecording() {
+		return parent
+	}
+	span := StartClient(parent, method+" "+template, semconv.HTTPRequestMethodKey.String(method), semconv.URLTemplate(template))
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		number, _ := strconv.Atoi(port)
+		span.SetAttributes(semconv.ServerAddress(host), semconv.ServerPort(number))
+	}
+	return span
+}
+
+// SetResponse adds the status of the response. By the conventions 400 and more are failures of the client's span.
+func SetResponse(span trace.Span, status int) {
+	if span.IsRecording() {
+		span.SetAttributes(semconv.HTTPResponseStatusCode(status))
+		if status >= 400 {
+			Fail(span, strconv.Itoa(status))
+		}
 	}
 }
 
-// SetServer tells which server, host:port, a request of this process went to.
-func (s Span) SetServer(address string) {
-	if s.Recording() {
-		s.span.SetAttributes(ServerAt(address)...)
+// Request is what the span of a received request tells. No field is a path, query, body, address of a client or key.
+type Request struct {
+	Method, Scheme, ID, KeyID, Environment string
+	// Route is the template of the path, empty for none.
+	Route  string
+	Status int
+	// Outcome is the word of the metrics, Failure a reason as Fail has it; empty for none.
+	Outcome, Failure string
+}
+
+// SetRequest names the span of a received request, and adds what has become known of it.
+func SetRequest(span trace.Span, r Request) {
+	name := r.Method
+	switch r.Method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
+	default:
+		r.Method, name = "_OTHER", "HTTP"
+	}
+	if r.Route != "" {
+		name += " " + r.Route
+	}
+	span.SetName(name)
+	span.SetAttributes(semconv.HTTPResponseStatusCode(r.Status))
+	for _, a := range []attribute.KeyValue{
+		semconv.HTTPRequestMethodKey.String(r.Method), semconv.URLScheme(r.Scheme), semconv.HTTPRoute(r.Route),
+		attribute.String("intents.request_id", r.ID), attribute.String("intents.key_id", r.KeyID),
+		attribute.String("intents.environment", r.Environment), attribute.String("intents.outcome", r.Outcome),
+	} {
+		if a.Value.AsString() != "" {
+			span.SetAttributes(a)
+		}
+	}
+	if r.Failure != "" {
+		Fail(span, r.Failure)
 	}
 }
 
-// SetBatchSize tells how many operations one call carries out; by the conventions one alone is no batch.
-func (s Span) SetBatchSize(n int) {
-	if n > 1 && s.Recording() {
-		s.span.SetAttributes(semconv.DBOperationBatchSize(n))
+// AppendLogAttrs adds the ids of the span to those of a request's log line. Of a remote span, which a client sent while
+// tracing is off, it adds the trace's alone.
+func AppendLogAttrs(attributes []slog.Attr, span trace.Span) []slog.Attr {
+	c := span.SpanContext()
+	if c.HasTraceID() {
+		attributes = append(attributes, slog.String("trace_id", c.TraceID().String()))
 	}
-}
-
-// AnswerBegins is the event that the head of an answer has come whose body is passed on as it comes.
-const AnswerBegins = "answer begins"
-
-// Event says that something happened in the operation just now. name is one of a closed set.
-func (s Span) Event(name string) {
-	if s.Recording() {
-		s.span.AddEvent(name)
+	if c.HasSpanID() && !c.IsRemote() {
+		attributes = append(attributes, slog.String("span_id", c.SpanID().String()))
 	}
-}
-
-// Fail says that the operation failed. kind is a word of a closed set, never a message.
-func (s Span) Fail(kind string) {
-	if s.Recording() {
-		s.span.SetAttributes(ErrorType(kind))
-		s.span.SetStatus(codes.Error, "")
-	}
-}
-
-// Answered says what a request that this process made was answered with; by the conventions a status of 400 and more is a
-// failure on this side.
-func (s Span) Answered(status int) {
-	if !s.Recording() {
-		return
-	}
-	s.span.SetAttributes(ResponseStatus(status))
-	if status >= 400 {
-		s.FailStatus(status)
-	}
-}
-
-// FailStatus is Fail with an HTTP status for the reason.
-func (s Span) FailStatus(status int) {
-	if s.Recording() {
-		s.Fail(strconv.Itoa(status))
-	}
-}
-
-// End ends the operation. What is told later is lost.
-func (s Span) End() {
-	if s.span != nil {
-		s.span.End()
-	}
-}
-
-// AppendTraceparent writes the span as the header traceparent of W3C Trace Context; nothing for the zero Span.
-func (s Span) AppendTraceparent(b []byte) []byte {
-	if s.span == nil {
-		return b
-	}
-	c := s.span.SpanContext()
-	traceID, spanID, flags := c.TraceID(), c.SpanID(), c.TraceFlags()&knownFlags
-	b = append(b, "00-"...)
-	b = hex.AppendEncode(b, traceID[:])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, spanID[:])
-	b = append(b, '-')
-	return hex.AppendEncode(b, []byte{byte(flags)})
-}
-
-// Tracestate is what other systems have written into the trace, as the header of that name; empty for nothing.
-func (s Span) Tracestate() string {
-	if s.span == nil {
-		return ""
-	}
-	return s.span.SpanContext().TraceState().String()
+	return attributes
 }

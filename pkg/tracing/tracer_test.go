@@ -2,6 +2,7 @@ package tracing_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -9,13 +10,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/tracing/tracingtest"
 )
 
-func now() time.Time { return time.Now() }
+const (
+	traceID = "0af7651916cd43dd8448eb211c80319c"
+	spanID  = "b7ad6b7169203331"
+	sampled = "00-" + traceID + "-" + spanID + "-01"
+)
+
+// extract is the trace context of these headers.
+func extract(parent, state string) context.Context {
+	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": parent, "tracestate": state})
+}
+
+// inject is the traceparent that passes a span on.
+func inject(span trace.Span) string {
+	headers := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), span), headers)
+	return headers["traceparent"]
+}
 
 // bench is what a tracer shows of itself.
 type bench struct {
@@ -65,32 +84,27 @@ func newTracer(t *testing.T, c tracing.Config, b *bench) *tracing.Tracer {
 
 //nolint:paralleltest // it counts allocations
 func TestOff(t *testing.T) {
-	b := &bench{}
-	if tracer := newTracer(t, tracing.Config{}, b); tracer != nil {
+	if tracer := newTracer(t, tracing.Config{}, nil); tracer != nil {
 		t.Fatal("there is a tracer")
 	}
 	var off *tracing.Tracer
-	parent := tracing.ReadParent([]string{sampled}, nil)
-	allocations := testing.AllocsPerRun(100, func() {
-		span := off.Serve("test", parent, true, time.Time{})
-		child := span.Start("child", tracing.Client)
-		child.Link(span)
-		tracing.StartShared(1, func(int) tracing.Span { return span }, "shared", tracing.Client).End()
-		child.Fail("x")
-		child.Answered(500)
-		child.Event(tracing.AnswerBegins)
-		child.End()
-		span.Name("other")
-		span.End()
-		if span.IsValid() || span.Recording() || len(child.AppendTraceparent(nil)) != 0 || child.TraceID() != "" {
-			t.Error("the zero span tells something")
+	batch := []trace.Span{tracing.Noop}
+	for _, ctx := range []context.Context{t.Context(), extract(sampled, "")} {
+		allocations := testing.AllocsPerRun(100, func() {
+			_, span := off.Start(ctx, "test", true, time.Time{})
+			child := tracing.Start(span, "child")
+			call := tracing.StartRequest(child, "GET", "/v2/tokens", "127.0.0.1:1")
+			tracing.Link(child, tracing.StartShared(batch, func(s trace.Span) trace.Span { return s }, "shared"))
+			tracing.SetResponse(call, 500)
+			tracing.Fail(call, "x")
+			tracing.End(child, nil, "x")
+			if child.IsRecording() || !child.SpanContext().Equal(trace.SpanContextFromContext(ctx)) {
+				t.Error("a span records, or is not the client's")
+			}
+		})
+		if allocations != 0 {
+			t.Errorf("%g allocations, want none", allocations)
 		}
-	})
-	if allocations != 0 {
-		t.Errorf("%g allocations, want none", allocations)
-	}
-	if ctx := t.Context(); (tracing.Span{}).In(ctx) != ctx || tracing.FromContext(ctx).IsValid() {
-		t.Error("the zero span is put into a context")
 	}
 }
 
@@ -104,47 +118,64 @@ func TestExport(t *testing.T) {
 		ResourceAttributes: "service.name=another,deployment.environment.name=test", TrustClients: true,
 	}, b)
 	began := time.Now().Add(-time.Second)
-	server := tracer.Serve("first", tracing.ReadParent([]string{sampled}, []string{"a=b"}), false, began)
-	other := tracer.Serve("of another trace", tracing.Parent{}, false, began)
-	of := []tracing.Span{{}, server, other}
-	shared := tracing.StartShared(len(of), func(n int) tracing.Span { return of[n] }, "INSERT transfers", tracing.Client)
-	shared.Set(tracing.Query("INSERT", "transfers")...)
-	other.Link(shared)
-	shared.Event(tracing.AnswerBegins)
-	shared.Fail("23505")
-	shared.End()
-	inContext := tracing.FromContext(server.In(t.Context())).Start("wait", tracing.Internal)
-	inContext.End()
-	server.Name("GET /v2/transfers/{id}")
-	server.Set(tracing.Route("/v2/transfers/{id}"), tracing.ResponseStatus(200))
+	_, server := tracer.Start(extract(sampled, "a=b"), "first", false, began)
+	_, other := tracer.Start(t.Context(), "of another trace", false, began)
+	batch := []trace.Span{tracing.Noop, server, other}
+	shared := tracing.StartShared(batch, func(s trace.Span) trace.Span { return s }, "INSERT transfers")
+	tracing.Link(other, shared)
+	shared.AddEvent(tracing.ResponseStarted)
+	tracing.End(shared, errors.New("secret"), "23505")
+	wait := tracing.Start(server, "wait")
+	call := tracing.StartRequest(wait, "GET", "/v2/transfers/{id}", "[::1]:8080")
+	tracing.SetResponse(call, 404)
+	call.End()
+	tracing.End(wait, context.DeadlineExceeded, "x")
+	tracing.SetRequest(server, tracing.Request{
+		Method: "GET", Scheme: "http", ID: "r1", KeyID: "k1", Environment: "test", Route: "/v2/transfers/{id}", Status: 200, Outcome: "ok",
+	})
 	server.End()
 	other.End()
 	if err := tracer.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	id := func(s trace.Span) string { return s.SpanContext().SpanID().String() }
 	byName := map[string]tracingtest.Span{}
 	for _, s := range collector.Spans() {
-		byName[s.Name] = s
+		if name := s.Name; name == "GET /v2/transfers/{id}" && s.Kind == "client" {
+			byName[name+" of a client"] = s
+		} else {
+			byName[name] = s
+		}
 	}
 	want := map[string]tracingtest.Span{
 		"GET /v2/transfers/{id}": {
-			Kind: "server", TraceID: traceID, ID: server.SpanID(), Parent: spanID, State: "a=b",
-			Attributes: map[string]any{"http.route": "/v2/transfers/{id}", "http.response.status_code": int64(200)},
+			Kind: "server", TraceID: traceID, ID: id(server), Parent: spanID, State: "a=b",
+			Attributes: map[string]any{
+				"http.request.method": "GET", "http.route": "/v2/transfers/{id}", "http.response.status_code": int64(200), "url.scheme": "http",
+				"intents.request_id": "r1", "intents.key_id": "k1", "intents.environment": "test", "intents.outcome": "ok",
+			},
 		},
 		"of another trace": {
-			Kind: "server", TraceID: other.TraceID(), ID: other.SpanID(), Attributes: map[string]any{},
-			Links: []tracingtest.Link{{TraceID: traceID, ID: shared.SpanID()}},
+			Kind: "server", TraceID: other.SpanContext().TraceID().String(), ID: id(other), Attributes: map[string]any{},
+			Links: []tracingtest.Link{{TraceID: traceID, ID: id(shared)}},
 		},
 		"INSERT transfers": {
-			Kind: "client", TraceID: traceID, ID: shared.SpanID(), Parent: server.SpanID(), State: "a=b", Failed: true,
-			Attributes: map[string]any{
-				"db.operation.name": "INSERT", "db.collection.name": "transfers", "db.query.summary": "INSERT transfers",
-				"db.operation.batch.size": int64(3), "error.type": "23505",
-			},
-			Links:  []tracingtest.Link{{TraceID: other.TraceID(), ID: other.SpanID()}},
-			Events: []tracingtest.Event{{Name: "answer begins"}},
+			Kind: "client", TraceID: traceID, ID: id(shared), Parent: id(server), State: "a=b", Failed: true,
+			Attributes: map[string]any{"db.operation.batch.size": int64(3), "error.type": "23505"},
+			Links:      []tracingtest.Link{{TraceID: other.SpanContext().TraceID().String(), ID: id(other)}},
+			Events:     []tracingtest.Event{{Name: tracing.ResponseStarted}},
 		},
-		"wait": {Kind: "internal", TraceID: traceID, ID: inContext.SpanID(), Parent: server.SpanID(), State: "a=b", Attributes: map[string]any{}},
+		"wait": {
+			Kind: "internal", TraceID: traceID, ID: id(wait), Parent: id(server), State: "a=b", Failed: true,
+			Attributes: map[string]any{"error.type": "timeout"},
+		},
+		"GET /v2/transfers/{id} of a client": {
+			Kind: "client", TraceID: traceID, ID: id(call), Parent: id(wait), State: "a=b", Failed: true,
+			Attributes: map[string]any{
+				"http.request.method": "GET", "url.template": "/v2/transfers/{id}", "http.response.status_code": int64(404), "error.type": "404",
+				"server.address": "::1", "server.port": int64(8080),
+			},
+		},
 	}
 	for name, s := range byName {
 		if s.Service != "the name" || s.End.Before(s.Start) {
@@ -154,7 +185,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("it began at %s, not %s", s.Start, began)
 		}
 		w := want[name]
-		w.Service, w.Name, w.Start, w.End = s.Service, name, s.Start, s.End
+		w.Service, w.Name, w.Start, w.End = s.Service, s.Name, s.Start, s.End
 		for n := range min(len(w.Events), len(s.Events)) {
 			if w.Events[n].At = s.Events[n].At; w.Events[n].At.Before(s.Start) || w.Events[n].At.After(s.End) {
 				t.Errorf("%s: %+v is outside of %s to %s", name, w.Events[n], s.Start, s.End)
@@ -168,7 +199,7 @@ func TestExport(t *testing.T) {
 	if _, headers := collector.Exports(); headers.Get("Authorization") != "Bearer abc" {
 		t.Errorf("headers %v", headers)
 	}
-	if exported := b.count(t, "exported"); exported != 4 {
+	if exported := b.count(t, "exported"); exported != 5 {
 		t.Errorf("%g spans counted as exported", exported)
 	}
 	if problems, err := testutil.GatherAndLint(b.registry); err != nil || len(problems) > 0 {
@@ -199,24 +230,21 @@ func TestClientsDoNotDecide(t *testing.T) {
 	} {
 		c.config.Endpoint = "http://127.0.0.1:1"
 		tracer := newTracer(t, c.config, nil)
-		var parents []string
-		if c.parent != "" {
-			parents = []string{c.parent}
-		}
 		taken := 0
 		for range requests {
-			span := tracer.Serve("test", tracing.ReadParent(parents, nil), c.decided, time.Time{})
-			if c.parent != "" && span.TraceID() != c.parent[3:35] {
-				t.Fatalf("%s: the trace id is %s", name, span.TraceID())
+			_, span := tracer.Start(extract(c.parent, "a=b"), "test", c.decided, time.Time{})
+			traceID := span.SpanContext().TraceID()
+			if c.parent != "" && (traceID.String() != c.parent[3:35] || span.SpanContext().TraceState().String() != "a=b") {
+				t.Fatalf("%s: the trace is %v", name, span.SpanContext())
 			}
-			flag := string(span.AppendTraceparent(nil)[53:])
-			if span.Recording() {
+			flags := inject(span)[53:]
+			if span.IsRecording() {
 				taken++
 			}
-			if span.Recording() != (flag == "01" || flag == "03") {
-				t.Fatalf("%s: the flags passed on are %s", name, flag)
+			if span.IsRecording() != (flags == "01" || flags == "03") {
+				t.Fatalf("%s: the flags passed on are %s", name, flags)
 			}
-			if child := span.Start("child", tracing.Internal); child.Recording() != span.Recording() || child.TraceID() != span.TraceID() {
+			if child := tracing.Start(span, "child"); child.IsRecording() != span.IsRecording() || child.SpanContext().TraceID() != traceID {
 				t.Fatalf("%s: the child is of another mind", name)
 			}
 		}

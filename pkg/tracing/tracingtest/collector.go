@@ -1,5 +1,4 @@
-// Package tracingtest is a collector for tests: it takes spans by OTLP over HTTP, as any OpenTelemetry collector does, and
-// tells what came.
+// Package tracingtest is an OpenTelemetry collector for tests, which receives spans by OTLP over HTTP.
 package tracingtest
 
 import (
@@ -24,7 +23,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// Span is one that came. Ids are in hexadecimal digits; Parent is empty for a span that begins a trace.
+// Span is a received span. Ids are in hexadecimal digits; Parent is empty for a root span.
 type Span struct {
 	// Service is the resource's service.name.
 	Service string
@@ -32,24 +31,26 @@ type Span struct {
 	// Kind is internal, server or client.
 	Kind                string
 	TraceID, ID, Parent string
-	State               string
-	Attributes          map[string]any
-	Links               []Link
-	Events              []Event
-	Failed              bool
-	Start, End          time.Time
+	// State is the tracestate.
+	State string
+	// Attributes are strings and int64s.
+	Attributes map[string]any
+	Links      []Link
+	Events     []Event
+	Failed     bool
+	Start, End time.Time
 }
 
 // Link is to another span.
 type Link struct{ TraceID, ID string }
 
-// Event is what happened in a span, and when.
+// Event is an event of a span.
 type Event struct {
 	Name string
 	At   time.Time
 }
 
-// Collector takes spans.
+// Collector receives spans.
 type Collector struct {
 	// URL is the endpoint that services are given.
 	URL string
@@ -61,7 +62,7 @@ type Collector struct {
 	answer   http.HandlerFunc
 }
 
-// Start runs a collector until the test ends. A handler other than nil answers in its place, until Answer says otherwise.
+// Start runs a collector until the test ends. A handler other than nil answers in its place, until Answer changes it.
 func Start(tb testing.TB, answer http.HandlerFunc) *Collector {
 	tb.Helper()
 	c := &Collector{answer: answer}
@@ -74,7 +75,7 @@ func Start(tb testing.TB, answer http.HandlerFunc) *Collector {
 	return c
 }
 
-// Tracer makes a tracer of this service that records everything, and the collector that it tells.
+// Tracer makes a tracer of this service that samples everything, and its collector.
 func Tracer(tb testing.TB, service string) (*tracing.Tracer, *Collector) {
 	tb.Helper()
 	c := Start(tb, nil)
@@ -86,21 +87,21 @@ func Tracer(tb testing.TB, service string) (*tracing.Tracer, *Collector) {
 	return tracer, c
 }
 
-// Answer has another handler answer from now on; nil takes spans again.
+// Answer changes the handler; nil receives spans.
 func (c *Collector) Answer(answer http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answer = answer
 }
 
-// ServeHTTP takes one export.
+// ServeHTTP receives one export.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.requests++
 	c.headers = r.Header.Clone()
 	answer := c.answer
 	c.mu.Unlock()
-	body, err := io.ReadAll(r.Body) // without which a handler that hangs would not notice that the other side has left
+	body, err := io.ReadAll(r.Body) // else a handler that hangs does not see that the client has closed the connection
 	if answer != nil {
 		answer(w, r)
 		return
@@ -114,9 +115,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.take(&export)
-	reply, _ := proto.Marshal(&collector.ExportTraceServiceResponse{}) // which is empty
-	w.Header().Set("Content-Type", "application/x-protobuf")
-	_, _ = w.Write(reply)
+	w.Header().Set("Content-Type", "application/x-protobuf") // of an empty ExportTraceServiceResponse
 }
 
 func (c *Collector) take(export *collector.ExportTraceServiceRequest) {
@@ -152,41 +151,34 @@ func read(service string, span *traces.Span) Span {
 
 func at(nanoseconds uint64) time.Time { return time.Unix(0, int64(nanoseconds)) } //nolint:gosec // it fits until 2262
 
-// values are texts, numbers (int64, float64) and truths; what is none of these is in its protobuf text.
 func values(attributes []*common.KeyValue) map[string]any {
 	all := map[string]any{}
 	for _, attribute := range attributes {
 		switch value := attribute.GetValue().GetValue().(type) {
-		case *common.AnyValue_StringValue:
-			all[attribute.GetKey()] = value.StringValue
 		case *common.AnyValue_IntValue:
 			all[attribute.GetKey()] = value.IntValue
-		case *common.AnyValue_DoubleValue:
-			all[attribute.GetKey()] = value.DoubleValue
-		case *common.AnyValue_BoolValue:
-			all[attribute.GetKey()] = value.BoolValue
 		default:
-			all[attribute.GetKey()] = attribute.GetValue().String()
+			all[attribute.GetKey()] = attribute.GetValue().GetStringValue()
 		}
 	}
 	return all
 }
 
-// Spans are those that have come.
+// Spans are the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// Exports is how often something was sent, and the headers that came last.
+// Exports is the number of exports, and the headers of the last.
 func (c *Collector) Exports() (count int, last http.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.requests, c.headers
 }
 
-// Await waits up to 20 s for the spans of one trace to be such as holds says, and returns them.
+// Await waits up to 20 s until the spans of one trace fulfil holds, and returns them.
 func (c *Collector) Await(tb testing.TB, traceID, what string, holds func([]Span) bool) []Span {
 	tb.Helper()
 	deadline := time.Now().Add(20 * time.Second)
