@@ -15,9 +15,6 @@ import (
 // clearer. The client timeout is for connections on which the settings are not in force, and for a server that does not answer.
 const clientTimeoutMargin = time.Second
 
-// lockTimeout is how long a client's statement waits for a lock. Locks are held for a shorter time unless something is wrong.
-const lockTimeout = 300 * time.Millisecond
-
 // timeLimits bound the run time and the lock waits of statements. Each connection requests them as startup parameters, which a
 // pooler may ignore.
 type timeLimits struct {
@@ -29,10 +26,10 @@ type timeLimits struct {
 	longLockTimeout time.Duration
 }
 
-func newTimeLimits(statement time.Duration) timeLimits {
+func newTimeLimits(statement, lock time.Duration) timeLimits {
 	longLock := statement / 2
 	return timeLimits{clientTimeout: statement + clientTimeoutMargin, longLockTimeout: longLock, settings: map[string]time.Duration{
-		"statement_timeout": statement, "lock_timeout": min(lockTimeout, longLock), "idle_in_transaction_session_timeout": 2 * statement,
+		"statement_timeout": statement, "lock_timeout": min(lock, longLock), "idle_in_transaction_session_timeout": 2 * statement,
 	}}
 }
 

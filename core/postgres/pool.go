@@ -17,10 +17,6 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// acquireTimeout is how long a statement waits for a connection while all are in use. With lockTimeout it is below a second, so
-// that clients are answered within a second that the database is busy.
-const acquireTimeout = 400 * time.Millisecond
-
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 
 // openPool makes a pgxpool under bun, which connects on first use. Its metrics have this name.
@@ -47,7 +43,7 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB,
 			}
 		}))
 	}
-	sqlDB := sql.OpenDB(connector{stdlib.GetPoolConnector(pool), pool})
+	sqlDB := sql.OpenDB(connector{stdlib.GetPoolConnector(pool), pool, o.AcquireTimeout})
 	sqlDB.SetMaxIdleConns(0) // the pool keeps them
 	db := bun.NewDB(sqlDB, pgdialect.New()).WithQueryHook(s.limits)
 	if s.traced {
@@ -76,13 +72,14 @@ func closePools(pools []*pgxpool.Pool) {
 // connector bounds the wait for a connection in use. The wait for a new connection is bounded by pgx.
 type connector struct {
 	driver.Connector
-	pool *pgxpool.Pool
+	pool    *pgxpool.Pool
+	timeout time.Duration
 }
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	for {
-		bounded, cancel := context.WithTimeout(ctx, acquireTimeout)
+		bounded, cancel := context.WithTimeout(ctx, c.timeout)
 		conn, err := c.Connector.Connect(bounded)
 		inTime := bounded.Err() == nil
 		cancel()

@@ -51,6 +51,10 @@ type Options struct {
 	MaxConnections int
 	// StatementTimeout ends a statement that runs longer, 5 s where it is 0.
 	StatementTimeout time.Duration
+	// AcquireTimeout is how long a statement waits for a connection while all are in use, 400 ms where it is 0, and LockTimeout how
+	// long it waits for a lock, 300 ms where it is 0. Together they are below a second, so that clients are told within one that
+	// the database is busy.
+	AcquireTimeout, LockTimeout time.Duration
 	// Traced adds queries to the traces of requests.
 	Traced bool
 	// Metrics registers the store's metrics; nil for none.
@@ -59,14 +63,12 @@ type Options struct {
 
 // Open prepares a pool for a Postgres URL. The pool connects on first use, so Open does not fail for a database that is down.
 func Open(url string, o Options) (*Store, error) {
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 16
-	}
-	if o.StatementTimeout == 0 {
-		o.StatementTimeout = 5 * time.Second
-	}
+	o.MaxConnections = cmp.Or(o.MaxConnections, 16)
+	o.StatementTimeout = cmp.Or(o.StatementTimeout, 5*time.Second)
+	o.AcquireTimeout = cmp.Or(o.AcquireTimeout, 400*time.Millisecond)
+	o.LockTimeout = cmp.Or(o.LockTimeout, 300*time.Millisecond)
 	s := &Store{
-		limits: newTimeLimits(o.StatementTimeout), traced: o.Traced, listSemaphore: newListSemaphore(o.MaxConnections), metrics: newMetrics(o.Metrics),
+		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, listSemaphore: newListSemaphore(o.MaxConnections), metrics: newMetrics(o.Metrics),
 		migrationFiles: embeddedMigrations,
 	}
 	config, err := s.connConfig(url)

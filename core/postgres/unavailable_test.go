@@ -201,7 +201,7 @@ func TestOpen(t *testing.T) {
 		t.Error(err)
 	}
 	for setting, want := range map[string]string{
-		"application_name": "intents-core", "TimeZone": "UTC", "statement_timeout": "20s", "lock_timeout": "300ms",
+		"application_name": "intents-core", "TimeZone": "UTC", "statement_timeout": "20s", "lock_timeout": "10s",
 		"idle_in_transaction_session_timeout": "40s",
 	} {
 		if got := pgtest.LookUp[string](t, store, `SELECT current_setting($1)`, setting); got != want {

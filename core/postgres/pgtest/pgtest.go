@@ -65,7 +65,9 @@ func Unmigrated(tb testing.TB) string {
 // Open opens a store on a database and closes it with the test.
 func Open(tb testing.TB, url string) *postgres.Store {
 	tb.Helper()
-	store, err := postgres.Open(url, postgres.Options{MaxConnections: 16, StatementTimeout: 20 * time.Second})
+	store, err := postgres.Open(url, postgres.Options{
+		MaxConnections: 16, StatementTimeout: 20 * time.Second, AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second,
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
