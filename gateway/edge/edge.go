@@ -200,8 +200,8 @@ func (e *Edge) identify(x *exchange) *reply {
 
 // spend takes one request from the key's bucket and tells the client how it stands.
 func (e *Edge) spend(x *exchange) *reply {
-	decision, err := e.limiter.TakeIn(x.span, x.verdict.Bucket, x.verdict.Rule(), x.now)
-	if !decision.Remembered {
+	decision, err := e.limiter.Take(x.span, x.verdict.Bucket, x.verdict.Rule(), x.now)
+	if !decision.Cached {
 		e.metrics.limitStage.Observe(x.tick().Seconds())
 	}
 	if err != nil {

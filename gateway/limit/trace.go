@@ -11,45 +11,42 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// startCall begins the span of a call to Redis, which the requests of a batch share.
-func startCall(name string, batch []*request) tracing.Span {
-	call := tracing.StartShared(len(batch), func(n int) tracing.Span { return batch[n].span }, name, tracing.Client)
-	if !call.Recording() {
-		return call
+// startBatchSpan begins the span of a call to Redis, below one item of the batch and linked with the others.
+func startBatchSpan[T any](name string, batch []*pending[T]) tracing.Span {
+	span := tracing.StartShared(len(batch), func(n int) tracing.Span { return batch[n].span }, name, tracing.Client)
+	if !span.Recording() {
+		return span
 	}
-	call.Set(tracing.Database("redis", "")...)
-	call.Set(tracing.Query(name, "")...)
-	for _, r := range batch {
-		r.shared = call
+	span.Set(tracing.Database("redis", "")...)
+	span.Set(tracing.Query(name, "")...)
+	for _, p := range batch {
+		p.batchSpan = span
 	}
-	return call
+	return span
 }
 
-func endCall(call tracing.Span, err error) {
-	if !call.Recording() {
+func endBatchSpan(span tracing.Span, err error) {
+	if !span.Recording() {
 		return
 	}
-	if err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") { // the script is sent whole next
-		call.Fail(failureOf(err))
+	if err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") { // go-redis sends the script's text next
+		span.Fail(failureOf(err))
 	}
-	call.End()
-}
-
-// endAsking ends the span of a request's own wait. Without an answer the fallback decides.
-func endAsking(asking tracing.Span, err error) {
-	if err != nil {
-		asking.Fail(failureOf(err))
-	}
-	asking.End()
+	span.End()
 }
 
 func failureOf(err error) string {
 	switch {
-	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
+	case isBreakerOpen(err):
 		return "breaker_open"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "timeout"
 	default:
 		return "redis"
 	}
+}
+
+// isBreakerOpen reports whether the breaker kept a call from Redis.
+func isBreakerOpen(err error) bool {
+	return errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests)
 }
