@@ -182,7 +182,7 @@ func (e *Edge) identify(x *exchange) *reply {
 	}
 	verdict, err := e.keys.Lookup(hash, x.now)
 	if errors.Is(err, keys.ErrNotCached) {
-		verdict, err = e.keys.VerifyIn(x.span, hash)
+		verdict, err = e.keys.Verify(x.span, hash)
 		e.metrics.keyStage.Observe(x.tick().Seconds())
 	}
 	switch {

@@ -10,10 +10,11 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
-func TestChangesCountOnEveryReplicaWithinASecond(t *testing.T) {
+func TestFeed_ChangeOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	replicas := []verifier{start(t, core), start(t, core), start(t, core)}
@@ -38,7 +39,7 @@ func (v verifier) mustEnd(t *testing.T, key apikey.Key, ended time.Time) {
 	t.Helper()
 	eventually(t, "the key is refused", func() bool {
 		began := time.Now()
-		_, err := v.Verify(key.Hash())
+		_, err := v.Verify(tracing.Span{}, key.Hash())
 		if late := began.Sub(ended); err == nil && late >= keys.MaxStaleness {
 			t.Errorf("accepted %s after its end", late)
 		}
@@ -46,7 +47,7 @@ func (v verifier) mustEnd(t *testing.T, key apikey.Key, ended time.Time) {
 	})
 }
 
-func TestWithoutFeedVerdictsAreAskedForAgain(t *testing.T) {
+func TestVerifier_FeedDown(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -61,7 +62,7 @@ func TestWithoutFeedVerdictsAreAskedForAgain(t *testing.T) {
 
 	core.VerifyDown.Store(true)
 	eventually(t, "nobody gets in on an old verdict", func() bool {
-		_, err := v.Verify(other.Hash())
+		_, err := v.Verify(tracing.Span{}, other.Hash())
 		return errors.Is(err, keys.ErrUnavailable)
 	})
 
@@ -69,12 +70,12 @@ func TestWithoutFeedVerdictsAreAskedForAgain(t *testing.T) {
 	core.FeedDown.Store(false)
 	eventually(t, "the cached verdict counts again", func() bool {
 		before := core.LookUps.Load()
-		_, err := v.Verify(other.Hash())
+		_, err := v.Verify(tracing.Span{}, other.Hash())
 		return err == nil && core.LookUps.Load() == before
 	})
 }
 
-func TestAnAnswerOlderThanAChangeIsNotKept(t *testing.T) {
+func TestVerifier_ChangeDuringLookUp(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -91,7 +92,7 @@ func TestAnAnswerOlderThanAChangeIsNotKept(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = v.Verify(key.Hash()) // as it happens the old answer, which was right when it was asked for
+		_, _ = v.Verify(tracing.Span{}, key.Hash()) // as it happens the old answer, which was right when it was asked for
 	}()
 	<-reading
 	core.Revoke(key)
@@ -107,7 +108,7 @@ func TestAnAnswerOlderThanAChangeIsNotKept(t *testing.T) {
 }
 
 // A core that is far away is asked to wait less, so that verdicts go on to count between two of its answers.
-func TestPollsOfADistantCoreAreShorter(t *testing.T) {
+func TestFeed_DistantCore(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	distant := core.Front(t)
@@ -124,7 +125,7 @@ func TestPollsOfADistantCoreAreShorter(t *testing.T) {
 	eventually(t, "a core that is near again is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
 }
 
-func TestExpiredCursorDropsEverything(t *testing.T) {
+func TestFeed_ExpiredCursor(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -137,7 +138,7 @@ func TestExpiredCursorDropsEverything(t *testing.T) {
 	eventually(t, "the purge is counted", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
 }
 
-func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
+func TestFeed_TooManyChanges(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)

@@ -18,6 +18,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -100,26 +101,26 @@ func (v verifier) awaitChanges(t *testing.T, n float64) {
 }
 
 func (v verifier) refused(key apikey.Key) bool {
-	_, err := v.Verify(key.Hash())
+	_, err := v.Verify(tracing.Span{}, key.Hash())
 	return errors.Is(err, keys.ErrRefused) || errors.Is(err, keys.ErrUnknown)
 }
 
 // awaitFilter waits until the filter is loaded, with this key in it.
 func (v verifier) awaitFilter(t *testing.T, key apikey.Key) {
 	t.Helper()
-	eventually(t, "the filter is loaded", func() bool { return v.Listed(key.Hash()) })
+	eventually(t, "the filter is loaded", func() bool { return v.InFilter(key.Hash()) })
 }
 
 func (v verifier) mustAccept(t *testing.T, key apikey.Key) *keys.Verdict {
 	t.Helper()
-	verdict, err := v.Verify(key.Hash())
+	verdict, err := v.Verify(tracing.Span{}, key.Hash())
 	if err != nil {
 		t.Fatalf("a usable key: %v", err)
 	}
 	return verdict
 }
 
-func TestVerdictSaysWhoseKeyItIs(t *testing.T) {
+func TestVerdict_Fields(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -153,7 +154,7 @@ func TestVerdictSaysWhoseKeyItIs(t *testing.T) {
 	}
 }
 
-func TestVerdictsAreLookedUpOnce(t *testing.T) {
+func TestVerifier_LooksUpOnce(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	core.FilterDown.Store(true) // so that unknown keys are looked up, too
@@ -166,7 +167,7 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 50 {
 		asking.Go(func() {
-			if _, err := v.Verify(usable.Hash()); err != nil {
+			if _, err := v.Verify(tracing.Span{}, usable.Hash()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -190,7 +191,7 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 	})
 }
 
-func TestKeysEndWhenTheyExpire(t *testing.T) {
+func TestVerifier_ExpiredKey(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -200,7 +201,7 @@ func TestKeysEndWhenTheyExpire(t *testing.T) {
 	v.mustAccept(t, key)
 	eventually(t, "the key is refused", func() bool {
 		began := time.Now()
-		_, err := v.Verify(key.Hash())
+		_, err := v.Verify(tracing.Span{}, key.Hash())
 		if err == nil && !began.Before(ends) {
 			t.Errorf("accepted %s after its end", began.Sub(ends))
 		}
