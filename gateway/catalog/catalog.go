@@ -198,7 +198,7 @@ func newAnswer(d control.Document) *Answer {
 		switch {
 		case name == "Content-Type", name == "Content-Encoding":
 			a.Representation = append(a.Representation, field)
-		case forward.IsAnswerHeader(name):
+		case forward.IsResponseHeader(name):
 			a.Header = append(a.Header, field)
 		}
 	}

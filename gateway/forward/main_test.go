@@ -238,8 +238,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// lookEvery is how often an exchange that waits looks around.
-const lookEvery = 100 * time.Millisecond
+// checkInterval is how often an exchange that waits looks around.
+const checkInterval = 100 * time.Millisecond
 
 // pause lets time pass, which is part of what a test is about.
 func pause(t *testing.T, d time.Duration) {

@@ -10,9 +10,9 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startAttempt begins the span of one attempt, the first of which is 0. In a trace that is not sampled it is the request's
-// own, which passes the trace on.
-func (r *Request) startAttempt(core *cores.Core, attempt int) tracing.Span {
+// startAttemptSpan begins the span of one attempt, the first of which is 0. It is the request's own span where the trace is
+// not sampled.
+func (r *Request) startAttemptSpan(core *cores.Core, attempt int) tracing.Span {
 	if !r.Span.Recording() {
 		return r.Span
 	}
@@ -25,9 +25,9 @@ func (r *Request) startAttempt(core *cores.Core, attempt int) tracing.Span {
 	return span
 }
 
-// endAttempt ends it with the answer's status, or why there was none. Where the answer streams it goes on until the body has
-// been passed on.
-func (r *Request) endAttempt(span tracing.Span, err error) {
+// endAttemptSpan ends the span with the response's status or the error. Where the response streams, the span ends with the
+// body.
+func (r *Request) endAttemptSpan(span tracing.Span, err error) {
 	if !span.Recording() {
 		return
 	}
@@ -45,10 +45,10 @@ func (r *Request) endAttempt(span tracing.Span, err error) {
 	span.End()
 }
 
-// streamTrace are the spans of an exchange whose answer streams. It lives as long as the body, which outlasts the exchange.
+// streamTrace are the spans of an exchange whose response streams.
 type streamTrace struct{ attempt, request tracing.Span }
 
-// status is that of core's answer.
+// status is the status of core's response.
 func (r *Request) status() int {
 	if r.stream != nil {
 		return r.stream.Status()
@@ -56,23 +56,23 @@ func (r *Request) status() int {
 	return r.Ctx.Response.StatusCode()
 }
 
-// endTrace ends the attempt when its body ends: by the last of it, by core's fault, or unread. Core's fault is the request's
-// too, which has its status already.
-func (s *Stream) endTrace(from *conn, unread string) {
+// endTrace ends the attempt's span when its body ends: complete, by core's failure, or with the given failure. Core's failure
+// is set on the request's span too.
+func (s *Stream) endTrace(from *conn, failure string) {
 	t := s.trace
 	if t == nil {
 		return
 	}
 	switch {
-	case s.whole:
-	case s.broken != nil:
-		failure := failureOf(from.cause(s.broken))
-		t.attempt.Fail(failure)
-		t.request.Fail("core_" + failure) // as outcomes are called
+	case s.complete:
+	case s.err != nil:
+		cause := failureOf(from.wrapErr(s.err))
+		t.attempt.Fail(cause)
+		t.request.Fail("core_" + cause) // the outcomes have this prefix
 	default:
-		t.attempt.Fail(unread)
+		t.attempt.Fail(failure)
 	}
-	t.attempt.Set(tracing.ResponseBodySize(s.passed))
+	t.attempt.Set(tracing.ResponseBodySize(s.bytesRead))
 	t.attempt.End()
 }
 
@@ -85,7 +85,7 @@ func failureOf(err error) string {
 		{ErrBusy, "busy"},
 		{ErrTimeout, "timeout"},
 		{ErrClientGone, "client_gone"},
-		{errAbandoned, "abandoned"},
+		{errUpstreamDown, "abandoned"},
 	} {
 		if errors.Is(err, known.err) {
 			return known.name
@@ -94,8 +94,8 @@ func failureOf(err error) string {
 	return "broken"
 }
 
-// appendTrace passes the trace on: as the gateway's own span, or where it makes none a W3C trace context of the client's,
-// if that is well formed. Without a traceparent, tracestate means nothing.
+// appendTrace appends the trace context: the gateway's own span, or where there is none the client's traceparent if it is well
+// formed. Without a traceparent, tracestate has no meaning.
 func appendTrace(b []byte, from *fasthttp.RequestHeader, span tracing.Span) []byte {
 	if span.IsValid() {
 		return appendSpan(b, span)
@@ -111,7 +111,7 @@ func appendTrace(b []byte, from *fasthttp.RequestHeader, span tracing.Span) []by
 	return b
 }
 
-// appendSpan tells core besides that the sampled flag is not the client's.
+// appendSpan also tells core that the sampled flag is the gateway's decision.
 func appendSpan(b []byte, span tracing.Span) []byte {
 	b = append(b, tracing.HeaderTraceparent+": "...)
 	b = span.AppendTraceparent(b)
