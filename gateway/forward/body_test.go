@@ -274,3 +274,27 @@ func TestClient_TLS(t *testing.T) {
 		t.Error("a core whose certificate nobody knows was sent a request")
 	}
 }
+
+// A response that streams is counted as in flight until it is closed, and once.
+func TestStream_RequestsUnderWay(t *testing.T) {
+	t.Parallel()
+	core := startCore(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 600<<10)) })
+	c := newClient(t, settings{}, core.URL)
+	underWay := func() float64 {
+		values := c.counted(t, "intents_gateway_core_requests_under_way")
+		return values[strings.TrimPrefix(core.URL, "http://")]
+	}
+	response, err := c.do(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := underWay(); got != 1 {
+		t.Errorf("%g requests are under way while the response streams, want 1", got)
+	}
+	if err := response.CloseBodyStream(); err != nil {
+		t.Error(err)
+	}
+	if got := underWay(); got != 0 {
+		t.Errorf("%g requests are under way after the response, want 0", got)
+	}
+}

@@ -61,7 +61,7 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 		if u, ok := c.upstreams.Of(core); ok {
 			err = c.attempt(u, r, *buffer, options)
 		}
-		if err != nil || !r.Ctx.Response.IsBodyStream() { // else the exchange ends with the body
+		if r.stream == nil { // else the exchange ends with the body
 			core.End()
 		}
 		r.endAttemptSpan(span, err)
