@@ -201,7 +201,7 @@ func (c Config) server() edge.ServerOptions {
 		IdleTimeout:    c.IdleTimeout,
 		MaxConns:       c.MaxConns,
 		MaxConnsPerIP:  c.MaxConnsPerIP,
-		MaxLongAnswers: max(1, c.CoreMaxConns*3/4),
+		MaxLongLists:   max(1, c.CoreMaxConns*3/4),
 		MaxHeaderBytes: c.MaxHeaderBytes,
 		MaxBodyBytes:   c.MaxBodyBytes,
 	}

@@ -6,14 +6,14 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// startTrace begins the request's span, below the one that a client's W3C trace context names. What the client wrote there
-// is not believed but for the ids: it is the gateway that decides what is sampled.
+// startTrace begins the request's span, below the parent in a client's W3C trace context. Only the ids are taken from the
+// client; the gateway decides what is sampled.
 func (e *Edge) startTrace(x *exchange) {
 	if e.tracer == nil {
 		return
 	}
 	h := &x.ctx.Request.Header
-	var own [1][]byte // fasthttp gives the next list in the place of the one before
+	var own [1][]byte // fasthttp overwrites this list with the next
 	parents := own[:0]
 	if lines := h.PeekAll(tracing.HeaderTraceparent); len(lines) == 1 {
 		parents = append(parents, lines[0])
@@ -21,8 +21,8 @@ func (e *Edge) startTrace(x *exchange) {
 	x.span = e.tracer.Serve(x.route.pattern, tracing.ReadParent(parents, h.PeekAll(tracing.HeaderTracestate)), false, x.began)
 }
 
-// endTrace has the span tell what has become known of the request, as the access log does, and ends it; where the answer
-// streams, once that has been written.
+// endTrace sets the span's attributes, those of the access log, and ends it. Where the response streams, the span ends with
+// the body.
 func (x *exchange) endTrace() {
 	if !x.span.Recording() {
 		return
@@ -32,12 +32,12 @@ func (x *exchange) endTrace() {
 	case method == otherMethod:
 		x.span.Name("HTTP " + x.route.pattern)
 		method = "_OTHER"
-	case x.route == openElse: // which is no path
+	case x.route == unknownPath: // not a path
 		x.span.Name(method)
 	default:
 		x.span.Name(method + " " + x.route.pattern)
 	}
-	if x.route != openElse {
+	if x.route != unknownPath {
 		x.span.Set(tracing.Route(x.route.pattern))
 	}
 	x.span.Set(tracing.RequestMethod(method), tracing.ResponseStatus(status), tracing.RequestID(string(x.id)),
@@ -51,14 +51,13 @@ func (x *exchange) endTrace() {
 	if status >= 500 {
 		x.span.Fail(x.outcome.String())
 	}
-	if _, streams := x.ctx.Response.BodyStream().(*longList); streams {
-		return // which ends it
+	if _, streams := x.ctx.Response.BodyStream().(*streamedList); streams {
+		return // the body ends the span
 	}
 	x.span.End()
 }
 
-// appendTraceIDs adds the ids of the request's trace to those of its log line: its own span's, or the client's trace where
-// the gateway makes no spans.
+// appendTraceIDs appends the trace ids of the request to its log line: the span's, or the client's trace id without a tracer.
 func (x *exchange) appendTraceIDs(to []slog.Attr) []slog.Attr {
 	if x.span.IsValid() {
 		return append(to, slog.String("trace_id", x.span.TraceID()), slog.String("span_id", x.span.SpanID()))
