@@ -139,7 +139,7 @@ func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 // Disconnected reports whether the client has closed its connection, or at least its sending side: no one waits for a response
 // then. A client that has already sent its next requests is not known to be disconnected.
-func (c *clientConn) Disconnected() bool { return socket.NewEye(c.tcp).Look() == socket.Ended }
+func (c *clientConn) Disconnected() bool { return socket.NewPeeker(c.tcp).Peek() == socket.Closed }
 
 // Close lets the client read a response that came before all of its request was read: it closes the sending side and reads the
 // rest of the request, up to lingerTime and lingerBytes. A connection that is closed with unread bytes is reset, and the

@@ -34,7 +34,7 @@ func (d dialer) dial() (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.peeker = socket.NewEye(plain)
+	c.peeker = socket.NewPeeker(plain)
 	// The deadlines are below TLS, which takes a write that timed out as the end of the connection.
 	c.Conn = deadline.New(plain)
 	if d.tls != nil {
@@ -54,7 +54,7 @@ type conn struct {
 	net.Conn // TLS if isTLS
 	isTLS    bool
 	reader   *bufio.Reader
-	peeker   *socket.Eye
+	peeker   *socket.Peeker
 	cores    *cores.Set
 	core     *cores.Core
 	// epoch is the core's, read before the connection was made.
@@ -87,8 +87,8 @@ func (c *conn) usable() bool {
 	if c.epoch != c.core.Epoch() {
 		return false
 	}
-	state := c.peeker.Look()
-	return state == socket.Quiet || state == socket.Unknown
+	state := c.peeker.Peek()
+	return state == socket.Idle || state == socket.Unknown
 }
 
 // send writes the request.

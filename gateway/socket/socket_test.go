@@ -35,9 +35,9 @@ func becomes(t *testing.T, conn net.Conn, want socket.State) {
 	deadline := time.Now().Add(10 * time.Second)
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
-	eye := socket.NewEye(conn)
+	eye := socket.NewPeeker(conn)
 	for {
-		got := eye.Look()
+		got := eye.Peek()
 		if got == want {
 			return
 		}
@@ -48,10 +48,10 @@ func becomes(t *testing.T, conn net.Conn, want socket.State) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestPeeker(t *testing.T) {
 	t.Parallel()
 	here, there := pair(t)
-	becomes(t, here, socket.Quiet)
+	becomes(t, here, socket.Idle)
 	if _, err := io.WriteString(there, "next"); err != nil {
 		t.Fatal(err)
 	}
@@ -63,27 +63,27 @@ func TestLook(t *testing.T) {
 	if _, err := io.ReadFull(here, got); err != nil || string(got) != "next" {
 		t.Errorf("after the look, %q can be read, %v", got, err)
 	}
-	becomes(t, here, socket.Ended)
+	becomes(t, here, socket.Closed)
 }
 
-func TestLookAtWhatWasReset(t *testing.T) {
+func TestPeeker_Reset(t *testing.T) {
 	t.Parallel()
 	here, there := pair(t)
 	if err := there.SetLinger(0); err != nil {
 		t.Fatal(err)
 	}
 	_ = there.Close()
-	becomes(t, here, socket.Ended)
+	becomes(t, here, socket.Closed)
 	_ = here.Close()
-	becomes(t, here, socket.Ended)
+	becomes(t, here, socket.Closed)
 }
 
-func TestLookAtWhatIsNoSocket(t *testing.T) {
+func TestPeeker_NoSocket(t *testing.T) {
 	t.Parallel()
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	if got := socket.NewEye(here).Look(); got != socket.Unknown {
+	if got := socket.NewPeeker(here).Peek(); got != socket.Unknown {
 		t.Errorf("state %d", got)
 	}
 }
