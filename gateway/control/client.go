@@ -78,7 +78,7 @@ func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
 
 // Close drops idle connections. Calls under way end by their contexts.
 func (c *Client) Close() {
-	c.http.All((*http.Client).CloseIdleConnections)
+	c.http.Each((*http.Client).CloseIdleConnections)
 }
 
 // Silence is how long ago any core last answered; it is endless before the first answer.

@@ -64,11 +64,11 @@ func (c *Client) ask(ctx context.Context, q question, out any) (answer, error) {
 			return got, failed
 		case errors.Is(err, errLeft):
 		case isUnreached(err):
-			core.Unreachable(err)
+			core.MarkUnreachable(err)
 		case err != nil:
-			core.Failed()
+			core.MarkFailed()
 		}
-		tried.Refused(core)
+		tried.MarkUnreachable(core)
 		if q.again != "" {
 			q.target, q.hold = q.again, 0
 		}
@@ -79,7 +79,7 @@ func (c *Client) ask(ctx context.Context, q question, out any) (answer, error) {
 // patience is how long one core may take: half of the time that is left, where there is another to ask.
 func (c *Client) patience(ctx context.Context, core *cores.Core, hold time.Duration) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
-	if !bounded || !c.cores.Others(core) {
+	if !bounded || !c.cores.OtherUp(core) {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, hold+(time.Until(deadline)-hold)/2)
@@ -103,7 +103,7 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 	defer func() { endQuestion(span, reply.status, err) }()
 	core.Begin()
 	defer core.End()
-	client, ok := c.http.Of(core)
+	client, ok := c.http.Get(core)
 	if !ok {
 		return nil, answer{}, errLeft
 	}
@@ -121,7 +121,7 @@ func (c *Client) put(ctx context.Context, core *cores.Core, q question) (text []
 		return nil, answer{}, errTooLong
 	}
 	if response.Close {
-		core.Suspect()
+		core.ProbeNow()
 	}
 	return text, answer{status: response.StatusCode, header: response.Header}, nil
 }

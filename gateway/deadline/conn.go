@@ -27,7 +27,7 @@ type timer struct {
 // New wraps a connection that has no deadline.
 func New(c net.Conn) *Conn { return &Conn{Conn: c} }
 
-// set notes the deadline and tells whether it must be armed at once.
+// set stores the deadline and reports whether it must be armed.
 func (m *timer) set(t time.Time) (arm bool) {
 	m.wanted = t
 	switch {

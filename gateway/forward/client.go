@@ -146,4 +146,4 @@ func New(o Options) *Client {
 }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.upstreams.All((*upstream).close) }
+func (c *Client) Close() { c.upstreams.Each((*upstream).close) }

@@ -26,7 +26,7 @@ type dialer struct {
 }
 
 func (d dialer) dial() (*conn, error) {
-	c := &conn{cores: d.cores, core: d.core, epoch: d.core.Epoch()}
+	c := &conn{cores: d.cores, core: d.core, epoch: d.core.Generation()}
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	// fasthttp's own dialer caches addresses for a minute: a core that was replaced may have another.
@@ -84,7 +84,7 @@ func (c *conn) usable() bool {
 	if !c.used {
 		return true
 	}
-	if c.epoch != c.core.Epoch() {
+	if c.epoch != c.core.Generation() {
 		return false
 	}
 	state := c.peeker.Peek()
@@ -107,7 +107,7 @@ func (c *conn) send(request []byte, options attemptOptions) error {
 func (c *conn) release(now time.Time, closing bool) {
 	c.options.peer = nil // the request is over
 	if closing {
-		c.core.Suspect()
+		c.core.ProbeNow()
 	}
 	if closing || c.reader.Buffered() > 0 {
 		c.discard()
@@ -167,7 +167,7 @@ func (c *conn) checkAbort() error {
 	if c.options.peer != nil && c.options.peer.Disconnected() {
 		return ErrClientGone
 	}
-	if c.options.replayable && c.core.Down() && c.cores.Others(c.core) {
+	if c.options.replayable && c.core.Down() && c.cores.OtherUp(c.core) {
 		return errUpstreamDown
 	}
 	return nil

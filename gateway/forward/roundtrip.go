@@ -58,7 +58,7 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 		*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span)
 		core.Begin()
 		err := errCoreRemoved
-		if u, ok := c.upstreams.Of(core); ok {
+		if u, ok := c.upstreams.Get(core); ok {
 			err = c.attempt(u, r, *buffer, options)
 		}
 		if r.stream == nil { // else the exchange ends with the body
@@ -71,15 +71,15 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone):
 			return err
 		case errors.Is(err, ErrUnreachable):
-			core.Unreachable(err)
-			tried.Refused(core)
+			core.MarkUnreachable(err)
+			tried.MarkUnreachable(core)
 			continue
 		case errors.Is(err, errInvalidResponse):
 			return ErrBroken
 		case errors.Is(err, errUpstreamDown):
 			failed = ErrTimeout
 		default:
-			core.Failed()
+			core.MarkFailed()
 			failed = err
 		}
 		sent++
@@ -87,7 +87,7 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 			return failed
 		}
 		c.retries.Inc()
-		tried.Broke(core)
+		tried.MarkFailed(core)
 		options.newConn = true
 	}
 }
