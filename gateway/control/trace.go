@@ -11,15 +11,14 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startQuestion begins the span of one attempt at one core, where the question is part of a traced request, and has the
-// request's headers tell core of it.
-func startQuestion(ctx context.Context, core *cores.Core, q question, header http.Header) tracing.Span {
-	asked := tracing.FromContext(ctx)
-	if !asked.IsValid() {
-		return asked
+// startSpan begins the span of one attempt, where the request is part of a traced one, and sets the trace headers.
+func startSpan(ctx context.Context, core *cores.Core, r request, header http.Header) tracing.Span {
+	parent := tracing.FromContext(ctx)
+	if !parent.IsValid() {
+		return parent
 	}
-	path, _, _ := strings.Cut(q.target, "?")
-	span := asked.Start(q.method+" "+path, tracing.Client, tracing.RequestMethod(q.method), tracing.URLTemplate(path))
+	path, _, _ := strings.Cut(r.target, "?")
+	span := parent.Start(r.method+" "+path, tracing.Client, tracing.RequestMethod(r.method), tracing.URLTemplate(path))
 	span.SetServer(core.Address)
 	header.Set(tracing.HeaderTraceparent, string(span.AppendTraceparent(nil)))
 	if state := span.Tracestate(); state != "" {
@@ -29,15 +28,15 @@ func startQuestion(ctx context.Context, core *cores.Core, q question, header htt
 	return span
 }
 
-// endQuestion ends it with the answer's status, or why there was none.
-func endQuestion(span tracing.Span, status int, err error) {
+// endSpan ends the span with the response's status or the error.
+func endSpan(span tracing.Span, status int, err error) {
 	if !span.Recording() {
 		return
 	}
 	switch {
 	case err == nil:
 		span.Answered(status)
-	case isUnreached(err):
+	case isDialError(err):
 		span.Fail("unreachable")
 	case errors.Is(err, context.DeadlineExceeded):
 		span.Fail("timeout")
