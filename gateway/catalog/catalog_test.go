@@ -48,10 +48,10 @@ func TestCatalog_Unshareable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := startCatalog(t, answer)
-			if got, waited := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil || !waited {
+			if got, waited := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil || !waited {
 				t.Errorf("%+v, waited: %t", got, waited)
 			}
-			if got, waited := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil || waited {
+			if got, waited := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil || waited {
 				t.Errorf("again: %+v, waited: %t", got, waited)
 			}
 		})
@@ -73,13 +73,13 @@ func TestCatalog_DistantCore(t *testing.T) {
 		<-release
 		fmt.Fprint(w, "[]")
 	})
-	if got, _ := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil {
+	if got, _ := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil {
 		t.Errorf("an answer that core has not given: %+v", got)
 	}
 	close(release)
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		if got, _ := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil && string(got.Body) == "[]" {
+		if got, _ := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil && string(got.Body) == "[]" {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -20,7 +20,7 @@ func (e *Edge) serveShared(x *exchange) *reply {
 		return e.forward(x, target)
 	}
 	header := &x.ctx.Request.Header
-	answer, waited := e.catalog.Answer(target, header.Peek(fasthttp.HeaderAcceptEncoding), x.now)
+	answer, waited := e.catalog.Lookup(target, header.Peek(fasthttp.HeaderAcceptEncoding), x.now)
 	if waited {
 		x.now = time.Now()
 	}
