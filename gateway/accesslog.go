@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// accessLogBytes bounds the lines of requests that wait while standard output is not read: about 8,000.
+	// accessLogBytes bounds the access log lines that wait while standard output is not read: about 8,000.
 	accessLogBytes = 2 << 20
-	// accessLogDelay is how long a line of a request may wait for others, so that a request does not cost a system call.
+	// accessLogDelay is how long a line waits for others, so that not every request costs a system call.
 	accessLogDelay = 100 * time.Millisecond
 )
 
-// newAccessLog makes the output of the lines of requests. All other lines have a buffer of their own, which a flood of requests
-// cannot fill.
+// newAccessLog makes the writer of the access log. It has a buffer of its own, so that a flood of requests does not displace
+// other log lines.
 func newAccessLog(registry prometheus.Registerer) *telemetry.LogWriter {
 	w := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "gateway", MaxBytes: accessLogBytes, Delay: accessLogDelay})
 	registry.MustRegister(w.Dropped("intents_gateway_access_log_dropped_total"))
 	return w
 }
 
-// accessLog is the logger of requests, nil where they have no lines.
+// accessLog is the logger of requests, nil where GATEWAY_ACCESS_LOG is off.
 func (g *Gateway) accessLog(c Config) *slog.Logger {
 	if !c.AccessLog {
 		return nil

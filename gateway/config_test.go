@@ -10,7 +10,7 @@ import (
 	gateway "intents.internal/gateway"
 )
 
-func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
+func TestConfig_AllFaults(t *testing.T) {
 	t.Parallel()
 	_, err := gateway.ParseConfig(map[string]string{
 		"GATEWAY_LISTEN":             "8080",
@@ -41,7 +41,7 @@ func TestConfigReportsEveryFaultAtOnce(t *testing.T) {
 	}
 }
 
-func TestConfigOfSeveralCores(t *testing.T) {
+func TestConfig_Cores(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"http://a:1":                            "",
@@ -61,7 +61,7 @@ func TestConfigOfSeveralCores(t *testing.T) {
 	}
 }
 
-func TestConfigOfTraces(t *testing.T) {
+func TestConfig_Tracing(t *testing.T) {
 	t.Parallel()
 	_, err := gateway.ParseConfig(map[string]string{
 		"GATEWAY_CORE_SECRET":         strings.Repeat("s", 32),
@@ -83,7 +83,7 @@ func TestConfigOfTraces(t *testing.T) {
 	}
 }
 
-func TestConfigOfRedis(t *testing.T) {
+func TestConfig_Redis(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ mode, url, want string }{
 		{"single", "redis://:hunter2@a:1/0", ""},
@@ -105,7 +105,7 @@ func TestConfigOfRedis(t *testing.T) {
 	}
 }
 
-func TestConfigHidesItsSecrets(t *testing.T) {
+func TestConfig_SecretsRedacted(t *testing.T) {
 	t.Parallel()
 	config, err := gateway.ParseConfig(map[string]string{
 		"GATEWAY_CORE_SECRET": strings.Repeat("hunter2", 5),

@@ -1,5 +1,5 @@
-// The gateway stands before core: it checks API keys, holds each to its environment and its rate limit, and forwards
-// what passes.
+// The gateway is the proxy in front of core: it checks API keys, their environments and rate limits, and forwards the requests
+// that pass.
 package main
 
 import (
@@ -47,19 +47,19 @@ func main() {
 	}
 }
 
-// run serves until the process is told to end. The one command there is, healthcheck, asks the gateway of these settings on this
-// machine whether it is ready: in a container without a shell nothing else can.
+// run serves until the process is signaled. Its one command, healthcheck, checks the readiness of the gateway with these
+// settings on this machine, for containers without a shell.
 func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	check := slices.Equal(args, []string{"healthcheck"})
 	if len(args) > 0 && !check {
-		return fmt.Errorf("the gateway takes no words but healthcheck, not %q; settings come from the environment", args)
+		return fmt.Errorf("the only argument is healthcheck, not %q; settings come from the environment", args)
 	}
 	config, err := settings.Read(env.ToMap(os.Environ()), "GATEWAY_ENV_FILE", ParseConfig)
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
 	if !check && config.TimerSlack > 0 {
-		// This precedes NotifyContext: a signal that had been received would be lost with the old program.
+		// This precedes NotifyContext: a signal that was received would be lost with the old program.
 		if err := setTimerSlack(config.TimerSlack); err != nil {
 			log.Warn("GATEWAY_TIMER_SLACK has no effect", "error", err)
 		}
@@ -77,7 +77,7 @@ func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	return errors.Join(gateway.Run(ctx), gateway.Close())
 }
 
-// Gateway is one replica: its listeners, its parts and the goroutines that keep them fresh.
+// Gateway is one replica: its listeners, its parts and their background goroutines.
 type Gateway struct {
 	config     Config
 	log        *slog.Logger
@@ -100,7 +100,7 @@ type Gateway struct {
 	metrics  *prometheus.Registry
 }
 
-// New checks the config, builds the parts and takes both ports; nothing is served before Run. Close must be called.
+// New validates the config, builds the parts and listens on both ports; nothing is served before Run. Close must be called.
 func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("check the configuration:\n%w", err)
@@ -180,7 +180,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 	return g, nil
 }
 
-// newOperations serves operators.
+// newOperations makes the operators' server.
 func (g *Gateway) newOperations() *http.Server {
 	return &http.Server{
 		ReadHeaderTimeout: 5 * time.Second,
@@ -201,7 +201,7 @@ func (c Config) server() edge.ServerOptions {
 		IdleTimeout:    c.IdleTimeout,
 		MaxConns:       c.MaxConns,
 		MaxConnsPerIP:  c.MaxConnsPerIP,
-		MaxLongAnswers: max(1, c.CoreMaxConns*3/4),
+		MaxLongLists:   max(1, c.CoreMaxConns*3/4),
 		MaxHeaderBytes: c.MaxHeaderBytes,
 		MaxBodyBytes:   c.MaxBodyBytes,
 	}
@@ -217,22 +217,22 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 	return nil
 }
 
-// Address is where clients are served.
+// Address is the clients' listener.
 func (g *Gateway) Address() string { return g.public.Addr().String() }
 
-// OperationsAddress is where operators look.
+// OperationsAddress is the operators' listener.
 func (g *Gateway) OperationsAddress() string { return g.operations.Addr().String() }
 
-// Run serves until ctx ends, then drains and returns nil; it returns an error where a listener fails.
+// Run serves until ctx ends, then drains and returns nil; it returns an error if a listener fails.
 func (g *Gateway) Run(ctx context.Context) error {
-	// What keeps the parts fresh must outlast ctx: requests are still served while the gateway drains.
-	fresh, stopFresh := context.WithCancel(context.WithoutCancel(ctx))
+	// The background goroutines must outlast ctx: requests are still served while the gateway drains.
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	defer stopFresh()
-	tasks.Go(func() { g.cores.Run(fresh) })
-	tasks.Go(func() { g.chains.Run(fresh) })
-	tasks.Go(func() { g.verifier.Run(fresh) })
+	defer stopBackground()
+	tasks.Go(func() { g.cores.Run(background) })
+	tasks.Go(func() { g.chains.Run(background) })
+	tasks.Go(func() { g.verifier.Run(background) })
 	// Usage is counted until the last request has ended.
 	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
 	counted := make(chan struct{})
@@ -258,8 +258,8 @@ func (g *Gateway) serveOperations() error {
 	return nil
 }
 
-// drain says that it is going, waits until the balancers have heard, lets requests under way finish and has their usage
-// reported. The operators' listener closes last, so that the end can be watched.
+// drain announces the drain, waits until the load balancers have noticed, lets requests in flight finish and reports their
+// usage. The operators' listener closes last, so that the drain can be watched.
 func (g *Gateway) drain(reportLast func()) error {
 	g.log.Info("gateway draining", "delay", g.config.DrainDelay.String())
 	g.edge.AnnounceDrain()
@@ -273,7 +273,7 @@ func (g *Gateway) drain(reportLast func()) error {
 	return errors.Join(err, g.ops.Close())
 }
 
-// Close frees what New took. Run must have returned.
+// Close frees the resources of New. Run must have returned.
 func (g *Gateway) Close() error {
 	var errs []error
 	for _, listener := range []net.Listener{g.public, g.operations} {
@@ -289,6 +289,6 @@ func (g *Gateway) Close() error {
 	g.limiter.Close()
 	g.forward.Close()
 	g.core.Close()
-	traced := g.tracer.Shutdown(context.Background()) // for where Run never was
+	traced := g.tracer.Shutdown(context.Background()) // where Run was not called
 	return errors.Join(append(errs, traced, g.redis.Close(), g.access.Close())...)
 }

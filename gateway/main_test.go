@@ -79,7 +79,7 @@ func get(t *testing.T, url, key string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
+func TestGateway_Lifecycle(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -124,7 +124,7 @@ func TestGatewayBecomesReadyServesAndDrains(t *testing.T) {
 }
 
 // The interval is so long that only the end can report, and core's first reply is lost.
-func TestUsageIsReportedBeforeTheEnd(t *testing.T) {
+func TestGateway_ReportsUsageAtShutdown(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { <-release })
@@ -164,7 +164,7 @@ func TestUsageIsReportedBeforeTheEnd(t *testing.T) {
 	}
 }
 
-func TestPortThatIsTaken(t *testing.T) {
+func TestGateway_PortInUse(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,18 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slackTried is in the environment of a program that has been executed anew, so that it is done once.
-const slackTried = "TIMER_SLACK_TRIED"
+// reexecuted is the variable that the re-executed program finds, so that it does not execute itself again.
+const reexecuted = "TIMER_SLACK_TRIED"
 
-// setTimerSlack executes the program anew with this timer slack. It returns in the new program, or with the error for which
-// there is none.
+// setTimerSlack re-executes the program with this timer slack. It returns nil in the new program, or an error in the old one.
 //
-// The runtime's monitor thread sleeps for 20 µs at a time while anything runs, so that Linux wakes it thousands of times a second
-// beside the thread that works. A thread inherits its slack from the thread that creates it, and the monitor exists before main
-// runs. Execution keeps the slack of the thread that calls it (prctl(2), PR_SET_TIMERSLACK).
+// The runtime's monitor thread sleeps 20 µs at a time while any goroutine runs, so Linux wakes it thousands of times a second.
+// A thread inherits the timer slack of the thread that creates it, and the monitor exists before main runs; but execve keeps
+// the slack of its caller (prctl(2), PR_SET_TIMERSLACK).
 func setTimerSlack(slack time.Duration) error {
-	if os.Getenv(slackTried) != "" {
-		return os.Unsetenv(slackTried)
+	if os.Getenv(reexecuted) != "" {
+		return os.Unsetenv(reexecuted)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -32,5 +31,5 @@ func setTimerSlack(slack time.Duration) error {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil { //nolint:gosec // at most milliseconds
 		return fmt.Errorf("set the timer slack: %w", err)
 	}
-	return fmt.Errorf("set the timer slack: execute anew: %w", syscall.Exec(self, os.Args, append(os.Environ(), slackTried+"=1")))
+	return fmt.Errorf("set the timer slack: re-execute: %w", syscall.Exec(self, os.Args, append(os.Environ(), reexecuted+"=1")))
 }

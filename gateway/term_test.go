@@ -23,7 +23,7 @@ import (
 
 // A gateway that is told to end while clients keep it busy answers every request that it has taken, tells each client with
 // its last answer that the connection ends, and is gone within the grace time.
-func TestTermUnderLoad(t *testing.T) {
+func TestGateway_TerminatedUnderLoad(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		<-time.After(20 * time.Millisecond) // so that there is always something under way

@@ -1,8 +1,8 @@
-// Package catalog keeps the answers of core that are the same for every client, so that all clients read one copy of the
-// bytes and none of them holds a connection to core while it reads.
+// Package catalog caches the responses of core that all clients share, so that all clients read one copy of the bytes and none
+// holds a connection to core while it reads.
 //
-// It owns how old such a copy may be and that core is asked once for all who wait. It refuses to vouch for an answer that it
-// cannot revalidate: such requests are the caller's to forward.
+// It owns the staleness of the copies, and the one request to core for all clients that wait. Responses that cannot be
+// revalidated are not cached; the caller forwards such requests.
 package catalog
 
 import (
@@ -21,23 +21,24 @@ import (
 )
 
 const (
-	// maxAge is how long an answer is served before core is asked again. Core looks for changes of the registry every 250 ms,
-	// so that a client sees a change within a second.
-	maxAge = 250 * time.Millisecond
-	// maxWait is how long a request waits for core's answer, which is no older than that then.
+	// maxStaleness is how long a copy is served before core is asked again. Core polls its registry for changes every 250 ms,
+	// so a client sees a change within a second.
+	maxStaleness = 250 * time.Millisecond
+	// maxWait bounds a request's wait for core, and so the age of the response after it.
 	maxWait = 400 * time.Millisecond
 	// fetchTimeout bounds one request to core. It is longer than maxWait, since the first copy of a long document from a
 	// distant core takes several round trips.
 	fetchTimeout = 5 * time.Second
 )
 
-// Field is a header field of an answer.
+// Field is a header field of a response.
 type Field struct{ Name, Value []byte }
 
-// Answer is a whole answer with status 200. It never changes, so that any number of clients may read it at once.
-type Answer struct {
+// Response is a whole 200 response. It never changes, so all clients may read it.
+type Response struct {
 	ETag string
-	// Header is what a client may see of core's header, but for Representation, which describes the body and which a 304 lacks.
+	// Header is the part of core's header that is passed to clients, without Representation: the fields that describe the
+	// body, which a 304 does not have.
 	Header, Representation []Field
 	Body                   []byte
 }
@@ -45,16 +46,16 @@ type Answer struct {
 // Catalog is safe for concurrent use.
 type Catalog struct {
 	core *control.Client
-	// ctx ends the requests to core, which are for all clients and so outlast each of them.
+	// ctx cancels the requests to core, which may outlast each of the clients that wait.
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
-	mu        sync.Mutex // for writing documents
+	mu        sync.Mutex // for replacing documents
 	documents atomic.Pointer[map[string]*document]
 }
 
-// New makes a catalog that has asked for nothing yet.
+// New makes an empty catalog.
 func New(core *control.Client) *Catalog {
 	c := &Catalog{core: core}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -62,23 +63,23 @@ func New(core *control.Client) *Catalog {
 	return c
 }
 
-// Close ends the requests to core under way and waits for them. Answer must not be called any more.
+// Close cancels the requests to core in flight and waits for them. Lookup must not be called any more.
 func (c *Catalog) Close() {
 	c.cancel()
 	c.tasks.Wait()
 }
 
-// Answer is what core answers at the path and query in the client's preferred coding, at most maxWait old; nil where core did
-// not say so in time, does not answer 200, or gives no entity tag to revalidate with. The caller bounds the targets: each is
-// kept for as long as the catalog is. It waits for core, and then says so, unless it has an answer younger than maxAge.
-func (c *Catalog) Answer(target, acceptEncoding []byte, now time.Time) (answer *Answer, waited bool) {
+// Lookup returns core's response at the path and query in the client's preferred coding, at most maxWait old. It is nil where
+// core did not answer in time, answered no 200, or sent no ETag. waited reports whether it waited for core, which it does for
+// a copy older than maxStaleness. The caller bounds the targets, which are never evicted.
+func (c *Catalog) Lookup(target, acceptEncoding []byte, now time.Time) (response *Response, waited bool) {
 	d := (*c.documents.Load())[string(target)]
 	if d == nil {
 		d = c.add(string(target))
 	}
 	v := d.variant(acceptEncoding)
-	if copied := v.current.Load(); copied != nil && now.Sub(copied.askedAt) < maxAge {
-		return copied.answer, false
+	if last := v.current.Load(); last != nil && now.Sub(last.askedAt) < maxStaleness {
+		return last.response, false
 	}
 	return c.revalidate(v, now), true
 }
@@ -96,24 +97,24 @@ func (c *Catalog) add(target string) *document {
 	return larger[target]
 }
 
-// document is one target in each coding, the identity last.
+// document is one target in each coding; identity is the last.
 type document struct{ variants []variant }
 
 // variant is a document in one coding.
 type variant struct {
 	target, coding string
-	current        atomic.Pointer[copied]
+	current        atomic.Pointer[cachedResponse]
 
 	mu sync.Mutex
-	// fetching is closed once the request to core under way has ended, nil while there is none.
+	// fetching is closed when the request to core ends, nil while there is none.
 	fetching chan struct{}
 }
 
-// copied is what core said when it was last asked.
-type copied struct {
+// cachedResponse is core's last response.
+type cachedResponse struct {
 	askedAt time.Time
-	// answer is nil where it is none that may be shared.
-	answer *Answer
+	// response is nil where clients must not share it.
+	response *Response
 }
 
 func newDocument(target string) *document {
@@ -136,13 +137,13 @@ func (d *document) variant(acceptEncoding []byte) *variant {
 	return &d.variants[len(wire.Codings)]
 }
 
-// revalidate asks core, or waits for whoever has asked already.
-func (c *Catalog) revalidate(v *variant, now time.Time) *Answer {
+// revalidate asks core, or waits for the request in flight.
+func (c *Catalog) revalidate(v *variant, now time.Time) *Response {
 	v.mu.Lock()
 	last := v.current.Load()
-	if last != nil && now.Sub(last.askedAt) < maxAge { // asked while this one waited for the lock
+	if last != nil && now.Sub(last.askedAt) < maxStaleness { // fetched while this request waited for the lock
 		v.mu.Unlock()
-		return last.answer
+		return last.response
 	}
 	if v.fetching == nil {
 		v.fetching = make(chan struct{})
@@ -159,26 +160,26 @@ func (c *Catalog) revalidate(v *variant, now time.Time) *Answer {
 		return nil
 	}
 	if latest := v.current.Load(); time.Since(latest.askedAt) < maxWait {
-		return latest.answer
+		return latest.response
 	}
 	return nil
 }
 
-// fetch asks core for the variant, if it has another than the last.
-func (c *Catalog) fetch(v *variant, last *copied, now time.Time) {
+// fetch gets the variant from core, on the condition that it has changed.
+func (c *Catalog) fetch(v *variant, last *cachedResponse, now time.Time) {
 	ctx, cancel := context.WithTimeout(c.ctx, fetchTimeout)
 	defer cancel()
-	latest := &copied{askedAt: now}
+	latest := &cachedResponse{askedAt: now}
 	etag := ""
-	if last != nil && last.answer != nil {
-		etag = last.answer.ETag
+	if last != nil && last.response != nil {
+		etag = last.response.ETag
 	}
 	document, err := c.core.Document(ctx, v.target, v.coding, etag)
 	switch {
 	case err == nil:
-		latest.answer = newAnswer(document)
+		latest.response = newResponse(document)
 	case errors.Is(err, control.ErrNotModified) && etag != "":
-		latest.answer = last.answer
+		latest.response = last.response
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -187,20 +188,20 @@ func (c *Catalog) fetch(v *variant, last *copied, now time.Time) {
 	v.fetching = nil
 }
 
-// newAnswer is nil for a document that could not be revalidated, or that is one client's alone.
-func newAnswer(d control.Document) *Answer {
-	a := &Answer{ETag: d.Header.Get("ETag"), Body: d.Body}
-	if a.ETag == "" || d.Header.Get("Set-Cookie") != "" {
+// newResponse is nil for a document without an ETag, or for one client alone.
+func newResponse(d control.Document) *Response {
+	r := &Response{ETag: d.Header.Get("ETag"), Body: d.Body}
+	if r.ETag == "" || d.Header.Get("Set-Cookie") != "" {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Header)) {
 		field := Field{Name: []byte(name), Value: []byte(strings.Join(d.Header[name], ", "))}
 		switch {
 		case name == "Content-Type", name == "Content-Encoding":
-			a.Representation = append(a.Representation, field)
-		case forward.IsAnswerHeader(name):
-			a.Header = append(a.Header, field)
+			r.Representation = append(r.Representation, field)
+		case forward.IsResponseHeader(name):
+			r.Header = append(r.Header, field)
 		}
 	}
-	return a
+	return r
 }

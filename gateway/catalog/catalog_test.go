@@ -12,7 +12,6 @@ import (
 	"intents.internal/gateway/catalog"
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/coretest"
-	"intents.internal/pkg/asynctest"
 )
 
 // startCatalog is a catalog of a core that answers as said.
@@ -49,10 +48,10 @@ func TestCatalog_Unshareable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := startCatalog(t, answer)
-			if got, waited := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil || !waited {
+			if got, waited := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil || !waited {
 				t.Errorf("%+v, waited: %t", got, waited)
 			}
-			if got, waited := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil || waited {
+			if got, waited := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil || waited {
 				t.Errorf("again: %+v, waited: %t", got, waited)
 			}
 		})
@@ -74,14 +73,19 @@ func TestCatalog_DistantCore(t *testing.T) {
 		<-release
 		fmt.Fprint(w, "[]")
 	})
-	if got, _ := c.Answer([]byte("/v2/tokens"), nil, time.Now()); got != nil {
+	if got, _ := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil {
 		t.Errorf("an answer that core has not given: %+v", got)
 	}
 	close(release)
-	asynctest.Eventually(t, "the copy comes", func() bool {
-		got, _ := c.Answer([]byte("/v2/tokens"), nil, time.Now())
-		return got != nil && string(got.Body) == "[]"
-	})
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		if got, _ := c.Lookup([]byte("/v2/tokens"), nil, time.Now()); got != nil && string(got.Body) == "[]" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the copy never came")
+		}
+	}
 	if revalidated.Load() == 0 {
 		t.Error("the copy was not revalidated")
 	}

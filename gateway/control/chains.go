@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// chainsPath is where core lists the chains, for clients too.
+	// chainsPath is the public list of chains.
 	chainsPath = "/v2/chains"
 	// chainsTimeout bounds one load of the chains.
 	chainsTimeout = 2 * time.Second
 )
 
-// Chains is a copy of core's table of chain environments, kept fresh by Run. Where core cannot be asked the last good
-// copy stays: a chain does not change its environment, so an old copy can only lack new chains, and core checks again.
+// Chains is a copy of core's chain environments, refreshed by Run. While core does not answer, the last copy is used: a chain
+// never changes its environment, so an old copy only lacks new chains, which core checks.
 type Chains struct {
-	core  *Client
-	every time.Duration
-	log   *slog.Logger
-	table atomic.Pointer[map[caip.ChainID]network.Environment]
+	core     *Client
+	interval time.Duration
+	log      *slog.Logger
+	table    atomic.Pointer[map[caip.ChainID]network.Environment]
 }
 
-// NewChains makes a table that Run fills and then refreshes at this interval.
+// NewChains makes a table that Run loads and then refreshes at this interval.
 func NewChains(core *Client, every time.Duration, log *slog.Logger) *Chains {
-	return &Chains{core: core, every: every, log: log}
+	return &Chains{core: core, interval: every, log: log}
 }
 
-// Ready is nil once there is a table; it is a readiness check.
+// Ready is a readiness check that passes once the table is loaded.
 func (c *Chains) Ready(context.Context) error {
 	if c.table.Load() == nil {
 		return errors.New("core's chains have not been loaded yet")
@@ -42,7 +42,7 @@ func (c *Chains) Ready(context.Context) error {
 	return nil
 }
 
-// Environment says which keys may use the chain; known is false for a chain core does not list.
+// Environment is the environment of a chain; known is false for a chain that core does not list.
 func (c *Chains) Environment(chain caip.ChainID) (env network.Environment, known bool) {
 	table := c.table.Load()
 	if table == nil {
@@ -52,31 +52,31 @@ func (c *Chains) Environment(chain caip.ChainID) (env network.Environment, known
 	return env, known
 }
 
-// Run loads the table and keeps it fresh until ctx ends.
+// Run loads the table and refreshes it until ctx ends.
 func (c *Chains) Run(ctx context.Context) {
 	var etag string
 	failing := false
 	for ctx.Err() == nil {
 		newETag, err := c.load(ctx, etag)
-		wait := c.every
+		wait := c.interval
 		switch {
 		case err == nil:
 			etag = newETag
 		case ctx.Err() != nil:
 			return
 		case c.table.Load() == nil:
-			wait = min(wait, 100*time.Millisecond) // nothing can be served before the first load
+			wait = min(wait, 100*time.Millisecond) // the gateway is not ready before the first load
 		}
 		if (err != nil) != failing {
 			failing = err != nil
-			c.report(ctx, err)
+			c.logState(ctx, err)
 		}
 		sleep(ctx, wait)
 	}
 }
 
-// report logs the first failure of a row and its end, not every poll between.
-func (c *Chains) report(ctx context.Context, err error) {
+// logState logs the first failure and the first success after it.
+func (c *Chains) logState(ctx context.Context, err error) {
 	if err != nil {
 		c.log.WarnContext(ctx, "chain environments not refreshed", "error", err)
 		return

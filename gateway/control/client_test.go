@@ -44,7 +44,7 @@ var questions = map[string]struct {
 }
 
 // A question that one core does not answer is answered by another, in the time that its asker has.
-func TestQuestionsGoToTheNextCore(t *testing.T) {
+func TestClient_NextCore(t *testing.T) {
 	t.Parallel()
 	for question, q := range questions {
 		for fault, inflict := range map[string]func(*coretest.Front){
@@ -105,7 +105,7 @@ func unable(t *testing.T, asked *atomic.Int64) *url.URL {
 }
 
 // What only one core can be asked has all of the time, and its refusal is told.
-func TestOnlyCore(t *testing.T) {
+func TestClient_OnlyCore(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int64
 	client := control.New(coretest.Unprobed(unable(t, &refused)), coretest.Secret, 8)
@@ -123,7 +123,7 @@ func TestOnlyCore(t *testing.T) {
 }
 
 // What core answers is an answer: it is not asked for elsewhere.
-func TestRefusalsAreAnswers(t *testing.T) {
+func TestClient_RefusalIsAResponse(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	one, other := core.Front(t), core.Front(t)

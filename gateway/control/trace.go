@@ -13,11 +13,11 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startQuestion starts the span of one attempt at one core, if it is part of a traced request, and adds the trace to the
+// startSpan starts the span of one attempt at one core, if it is part of a traced request, and adds the trace to the
 // request's headers.
-func startQuestion(ctx context.Context, core *cores.Core, q question, header http.Header) trace.Span {
-	path, _, _ := strings.Cut(q.target, "?")
-	span := tracing.StartRequest(trace.SpanFromContext(ctx), q.method, path, core.Address)
+func startSpan(ctx context.Context, core *cores.Core, r request, header http.Header) trace.Span {
+	path, _, _ := strings.Cut(r.target, "?")
+	span := tracing.StartRequest(trace.SpanFromContext(ctx), r.method, path, core.Address)
 	if c := span.SpanContext(); c.IsValid() && !c.IsRemote() {
 		propagation.TraceContext{}.Inject(trace.ContextWithSpan(ctx, span), propagation.HeaderCarrier(header))
 		header.Set(wire.HeaderTraceDecided, "1")
@@ -25,13 +25,13 @@ func startQuestion(ctx context.Context, core *cores.Core, q question, header htt
 	return span
 }
 
-// endQuestion ends the span with the response's status, or why there is none.
-func endQuestion(span trace.Span, status int, err error) {
+// endSpan ends the span with the response's status, or why there is none.
+func endSpan(span trace.Span, status int, err error) {
 	reason := "broken"
 	switch {
 	case err == nil:
 		tracing.SetResponse(span, status)
-	case isUnreached(err):
+	case isDialError(err):
 		reason = "unreachable"
 	}
 	tracing.End(span, err, reason)

@@ -14,58 +14,58 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// state is what is known of a core.
+// state is the health of a core.
 type state int32
 
 const (
-	// up cores are asked.
+	// up cores get requests.
 	up state = iota
-	// doubted cores have failed a request. A probe is under way that will tell.
-	doubted
-	// refusing cores answer their probes, but with the word that they cannot work, or are about to end. What they have
-	// begun they finish.
-	refusing
+	// suspect cores have failed a request. The probe that follows decides.
+	suspect
+	// draining cores answer their probes with an error: they cannot work or are shutting down. They finish the requests in
+	// flight.
+	draining
 	// down cores do not answer.
 	down
 )
 
 // Core is one core. It is safe for concurrent use.
 type Core struct {
-	// URL is the base URL it was found by, whose host it is called by in requests and certificates.
+	// URL is the base URL of its setting, whose host is used in requests and certificates.
 	URL *url.URL
-	// Address is the host:port it is reached at; it names the core in metrics and logs.
+	// Address is the core's host:port; it is its name in metrics and logs.
 	Address string
 
-	index    int // of its bit in Tried
-	state    atomic.Int32
-	epoch    atomic.Uint32
-	underWay atomic.Int64
-	// suspected has the core probed now.
-	suspected chan struct{}
-	setAside  prometheus.Counter
-	log       *slog.Logger
-	// unreachable samples the log of connections that could not be made.
-	unreachable telemetry.Sampler
-	// lost has the names resolved now.
-	lost   chan struct{}
-	probes *http.Client
-	// missing counts the resolutions in a row whose answer lacks the address.
-	missing int
-	// stop ends the probes, and closers undo what was made for the core.
+	index      int // of its bit in Tried
+	state      atomic.Int32
+	generation atomic.Uint32
+	inFlight   atomic.Int64
+	// probeNow has the core probed at once.
+	probeNow chan struct{}
+	ejected  prometheus.Counter
+	log      *slog.Logger
+	// unreachableLogs samples the log of failed dials.
+	unreachableLogs telemetry.Sampler
+	// resolveNow has the names resolved at once.
+	resolveNow chan struct{}
+	probes     *http.Client
+	// missed counts the resolutions in a row without this address.
+	missed int
+	// stop ends the probes; closers are called when the core is removed.
 	stop    context.CancelFunc
 	closers []func()
 }
 
-// DialContext connects to the core, whatever address is given: an HTTP transport takes it from the URL, whose host may be the
+// DialContext connects to the core and ignores the address: an HTTP transport takes it from the URL, whose host may be the
 // name of several cores.
 func (c *Core) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, c.Address)
 }
 
-// logEvery is the least time between two log lines about connections that could not be made to the same core.
+// logEvery is the least time between two log lines about failed dials to a core.
 const logEvery = 5 * time.Second
 
-// Address is the host:port that a base URL means.
+// Address is the host:port of a base URL.
 func Address(base *url.URL) string {
 	if base.Port() != "" {
 		return base.Host
@@ -76,72 +76,71 @@ func Address(base *url.URL) string {
 	return net.JoinHostPort(base.Hostname(), "80")
 }
 
-// Begin and End count a request that is under way at the core.
-func (c *Core) Begin() { c.underWay.Add(1) }
+// Begin counts a request that is sent to the core; End must follow.
+func (c *Core) Begin() { c.inFlight.Add(1) }
 
-// End is Begin's other half.
-func (c *Core) End() { c.underWay.Add(-1) }
+// End counts a request that has ended.
+func (c *Core) End() { c.inFlight.Add(-1) }
 
-// Up reports whether the core is to be asked.
+// Up reports whether the core gets requests.
 func (c *Core) Up() bool { return state(c.state.Load()) == up }
 
-// Down reports whether the core is known not to answer: what is under way there may never be answered.
+// Down reports whether the core is known not to answer, so that requests in flight there may never be answered.
 func (c *Core) Down() bool { return state(c.state.Load()) == down }
 
-// Epoch changes whenever connections to the core that lie idle have become doubtful.
-func (c *Core) Epoch() uint32 { return c.epoch.Load() }
+// Generation changes when idle connections to the core may be broken.
+func (c *Core) Generation() uint32 { return c.generation.Load() }
 
-// Unreachable sets the core aside because a connection could not be made, for this cause.
-func (c *Core) Unreachable(cause error) {
-	if suppressed, due := c.unreachable.Due(); due {
+// MarkUnreachable ejects the core because a dial failed for this cause.
+func (c *Core) MarkUnreachable(cause error) {
+	if suppressed, due := c.unreachableLogs.Due(); due {
 		c.log.Warn("core unreachable", "core", c.Address, "error", cause, "suppressed", suppressed)
 	}
-	c.epoch.Add(1)
-	wake(c.lost)
-	if !c.leave(down) {
-		c.state.CompareAndSwap(int32(doubted), int32(down))
+	c.generation.Add(1)
+	notify(c.resolveNow)
+	if !c.markDown(down) {
+		c.state.CompareAndSwap(int32(suspect), int32(down))
 	}
 }
 
-// Failed sets the core aside until a probe, which follows at once, has shown that it answers: one request that broke off
-// or was not answered in time may have been the request's own doing.
-func (c *Core) Failed() { c.leave(doubted) }
+// MarkFailed ejects the core until the probe that follows at once succeeds: a request that broke off or timed out may itself
+// be the cause.
+func (c *Core) MarkFailed() { c.markDown(suspect) }
 
-// leave ends being up, and reports whether the core was.
-func (c *Core) leave(next state) bool {
+// markDown changes the state from up, and reports whether it was up.
+func (c *Core) markDown(next state) bool {
 	if !c.state.CompareAndSwap(int32(up), int32(next)) {
 		return false
 	}
-	c.setAside.Inc()
-	wake(c.suspected)
+	c.ejected.Inc()
+	notify(c.probeNow)
 	return true
 }
 
-// Suspect has the core probed now, because it has closed a connection as one does that is about to end.
-func (c *Core) Suspect() {
+// ProbeNow has the core probed at once: it has closed a connection, as it does when it shuts down.
+func (c *Core) ProbeNow() {
 	if c.Up() {
-		wake(c.suspected)
+		notify(c.probeNow)
 	}
 }
 
-func wake(sleeper chan<- struct{}) {
+func notify(signal chan<- struct{}) {
 	select {
-	case sleeper <- struct{}{}:
-	default: // it is awake already
+	case signal <- struct{}{}:
+	default: // already notified
 	}
 }
 
-// conclude takes a probe's result over and returns the state from before.
-func (c *Core) conclude(now state) (before state) {
-	before = state(c.state.Swap(int32(now)))
-	if before == up && now != up {
-		c.setAside.Inc()
+// setProbeResult sets the state that a probe has found.
+func (c *Core) setProbeResult(result state) {
+	previous := state(c.state.Swap(int32(result)))
+	if previous == up && result != up {
+		c.ejected.Inc()
 	}
-	if now != up && now != before {
-		c.epoch.Add(1)
+	if result != up && result != previous {
+		c.generation.Add(1)
 	}
-	if now == down && now != before {
-		wake(c.lost)
+	if result == down && result != previous {
+		notify(c.resolveNow)
 	}
-	return before
 }

@@ -115,40 +115,40 @@ func TestPick(t *testing.T) {
 	expect("when c is busiest", none, "ab")
 
 	var tried cores.Tried
-	tried.Refused(a)
+	tried.MarkUnreachable(a)
 	expect("after a refused", tried, "b")
-	tried.Broke(b)
+	tried.MarkFailed(b)
 	expect("after b broke off too", tried, "c")
-	c.Failed()
+	c.MarkFailed()
 	expect("with c set aside", tried, "b")
-	tried.Refused(b)
+	tried.MarkUnreachable(b)
 	expect("after b refused as well", tried, "c")
-	tried.Refused(c)
+	tried.MarkUnreachable(c)
 	expect("after all refused", tried, "")
 	expect("for another request", none, "ab")
-	a.Unreachable(io.EOF)
+	a.MarkUnreachable(io.EOF)
 	expect("with a set aside too", none, "b")
-	b.Unreachable(io.EOF)
+	b.MarkUnreachable(io.EOF)
 	expect("with all set aside", none, "ab") // the least busy, as ever
-	if s.Others(a) || !a.Down() || c.Down() || a.Up() || c.Up() {
+	if s.OtherUp(a) || !a.Down() || c.Down() || a.Up() || c.Up() {
 		t.Error("what cannot be reached is down, what broke off is only set aside, and neither is up")
 	}
 }
 
-func TestPickOfOne(t *testing.T) {
+func TestPick_OneCore(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, "http://a")
 	a := s.All()[0]
-	a.Unreachable(io.EOF)
+	a.MarkUnreachable(io.EOF)
 	var tried cores.Tried
 	if s.Pick(tried) != a {
 		t.Error("the only core is not tried once it is set aside")
 	}
-	tried.Broke(a)
+	tried.MarkFailed(a)
 	if s.Pick(tried) != a {
 		t.Error("the only core is not tried again after it broke off")
 	}
-	tried.Refused(a)
+	tried.MarkUnreachable(a)
 	if s.Pick(tried) != nil {
 		t.Error("the only core is tried again after it refused")
 	}

@@ -2,25 +2,25 @@ package cores
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are those of the cores that are in the set.
+// metrics are those of the cores in the set.
 type metrics struct {
 	registry prometheus.Registerer
-	setAside *prometheus.CounterVec
+	ejected  *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) metrics {
-	m := metrics{registry: registry, setAside: prometheus.NewCounterVec(prometheus.CounterOpts{
+	m := metrics{registry: registry, ejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_core_set_aside_total",
 		Help: "Times a core was set aside because it could not be reached, broke off, timed out or failed its probe. " +
 			"A rise means that the core, or the way to it, fails.",
 	}, []string{"core"})}
-	registry.MustRegister(m.setAside)
+	registry.MustRegister(m.ejected)
 	return m
 }
 
-// add makes those of a core, and returns what removes them.
+// add registers a core's metrics, and returns what unregisters them.
 func (m metrics) add(c *Core) (remove func()) {
-	c.setAside = m.setAside.WithLabelValues(c.Address)
+	c.ejected = m.ejected.WithLabelValues(c.Address)
 	labels := prometheus.Labels{"core": c.Address}
 	isUp := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "intents_gateway_core_up",
@@ -36,11 +36,11 @@ func (m metrics) add(c *Core) (remove func()) {
 		Name:        "intents_gateway_core_requests_under_way",
 		Help:        "Requests that the core has not answered to their end. A rise without more traffic means that it has become slow.",
 		ConstLabels: labels,
-	}, func() float64 { return float64(c.underWay.Load()) })
+	}, func() float64 { return float64(c.inFlight.Load()) })
 	m.registry.MustRegister(isUp, underWay)
 	return func() {
 		m.registry.Unregister(isUp)
 		m.registry.Unregister(underWay)
-		m.setAside.DeleteLabelValues(c.Address)
+		m.ejected.DeleteLabelValues(c.Address)
 	}
 }

@@ -2,15 +2,15 @@ package cores
 
 import "sync"
 
-// PerCore holds something for each core of a set. It is safe for concurrent use.
+// PerCore holds a value for each core of a set. It is safe for concurrent use.
 type PerCore[T any] struct {
 	values sync.Map // of T, by *Core
 }
 
-// For has open make it for every core, and shut undo it when the core has left the set.
+// For makes a value for every core with open, and passes it to shut when the core has been removed.
 func For[T any](s *Set, open func(*Core) T, shut func(*Core, T)) *PerCore[T] {
 	p := &PerCore[T]{}
-	s.Each(func(c *Core) (leave func()) {
+	s.subscribe(func(c *Core) (leave func()) {
 		value := open(c)
 		p.values.Store(c, value)
 		return func() {
@@ -21,8 +21,8 @@ func For[T any](s *Set, open func(*Core) T, shut func(*Core, T)) *PerCore[T] {
 	return p
 }
 
-// Of is what there is for a core; false where the core has left the set.
-func (p *PerCore[T]) Of(c *Core) (value T, ok bool) {
+// Get returns the core's value; false where the core has been removed.
+func (p *PerCore[T]) Get(c *Core) (value T, ok bool) {
 	found, ok := p.values.Load(c)
 	if !ok {
 		return value, false
@@ -31,8 +31,8 @@ func (p *PerCore[T]) Of(c *Core) (value T, ok bool) {
 	return value, ok
 }
 
-// All calls do for every core.
-func (p *PerCore[T]) All(do func(T)) {
+// Each calls do with every value.
+func (p *PerCore[T]) Each(do func(T)) {
 	p.values.Range(func(_, found any) bool {
 		if value, ok := found.(T); ok {
 			do(value)

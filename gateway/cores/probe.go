@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// probeEvery is how often a core that is up is probed. A core that is about to end says so for longer than that, and
-	// a probe's timeout, before it does.
-	probeEvery = 500 * time.Millisecond
-	// probeTimeout is how long a core may take to answer a probe; one that takes longer is set aside.
+	// probeInterval is how often a core that is up is probed. A core that shuts down announces it for longer than this and a
+	// probe's timeout.
+	probeInterval = 500 * time.Millisecond
+	// probeTimeout bounds a probe; a core that takes longer is ejected.
 	probeTimeout = 500 * time.Millisecond
-	// firstRetry and slowestRetry are the pauses between the probes of a core that is set aside, doubled each time.
-	firstRetry   = 50 * time.Millisecond
-	slowestRetry = time.Second
-	// probeGap is the least pause between two probes, whatever the requests say.
+	// minRetry and maxRetry bound the pause between the probes of an ejected core, which doubles each time.
+	minRetry = 50 * time.Millisecond
+	maxRetry = time.Second
+	// probeGap is the least pause between two probes of a core.
 	probeGap = 10 * time.Millisecond
 )
 
@@ -31,38 +31,38 @@ func (s *Set) newProbes(c *Core) *http.Client {
 			DialContext:         c.DialContext,
 			TLSClientConfig:     s.TLS(c),
 			MaxIdleConnsPerHost: 1,
-			IdleConnTimeout:     20 * time.Second, // below core's own
+			IdleConnTimeout:     20 * time.Second, // below core's idle timeout
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// watch probes one core until ctx ends.
-func (s *Set) watch(ctx context.Context, c *Core) {
-	retry, told := firstRetry, up
+// probeLoop probes one core until ctx ends.
+func (s *Set) probeLoop(ctx context.Context, c *Core) {
+	retry, logged := minRetry, up
 	for {
-		now, err := s.probe(ctx, c)
+		result, err := s.probe(ctx, c)
 		if ctx.Err() != nil {
 			return
 		}
-		c.conclude(now)
-		if (now == up) != (told == up) {
-			s.tell(ctx, c, err)
+		c.setProbeResult(result)
+		if (result == up) != (logged == up) {
+			s.logState(ctx, c, err)
 		}
-		told = now
-		wait := probeEvery
-		if now == up {
-			retry = firstRetry
+		logged = result
+		pause := probeInterval
+		if result == up {
+			retry = minRetry
 		} else {
-			wait, retry = retry, min(2*retry, slowestRetry)
+			pause, retry = retry, min(2*retry, maxRetry)
 		}
-		if !pause(ctx, probeGap, nil) || !pause(ctx, jitter(wait), c.suspected) {
+		if !wait(ctx, probeGap, nil) || !wait(ctx, jitter(pause), c.probeNow) {
 			return
 		}
 	}
 }
 
-// probe asks the core whether it can work. A core that knows no such question but answers is up.
+// probe asks the core whether it is ready. Any answer below 500 says that it is: a core may lack the endpoint.
 func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL.Scheme+"://"+c.URL.Host+wire.PathReady, nil)
 	if err != nil {
@@ -78,31 +78,31 @@ func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 		return down, err
 	}
 	if response.StatusCode >= http.StatusInternalServerError {
-		return refusing, fmt.Errorf("the core answered its probe with %d", response.StatusCode)
+		return draining, fmt.Errorf("the core answered its probe with %d", response.StatusCode)
 	}
 	return up, nil
 }
 
-func (s *Set) tell(ctx context.Context, c *Core, err error) {
+func (s *Set) logState(ctx context.Context, c *Core, err error) {
 	if err != nil {
-		s.log.WarnContext(ctx, "core set aside", "core", c.Address, "error", err)
+		s.log.WarnContext(ctx, "core ejected", "core", c.Address, "error", err)
 		return
 	}
-	s.log.InfoContext(ctx, "core answers again", "core", c.Address)
+	s.log.InfoContext(ctx, "core up again", "core", c.Address)
 }
 
 // jitter spreads the probes of many gateways.
 func jitter(d time.Duration) time.Duration {
-	return d - d/5 + rand.N(2*d/5) //nolint:gosec // nobody gains by guessing it
+	return d - d/5 + rand.N(2*d/5) //nolint:gosec // not a secret
 }
 
-// pause waits for d, or until early says something, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+// wait waits for d or a signal, and reports whether ctx goes on.
+func wait(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-early:
+	case <-signal:
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil

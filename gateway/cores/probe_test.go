@@ -14,7 +14,7 @@ import (
 	"intents.internal/pkg/asynctest"
 )
 
-func TestProbesSetAsideAndBringBack(t *testing.T) {
+func TestProbe_EjectsAndRestores(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status int64 // of the probe's answer, 0 for none
@@ -29,7 +29,7 @@ func TestProbesSetAsideAndBringBack(t *testing.T) {
 			core := s.All()[0]
 			s.probe(t)
 			asynctest.Eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
-			epoch := core.Epoch()
+			epoch := core.Generation()
 			stand.status.Store(c.status)
 			began := time.Now()
 			asynctest.Eventually(t, "it is set aside", func() bool { return !core.Up() })
@@ -37,14 +37,14 @@ func TestProbesSetAsideAndBringBack(t *testing.T) {
 			if core.Down() != c.down {
 				t.Errorf("down: %t", core.Down())
 			}
-			asynctest.Eventually(t, "its idle connections are doubted", func() bool { return core.Epoch() != epoch })
-			asynctest.Eventually(t, "it is logged", func() bool { return strings.Contains(s.log.String(), `msg="core set aside"`) })
+			asynctest.Eventually(t, "its idle connections are doubted", func() bool { return core.Generation() != epoch })
+			asynctest.Eventually(t, "it is logged", func() bool { return strings.Contains(s.log.String(), `msg="core ejected"`) })
 			s.expectMetrics(t, core, 0, 1)
 			stand.status.Store(http.StatusNoContent)
 			began = time.Now()
 			asynctest.Eventually(t, "it is back", core.Up)
 			t.Logf("back %s after it was over", time.Since(began))
-			asynctest.Eventually(t, "that is logged", func() bool { return strings.Contains(s.log.String(), `msg="core answers again"`) })
+			asynctest.Eventually(t, "that is logged", func() bool { return strings.Contains(s.log.String(), `msg="core up again"`) })
 			s.expectMetrics(t, core, 1, 1)
 			if got := strings.Count(s.log.String(), "\n"); got != 2 {
 				t.Errorf("%d lines are logged:\n%s", got, s.log)
@@ -69,31 +69,31 @@ intents_gateway_core_up{core=%q} %d
 }
 
 // What one request came to is no proof: a core that answers its probe is back at once, and nobody is told.
-func TestDoubtsAreSettledAtOnce(t *testing.T) {
+func TestMarkFailed_ProbesAtOnce(t *testing.T) {
 	t.Parallel()
 	stand := startCore(t)
 	s := newSet(t, stand.URL)
 	core := s.All()[0]
 	s.probe(t)
 	asynctest.Eventually(t, "it is probed", func() bool { return stand.probes.Load() > 0 })
-	epoch := core.Epoch()
+	epoch := core.Generation()
 	began := time.Now()
-	core.Failed()
+	core.MarkFailed()
 	asynctest.Eventually(t, "it is back", core.Up)
 	t.Logf("back after %s", time.Since(began))
-	if core.Epoch() != epoch {
+	if core.Generation() != epoch {
 		t.Error("its idle connections are given up")
 	}
 	if log := s.log.String(); log != "" {
 		t.Errorf("it is logged: %s", log)
 	}
 	before := stand.probes.Load()
-	core.Suspect()
+	core.ProbeNow()
 	asynctest.Eventually(t, "it is probed again", func() bool { return stand.probes.Load() > before })
 }
 
 // A core of another version, which does not know the question, answers nevertheless.
-func TestUnknownProbeIsAnAnswer(t *testing.T) {
+func TestProbe_UnknownEndpoint(t *testing.T) {
 	t.Parallel()
 	stand := startCore(t)
 	stand.status.Store(http.StatusNotFound)
@@ -105,7 +105,7 @@ func TestUnknownProbeIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestTLS(t *testing.T) {
+func TestSet_TLS(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, "http://plain", "https://core:8443")
 	if s.TLS(s.All()[0]) != nil {

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// resolveEvery is how often the names of cores are resolved.
-	resolveEvery = 2 * time.Second
-	// resolveGap is the least pause between two resolutions, however many cores are lost.
+	// resolveInterval is how often the names of cores are resolved.
+	resolveInterval = 2 * time.Second
+	// resolveGap is the least pause between two resolutions.
 	resolveGap = 100 * time.Millisecond
 	// resolveTimeout bounds one resolution.
 	resolveTimeout = 2 * time.Second
-	// maxMissing is in how many answers in a row the address of a core that is not down may be missing: a name server may leave
-	// some out.
-	maxMissing = 3
+	// maxMissed is how many resolutions in a row may lack the address of a core that is not down: a name server may leave some
+	// out.
+	maxMissed = 3
 )
 
-// lookUp asks the system's resolver.
-func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+// lookupNetIP is the system's resolver.
+func lookupNetIP(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// Run probes the cores, and follows their names to their addresses, until ctx ends.
+// Run probes the cores and resolves their names until ctx ends.
 func (s *Set) Run(ctx context.Context) {
 	var probes sync.WaitGroup
 	watch := func(c *Core) {
 		var watched context.Context
 		watched, c.stop = context.WithCancel(ctx)
 		probes.Go(func() {
-			s.watch(watched, c)
+			s.probeLoop(watched, c)
 			c.probes.CloseIdleConnections()
 		})
 	}
@@ -44,9 +44,9 @@ func (s *Set) Run(ctx context.Context) {
 	}
 	for slices.ContainsFunc(s.urls, isName) {
 		for _, u := range s.urls {
-			s.follow(ctx, u, watch)
+			s.resolveName(ctx, u, watch)
 		}
-		if !pause(ctx, resolveGap, nil) || !pause(ctx, jitter(resolveEvery), s.lost) {
+		if !wait(ctx, resolveGap, nil) || !wait(ctx, jitter(resolveInterval), s.resolveNow) {
 			break
 		}
 	}
@@ -58,9 +58,8 @@ func isName(u *url.URL) bool {
 	return err != nil
 }
 
-// follow resolves the name in a base URL, and takes in and out the cores that have come and gone. A failed resolution changes
-// nothing.
-func (s *Set) follow(ctx context.Context, u *url.URL, watch func(*Core)) {
+// resolveName resolves the name in a base URL, and adds and removes cores. A failed resolution changes nothing.
+func (s *Set) resolveName(ctx context.Context, u *url.URL, watch func(*Core)) {
 	if !isName(u) {
 		return
 	}
@@ -74,11 +73,11 @@ func (s *Set) follow(ctx context.Context, u *url.URL, watch func(*Core)) {
 	}
 	fault := ""
 	for _, address := range addresses {
-		if known := s.at(address); known != nil {
-			known.missing = 0
+		if known := s.byAddress(address); known != nil {
+			known.missed = 0
 		} else if len(s.All()) < MaxCores {
-			watch(s.add(u, address, doubted))
-			s.log.InfoContext(ctx, "core found", "name", u.Hostname(), "core", address)
+			watch(s.add(u, address, suspect))
+			s.log.InfoContext(ctx, "core added", "name", u.Hostname(), "core", address)
 		} else {
 			fault = fmt.Sprintf("a gateway has at most %d cores", MaxCores)
 		}
@@ -88,16 +87,16 @@ func (s *Set) follow(ctx context.Context, u *url.URL, watch func(*Core)) {
 		if c.URL != u || slices.Contains(addresses, c.Address) {
 			continue
 		}
-		c.missing++
-		if c.missing >= maxMissing || c.Down() || c.Address == Address(u) {
+		c.missed++
+		if c.missed >= maxMissed || c.Down() || c.Address == Address(u) {
 			s.remove(c)
-			s.log.InfoContext(ctx, "core gone", "name", u.Hostname(), "core", c.Address)
+			s.log.InfoContext(ctx, "core removed", "name", u.Hostname(), "core", c.Address)
 		}
 	}
 }
 
-// addresses are the host:port of all cores of a name. Where it has addresses of both families they are taken for the same cores,
-// and IPv4 is used.
+// addresses returns the host:port of all cores of a name. IPv6 addresses of a name that has IPv4 ones are ignored, as they are
+// of the same cores.
 func (s *Set) addresses(ctx context.Context, u *url.URL) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -114,7 +113,7 @@ func (s *Set) addresses(ctx context.Context, u *url.URL) ([]string, error) {
 	return slices.Compact(all), err
 }
 
-// warn logs what is wrong with a name when it begins.
+// warn logs what is wrong with a name, once until it changes.
 func (s *Set) warn(ctx context.Context, u *url.URL, fault string) {
 	if fault != "" && fault != s.warned[u] {
 		s.log.WarnContext(ctx, "cores of a name not all known", "name", u.Hostname(), "setting", "GATEWAY_CORE_URL", "fault", fault)
@@ -122,7 +121,7 @@ func (s *Set) warn(ctx context.Context, u *url.URL, fault string) {
 	s.warned[u] = fault
 }
 
-func (s *Set) at(address string) *Core {
+func (s *Set) byAddress(address string) *Core {
 	for _, c := range s.All() {
 		if c.Address == address {
 			return c

@@ -118,7 +118,7 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 		t.Errorf("%d cores are measured", count)
 	}
 	for _, c := range s.All() {
-		if value, ok := joined.Of(c); !ok || value != c.Address {
+		if value, ok := joined.Get(c); !ok || value != c.Address {
 			t.Errorf("%s was joined as %q", c.Address, value)
 		}
 	}
@@ -136,7 +136,7 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 	if asked := n.resolved(); asked < 3 {
 		t.Errorf("a core that answers has left after %d answers without it", asked)
 	}
-	if _, ok := joined.Of(left); ok {
+	if _, ok := joined.Get(left); ok {
 		t.Error("there is still something for a core that has left")
 	}
 	want := fmt.Sprintf("# HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is set aside. "+
@@ -181,7 +181,7 @@ func TestSet_AddressesOfName(t *testing.T) {
 }
 
 // A request is sent by the name, whatever address the core has: a proxy before it may go by that.
-func TestCore_CalledByItsName(t *testing.T) {
+func TestCore_HostIsName(t *testing.T) {
 	t.Parallel()
 	_, port := startCoreAt(t, "127.0.0.2", 0)
 	n := &names{}

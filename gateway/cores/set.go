@@ -1,7 +1,7 @@
-// Package cores knows the cores that a gateway stands before, and which of them answer.
+// Package cores keeps the set of cores and their health.
 //
-// It owns the resolution of their names, the choice of the core that is asked next, and what it takes to set one aside: a request
-// that could not reach it, or a probe that it failed. It never refuses service: where no core seems to answer, all are tried.
+// It owns the resolution of their names, the choice of the core for the next attempt, and the ejection of a core: by a request
+// that could not reach it, or by a failed probe. It never refuses a request: where no core is up, all are tried.
 package cores
 
 import (
@@ -19,10 +19,10 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// MaxCores is how many cores a set may have.
+// MaxCores bounds the cores of a set.
 const MaxCores = 64
 
-// Options say which cores there are; all must be set unless said otherwise.
+// Options are the set's settings; all must be set unless said otherwise.
 type Options struct {
 	// URLs are base URLs, http or https, without a path; 1 to MaxCores, all different. A name stands for as many cores as it has
 	// addresses.
@@ -31,40 +31,39 @@ type Options struct {
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Secret proves to a core that a probe comes from a gateway.
 	Secret telemetry.Secret
-	// TLS is how https cores are spoken to; nil for the system's authorities.
+	// TLS is the configuration for https cores; nil for the system's certificate authorities.
 	TLS     *tls.Config
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 }
 
-// Set is the cores. It is safe for concurrent use.
+// Set is the set of cores. It is safe for concurrent use.
 type Set struct {
-	cores   atomic.Pointer[[]*Core]
-	urls    []*url.URL
-	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	tls     *tls.Config
-	secret  telemetry.Secret
-	log     *slog.Logger
-	metrics metrics
-	lost    chan struct{}
-	// changing guards what follows, and is held while a core is added or removed.
-	changing sync.Mutex
-	members  []func(*Core) (leave func())
-	// warned is what was last said of each name, so that nothing is said twice.
+	cores      atomic.Pointer[[]*Core]
+	urls       []*url.URL
+	resolve    func(ctx context.Context, host string) ([]netip.Addr, error)
+	tls        *tls.Config
+	secret     telemetry.Secret
+	log        *slog.Logger
+	metrics    metrics
+	resolveNow chan struct{}
+	// mu guards what follows, and is held while a core is added or removed.
+	mu    sync.Mutex
+	joins []func(*Core) (leave func())
+	// warned is the last warning about each name, so that none is repeated.
 	warned map[*url.URL]string
-	// turn spreads requests evenly over cores that are equally busy.
-	turn atomic.Uint32
+	// roundRobin spreads requests evenly over cores with equally many in flight.
+	roundRobin atomic.Uint32
 }
 
-// New makes a set in which every core is taken to answer. Without Run it never learns that one answers again, nor how many
-// cores a name stands for: it is one until then.
+// New makes a set in which every core is up. Only Run probes the cores and resolves names; until then a name is one core.
 func New(o Options) *Set {
 	s := &Set{
-		urls: o.URLs, resolve: o.Resolve, tls: o.TLS, secret: o.Secret, log: o.Log, metrics: newMetrics(o.Metrics), lost: make(chan struct{}, 1),
+		urls: o.URLs, resolve: o.Resolve, tls: o.TLS, secret: o.Secret, log: o.Log, metrics: newMetrics(o.Metrics), resolveNow: make(chan struct{}, 1),
 		warned: map[*url.URL]string{},
 	}
 	if s.resolve == nil {
-		s.resolve = lookUp
+		s.resolve = lookupNetIP
 	}
 	s.cores.Store(new([]*Core))
 	for _, u := range o.URLs {
@@ -73,34 +72,34 @@ func New(o Options) *Set {
 	return s
 }
 
-// All are the cores there are now.
+// All returns the current cores.
 func (s *Set) All() []*Core { return *s.cores.Load() }
 
-// Each calls join with every core there is, and with every further one before it is asked. The function that join returns is
-// called when the core has left the set; requests may be under way there.
-func (s *Set) Each(join func(*Core) (leave func())) {
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	s.members = append(s.members, join)
+// subscribe calls join with every core of the set, and with every new one before it is picked. The function that join returns
+// is called when the core has been removed; requests may be in flight there.
+func (s *Set) subscribe(join func(*Core) (leave func())) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.joins = append(s.joins, join)
 	for _, c := range s.All() {
 		c.closers = append(c.closers, join(c))
 	}
 }
 
-// add takes a core into the set.
+// add adds a core to the set.
 func (s *Set) add(u *url.URL, address string, as state) *Core {
-	s.changing.Lock()
-	defer s.changing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	all := s.All()
-	c := &Core{URL: u, Address: address, suspected: make(chan struct{}, 1), lost: s.lost, log: s.log, stop: func() {}}
-	c.unreachable.Every = logEvery
+	c := &Core{URL: u, Address: address, probeNow: make(chan struct{}, 1), resolveNow: s.resolveNow, log: s.log, stop: func() {}}
+	c.unreachableLogs.Every = logEvery
 	for slices.ContainsFunc(all, func(other *Core) bool { return other.index == c.index }) {
 		c.index++
 	}
 	c.state.Store(int32(as))
 	c.probes = s.newProbes(c)
 	c.closers = append(c.closers, s.metrics.add(c))
-	for _, join := range s.members {
+	for _, join := range s.joins {
 		c.closers = append(c.closers, join(c))
 	}
 	all = append(slices.Clone(all), c)
@@ -108,10 +107,10 @@ func (s *Set) add(u *url.URL, address string, as state) *Core {
 	return c
 }
 
-// remove takes a core out of the set. What is under way there goes on.
+// remove removes a core from the set. Requests in flight there go on.
 func (s *Set) remove(c *Core) {
-	s.changing.Lock()
-	defer s.changing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	all := slices.DeleteFunc(slices.Clone(s.All()), func(other *Core) bool { return other == c })
 	s.cores.Store(&all)
 	c.stop()
@@ -121,7 +120,7 @@ func (s *Set) remove(c *Core) {
 	c.closers = nil
 }
 
-// TLS is how the core is to be spoken to, nil for plain HTTP. The caller may change what it gets.
+// TLS is the configuration for the core, nil for plain HTTP. The caller may change it.
 func (s *Set) TLS(c *Core) *tls.Config {
 	if c.URL.Scheme != "https" {
 		return nil
@@ -134,54 +133,54 @@ func (s *Set) TLS(c *Core) *tls.Config {
 	return config
 }
 
-// Tried is what has become of one request's earlier attempts.
+// Tried is the result of one request's earlier attempts.
 type Tried struct {
-	// refused has a bit for each core that could not be reached.
-	refused uint64
-	// broke is the core that may have got the request and did not answer it, nil for none.
-	broke *Core
+	// unreachable has a bit for each core that could not be reached.
+	unreachable uint64
+	// failed is the core that was sent the request and did not answer it, nil for none.
+	failed *Core
 }
 
-// Refused notes that the core could not be reached: nothing was sent to it.
-func (t *Tried) Refused(c *Core) { t.refused |= 1 << c.index }
+// MarkUnreachable says that the core could not be reached: nothing was sent to it.
+func (t *Tried) MarkUnreachable(c *Core) { t.unreachable |= 1 << c.index }
 
-// Broke notes that the core did not answer what was sent to it.
-func (t *Tried) Broke(c *Core) { t.broke = c }
+// MarkFailed says that the core did not answer what was sent to it.
+func (t *Tried) MarkFailed(c *Core) { t.failed = c }
 
-// Pick chooses the core for the next attempt: of those that are up and were not tried, the one with the fewest requests
-// under way. Where there is none, the core that broke off, whose fault may have been the connection's, and then those
-// that were set aside. It returns nil when no core is left.
+// Pick returns the core for the next attempt: of those that are up and not tried, the one with the fewest requests in flight.
+// Where there is none, it is the core that failed, since the connection may have been the fault, and then the ejected cores.
+// It returns nil when no core is left.
 func (s *Set) Pick(t Tried) *Core {
-	if all := s.All(); len(all) == 1 && t.refused == 0 {
+	if all := s.All(); len(all) == 1 && t.unreachable == 0 {
 		return all[0]
 	}
-	if c := s.leastBusy(t, true); c != nil {
+	if c := s.leastRequests(t, true); c != nil {
 		return c
 	}
-	if t.broke != nil && t.refused&(1<<t.broke.index) == 0 {
-		return t.broke
+	if t.failed != nil && t.unreachable&(1<<t.failed.index) == 0 {
+		return t.failed
 	}
-	return s.leastBusy(t, false)
+	return s.leastRequests(t, false)
 }
 
-func (s *Set) leastBusy(t Tried, up bool) (least *Core) {
+func (s *Set) leastRequests(t Tried, onlyUp bool) (least *Core) {
 	all := s.All()
 	count := uint32(len(all)) //nolint:gosec // at most MaxCores
-	first := s.turn.Add(1)
+	first := s.roundRobin.Add(1)
 	for n := range count {
 		c := all[(first+n)%count]
-		if t.refused&(1<<c.index) != 0 || c == t.broke || up && !c.Up() {
+		if t.unreachable&(1<<c.index) != 0 || c == t.failed || onlyUp && !c.Up() {
 			continue
 		}
-		if least == nil || c.underWay.Load() < least.underWay.Load() {
+		if least == nil || c.inFlight.Load() < least.inFlight.Load() {
 			least = c
 		}
 	}
 	return least
 }
 
-// Others reports whether there is a core besides this one that is up.
-func (s *Set) Others(than *Core) bool {
+// OtherUp reports whether another core is up.
+func (s *Set) OtherUp(than *Core) bool {
 	for _, c := range s.All() {
 		if c != than && c.Up() {
 			return true

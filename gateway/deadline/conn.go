@@ -1,7 +1,7 @@
-// Package deadline makes the deadlines of a connection cheap for whoever moves them with every request.
+// Package deadline makes it cheap to move a connection's deadlines with every request.
 //
-// To set a deadline takes a lock and moves a timer in the runtime. A server that does so for each of many short requests
-// pays for timers that never fire. A Conn only notes a later deadline, and moves the timer when it fires too early.
+// Setting a deadline takes a lock and moves a timer in the runtime, which for many short requests never fires. A Conn only
+// stores a later deadline, and moves the runtime's timer when it fires too early.
 package deadline
 
 import (
@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Conn is a connection whose deadlines may be moved at hardly any cost. Reads, writes and the setting of their deadlines
-// each belong to one goroutine at a time; to close it is anybody's right.
+// Conn is a connection whose deadlines are cheap to move. Reads, writes and the setting of their deadlines each belong to one
+// goroutine at a time; any goroutine may close it.
 type Conn struct {
 	net.Conn
-	read, write moment
+	read, write timer
 }
 
-// moment is one direction's deadline.
-type moment struct {
-	// wanted is when calls shall fail, armed when they do; the zero time is never. Armed is never the later one.
+// timer is the deadline of one direction.
+type timer struct {
+	// wanted is the deadline, armed the runtime's, which is never the later one. The zero time is none.
 	wanted, armed time.Time
 }
 
-// New wraps a connection on which no deadline is set.
+// New wraps a connection that has no deadline.
 func New(c net.Conn) *Conn { return &Conn{Conn: c} }
 
-// want notes the deadline and tells whether it must be armed at once.
-func (m *moment) want(t time.Time) (arm bool) {
+// set stores the deadline and reports whether it must be armed.
+func (m *timer) set(t time.Time) (arm bool) {
 	m.wanted = t
 	switch {
 	case t.IsZero():
@@ -40,14 +40,14 @@ func (m *moment) want(t time.Time) (arm bool) {
 	}
 }
 
-// early tells whether an error came of a deadline that has been moved on since it was armed.
-func (m *moment) early(err error) bool {
+// isEarly reports whether an error comes from an armed deadline that was moved on since.
+func (m *timer) isEarly(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && m.armed.Before(m.wanted) && time.Now().Before(m.wanted)
 }
 
 // SetReadDeadline is net.Conn's.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	if !c.read.want(t) {
+	if !c.read.set(t) {
 		return nil
 	}
 	c.read.armed = t
@@ -56,7 +56,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 
 // SetWriteDeadline is net.Conn's.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	if !c.write.want(t) {
+	if !c.write.set(t) {
 		return nil
 	}
 	c.write.armed = t
@@ -72,7 +72,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 func (c *Conn) Read(p []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(p)
-		if err == nil || n > 0 || !c.read.early(err) {
+		if err == nil || n > 0 || !c.read.isEarly(err) {
 			return n, err
 		}
 		c.read.armed = c.read.wanted
@@ -87,7 +87,7 @@ func (c *Conn) Write(p []byte) (written int, err error) {
 	for {
 		n, err := c.Conn.Write(p[written:])
 		written += n
-		if err == nil || !c.write.early(err) {
+		if err == nil || !c.write.isEarly(err) {
 			return written, err
 		}
 		c.write.armed = c.write.wanted

@@ -48,7 +48,7 @@ func pair(t *testing.T) (under *counting, c *deadline.Conn, other net.Conn) {
 	return under, deadline.New(under), other
 }
 
-func TestALaterDeadlineIsOnlyNoted(t *testing.T) {
+func TestConn_LaterDeadline(t *testing.T) {
 	t.Parallel()
 	under, c, other := pair(t)
 	start := time.Now()
@@ -71,7 +71,7 @@ func TestALaterDeadlineIsOnlyNoted(t *testing.T) {
 	}
 }
 
-func TestAReadFailsAtTheDeadlineAskedForLast(t *testing.T) {
+func TestConn_ReadDeadline(t *testing.T) {
 	t.Parallel()
 	for name, deadlines := range map[string][]time.Duration{
 		"set once":       {50 * time.Millisecond},
@@ -106,7 +106,7 @@ func TestAReadFailsAtTheDeadlineAskedForLast(t *testing.T) {
 	}
 }
 
-func TestADeadlineThatIsTakenAwayDoesNotFire(t *testing.T) {
+func TestConn_DeadlineRemoved(t *testing.T) {
 	t.Parallel()
 	_, c, other := pair(t)
 	if err := errors.Join(c.SetDeadline(time.Now().Add(10*time.Millisecond)), c.SetDeadline(time.Time{})); err != nil {
@@ -118,7 +118,7 @@ func TestADeadlineThatIsTakenAwayDoesNotFire(t *testing.T) {
 	}
 }
 
-func TestAWriteGoesOnWhereAnEarlyDeadlineCutIt(t *testing.T) {
+func TestConn_WriteAfterEarlyDeadline(t *testing.T) {
 	t.Parallel()
 	_, c, other := pair(t)
 	if err := c.SetWriteDeadline(time.Now().Add(30 * time.Millisecond)); err != nil {
@@ -142,7 +142,7 @@ func TestAWriteGoesOnWhereAnEarlyDeadlineCutIt(t *testing.T) {
 	}
 }
 
-func TestAWriteThatNobodyReadsFailsAtItsDeadline(t *testing.T) {
+func TestConn_WriteDeadline(t *testing.T) {
 	t.Parallel()
 	_, c, _ := pair(t)
 	last := time.Now().Add(80 * time.Millisecond)

@@ -14,37 +14,36 @@ const (
 	headerForwardedProto = "X-Forwarded-Proto"
 )
 
-// clientOf finds the client's address and the scheme it used. What X-Forwarded-For and X-Forwarded-Proto say is
-// believed only of a trusted proxy; of anyone else they are ignored.
-func (e *Edge) clientOf(ctx *fasthttp.RequestCtx) (address netip.Addr, proto string) {
+// client returns the client's address and scheme. X-Forwarded-For and X-Forwarded-Proto are used only from a trusted proxy.
+func (e *Edge) client(ctx *fasthttp.RequestCtx) (address netip.Addr, proto string) {
 	address, _ = netip.AddrFromSlice(ctx.RemoteIP())
 	address, proto = address.Unmap(), "http"
 	if ctx.IsTLS() {
 		proto = "https"
 	}
-	if !e.trusts(address) {
+	if !e.isTrustedProxy(address) {
 		return address, proto
 	}
-	if said := ctx.Request.Header.Peek(headerForwardedProto); string(said) == "https" {
+	if string(ctx.Request.Header.Peek(headerForwardedProto)) == "https" {
 		proto = "https"
 	}
-	return e.beyondProxies(address, ctx.Request.Header.PeekAll(headerForwardedFor)), proto
+	return e.firstUntrusted(address, ctx.Request.Header.PeekAll(headerForwardedFor)), proto
 }
 
-// beyondProxies walks the addresses from the nearest outwards to the first that is no trusted proxy's: whoever is
-// farther out may have made up the rest.
-func (e *Edge) beyondProxies(nearest netip.Addr, lines [][]byte) netip.Addr {
+// firstUntrusted is the first address, from the nearest outwards, that is no trusted proxy's: its client may have made up the
+// rest.
+func (e *Edge) firstUntrusted(nearest netip.Addr, lines [][]byte) netip.Addr {
 	for _, line := range slices.Backward(lines) {
 		for len(line) > 0 {
 			start := bytes.LastIndexByte(line, ',') + 1
-			said := bytes.Trim(line[start:], " \t")
+			text := bytes.Trim(line[start:], " \t")
 			line = line[:max(0, start-1)]
-			address, err := netip.ParseAddr(unsafe.String(unsafe.SliceData(said), len(said)))
+			address, err := netip.ParseAddr(unsafe.String(unsafe.SliceData(text), len(text)))
 			if err != nil {
 				return nearest
 			}
 			nearest = address.Unmap().WithZone("")
-			if !e.trusts(nearest) {
+			if !e.isTrustedProxy(nearest) {
 				return nearest
 			}
 		}
@@ -52,8 +51,8 @@ func (e *Edge) beyondProxies(nearest netip.Addr, lines [][]byte) netip.Addr {
 	return nearest
 }
 
-func (e *Edge) trusts(address netip.Addr) bool {
-	for _, prefix := range e.trusted {
+func (e *Edge) isTrustedProxy(address netip.Addr) bool {
+	for _, prefix := range e.trustedProxies {
 		if prefix.Contains(address) {
 			return true
 		}

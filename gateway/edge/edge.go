@@ -1,8 +1,7 @@
-// Package edge is what clients speak to: it takes a request through every check, in one stated order, and forwards what
-// passes.
+// Package edge serves clients: it takes each request through all checks, in one order, and forwards the requests that pass.
 //
-// It owns the public face of the gateway: which paths there are, every status and body the gateway itself answers with,
-// the access log and the request metrics. It refuses ambiguity: what could be read in two ways is not passed on.
+// It owns the public interface of the gateway: the paths, every status and body of the gateway itself, the access log and the
+// request metrics. A request that two parsers could read differently is refused.
 package edge
 
 import (
@@ -34,14 +33,14 @@ type Options struct {
 	Core    *control.Client
 	Forward *forward.Client
 	Usage   *usage.Recorder
-	// CoreSilence is how long core may leave everything unanswered before /health says 503.
+	// CoreSilence is how long no core may have answered anything before /health answers 503.
 	CoreSilence time.Duration
-	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are believed; none may be given.
+	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are used; may be empty.
 	TrustedProxies []netip.Prefix
 	Server         ServerOptions
 	// Tracer makes the spans of requests; nil for none.
 	Tracer *tracing.Tracer
-	// AccessLog gets one line per request; nil for none.
+	// AccessLog gets one line for each request; nil for none.
 	AccessLog *slog.Logger
 	Log       *slog.Logger
 	Metrics   prometheus.Registerer
@@ -49,23 +48,23 @@ type Options struct {
 
 // Edge is safe for concurrent use.
 type Edge struct {
-	keys        *keys.Verifier
-	limiter     *limit.Limiter
-	chains      *control.Chains
-	catalog     *catalog.Catalog
-	core        *control.Client
-	forward     *forward.Client
-	usage       *usage.Recorder
-	coreSilence time.Duration
-	trusted     []netip.Prefix
-	maxBody     int
+	keys           *keys.Verifier
+	limiter        *limit.Limiter
+	chains         *control.Chains
+	catalog        *catalog.Catalog
+	core           *control.Client
+	upstream       *forward.Client
+	usage          *usage.Recorder
+	coreSilence    time.Duration
+	trustedProxies []netip.Prefix
+	maxBody        int
 
-	server    *fasthttp.Server
-	door      *door
-	streams   streamLimiter
-	draining  atomic.Bool
-	exchanges sync.Pool
-	tracer    *tracing.Tracer
+	server      *fasthttp.Server
+	connLimiter *connLimiter
+	streams     streamLimiter
+	draining    atomic.Bool
+	exchanges   sync.Pool
+	tracer      *tracing.Tracer
 
 	accessLog *slog.Logger
 	log       *slog.Logger
@@ -75,29 +74,29 @@ type Edge struct {
 // New makes an edge that serves nothing yet.
 func New(o Options) *Edge {
 	e := &Edge{
-		keys:        o.Keys,
-		limiter:     o.Limiter,
-		chains:      o.Chains,
-		catalog:     o.Catalog,
-		core:        o.Core,
-		forward:     o.Forward,
-		usage:       o.Usage,
-		coreSilence: o.CoreSilence,
-		trusted:     o.TrustedProxies,
-		maxBody:     o.Server.MaxBodyBytes,
-		tracer:      o.Tracer,
-		accessLog:   o.AccessLog,
-		log:         o.Log,
-		streams:     newStreamLimiter(o.Server.MaxLongAnswers, o.Metrics),
-		metrics:     newMetrics(o.Metrics),
+		keys:           o.Keys,
+		limiter:        o.Limiter,
+		chains:         o.Chains,
+		catalog:        o.Catalog,
+		core:           o.Core,
+		upstream:       o.Forward,
+		usage:          o.Usage,
+		coreSilence:    o.CoreSilence,
+		trustedProxies: o.TrustedProxies,
+		maxBody:        o.Server.MaxBodyBytes,
+		tracer:         o.Tracer,
+		accessLog:      o.AccessLog,
+		log:            o.Log,
+		streams:        newStreamLimiter(o.Server.MaxLongLists, o.Metrics),
+		metrics:        newMetrics(o.Metrics),
 	}
 	e.exchanges.New = func() any { return &exchange{} }
-	e.door = newDoor(o.Server, o.Log, o.Metrics)
+	e.connLimiter = newConnLimiter(o.Server, o.Log, o.Metrics)
 	e.server = e.newServer(o.Server)
 	return e
 }
 
-// handle is fasthttp's entry for a request that has arrived whole.
+// handle is fasthttp's handler of a request that has been read whole.
 func (e *Edge) handle(ctx *fasthttp.RequestCtx) { e.handleAt(ctx, ctx.Time()) }
 
 func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
@@ -105,74 +104,74 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 	defer e.end(x)
 	e.startTrace(x)
 	if refusal := e.process(x); refusal != nil {
-		x.answer(refusal)
+		x.writeReply(refusal)
 	}
 }
 
-// process is the whole path of a request. It returns the gateway's own reply, or nil where core's answer is in place.
+// process is the whole path of a request. It returns the gateway's own reply, or nil where core's response is set.
 //
-// The order is from what costs nothing and trusts nothing to what costs most:
+// The order is from checks that are cheap and trust nothing to those that are expensive:
 //
-//  1. framing: what two parsers could read differently is refused before any of it is believed;
-//  2. route: it says whether a key is needed, and is matched on the very bytes that are forwarded;
-//  3. reserved headers: there is nothing to strip, because the upstream request is built anew from a list;
-//  4. key format, then key verdict: nobody spends a limit, or learns what paths exist, without a usable key;
-//  5. rate limit: everything a key does counts, also what is refused below, so that mistakes cannot be a way to flood;
-//  6. path and method, for the keyed paths: only the owner of a key is told what is not there;
-//  7. environment binding: it must read the body, so it comes last of the checks;
-//  8. the answers that every client gets alike, from the gateway's own copy; all else, and what that lacks, is forwarded.
+//  1. framing: a request that two parsers could read differently is refused;
+//  2. route: it says whether a key is needed, and is matched on the bytes that are forwarded;
+//  3. reserved headers: there is nothing to strip, since the request to core is built from a list of headers;
+//  4. key format, then key verdict: without a usable key no limit is used and no path is disclosed;
+//  5. rate limit: refusals by the checks below count too, so that invalid requests are no way to flood;
+//  6. path and method of keyed routes: only the owner of a key gets a 404 or 405;
+//  7. environment: this check reads the body, so it is the last;
+//  8. shared documents are served from the catalog; all other requests, and documents that it lacks, are forwarded.
 func (e *Edge) process(x *exchange) *reply {
-	if refusal := e.admit(x); refusal != nil {
+	if refusal := e.authenticate(x); refusal != nil {
 		return refusal
 	}
 	return e.serve(x)
 }
 
-// serve does what an admitted request asks for. Without a verdict it serves nothing that wants a key, whatever the checks
-// before have let through.
+// serve answers an authenticated request. It checks again that a keyed request has a verdict, so that no defect of the checks
+// before lets one pass without.
 func (e *Edge) serve(x *exchange) *reply {
 	if x.verdict == nil && x.route.wantsKey(x.path(), x.method()) {
-		e.log.Error("a keyed request was admitted without a verdict on its key", "route", x.route.pattern)
+		e.log.Error("a keyed request passed the checks without a verdict on its key", "route", x.route.pattern)
 		return internalError
 	}
 	if x.verdict != nil {
-		if refusal := e.spend(x); refusal != nil {
+		if refusal := e.takeToken(x); refusal != nil {
 			return refusal
 		}
 	}
 	switch x.route.action(x.method()) {
 	case refuse:
-		return x.route.elsewise
-	case tellHealth:
-		return e.tellHealth()
-	case answerShared:
-		return e.answerShared(x)
+		return x.route.fallback
+	case healthCheck:
+		return e.checkHealth()
+	case serveShared:
+		return e.serveShared(x)
 	case forwardTransfer:
-		if refusal := e.bind(x); refusal != nil {
+		if refusal := e.checkEnvironment(x); refusal != nil {
 			return refusal
 		}
 	case forwardAsIs:
 	}
-	return e.pass(x, x.target())
+	return e.forward(x, x.target())
 }
 
-// admit does what needs no body: framing, route, key format and key verdict.
-func (e *Edge) admit(x *exchange) *reply {
+// authenticate makes the checks that need no body: framing, route, key format and key verdict.
+func (e *Edge) authenticate(x *exchange) *reply {
 	if refusal := e.checkFraming(&x.ctx.Request); refusal != nil {
 		return refusal
 	}
 	path := x.path()
 	x.route = match(path)
-	x.client, x.proto = e.clientOf(x.ctx)
+	x.clientIP, x.proto = e.client(x.ctx)
 	if !x.route.wantsKey(path, x.method()) {
 		return nil
 	}
-	return e.identify(x)
+	return e.verifyKey(x)
 }
 
-// identify finds whose request it is. The x-api-key header is the only credential considered.
-func (e *Edge) identify(x *exchange) *reply {
-	presented := x.ctx.Request.Header.PeekAll(headerAPIKey) // one at most, framing has seen to it
+// verifyKey sets the verdict on the request's key. The x-api-key header is the only credential.
+func (e *Edge) verifyKey(x *exchange) *reply {
+	presented := x.ctx.Request.Header.PeekAll(headerAPIKey) // at most one, see framing
 	if len(presented) == 0 {
 		return noKey
 	}
@@ -180,10 +179,12 @@ func (e *Edge) identify(x *exchange) *reply {
 	if !wellFormed {
 		return malformedKey
 	}
-	verdict, err := e.keys.Lookup(hash, x.now)
+	start := x.now
+	verdict, err := e.keys.Lookup(hash, start)
 	if errors.Is(err, keys.ErrNotCached) {
-		verdict, err = e.keys.VerifyIn(x.span, hash)
-		e.metrics.keyStage.Observe(x.tick().Seconds())
+		verdict, err = e.keys.Verify(x.span, hash)
+		x.now = time.Now()
+		e.metrics.keyStage.Observe(x.now.Sub(start).Seconds())
 	}
 	switch {
 	case err == nil:
@@ -198,38 +199,40 @@ func (e *Edge) identify(x *exchange) *reply {
 	}
 }
 
-// spend takes one request from the key's bucket and tells the client how it stands.
-func (e *Edge) spend(x *exchange) *reply {
-	decision, err := e.limiter.TakeIn(x.span, x.verdict.Bucket, x.verdict.Rule(), x.now)
-	if !decision.Remembered {
-		e.metrics.limitStage.Observe(x.tick().Seconds())
+// takeToken takes one token from the key's bucket and sets the RateLimit fields.
+func (e *Edge) takeToken(x *exchange) *reply {
+	start := x.now
+	decision, err := e.limiter.Take(x.span, x.verdict.Bucket, x.verdict.Rule(), start)
+	if !decision.Cached {
+		x.now = time.Now()
+		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())
 	}
 	if err != nil {
 		return limiterUnavailable
 	}
-	x.tellLimit(decision)
+	x.setRateLimit(decision)
 	if !decision.Allowed {
-		x.fate = usage.Limited
+		x.usageKind = usage.Limited
 		return x.tooManyRequests("Too many requests were made with this key. Wait as long as Retry-After says, then try again.", decision)
 	}
 	return nil
 }
 
-// pass forwards the request to core under the given target.
-func (e *Edge) pass(x *exchange, target []byte) *reply {
+// forward sends the request to core under the given target.
+func (e *Edge) forward(x *exchange, target []byte) *reply {
 	if x.route.lists(x.method()) {
-		return e.passList(x, target)
+		return e.forwardList(x, target)
 	}
-	_, refusal := e.send(x, target)
+	_, refusal := e.sendToCore(x, target)
 	return refusal
 }
 
-// send has core asked and its answer made the client's, but for a long one of a list, which it returns.
-func (e *Edge) send(x *exchange, target []byte) (*forward.Stream, *reply) {
-	x.fate = usage.Accepted
-	request := x.upstream(target)
-	stream, err := e.forward.Do(request)
-	x.upstreamTime, x.now = request.Ended.Sub(x.now), request.Ended
+// sendToCore sends the request to core and sets the client's response, except for a list that streams, which it returns.
+func (e *Edge) sendToCore(x *exchange, target []byte) (*forward.Stream, *reply) {
+	x.usageKind = usage.Accepted
+	request := x.upstreamRequest(target)
+	stream, err := e.upstream.Do(request)
+	x.upstreamTime, x.now = request.Ended.Sub(request.Began), request.Ended
 	e.metrics.coreStage.Observe(x.upstreamTime.Seconds())
 	switch {
 	case err == nil && stream != nil:
@@ -249,7 +252,7 @@ func (e *Edge) send(x *exchange, target []byte) (*forward.Stream, *reply) {
 	}
 }
 
-func (e *Edge) tellHealth() *reply {
+func (e *Edge) checkHealth() *reply {
 	if e.core.Silence() > e.coreSilence {
 		return unhealthy
 	}

@@ -24,67 +24,61 @@ const (
 	headerRateLimitPolicy = "RateLimit-Policy"
 )
 
-// exchange is one request on its way and what has become known of it. It is used again for later requests, so nothing
-// of it, and nothing of its ctx, may be kept.
+// exchange is the state of one request. It is pooled, so nothing may keep it or its ctx.
 type exchange struct {
 	ctx   *fasthttp.RequestCtx
 	began time.Time
-	// now is the time as last read: the clock is looked at where something may have taken long, and nowhere else.
+	// now is the time at the end of the last stage that waited. Each such stage sets it; the stages in between read no clock.
 	now time.Time
-	// id is the request id, in idText unless the client brought it.
-	id      []byte
-	idText  [36]byte
-	client  netip.Addr
-	proto   string
-	route   *route
-	verdict *keys.Verdict
-	outcome outcome
-	// span is the request's, or while tracing is off that of the client.
+	// id is the request id: idText, or the client's own.
+	id       []byte
+	idText   [36]byte
+	clientIP netip.Addr
+	proto    string
+	route    *route
+	verdict  *keys.Verdict
+	outcome  outcome
+	// span is the request's span, the zero Span without a tracer.
 	span trace.Span
-	// fate is what the key's usage counts the request as.
-	fate usage.Kind
-	// unread says that the connection closes with some of the request unread.
-	unread bool
-	// continues says that the body is yet to come, and with it the request proper.
-	continues bool
+	// usageKind is what the key's usage counts the request as.
+	usageKind usage.Kind
+	// awaitsBody says that the request is incomplete: its body follows a 100 Continue.
+	awaitsBody bool
 
 	upstreamTime time.Duration
 
 	request forward.Request
-	// refusal is the reply that tells a client to wait, made for this request alone.
-	refusal reply
-	scratch []byte
+	// rateLimited is the 429 reply of this request.
+	rateLimited reply
+	scratch     []byte
 }
 
 func (e *Edge) begin(ctx *fasthttp.RequestCtx, now time.Time) *exchange {
 	x, _ := e.exchanges.Get().(*exchange)
-	x.ctx, x.began, x.now, x.route, x.outcome = ctx, now, now, unread, outcomePanic
+	x.ctx, x.began, x.now, x.route, x.outcome = ctx, now, now, unreadPath, outcomePanic
 	x.span = clientSpan(&ctx.Request.Header)
 	x.id = requestID(&ctx.Request.Header, now, &x.idText)
 	return x
 }
 
-// end finishes every request, whatever became of it.
+// end finishes every request, also after a panic.
 func (e *Edge) end(x *exchange) {
 	if cause := recover(); cause != nil {
-		e.reportPanic(x, cause)
-		x.ctx.Response.Header.Reset() // of what was being built
+		e.logPanic(x, cause)
+		x.ctx.Response.Header.Reset() // drop the headers of the response that was being built
 		x.ctx.Response.Header.SetNoDefaultContentType(true)
-		x.answer(internalError)
-	} else if x.continues {
+		x.writeReply(internalError)
+	} else if x.awaitsBody {
 		e.release(x)
 		return
 	}
-	answer := &x.ctx.Response
-	answer.Header.SetCanonical(nameRequestID, x.id)
+	response := &x.ctx.Response
+	response.Header.SetCanonical(nameRequestID, x.id)
 	if e.draining.Load() {
-		answer.SetConnectionClose()
+		response.SetConnectionClose()
 	}
 	if x.verdict != nil {
-		e.usage.Count(&x.verdict.Usage, x.fate, x.began)
-	}
-	if x.unread {
-		linger(x.ctx)
+		e.usage.Count(&x.verdict.Usage, x.usageKind, x.began)
 	}
 	elapsed := x.now.Sub(x.began)
 	e.metrics.count(x.route, x.outcome, elapsed)
@@ -93,29 +87,25 @@ func (e *Edge) end(x *exchange) {
 	e.release(x)
 }
 
-// tick looks at the clock and tells how long it is since it was last looked at.
-func (x *exchange) tick() time.Duration {
-	last := x.now
-	x.now = time.Now()
-	return x.now.Sub(last)
-}
-
 func (e *Edge) release(x *exchange) {
 	*x = exchange{scratch: x.scratch}
 	e.exchanges.Put(x)
 }
 
-func (x *exchange) answer(r *reply) {
-	x.outcome, x.unread = r.outcome, r.closes && r != tooSlow
+func (x *exchange) writeReply(r *reply) {
+	x.outcome = r.outcome
 	r.write(x.ctx)
+	if r.closes && r != tooSlow {
+		lingerOnClose(x.ctx)
+	}
 	if x.route == console {
-		showPage(&x.ctx.Response)
+		renderErrorPage(&x.ctx.Response)
 	}
 }
 
 func (x *exchange) method() []byte { return x.ctx.Request.Header.Method() }
 
-// target is the path and query exactly as the client sent them.
+// target is the path and query as the client sent them.
 func (x *exchange) target() []byte { return x.ctx.Request.Header.RequestURI() }
 
 func (x *exchange) path() []byte {
@@ -123,9 +113,9 @@ func (x *exchange) path() []byte {
 	return path
 }
 
-// upstream is what core is told.
-func (x *exchange) upstream(target []byte) *forward.Request {
-	x.scratch = x.client.AppendTo(x.scratch[:0])
+// upstreamRequest is the request to core.
+func (x *exchange) upstreamRequest(target []byte) *forward.Request {
+	x.scratch = x.clientIP.AppendTo(x.scratch[:0])
 	x.request = forward.Request{
 		Ctx:      x.ctx,
 		Began:    x.now,
@@ -141,13 +131,13 @@ func (x *exchange) upstream(target []byte) *forward.Request {
 
 		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}
-	if v := visitorOf(x.ctx); v != nil {
+	if v := connOf(x.ctx); v != nil {
 		x.request.Peer = v
 	}
 	return &x.request
 }
 
-// The names of what every answer bears, as fasthttp takes them with the least ado.
+// The header names of every response, canonical for SetCanonical.
 var (
 	nameRequestID       = []byte(wire.HeaderRequestID)
 	nameRateLimit       = []byte(headerRateLimit)
@@ -156,9 +146,9 @@ var (
 	nameCacheControl    = []byte(fasthttp.HeaderCacheControl)
 )
 
-// tellLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers): the quota and its window, what is left
-// of it, and the seconds until it is whole again.
-func (x *exchange) tellLimit(d limit.Decision) {
+// setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers): the quota and its window, the requests left,
+// and the seconds until all are.
+func (x *exchange) setRateLimit(d limit.Decision) {
 	header := &x.ctx.Response.Header
 	b := x.scratch[:0]
 	b = append(b, `"default";q=`...)
@@ -175,10 +165,10 @@ func (x *exchange) tellLimit(d limit.Decision) {
 	x.scratch = b
 }
 
-// hashOf reads a presented key, with the spaces around it dropped, into the only form in which it goes further.
+// hashOf parses a presented key, without the spaces around it, into its hash.
 func hashOf(presented []byte) (hash apikey.Hash, wellFormed bool) {
 	presented = bytes.Trim(presented, " \t")
-	// The string lasts as long as this call, the bytes longer.
+	// The string is used only in this call, in which the bytes do not change.
 	key, err := apikey.Parse(unsafe.String(unsafe.SliceData(presented), len(presented)))
 	if err != nil {
 		return apikey.Hash{}, false

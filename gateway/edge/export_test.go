@@ -31,6 +31,6 @@ func (e *Edge) ServeUnverified(ctx *fasthttp.RequestCtx) {
 	defer e.end(x)
 	x.route = match(x.path())
 	if refusal := e.serve(x); refusal != nil {
-		x.answer(refusal)
+		x.writeReply(refusal)
 	}
 }

@@ -22,7 +22,7 @@ const hostileHeaders = "X-Account-Id: 1\r\nX-Key-Id: 2\r\nX-Key-Env: live\r\nX-G
 	"Cookie: session=1\r\nOrigin: https://evil.example\r\nAuthorization: Basic eA==\r\nProxy-Authorization: x\r\nTE: trailers\r\n" +
 	"Connection: keep-alive, X-Key-Id\r\nKeep-Alive: timeout=5\r\nX-Anything: else\r\n"
 
-func TestCoreHearsOnlyWhatTheGatewaySays(t *testing.T) {
+func TestForward_Headers(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -55,7 +55,7 @@ func TestCoreHearsOnlyWhatTheGatewaySays(t *testing.T) {
 	}
 }
 
-func TestMalformedTraceAndRequestIDAreNotPassedOn(t *testing.T) {
+func TestForward_MalformedTraceAndRequestID(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -67,7 +67,7 @@ func TestMalformedTraceAndRequestIDAreNotPassedOn(t *testing.T) {
 	}
 }
 
-func TestSessionRoutesCarryTheBrowsersSession(t *testing.T) {
+func TestForward_SessionRoutes(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		for _, name := range []string{"Content-Security-Policy", "X-Frame-Options", "Location", "Vary"} {
@@ -103,7 +103,7 @@ func TestSessionRoutesCarryTheBrowsersSession(t *testing.T) {
 	}
 }
 
-func TestKeyedRoutesSetNoCookies(t *testing.T) {
+func TestForward_KeyedRoutesSetNoCookies(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Set-Cookie", "a=1") })
 	g := start(t, core, settings{})
@@ -112,7 +112,7 @@ func TestKeyedRoutesSetNoCookies(t *testing.T) {
 	}
 }
 
-func TestConditionalRequestsAndOpenAPI(t *testing.T) {
+func TestForward_ConditionalRequests(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"v1"`)
@@ -141,7 +141,7 @@ func TestConditionalRequestsAndOpenAPI(t *testing.T) {
 	}
 }
 
-func TestCoreThatCannotBeReached(t *testing.T) {
+func TestForward_CoreUnreachable(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

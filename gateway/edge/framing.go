@@ -13,7 +13,7 @@ import (
 // maxHeaderLines bounds the header lines of one request.
 const maxHeaderLines = 64
 
-// headerSet is a set of the header names that framing cares about.
+// headerSet is a set of the header names that framing checks.
 type headerSet uint16
 
 const (
@@ -30,7 +30,7 @@ const (
 	hasOrigin
 )
 
-// framing is what the raw header block says of itself.
+// framing is the part of the raw header block that delimits the request.
 type framing struct {
 	seen             headerSet
 	contentLength    []byte
@@ -58,13 +58,13 @@ var (
 	badQuery        = badRequest("The query holds characters that must be percent-encoded.")
 	unreadable      = badRequest("The request is not valid HTTP/1.1.")
 	ancientVersion  = badRequest("HTTP/0.9 is not spoken here.")
-	tooManyHeaders  = refuseFraming(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request has too many header lines.")
-	headersTooLong  = refuseFraming(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request's headers are too long.")
-	tooLong         = refuseFraming(fasthttp.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "The body is too long.")
-	tooSlow         = refuseFraming(fasthttp.StatusRequestTimeout, requestTimeout, "The request did not arrive in time.")
-	badVersion      = refuseFraming(fasthttp.StatusHTTPVersionNotSupported, versionNotSupported, "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
-	badExpectation  = refuseFraming(fasthttp.StatusExpectationFailed, expectationFailed, "The only expectation met is 100-continue.")
-	compressedBody  = refuseFraming(fasthttp.StatusUnsupportedMediaType, wire.UnsupportedMediaType, "The body must not be compressed.")
+	tooManyHeaders  = malformed(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request has too many header lines.")
+	headersTooLong  = malformed(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request's headers are too long.")
+	tooLong         = malformed(fasthttp.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "The body is too long.")
+	tooSlow         = malformed(fasthttp.StatusRequestTimeout, requestTimeout, "The request did not arrive in time.")
+	badVersion      = malformed(fasthttp.StatusHTTPVersionNotSupported, versionNotSupported, "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+	badExpectation  = malformed(fasthttp.StatusExpectationFailed, expectationFailed, "The only expectation met is 100-continue.")
+	compressedBody  = malformed(fasthttp.StatusUnsupportedMediaType, wire.UnsupportedMediaType, "The body must not be compressed.")
 	unknownMethod   = earlyMethodRefusal()
 )
 
@@ -74,8 +74,8 @@ func earlyMethodRefusal() *reply {
 	return r
 }
 
-// checkFraming refuses what two parsers could read in two ways, and what no client of this service has reason to send.
-// The header block is read again from its raw bytes, because fasthttp's own reading is more forgiving.
+// checkFraming refuses requests that two parsers could read differently, and those that no client of this service has reason
+// to send. It parses the raw header block again, since fasthttp's parser is more lenient.
 func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
 	var f framing
 	if r := f.check(&request.Header, e.maxBody); r != nil {
@@ -87,7 +87,7 @@ func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
 	return nil
 }
 
-// check judges by what came before the body, and by nothing that fasthttp has made of it but the request line.
+// check uses only what precedes the body, and of fasthttp's parser only the request line.
 func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	switch protocol := h.Protocol(); {
 	case string(protocol) == "HTTP/1.1", string(protocol) == "HTTP/1.0":
@@ -96,7 +96,7 @@ func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	default:
 		return badVersion
 	}
-	if !knownMethod(h.Method()) {
+	if !isKnownMethod(h.Method()) {
 		return unknownMethod
 	}
 	if r := f.scan(h.RawHeaders()); r != nil {
@@ -111,7 +111,7 @@ func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	return checkTarget(h.RequestURI())
 }
 
-// checkBody judges how the body is delimited and encoded.
+// checkBody checks how the body is delimited and encoded.
 func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
 	hasLength, isChunked := f.seen&hasContentLength != 0, f.seen&hasTransferEncoding != 0
 	length, isLength := number(f.contentLength)
@@ -122,7 +122,7 @@ func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
 		return badLength
 	case isChunked && !bytes.EqualFold(f.transferEncoding, []byte("chunked")):
 		return badEncoding
-	case f.seen&hasExpect != 0 && !bytes.EqualFold(f.expect, []byte(continueExpected)):
+	case f.seen&hasExpect != 0 && !bytes.EqualFold(f.expect, []byte(expect100Continue)):
 		return badExpectation
 	}
 	hasBody := isChunked || length > 0
@@ -152,14 +152,14 @@ func (f *framing) scan(raw []byte) *reply {
 		if lines == maxHeaderLines {
 			return tooManyHeaders
 		}
-		if r := f.line(line); r != nil {
+		if r := f.scanLine(line); r != nil {
 			return r
 		}
 	}
 	return nil
 }
 
-func (f *framing) line(line []byte) *reply {
+func (f *framing) scanLine(line []byte) *reply {
 	if line[0] == ' ' || line[0] == '\t' {
 		return foldedHeader
 	}
@@ -167,44 +167,44 @@ func (f *framing) line(line []byte) *reply {
 	if !found || !isToken(name) || !isFieldValue(value) {
 		return malformedHeader
 	}
-	return f.note(name, bytes.Trim(value, " \t"))
+	return f.addField(name, bytes.Trim(value, " \t"))
 }
 
-// note keeps what framing needs of one header and refuses names that have no place or stand twice.
-func (f *framing) note(name, value []byte) *reply {
+// addField stores what framing needs of one field, and refuses names that are not allowed or repeated.
+func (f *framing) addField(name, value []byte) *reply {
 	var bit headerSet
 	switch {
-	case is(name, "content-length"):
+	case equalName(name, "content-length"):
 		bit, f.contentLength = hasContentLength, value
-	case is(name, "transfer-encoding"):
+	case equalName(name, "transfer-encoding"):
 		bit, f.transferEncoding = hasTransferEncoding, value
-	case is(name, "host"):
+	case equalName(name, "host"):
 		bit = hasHost
-	case is(name, "x-api-key"):
+	case equalName(name, "x-api-key"):
 		if f.seen&hasAPIKey != 0 {
 			return repeatedKey
 		}
 		bit = hasAPIKey
-	case is(name, "expect"):
+	case equalName(name, "expect"):
 		bit, f.expect = hasExpect, value
-	case is(name, "content-encoding"):
+	case equalName(name, "content-encoding"):
 		bit, f.contentEncoding = hasContentEncoding, value
-	case is(name, "content-type"):
+	case equalName(name, "content-type"):
 		bit = hasContentType
-	case is(name, "idempotency-key"):
+	case equalName(name, "idempotency-key"):
 		if len(value) == 0 {
 			return emptyKey
 		}
 		bit = hasIdempotencyKey
-	case is(name, "user-agent"):
+	case equalName(name, "user-agent"):
 		bit = hasUserAgent
-	case is(name, "cookie"):
+	case equalName(name, "cookie"):
 		bit = hasCookie
-	case is(name, "origin"):
+	case equalName(name, "origin"):
 		bit = hasOrigin
-	case is(name, "upgrade"):
+	case equalName(name, "upgrade"):
 		return upgradeRefused
-	case is(name, "trailer"):
+	case equalName(name, "trailer"):
 		return trailerRefused
 	}
 	if f.seen&bit != 0 {
@@ -214,12 +214,12 @@ func (f *framing) note(name, value []byte) *reply {
 	return nil
 }
 
-func is(name []byte, lower string) bool {
+func equalName(name []byte, lower string) bool {
 	return len(name) == len(lower) && bytes.EqualFold(name, []byte(lower))
 }
 
-// checkTarget wants a path in plain characters, with no empty segment and none that points elsewhere. Nothing is
-// decoded: a path of this service never needs percent-encoding.
+// checkTarget accepts a path of plain characters, without empty or dot segments. Nothing is decoded: no path of this service
+// needs percent-encoding.
 func checkTarget(target []byte) *reply {
 	if len(target) == 0 || target[0] != '/' {
 		return badTarget
@@ -243,21 +243,21 @@ func checkTarget(target []byte) *reply {
 	return nil
 }
 
-// onUnreadable answers what fasthttp could not read as a request.
-func (e *Edge) onUnreadable(ctx *fasthttp.RequestCtx, err error) {
+// handleUnreadable answers a request that fasthttp could not parse.
+func (e *Edge) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	x := e.begin(ctx, time.Now())
 	defer e.end(x)
 	var tooBig *fasthttp.ErrSmallBuffer
-	v := visitorOf(ctx)
+	conn := connOf(ctx)
 	switch {
 	case errors.As(err, &tooBig):
-		x.answer(headersTooLong)
+		x.writeReply(headersTooLong)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		x.route = match(x.path()) // the headers were read
-		x.answer(tooLong)
-	case v != nil && v.late: // fasthttp does not always tell a timeout as such
-		x.answer(tooSlow)
+		x.route = match(x.path()) // the header was read
+		x.writeReply(tooLong)
+	case conn != nil && conn.readTimedOut: // fasthttp does not report every timeout as one
+		x.writeReply(tooSlow)
 	default:
-		x.answer(unreadable)
+		x.writeReply(unreadable)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// The character classes of RFC 9110, 9112 and 3986 that the framing guard goes by.
+// Character classes of RFC 9110, 9112 and 3986.
 
 const (
 	tokenByte = 1 << iota
@@ -32,7 +32,7 @@ func isPathByte(c byte) bool { return classes[c]&pathByte != 0 }
 
 func isToken(b []byte) bool { return len(b) > 0 && all(b, tokenByte) }
 
-// isHost wants a name, an IPv4 address or an IPv6 address in brackets, and after a colon a port.
+// isHost accepts a name, an IPv4 address or an IPv6 address in brackets, with a port or without.
 func isHost(b []byte) bool {
 	if len(b) > 0 && b[0] == '[' {
 		address, rest, closed := bytes.Cut(b[1:], []byte("]"))
@@ -57,7 +57,7 @@ func all(b []byte, class uint8) bool {
 	return true
 }
 
-// isFieldValue allows tabs and everything printable, bytes above ASCII included.
+// isFieldValue accepts tabs and all printable characters, bytes above ASCII included.
 func isFieldValue(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -67,7 +67,7 @@ func isFieldValue(b []byte) bool {
 	return true
 }
 
-// number reads up to 18 decimal digits, which fit an int64, and nothing else.
+// number parses up to 18 decimal digits, which fit an int64, and nothing else.
 func number(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > 18 {
 		return 0, false

@@ -9,38 +9,38 @@ import (
 )
 
 const (
-	continueExpected = "100-continue"
-	// noBody is what fasthttp says of a request that neither has a length nor is chunked.
+	expect100Continue = "100-continue"
+	// noBody is fasthttp's content length of a request that has neither a length nor chunks.
 	noBody = -2
 )
 
-// onHeaders sees a request when its headers have been read and its body has not. fasthttp goes on by its own reading of
-// them, so what it reads otherwise than it should is put right here. A body whose framing is refused is not read at all:
-// the guard answers at once, and nobody has to guess where that body ends.
-func (e *Edge) onHeaders(h *fasthttp.RequestHeader) {
-	// fasthttp knows close in lower case and by itself only.
-	if !h.ConnectionClose() && slices.ContainsFunc(h.PeekAll(fasthttp.HeaderConnection), saysClose) {
+// handleHeader is called between the header and the body, and corrects fasthttp's reading of the header, by which fasthttp
+// continues. A body whose framing is refused is not read: the request is answered at once and the connection closes, so the
+// end of the body does not matter.
+func (e *Edge) handleHeader(h *fasthttp.RequestHeader) {
+	// fasthttp recognizes close only in lower case and as the only option.
+	if !h.ConnectionClose() && slices.ContainsFunc(h.PeekAll(fasthttp.HeaderConnection), hasClose) {
 		h.SetConnectionClose()
 	}
 	if !h.IsHTTP11() {
-		h.Del(fasthttp.HeaderExpect) // HTTP/1.0 has no interim answers
+		h.Del(fasthttp.HeaderExpect) // HTTP/1.0 has no interim responses
 	}
 	if h.ContentLength() == noBody {
 		return
 	}
-	// fasthttp knows the expectation in lower case only.
-	if bytes.EqualFold(h.Peek(fasthttp.HeaderExpect), []byte(continueExpected)) {
-		h.Set(fasthttp.HeaderExpect, continueExpected)
+	// fasthttp recognizes the expectation only in lower case.
+	if bytes.EqualFold(h.Peek(fasthttp.HeaderExpect), []byte(expect100Continue)) {
+		h.Set(fasthttp.HeaderExpect, expect100Continue)
 	}
 	var f framing
-	if r := f.check(h, e.maxBody); r != nil && r != tooLong { // which fasthttp does not read either
+	if r := f.check(h, e.maxBody); r != nil && r != tooLong { // fasthttp does not read a body that is too long
 		h.SetContentLength(0)
 		h.SetConnectionClose()
 	}
 }
 
-// saysClose reports whether close is one of the options in a Connection header.
-func saysClose(options []byte) bool {
+// hasClose reports whether close is one of the options of a Connection field.
+func hasClose(options []byte) bool {
 	for option := range bytes.SplitSeq(options, []byte(",")) {
 		if bytes.EqualFold(bytes.Trim(option, " \t"), []byte("close")) {
 			return true
@@ -49,8 +49,8 @@ func saysClose(options []byte) bool {
 	return false
 }
 
-// hasTrailers reports whether there are headers that the block before the body does not have: fasthttp adds to them what
-// follows a chunked body, announced or not.
+// hasTrailers reports whether there are fields that the raw header block does not have: fasthttp adds trailers to the header,
+// announced or not.
 func hasTrailers(h *fasthttp.RequestHeader) bool {
 	unseen := map[string]int{}
 	for line := range bytes.Lines(h.RawHeaders()) {
@@ -58,10 +58,10 @@ func hasTrailers(h *fasthttp.RequestHeader) bool {
 		unseen[strings.ToLower(string(name))]--
 	}
 	var whole fasthttp.RequestHeader
-	h.CopyTo(&whole) // whose cookies are taken apart by being listed
+	h.CopyTo(&whole) // All changes the cookies
 	for key := range whole.All() {
 		name := strings.ToLower(string(key))
-		if unseen[name]++; unseen[name] > 0 && name != "content-length" && name != "connection" { // of which fasthttp has its own idea
+		if unseen[name]++; unseen[name] > 0 && name != "content-length" && name != "connection" { // fasthttp sets these itself
 			return true
 		}
 	}

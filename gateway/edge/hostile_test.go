@@ -97,7 +97,7 @@ func (r *row) check(t *testing.T, g *gateway, core *coretest.Core) {
 }
 
 // Every refusal that closes does so with a whole request behind it, sent together with it.
-func TestNothingIsReadBehindARefusal(t *testing.T) {
+func TestHostileInputs_ClosedConnection(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

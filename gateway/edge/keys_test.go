@@ -17,7 +17,7 @@ import (
 )
 
 // The client is told the same of every bad key; the metrics and the log tell them apart.
-func TestOutcomesOfKeys(t *testing.T) {
+func TestKeys_Outcomes(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	good, revoked := core.AddKey(network.Test), core.AddKey(network.Test)
@@ -81,7 +81,7 @@ func (g *gateway) outcome(t *testing.T, name string) (count int) {
 }
 
 // A keyed route is never served without a verdict, even if a defect lets a request come so far.
-func TestKeyedRoutesNeedAVerdict(t *testing.T) {
+func TestKeys_VerdictRequired(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

@@ -25,7 +25,7 @@ import (
 // refilled is the most tokens that 50 a minute can have given back since.
 func refilled(began time.Time) int { return int(time.Since(began)/(1200*time.Millisecond)) + 1 }
 
-func TestFiftyPassThenRetryAfterTellsTheTruth(t *testing.T) {
+func TestRateLimit_RetryAfter(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -85,7 +85,7 @@ func tryAgainIn(t *testing.T, r response) time.Duration {
 	return time.Duration(milliseconds) * time.Millisecond
 }
 
-func TestThreeGatewaysShareOneLimitExactly(t *testing.T) {
+func TestRateLimit_SharedByGateways(t *testing.T) {
 	t.Parallel()
 	for name, inProcess := range map[string]bool{"redis": false, "miniredis": true} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestThreeGatewaysShareOneLimitExactly(t *testing.T) {
 	}
 }
 
-func TestLimitsDifferByKey(t *testing.T) {
+func TestRateLimit_ByKey(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -145,7 +145,7 @@ func TestLimitsDifferByKey(t *testing.T) {
 	}
 }
 
-func TestLimiterThatIsClosed(t *testing.T) {
+func TestRateLimit_FallbackClosed(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{redisURL: "redis://127.0.0.1:1/0", fallback: limit.Closed})
@@ -155,7 +155,7 @@ func TestLimiterThatIsClosed(t *testing.T) {
 	}
 }
 
-func TestRevokedKeysAreRefusedOnEveryReplica(t *testing.T) {
+func TestKeys_RevokedOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	gateways := []*gateway{start(t, core, settings{}), start(t, core, settings{}), start(t, core, settings{})}

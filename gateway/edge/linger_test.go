@@ -16,7 +16,7 @@ import (
 )
 
 // Whoever sends far too much reads why it was refused, although the answer comes long before the body's end.
-func TestRefusalOfALargeBodyArrives(t *testing.T) {
+func TestLinger_LargeBody(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -85,7 +85,7 @@ func TestLinger_RefusedExpectation(t *testing.T) {
 }
 
 // A client that never ends its request is waited for no longer than a moment.
-func TestLingeringEnds(t *testing.T) {
+func TestLinger_Bounded(t *testing.T) {
 	t.Parallel()
 	g := start(t, coretest.Start(t, nil), settings{})
 	c := g.dial(t)

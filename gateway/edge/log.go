@@ -10,7 +10,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// logAccess writes the one line of a request, where lines are wanted. It names the route, never the path, query, key or body.
+// logAccess writes the request's log line. It has the route, never the path, query, key or body.
 func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	if e.accessLog == nil {
 		return
@@ -33,10 +33,10 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	e.accessLog.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
 }
 
-// otherMethod stands for every method that no HTTP specification has.
+// otherMethod stands for methods that no HTTP specification has.
 const otherMethod = "other"
 
-// methodName keeps what a client made up out of the log.
+// methodName keeps made-up methods out of the log.
 func methodName(method []byte) string {
 	for _, known := range methods {
 		if string(method) == known {
@@ -48,7 +48,7 @@ func methodName(method []byte) string {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func (e *Edge) reportPanic(x *exchange, cause any) {
+func (e *Edge) logPanic(x *exchange, cause any) {
 	attributes := tracing.AppendLogAttrs([]slog.Attr{
 		slog.String("request_id", string(x.id)), slog.String("error", fmt.Sprint(cause)), slog.String("stack", string(debug.Stack())),
 	}, x.span)

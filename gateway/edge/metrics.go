@@ -7,14 +7,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// outcome is what became of a request; it is a label, so the set is closed.
+// outcome is the result of a request; it is a metric label, so the set is closed.
 type outcome int
 
 const (
 	outcomeOK outcome = iota
 	outcomeClientError
 	outcomeCoreError
-	outcomeUnclear
+	outcomeMalformedRequest
 	outcomeNoKey
 	outcomeMalformedKey
 	outcomeUnknownKey
@@ -43,7 +43,7 @@ var outcomeNames = [outcomes]string{
 	outcomeOK:                 "ok",
 	outcomeClientError:        "client_error",
 	outcomeCoreError:          "core_error",
-	outcomeUnclear:            "unclear_request",
+	outcomeMalformedRequest:   "unclear_request",
 	outcomeNoKey:              "no_key",
 	outcomeMalformedKey:       "malformed_key",
 	outcomeUnknownKey:         "unknown_key",
@@ -69,7 +69,7 @@ var outcomeNames = [outcomes]string{
 
 func (o outcome) String() string { return outcomeNames[o] }
 
-// outcomeOf is the outcome of an answer that came from core.
+// outcomeOf is the outcome of a response from core.
 func outcomeOf(status int) outcome {
 	switch {
 	case status >= 500:
@@ -81,7 +81,7 @@ func outcomeOf(status int) outcome {
 	}
 }
 
-// metrics holds every counter by its place, so that counting a request looks nothing up.
+// metrics are indexed by route and outcome, so that counting a request looks nothing up.
 type metrics struct {
 	requests  [][outcomes]prometheus.Counter
 	durations []prometheus.Observer
@@ -99,7 +99,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	durations := factory.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "intents_gateway_request_duration_seconds",
 		Help: "Time from a request's arrival to its answer's first byte.",
-		// From what a refusal takes to core's deadline.
+		// From the time of a refusal to core's deadline.
 		Buckets:                        []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		NativeHistogramBucketFactor:    1.1,
 		NativeHistogramMaxBucketNumber: 100,

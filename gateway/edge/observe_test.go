@@ -26,7 +26,7 @@ func trustLoopback(o *edge.Options) {
 	o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
 }
 
-func TestClientAddressBehindTrustedProxies(t *testing.T) {
+func TestClientAddress_TrustedProxies(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{edge: trustLoopback})
@@ -49,7 +49,7 @@ func TestClientAddressBehindTrustedProxies(t *testing.T) {
 	}
 }
 
-func TestAccessLogTellsEnoughAndNoMore(t *testing.T) {
+func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -86,7 +86,7 @@ func TestAccessLogTellsEnoughAndNoMore(t *testing.T) {
 	}
 }
 
-func TestMetricsCountRequests(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

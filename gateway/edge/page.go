@@ -10,8 +10,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// page is what a person reads where core, which makes the pages, was not asked or did not answer.
-var page = template.Must(template.New("page").Parse(`<!doctype html>
+// errorPage is the HTML error of the console, where core was not asked or did not answer.
+var errorPage = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -25,16 +25,16 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 </html>
 `))
 
-// showPage turns the error in an answer of the console into a page.
-func showPage(answer *fasthttp.Response) {
-	var told wire.Error
-	if json.Unmarshal(answer.Body(), &told) != nil || told.Message == "" {
+// renderErrorPage replaces the JSON error in a response of the console by a page.
+func renderErrorPage(answer *fasthttp.Response) {
+	var e wire.Error
+	if json.Unmarshal(answer.Body(), &e) != nil || e.Message == "" {
 		return
 	}
 	var text bytes.Buffer
 	status := fasthttp.StatusMessage(answer.StatusCode())
-	if page.Execute(&text, struct{ Status, Message string }{status, told.Message}) != nil {
-		return // the JSON says it as well
+	if errorPage.Execute(&text, struct{ Status, Message string }{status, e.Message}) != nil {
+		return // the JSON error stays
 	}
 	answer.Header.SetContentType("text/html; charset=utf-8")
 	answer.Header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")

@@ -8,7 +8,7 @@ import (
 )
 
 // What the gateway itself says on the console's paths is a page to read, and JSON everywhere else.
-func TestPeopleReadPages(t *testing.T) {
+func TestErrorPage(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

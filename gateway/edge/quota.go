@@ -2,63 +2,63 @@ package edge
 
 import "sync"
 
-// quota counts what is in use, in all and by each owner, up to two bounds.
+// quota counts what is in use, in all and by owner, up to two bounds.
 type quota[Owner comparable] struct {
-	// most is the bound in all, each that of one owner; 0 for none.
-	most, each int
+	// max is the bound in all, maxPerOwner that of one owner; 0 for none.
+	max, maxPerOwner int
 
-	mu   sync.Mutex
-	used int
-	by   map[Owner]int
+	mu      sync.Mutex
+	used    int
+	byOwner map[Owner]int
 }
 
-func newQuota[Owner comparable](most, each int) *quota[Owner] {
-	return &quota[Owner]{most: most, each: each, by: map[Owner]int{}}
+func newQuota[Owner comparable](limit, perOwner int) *quota[Owner] {
+	return &quota[Owner]{max: limit, maxPerOwner: perOwner, byOwner: map[Owner]int{}}
 }
 
-// shortage is what is missing for one more.
-type shortage int
+// quotaResult is the result of acquire.
+type quotaResult int
 
 const (
-	none shortage = iota
-	// inAll says that there are none left for anybody, ofOwner that this owner has its share.
-	inAll
-	ofOwner
+	granted quotaResult = iota
+	// atMax says that all are in use, ownerAtMax that the owner has reached its bound.
+	atMax
+	ownerAtMax
 )
 
-// acquire counts one more for the owner, or says what is missing.
-func (q *quota[Owner]) acquire(o Owner) shortage {
+// acquire counts one more for the owner, within the bounds.
+func (q *quota[Owner]) acquire(o Owner) quotaResult {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case q.each > 0 && q.by[o] >= q.each:
-		return ofOwner
-	case q.most > 0 && q.used >= q.most:
-		return inAll
+	case q.maxPerOwner > 0 && q.byOwner[o] >= q.maxPerOwner:
+		return ownerAtMax
+	case q.max > 0 && q.used >= q.max:
+		return atMax
 	}
 	q.used++
-	q.by[o]++
-	return none
+	q.byOwner[o]++
+	return granted
 }
 
-// release takes one of the owner's back.
+// release counts one less for the owner.
 func (q *quota[Owner]) release(o Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.used--
-	if q.by[o]--; q.by[o] == 0 {
-		delete(q.by, o) // owners come and go
+	if q.byOwner[o]--; q.byOwner[o] == 0 {
+		delete(q.byOwner, o) // a map of all owners would grow without bound
 	}
 }
 
-// exhausted reports whether the owner has its share.
-func (q *quota[Owner]) exhausted(o Owner) bool {
+// isOwnerAtMax reports whether the owner has reached its bound.
+func (q *quota[Owner]) isOwnerAtMax(o Owner) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.each > 0 && q.by[o] >= q.each
+	return q.maxPerOwner > 0 && q.byOwner[o] >= q.maxPerOwner
 }
 
-func (q *quota[Owner]) limit() int { return q.most }
+func (q *quota[Owner]) limit() int { return q.max }
 
 func (q *quota[Owner]) count() int {
 	q.mu.Lock()

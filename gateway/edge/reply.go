@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Codes that only the edge gives.
+// Codes of the edge alone.
 const (
 	requestTimeout      wire.Code = "REQUEST_TIMEOUT"
 	headersTooLarge     wire.Code = "HEADERS_TOO_LARGE"
@@ -22,19 +22,19 @@ const (
 
 const contentTypeJSON = "application/json"
 
-// statusClientClosed is what nginx logs for a client that has left.
+// statusClientClosed is nginx's status for a client that disconnected.
 const statusClientClosed = 499
 
-// reply is an answer of the gateway's own. One that is made ahead is shared and never changed.
+// reply is a response of the gateway itself. Shared ones are never changed.
 type reply struct {
 	status  int
 	outcome outcome
 	body    []byte
-	// passing says that body lasts no longer than the exchange.
-	passing bool
-	// retryAfter is that header, in seconds, 0 for none.
+	// copyBody says that body must be copied, since the exchange owns it.
+	copyBody bool
+	// retryAfter is the Retry-After header in seconds, 0 for none.
 	retryAfter int64
-	// closes ends the connection, because what follows on it cannot be trusted.
+	// closes ends the connection, since what follows on it cannot be trusted.
 	closes bool
 	// headers are names and values in turn.
 	headers []string
@@ -52,18 +52,18 @@ func encode(body any) []byte {
 	return text
 }
 
-// refuseFraming makes the reply to a request that could be read in two ways.
-func refuseFraming(status int, code wire.Code, message string) *reply {
-	r := newReply(status, outcomeUnclear, code, message)
+// malformed makes the reply to a request that two parsers could read differently.
+func malformed(status int, code wire.Code, message string) *reply {
+	r := newReply(status, outcomeMalformedRequest, code, message)
 	r.closes = true
 	return r
 }
 
 func badRequest(message string) *reply {
-	return refuseFraming(fasthttp.StatusBadRequest, wire.InvalidRequest, message)
+	return malformed(fasthttp.StatusBadRequest, wire.InvalidRequest, message)
 }
 
-// unavailable makes the reply of a part that does not answer now: the client may try again in a second.
+// unavailable makes the 503 of a part that does not answer; the client may retry after a second.
 func unavailable(o outcome, message string) *reply {
 	r := newReply(fasthttp.StatusServiceUnavailable, o, wire.ServiceUnavailable, message)
 	r.retryAfter = 1
@@ -73,9 +73,10 @@ func unavailable(o outcome, message string) *reply {
 var (
 	noKey = newReply(fasthttp.StatusUnauthorized, outcomeNoKey, wire.InvalidAPIKey,
 		"Send your API key in the x-api-key header.", fasthttp.HeaderWWWAuthenticate, `ApiKey header="x-api-key"`)
-	// The client is told the same of a malformed, unknown, disabled, expired and ownerless key; logs and metrics tell them apart.
+	// All bad keys get the same response, malformed, unknown, disabled, expired or without an account; logs and metrics
+	// distinguish them.
 	malformedKey = badKey(outcomeMalformedKey)
-	// unknownKey is one that the filter of existing keys lacks, refusedKey one that core refuses.
+	// unknownKey is the reply to a key that the filter of existing keys lacks, refusedKey to one that core refuses.
 	unknownKey = badKey(outcomeUnknownKey)
 	refusedKey = badKey(outcomeRefusedKey)
 
@@ -98,7 +99,7 @@ var (
 	coreTimeout = newReply(fasthttp.StatusGatewayTimeout, outcomeCoreTimeout, wire.UpstreamTimeout,
 		"The service did not answer in time; the request may have been carried out. "+
 			"Repeat a write with the same Idempotency-Key only.")
-	// clientGone is read by nobody but a client that has closed its sending side only.
+	// clientGone is read only by a client that has closed just its sending side.
 	clientGone = newReply(statusClientClosed, outcomeClientGone, clientClosedRequest,
 		"The client closed the connection before the answer; the request may have been carried out.")
 	internalError = newReply(fasthttp.StatusInternalServerError, outcomePanic, wire.InternalError, "Something went wrong in the gateway.")
@@ -109,15 +110,15 @@ func badKey(o outcome) *reply {
 		"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists.")
 }
 
-// methodNotAllowed makes the reply of a route with these methods.
+// methodNotAllowed makes the 405 of a route with these methods.
 func methodNotAllowed(allow string) *reply {
 	return newReply(fasthttp.StatusMethodNotAllowed, outcomeMethodNotAllowed, wire.MethodNotAllowed,
 		"This path does not have this method.", fasthttp.HeaderAllow, allow)
 }
 
-// tooManyRequests refuses a request for d.RetryAfter. Retry-After is in whole seconds and tryAgainIn in milliseconds,
-// both rounded up, so that a client that waits as told gets through. The reply is this exchange's own, and written by hand
-// because refusals must stay cheap; message needs no escaping.
+// tooManyRequests makes the 429 for a wait of d.RetryAfter. Retry-After is in whole seconds and tryAgainIn in milliseconds,
+// both rounded up, so that a client that waits for as long gets through. The reply belongs to this exchange and is encoded by
+// hand, since refusals must stay cheap; message needs no escaping.
 func (x *exchange) tooManyRequests(message string, d limit.Decision) *reply {
 	body := x.scratch[:0]
 	body = append(body, `{"code":"`...)
@@ -128,44 +129,44 @@ func (x *exchange) tooManyRequests(message string, d limit.Decision) *reply {
 	body = strconv.AppendInt(body, max(1, ceil(d.RetryAfter, time.Millisecond)), 10)
 	body = append(body, "}}"...)
 	x.scratch = body
-	x.refusal = reply{
+	x.rateLimited = reply{
 		status:     fasthttp.StatusTooManyRequests,
 		outcome:    outcomeRateLimited,
 		body:       body,
-		passing:    true,
+		copyBody:   true,
 		retryAfter: max(1, ceil(d.RetryAfter, time.Second)),
 	}
-	return &x.refusal
+	return &x.rateLimited
 }
 
 func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
 
 var noStore = []byte("no-store")
 
-// write makes the reply the client's answer.
+// write sets the reply as the client's response.
 func (r *reply) write(ctx *fasthttp.RequestCtx) {
-	answer := &ctx.Response
-	answer.ResetBody()
-	answer.SetStatusCode(r.status)
+	response := &ctx.Response
+	response.ResetBody()
+	response.SetStatusCode(r.status)
 	switch {
 	case len(r.body) == 0:
-	case r.passing:
-		answer.SetBody(r.body)
+	case r.copyBody:
+		response.SetBody(r.body)
 	default:
-		answer.SetBodyRaw(r.body)
+		response.SetBodyRaw(r.body)
 	}
 	if len(r.body) > 0 {
-		answer.Header.SetContentType(contentTypeJSON)
+		response.Header.SetContentType(contentTypeJSON)
 	}
-	answer.Header.SetCanonical(nameCacheControl, noStore)
+	response.Header.SetCanonical(nameCacheControl, noStore)
 	if r.retryAfter > 0 {
 		var digits [20]byte
-		answer.Header.SetCanonical(nameRetryAfter, strconv.AppendInt(digits[:0], r.retryAfter, 10))
+		response.Header.SetCanonical(nameRetryAfter, strconv.AppendInt(digits[:0], r.retryAfter, 10))
 	}
 	for i := 0; i < len(r.headers); i += 2 {
-		answer.Header.Set(r.headers[i], r.headers[i+1])
+		response.Header.Set(r.headers[i], r.headers[i+1])
 	}
 	if r.closes {
-		answer.SetConnectionClose()
+		response.SetConnectionClose()
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// requestID is the client's own where that is harmless in a log, else a new one, written to text.
+// requestID is the client's own where it is safe in a log, else a new one, written to text.
 func requestID(h *fasthttp.RequestHeader, now time.Time, text *[36]byte) []byte {
 	if own := h.Peek(wire.HeaderRequestID); isRequestID(own) {
 		return own
@@ -24,8 +24,8 @@ func isRequestID(b []byte) bool {
 	return len(b) >= 1 && len(b) <= 64 && all(b, requestIDByte)
 }
 
-// writeUUIDv7 makes a UUID of RFC 9562 section 5.7: milliseconds, then 74 random bits. A request id is no secret, so a
-// generator that needs no call to the kernel is random enough.
+// writeUUIDv7 makes a UUID of RFC 9562 section 5.7: milliseconds, then 74 random bits. A request id is no secret, so the
+// generator needs no system call.
 func writeUUIDv7(text *[36]byte, now time.Time) {
 	const version, variant = 7 << 12, 2 << 62
 	var id [16]byte

@@ -8,46 +8,46 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// access is what a route asks of a request before anything else.
+// access is what a route requires of a request before anything else.
 type access int
 
 const (
-	// keyed routes want an API key and spend its rate limit.
+	// keyed routes require an API key and use its rate limit.
 	keyed access = iota
-	// open routes want nothing.
+	// open routes require nothing.
 	open
-	// session routes are core's own affair: it reads the browser's session.
+	// session routes are authenticated by core, which reads the browser's session.
 	session
 )
 
-// action is what is done with a request that may pass.
+// action is what is done with a request that passed the checks.
 type action int
 
 const (
 	refuse action = iota
 	forwardAsIs
 	forwardTransfer
-	answerShared
-	tellHealth
+	serveShared
+	healthCheck
 )
 
-// route is one row of the table. Pattern is its label in logs and metrics.
+// route is one row of the route table; pattern is its label in logs and metrics.
 type route struct {
 	pattern string
 	access  access
 	actions actions
-	// document is where core has the answer that every client gets alike, empty for the routes that have none. A keyed
-	// route's is that of a request without a query.
+	// document is the path of core's response that all clients share, empty for routes without one. For a keyed route it is
+	// the response without a query.
 	document []byte
-	// elsewise is the reply to a method the route does not have.
-	elsewise *reply
-	// honorsIdempotencyKey says that core carries a POST with an Idempotency-Key out once, so that one may be sent again.
+	// fallback is the reply to a method that the route does not have.
+	fallback *reply
+	// honorsIdempotencyKey says that core executes a POST with an Idempotency-Key once, so it may be retried.
 	honorsIdempotencyKey bool
-	// number is the route's place in the metrics.
+	// number is the route's index in the metrics.
 	number int
 }
 
-// actions are a route's, for the methods that any route has.
+// actions are a route's actions by method.
 type actions struct{ get, head, post action }
 
 func (a *actions) of(method []byte) action {
@@ -70,13 +70,13 @@ const (
 )
 
 var (
-	health  = newRoute("/health", open, actions{get: tellHealth, head: tellHealth})
-	openAPI = newDocument("/openapi.json", open, actions{get: answerShared, head: answerShared})
-	docs    = newDocument("/docs", session, actions{get: answerShared, head: answerShared})
-	style   = newDocument("/docs/style.css", session, actions{get: answerShared, head: answerShared})
+	health  = newRoute("/health", open, actions{get: healthCheck, head: healthCheck})
+	openAPI = newDocument("/openapi.json", open, actions{get: serveShared, head: serveShared})
+	docs    = newDocument("/docs", session, actions{get: serveShared, head: serveShared})
+	style   = newDocument("/docs/style.css", session, actions{get: serveShared, head: serveShared})
 
-	tokens      = newDocument("/v2/tokens", keyed, actions{get: answerShared})
-	chains      = newDocument("/v2/chains", keyed, actions{get: answerShared})
+	tokens      = newDocument("/v2/tokens", keyed, actions{get: serveShared})
+	chains      = newDocument("/v2/chains", keyed, actions{get: serveShared})
 	transfers   = newRoute("/v2/transfers", keyed, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
 	transfer    = newRoute("/v2/transfers/{id}", keyed, actions{get: forwardAsIs})
 	transaction = newRoute("/v2/transfers/{id}/transaction", keyed, actions{post: forwardAsIs})
@@ -86,17 +86,17 @@ var (
 	auth    = newRoute("/auth/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 
-	// keyedElse and openElse are the paths nobody has.
-	keyedElse = newRoute("/v2/*", keyed, actions{})
-	openElse  = newRoute("other", open, actions{})
+	// unknownKeyedPath and unknownPath stand for all other paths.
+	unknownKeyedPath = newRoute("/v2/*", keyed, actions{})
+	unknownPath      = newRoute("other", open, actions{})
 
-	// unread stands for a request that could not be read as far as its path.
-	unread = newRoute("unread", open, actions{})
+	// unreadPath stands for a request whose path could not be read.
+	unreadPath = newRoute("unread", open, actions{})
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, cancel, events, auth, console, keyedElse,
-	openElse, unread,
+	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, cancel, events, auth, console, unknownKeyedPath,
+	unknownPath, unreadPath,
 }
 
 func init() {
@@ -106,7 +106,7 @@ func init() {
 }
 
 func newRoute(pattern string, who access, does actions) *route {
-	r := &route{pattern: pattern, access: who, actions: does, elsewise: notFound}
+	r := &route{pattern: pattern, access: who, actions: does, fallback: notFound}
 	var methods []string
 	for _, method := range []string{get, head, post} {
 		if does.of([]byte(method)) != refuse {
@@ -114,7 +114,7 @@ func newRoute(pattern string, who access, does actions) *route {
 		}
 	}
 	if len(methods) > 0 {
-		r.elsewise = methodNotAllowed(strings.Join(methods, ", "))
+		r.fallback = methodNotAllowed(strings.Join(methods, ", "))
 	}
 	return r
 }
@@ -124,15 +124,14 @@ func (r *route) withIdempotencyKey() *route {
 	return r
 }
 
-// newDocument makes the row of an answer that every client gets alike, which core has at the same path.
+// newDocument makes the route of a document that all clients share, which core has at the same path.
 func newDocument(path string, who access, does actions) *route {
 	r := newRoute(path, who, does)
 	r.document = []byte(path)
 	return r
 }
 
-// match finds the row of a path by comparing its bytes: nothing is decoded, folded or cleaned, and what is matched here
-// is what core gets. It always finds one.
+// match returns the route of a path, compared byte by byte: nothing is decoded or cleaned, and these bytes are what core gets.
 func match(path []byte) *route {
 	switch string(path) {
 	case "/health", "/v2/health":
@@ -159,13 +158,13 @@ func match(path []byte) *route {
 	}
 	switch {
 	case bytes.HasPrefix(path, []byte("/v2")):
-		return keyedElse
+		return unknownKeyedPath
 	case bytes.HasPrefix(path, []byte("/auth/")):
 		return auth
 	case bytes.HasPrefix(path, []byte("/console/")):
 		return console
 	default:
-		return openElse
+		return unknownPath
 	}
 }
 
@@ -173,7 +172,7 @@ func matchTransfer(rest []byte) *route {
 	id, below, nested := bytes.Cut(rest, []byte("/"))
 	switch {
 	case len(id) == 0:
-		return keyedElse
+		return unknownKeyedPath
 	case !nested:
 		return transfer
 	case string(below) == "transaction":
@@ -181,14 +180,14 @@ func matchTransfer(rest []byte) *route {
 	case string(below) == "cancel":
 		return cancel
 	default:
-		return keyedElse
+		return unknownKeyedPath
 	}
 }
 
-// action is what is done for the method, refuse for one the route does not have.
+// action is the method's action, refuse for a method that the route does not have.
 func (r *route) action(method []byte) action { return r.actions.of(method) }
 
-// wantsKey reports whether the request must bear a key. The open paths below /v2 are open to their own methods only.
+// wantsKey reports whether the request needs a key. Open paths below /v2 are open for their own methods only.
 func (r *route) wantsKey(path, method []byte) bool {
 	if r.access == open && r.action(method) == refuse {
 		return bytes.HasPrefix(path, []byte("/v2"))
@@ -196,19 +195,19 @@ func (r *route) wantsKey(path, method []byte) bool {
 	return r.access == keyed
 }
 
-// streams reports whether the answer may be long. Only writes and single records are surely short.
+// streams reports whether the response may be long. Only writes and single records never are.
 func (r *route) streams(method []byte) bool {
-	return r != transfer && string(method) != post && r.action(method) != refuse && r.action(method) != tellHealth
+	return r != transfer && string(method) != post && r.action(method) != refuse && r.action(method) != healthCheck
 }
 
-// lists reports whether the answer costs core as much as the account has intents.
+// lists reports whether the cost of the response grows with the account's intents.
 func (r *route) lists(method []byte) bool {
 	return (r == transfers || r == events) && string(method) == get
 }
 
-// methods are those this server understands, whether or not a route has them.
+// methods are those that this server recognizes, whether or not a route has them.
 var methods = []string{
 	get, head, post, fasthttp.MethodPut, fasthttp.MethodPatch, fasthttp.MethodDelete, fasthttp.MethodOptions,
 }
 
-func knownMethod(method []byte) bool { return slices.Contains(methods, string(method)) }
+func isKnownMethod(method []byte) bool { return slices.Contains(methods, string(method)) }

@@ -16,42 +16,42 @@ import (
 type ServerOptions struct {
 	// ReadTimeout is how long a request may take to arrive, headers and body together.
 	ReadTimeout time.Duration
-	// WriteTimeout is how long a client may take to read an answer.
+	// WriteTimeout is how long a client may take to read a response.
 	WriteTimeout time.Duration
-	// StreamTimeout is the same for the long answers that are streamed, and StreamRate how many bytes a second of them the
-	// client must have read, on average, WriteTimeout ago (0 for no such bound).
+	// StreamTimeout replaces WriteTimeout for responses that may be long. Of these a client must, on average, have read
+	// StreamRate bytes a second up to WriteTimeout ago (0 for no such bound).
 	StreamTimeout time.Duration
 	StreamRate    int
-	// IdleTimeout is how long a connection may wait for its next request. For its first it has ReadTimeout.
+	// IdleTimeout is how long a connection may wait for its next request. Its first request has ReadTimeout.
 	IdleTimeout time.Duration
 	// MaxConns bounds the connections served at once, MaxConnsPerIP those of one IPv4 address or IPv6 /64 (0 for no bound).
 	MaxConns, MaxConnsPerIP int
-	// MaxLongAnswers bounds the lists that clients are reading while core still sends them, each of which holds a connection
-	// to core. One account may have one in 24, and core make a quarter as many lists for it at once (0 for no bound).
-	MaxLongAnswers int
-	// MaxHeaderBytes bounds the request line and headers, MaxBodyBytes the body. Besides, there may be 64 header lines.
+	// MaxLongLists bounds the lists that stream, each of which holds a connection to core. One account may have one in 24 of
+	// these, and a quarter as many lists of any length that core is making (0 for no bound).
+	MaxLongLists int
+	// MaxHeaderBytes bounds the request line and header, MaxBodyBytes the body. There may be 64 header lines.
 	MaxHeaderBytes, MaxBodyBytes int
 }
 
 const (
-	// noBound keeps fasthttp's own bound, whose refusal is not JSON and which cannot be changed, out of the door's way.
-	noBound = math.MaxInt32
-	// idleWorkers is how long a goroutine waits for its next connection.
+	// unlimited disables fasthttp's own bound, whose response is not JSON. The connLimiter has the bound.
+	unlimited = math.MaxInt32
+	// idleWorkers is how long a goroutine waits for its next connection before it ends.
 	idleWorkers = 2 * time.Second
 )
 
-// newServer sets up fasthttp. Its request streaming stays off: in this version it lets requests be smuggled.
+// newServer makes the fasthttp server. Its request streaming stays off: in this version it allows request smuggling.
 func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:        e.handle,
-		ErrorHandler:   e.onUnreadable,
-		ExpectHandler:  e.onExpect,
-		HeaderReceived: func(h *fasthttp.RequestHeader) fasthttp.RequestConfig { e.onHeaders(h); return configFor(h, o) },
+		ErrorHandler:   e.handleUnreadable,
+		ExpectHandler:  e.handleExpect,
+		HeaderReceived: func(h *fasthttp.RequestHeader) fasthttp.RequestConfig { e.handleHeader(h); return requestConfig(h, o) },
 
 		ReadTimeout:           o.ReadTimeout,
 		WriteTimeout:          o.WriteTimeout,
 		IdleTimeout:           o.IdleTimeout,
-		Concurrency:           noBound,
+		Concurrency:           unlimited,
 		MaxIdleWorkerDuration: idleWorkers,
 		ReadBufferSize:        o.MaxHeaderBytes,
 		MaxRequestBodySize:    o.MaxBodyBytes,
@@ -61,17 +61,17 @@ func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 		NoDefaultServerHeader:        true,
 		SecureErrorLogMessage:        true,
 		CloseOnShutdown:              true,
-		Logger:                       silence{},
+		Logger:                       discardLogger{},
 	}
 }
 
-// silence takes fasthttp's own log lines: they tell of clients that hung up, which the metrics count.
-type silence struct{}
+// discardLogger discards fasthttp's log lines about clients that disconnected, which the metrics count.
+type discardLogger struct{}
 
-func (silence) Printf(string, ...any) {}
+func (discardLogger) Printf(string, ...any) {}
 
-// configFor gives long answers the time they need to be read.
-func configFor(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestConfig {
+// requestConfig gives long responses StreamTimeout.
+func requestConfig(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestConfig {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
 	if match(path).streams(h.Method()) {
 		return fasthttp.RequestConfig{WriteTimeout: o.StreamTimeout}
@@ -79,20 +79,20 @@ func configFor(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestConfi
 	return fasthttp.RequestConfig{}
 }
 
-// Serve answers connections of the listener until Drain; it returns nil then.
+// Serve serves the listener's connections until Drain, and then returns nil.
 func (e *Edge) Serve(listener net.Listener) error {
-	if err := e.server.Serve(&entrance{Listener: listener, door: e.door}); err != nil {
+	if err := e.server.Serve(&limitedListener{Listener: listener, limiter: e.connLimiter}); err != nil {
 		return fmt.Errorf("serve clients on %s: %w", listener.Addr(), err)
 	}
 	return nil
 }
 
-// AnnounceDrain makes every answer from now on the last of its connection, while new connections are still served.
+// AnnounceDrain makes every response the last of its connection, while new connections are still served.
 func (e *Edge) AnnounceDrain() { e.draining.Store(true) }
 
 var errDraining = errors.New("the gateway is shutting down")
 
-// Draining is a readiness check that fails once the drain is announced.
+// Draining is a readiness check that fails from AnnounceDrain on.
 func (e *Edge) Draining(context.Context) error {
 	if e.draining.Load() {
 		return errDraining
@@ -100,31 +100,31 @@ func (e *Edge) Draining(context.Context) error {
 	return nil
 }
 
-// Drain takes no more connections, closes idle ones and waits for requests under way until ctx ends.
+// Drain accepts no more connections, closes idle ones, and waits for requests in flight until ctx ends.
 func (e *Edge) Drain(ctx context.Context) error {
 	e.AnnounceDrain()
-	defer e.door.settle()
+	defer e.connLimiter.waitRejections()
 	if err := e.server.ShutdownWithContext(ctx); err != nil {
 		return fmt.Errorf("drain client connections: %w", err)
 	}
 	return nil
 }
 
-// onExpect decides whether a client that asked beforehand may send its body. It returns 100, or the status of the
-// refusal it has written.
-func (e *Edge) onExpect(ctx *fasthttp.RequestCtx) (status int) {
-	status = fasthttp.StatusInternalServerError // should admit panic
+// handleExpect decides whether a client that sent Expect: 100-continue may send its body. It returns 100, or the status of the
+// refusal that it has written.
+func (e *Edge) handleExpect(ctx *fasthttp.RequestCtx) (status int) {
+	status = fasthttp.StatusInternalServerError // for a panic in authenticate
 	defer func() {
 		if status != fasthttp.StatusContinue {
-			linger(ctx) // fasthttp closes now, and the client may be sending its body already
+			lingerOnClose(ctx) // fasthttp closes, and the client may be sending its body
 		}
 	}()
 	x := e.begin(ctx, time.Now())
 	defer e.end(x)
-	if refusal := e.admit(x); refusal != nil {
-		x.answer(refusal)
+	if refusal := e.authenticate(x); refusal != nil {
+		x.writeReply(refusal)
 		return refusal.status
 	}
-	x.continues = true
+	x.awaitsBody = true
 	return fasthttp.StatusContinue
 }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -11,36 +12,36 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// answerShared answers with the copy of core's answer that all clients read, and forwards the request where there is none:
-// core answers what it has to say of such a query then, and the reason where it fails.
-func (e *Edge) answerShared(x *exchange) *reply {
-	target, shared := e.documentOf(x)
+// serveShared answers with the catalog's copy of core's response. It forwards the request where there is none: core then
+// answers an invalid query, or with its own error.
+func (e *Edge) serveShared(x *exchange) *reply {
+	target, shared := e.sharedDocument(x)
 	if !shared {
-		return e.pass(x, target)
+		return e.forward(x, target)
 	}
 	header := &x.ctx.Request.Header
-	answer, waited := e.catalog.Answer(target, header.Peek(fasthttp.HeaderAcceptEncoding), x.now)
+	answer, waited := e.catalog.Lookup(target, header.Peek(fasthttp.HeaderAcceptEncoding), x.now)
 	if waited {
-		x.tick()
+		x.now = time.Now()
 	}
 	if answer == nil {
-		return e.pass(x, target)
+		return e.forward(x, target)
 	}
-	x.fate, x.outcome = usage.Accepted, outcomeOK
+	x.usageKind, x.outcome = usage.Accepted, outcomeOK
 	if known := header.Peek(fasthttp.HeaderIfNoneMatch); len(known) > 0 && wire.MatchesETag(string(known), answer.ETag) {
 		x.ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
-		writeFields(&x.ctx.Response, answer.Header)
+		setHeader(&x.ctx.Response, answer.Header)
 		return nil
 	}
-	writeFields(&x.ctx.Response, answer.Header)
-	writeFields(&x.ctx.Response, answer.Representation)
+	setHeader(&x.ctx.Response, answer.Header)
+	setHeader(&x.ctx.Response, answer.Representation)
 	x.ctx.Response.SetBodyRaw(answer.Body)
 	return nil
 }
 
-// documentOf is the path and query that core has the answer at, and whether it is one that is shared. Documents that are open
-// to anyone have one answer to every query. Of the tokens, those of each chain that there is are shared too.
-func (e *Edge) documentOf(x *exchange) (target []byte, shared bool) {
+// sharedDocument is the path and query that core has the response at, and whether all clients share it. Documents without a
+// key ignore the query. Of the tokens, those of each known chain are shared too.
+func (e *Edge) sharedDocument(x *exchange) (target []byte, shared bool) {
 	target = x.target()
 	_, query, queried := bytes.Cut(target, []byte("?"))
 	switch {
@@ -61,7 +62,7 @@ func (e *Edge) documentOf(x *exchange) (target []byte, shared bool) {
 	return target, shared
 }
 
-func writeFields(to *fasthttp.Response, fields []catalog.Field) {
+func setHeader(to *fasthttp.Response, fields []catalog.Field) {
 	for _, field := range fields {
 		to.Header.SetCanonical(field.Name, field.Value)
 	}

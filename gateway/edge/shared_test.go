@@ -33,7 +33,7 @@ func etagOf(t *testing.T, g *gateway, raw string) string {
 }
 
 // Answers that every client gets alike are core's, header for header, and no client's request reaches core for them.
-func TestSharedAnswers(t *testing.T) {
+func TestShared(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -90,7 +90,7 @@ func TestSharedAnswers(t *testing.T) {
 }
 
 // What the gateway has no copy of is core's to answer, and to refuse.
-func TestSharedAnswers_Forwarded(t *testing.T) {
+func TestShared_Forwarded(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -121,7 +121,7 @@ func TestSharedAnswers_Forwarded(t *testing.T) {
 }
 
 // A change is seen within what the gateway adds to core's own half second, and core is asked once for all who wait.
-func TestSharedAnswers_Fresh(t *testing.T) {
+func TestShared_Fresh(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	core.Documents.BeforeAnswer = func() { <-time.After(20 * time.Millisecond) } // so that all come meanwhile
@@ -161,7 +161,7 @@ func TestSharedAnswers_Fresh(t *testing.T) {
 }
 
 // A core that hangs costs the time of one look, not its whole timeout, before the request takes the usual way.
-func TestSharedAnswers_CoreHangs(t *testing.T) {
+func TestShared_CoreHangs(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	core := coretest.Start(t, nil)
@@ -176,7 +176,7 @@ func TestSharedAnswers_CoreHangs(t *testing.T) {
 }
 
 // Whoever reads at the rate may take as long as the answer is, though the gateway has all of it at once.
-func TestSharedAnswers_SteadyReader(t *testing.T) {
+func TestShared_SteadyReader(t *testing.T) {
 	t.Parallel()
 	const length, rate = 6 << 20, 2 << 20 // a second, so that all takes much longer than the patience
 	core := coretest.Start(t, nil)
@@ -210,7 +210,7 @@ func TestSharedAnswers_SteadyReader(t *testing.T) {
 
 // Strangers who ask for what is open to anyone and never read it take nothing that a client with a key needs. Each asks four
 // times, since the kernel takes one such document for a client that does not read.
-func TestCrowdOfOpenReadersLeavesRoom(t *testing.T) { //nolint:paralleltest // it measures this process's memory
+func TestShared_ManyOpenReaders(t *testing.T) { //nolint:paralleltest // it measures this process's memory
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has all of 127.0.0.0/8")
 	}
@@ -235,7 +235,7 @@ func TestCrowdOfOpenReadersLeavesRoom(t *testing.T) { //nolint:paralleltest // i
 	})
 	core.Documents.Put("/openapi.json", openAPI)
 	core.Documents.Put("/v2/tokens", tokenList)
-	g := start(t, core, settings{maxConns: 512, edge: func(o *edge.Options) { o.Server.MaxLongAnswers = 384 }})
+	g := start(t, core, settings{maxConns: 512, edge: func(o *edge.Options) { o.Server.MaxLongLists = 384 }})
 	g.send(t, request("GET", "/openapi.json", "", ""))
 
 	var before, after runtime.MemStats
@@ -288,7 +288,7 @@ func TestCrowdOfOpenReadersLeavesRoom(t *testing.T) { //nolint:paralleltest // i
 }
 
 // Within its limit a client may ask for what is no long list as it likes, all at once.
-func TestAnswersOfKnownLengthTakeNoPlace(t *testing.T) {
+func TestStream_KnownLengthNotCounted(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(" ", 300_000)
 	const within = 50 // of a key's limit
@@ -306,7 +306,7 @@ func TestAnswersOfKnownLengthTakeNoPlace(t *testing.T) {
 				_, _ = io.WriteString(w, long[100_000:])
 			})
 			core.Documents.Put("/v2/tokens", long)
-			g := start(t, core, settings{maxConns: 512, edge: func(o *edge.Options) { o.Server.MaxLongAnswers = 384 }})
+			g := start(t, core, settings{maxConns: 512, edge: func(o *edge.Options) { o.Server.MaxLongLists = 384 }})
 			key := apikey.New(network.Test)
 			core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: within, PeriodSeconds: 86400}})
 			raw := request("GET", target, apiKey(key), "")

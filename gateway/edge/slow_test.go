@@ -51,7 +51,7 @@ func drip(c net.Conn, text string) {
 }
 
 // A request that comes byte by byte ends at the read timeout, wherever in it the client is slow.
-func TestSlowRequestsEndAtTheReadTimeout(t *testing.T) {
+func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.ReadTimeout = slowTimeout }})
@@ -115,7 +115,7 @@ func (c *conn) skip(tb testing.TB, status string) {
 
 // A connection that never says anything is closed at the read timeout and is no request: it gets no answer that a client
 // could take for that of a request it sends just then, and a crowd of them fills no log.
-func TestSilentConnectionsEndWithoutAWord(t *testing.T) {
+func TestReadTimeout_SilentConnection(t *testing.T) {
 	t.Parallel()
 	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.ReadTimeout = slowTimeout }})
 	c := g.dial(t)
@@ -130,7 +130,7 @@ func TestSilentConnectionsEndWithoutAWord(t *testing.T) {
 	}
 }
 
-func TestKeptConnectionsEndAtTheIdleTimeout(t *testing.T) {
+func TestIdleTimeout(t *testing.T) {
 	t.Parallel()
 	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) {
 		o.Server.ReadTimeout, o.Server.IdleTimeout = 500*time.Millisecond, 1500*time.Millisecond
@@ -149,7 +149,7 @@ func TestKeptConnectionsEndAtTheIdleTimeout(t *testing.T) {
 }
 
 // What is said outside of an answer has time of its own, however long ago the last answer was.
-func TestContinueAfterALongPause(t *testing.T) {
+func TestExpectContinue_LongPause(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.WriteTimeout = 200 * time.Millisecond }})
@@ -195,7 +195,7 @@ func (g *gateway) slowReader(tb testing.TB, key string) *conn {
 	return c
 }
 
-func TestSlowReadersAreLetGo(t *testing.T) {
+func TestWriteTimeout_SlowReader(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*conn) error{
 		"nothing": func(*conn) error { return nil },
@@ -226,7 +226,7 @@ func TestSlowReadersAreLetGo(t *testing.T) {
 }
 
 // Whoever reads at the rate may take as long as the answer is, and is not charged for what core takes.
-func TestSteadyReadersStay(t *testing.T) {
+func TestWriteTimeout_SteadyReader(t *testing.T) {
 	t.Parallel()
 	const pieces, piece = 12, 64 << 10
 	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
@@ -250,10 +250,10 @@ func TestSteadyReadersStay(t *testing.T) {
 }
 
 // Readers that hold long answers leave room for everybody's short ones, and one account's for another's long ones.
-func TestSlowReadersLeaveRoom(t *testing.T) {
+func TestStream_SlowReadersBounded(t *testing.T) {
 	t.Parallel()
 	core, sending := endless(t)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongAnswers = 48 }})
+	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongLists = 48 }})
 	greedy, other := apiKey(core.AddKey(network.Test)), apiKey(core.AddKey(network.Test))
 	for range 40 { // of the 64 connections to core
 		c := g.slowReader(t, greedy)
@@ -296,10 +296,10 @@ func TestSlowReadersLeaveRoom(t *testing.T) {
 }
 
 // Answers to requests that came at once are each counted until they are written, and no longer.
-func TestPipelinedLongAnswersAreCountedOnce(t *testing.T) {
+func TestStream_PipelinedCountedOnce(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", 100_000)) })
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongAnswers = 24 }})
+	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongLists = 24 }})
 	c := g.dial(t)
 	defer c.Close()
 	key := apiKey(core.AddKey(network.Test))
@@ -313,7 +313,7 @@ func TestPipelinedLongAnswersAreCountedOnce(t *testing.T) {
 }
 
 // However many lists one account asks for at once, others have connections to core.
-func TestListsOfOneAccountLeaveRoom(t *testing.T) {
+func TestStream_ListsByAccount(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	var making atomic.Int64
@@ -324,7 +324,7 @@ func TestListsOfOneAccountLeaveRoom(t *testing.T) {
 		}
 		fmt.Fprint(w, `[]`)
 	})
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongAnswers = 48 }})
+	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongLists = 48 }})
 	greedy, other := apiKey(core.AddKey(network.Test)), apiKey(core.AddKey(network.Test))
 	var waiting []*conn
 	for range 12 { // a quarter

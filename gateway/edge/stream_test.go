@@ -17,7 +17,7 @@ import (
 
 const streamed = 64 << 20
 
-func TestLongAnswersPassInBoundedMemory(t *testing.T) { //nolint:paralleltest // it measures this process's memory
+func TestStream_BoundedMemory(t *testing.T) { //nolint:paralleltest // it measures this process's memory
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		chunk := make([]byte, 64<<10)
@@ -51,7 +51,7 @@ func TestLongAnswersPassInBoundedMemory(t *testing.T) { //nolint:paralleltest //
 	}
 }
 
-func TestBrokenStreamsLookBroken(t *testing.T) {
+func TestStream_CoreBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]http.HandlerFunc{
 		"between chunks": func(w http.ResponseWriter, _ *http.Request) {
@@ -94,7 +94,7 @@ func TestBrokenStreamsLookBroken(t *testing.T) {
 }
 
 // A short answer is read whole before any of it goes on, so one that breaks off is an error that the client can read.
-func TestShortAnswersAreWholeOrErrors(t *testing.T) {
+func TestForward_WholeOrError(t *testing.T) {
 	t.Parallel()
 	whole := `[{"id":"1"}]`
 	var breaks atomic.Bool
@@ -120,7 +120,7 @@ func TestShortAnswersAreWholeOrErrors(t *testing.T) {
 	}
 }
 
-func TestAnswersWithoutALengthAreNotTrusted(t *testing.T) {
+func TestForward_ResponseWithoutLength(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
@@ -134,7 +134,7 @@ func TestAnswersWithoutALengthAreNotTrusted(t *testing.T) {
 	}
 }
 
-func TestClientThatLeavesEndsTheStream(t *testing.T) {
+func TestStream_Disconnect(t *testing.T) {
 	t.Parallel()
 	var ended atomic.Bool
 	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {

@@ -13,87 +13,87 @@ import (
 )
 
 const (
-	// longShare is the part of the long answers, one in so many, that one account may have, and listShare that which bounds
-	// the lists core may be making for it at once: those of many small requests while core is slow, too.
-	longShare, listShare = 24, 4
-	// smallAnswer is up to how long an answer is not worth counting until it has been written.
-	smallAnswer = 16 << 10
+	// longListShare is the divisor of the long lists for one account's share. listShare is the divisor for the lists of any
+	// length that core may be making for the account at once.
+	longListShare, listShare = 24, 4
+	// smallBody is the size of a body that is not counted while it is written.
+	smallBody = 16 << 10
 )
 
-// streamLimiter bounds what lists cost, in all and for each account: lists counts those under way, from before core is asked
-// until they have been written, and long those among them that hold a connection to core until the client has read them.
-type streamLimiter struct{ lists, long *quota[string] }
+// streamLimiter bounds the lists, in all and by account: lists counts those from before core is asked until they are written,
+// longLists those that hold a connection to core until the client has read them.
+type streamLimiter struct{ lists, longLists *quota[string] }
 
 func newStreamLimiter(most int, registry prometheus.Registerer) streamLimiter {
 	l := streamLimiter{
-		lists: newQuota[string](0, (most+listShare-1)/listShare),
-		long:  newQuota[string](most, (most+longShare-1)/longShare),
+		lists:     newQuota[string](0, (most+listShare-1)/listShare),
+		longLists: newQuota[string](most, (most+longListShare-1)/longListShare),
 	}
 	factory := promauto.With(registry)
 	gauge := func(name, help string, read func() int) {
 		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
 	}
-	gauge("intents_gateway_long_answers", "Long lists that clients are reading. Near intents_gateway_long_answers_limit, new ones are about to be refused.", l.long.count)
-	gauge("intents_gateway_long_answers_limit", "Long lists that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", l.long.limit)
+	gauge("intents_gateway_long_answers", "Long lists that clients are reading. Near intents_gateway_long_answers_limit, new ones are about to be refused.", l.longLists.count)
+	gauge("intents_gateway_long_answers_limit", "Long lists that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", l.longLists.limit)
 	return l
 }
 
-// acquireList counts a list as under way for the account. All of a list, not a page of it, is refused to an account that has
-// all the long answers it may have, since core would make it in vain.
+// acquireList counts a list for the account. An account at its bound of long lists may only ask for pages: core would make a
+// whole list in vain.
 func (l *streamLimiter) acquireList(account string, page bool) *reply {
-	if !page && l.long.exhausted(account) || l.lists.acquire(account) != none {
+	if !page && l.longLists.isOwnerAtMax(account) || l.lists.acquire(account) != granted {
 		return accountOverloaded
 	}
 	return nil
 }
 
-// passList forwards a request for a list. What the list takes of the account's share is given back when its answer has been
-// written: by the answer's body, which fasthttp closes in any case.
-func (e *Edge) passList(x *exchange, target []byte) (refusal *reply) {
+// forwardList forwards a request for a list, which is counted until its response is written: the body, which fasthttp closes
+// in any case, releases it.
+func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 	account := x.verdict.AccountID
 	if refusal := e.streams.acquireList(account, isPage(target)); refusal != nil {
 		return refusal
 	}
 	release := func() { e.streams.lists.release(account) }
-	written := false // by a body that releases
+	bodyReleases := false
 	defer func() {
-		if !written {
+		if !bodyReleases {
 			release()
 		}
 	}()
-	stream, refusal := e.send(x, target)
+	stream, refusal := e.sendToCore(x, target)
 	answer := &x.ctx.Response
 	switch {
 	case refusal != nil:
 		return refusal
 	case stream != nil:
-		if refusal := e.answerLong(x, stream, release); refusal != nil {
+		if refusal := e.streamList(x, stream, release); refusal != nil {
 			return refusal
 		}
-	case len(answer.Body()) <= smallAnswer:
+	case len(answer.Body()) <= smallBody:
 		return nil
 	default:
 		whole := answer.SwapBody(nil)
-		answer.SetBodyStream(&wholeList{Reader: bytes.NewReader(whole), release: release}, len(whole))
+		answer.SetBodyStream(&bufferedList{Reader: bytes.NewReader(whole), release: release}, len(whole))
 	}
-	written = true
+	bodyReleases = true
 	return nil
 }
 
-// answerLong makes a long answer the client's, if there is a place for it.
-func (e *Edge) answerLong(x *exchange, stream *forward.Stream, release func()) *reply {
+// streamList sets a response that streams as the client's, within the bounds.
+func (e *Edge) streamList(x *exchange, stream *forward.Stream, release func()) *reply {
 	account := x.verdict.AccountID
-	switch e.streams.long.acquire(account) {
-	case inAll:
+	switch e.streams.longLists.acquire(account) {
+	case atMax:
 		stream.Reject()
 		return overloaded
-	case ofOwner:
+	case ownerAtMax:
 		stream.Reject()
 		return accountOverloaded
-	case none:
+	case granted:
 	}
-	body := &longList{Stream: stream, span: x.span, release: func() {
-		e.streams.long.release(account)
+	body := &streamedList{Stream: stream, span: x.span, release: func() {
+		e.streams.longLists.release(account)
 		release()
 	}}
 	x.span.AddEvent(tracing.ResponseStarted)
@@ -101,47 +101,47 @@ func (e *Edge) answerLong(x *exchange, stream *forward.Stream, release func()) *
 	return nil
 }
 
-// isPage reports whether the list that is asked for is bounded by a limit.
+// isPage reports whether the query has a limit.
 func isPage(target []byte) bool {
 	_, query, _ := bytes.Cut(target, []byte("?"))
 	return bytes.HasPrefix(query, []byte("limit=")) || bytes.Contains(query, []byte("&limit="))
 }
 
-// wholeList is the body of a list that is there as a whole.
-type wholeList struct {
+// bufferedList is the body of a list that was read whole.
+type bufferedList struct {
 	*bytes.Reader
 	release func()
 }
 
 // CloseWithError is called by fasthttp once the body has been written or never will be.
-func (l *wholeList) CloseWithError(error) error {
+func (l *bufferedList) CloseWithError(error) error {
 	l.release()
 	return nil
 }
 
-// longList is the body of a list that streams.
-type longList struct {
+// streamedList is the body of a list that streams.
+type streamedList struct {
 	*forward.Stream
 	span    trace.Span
 	release func()
 }
 
-// slowReader is why a client did not get all of an answer that it took too long to read.
+// slowReader is the error.type of a response that the client did not read in time.
 const slowReader = "slow_reader"
 
-// CloseWithError is the same; the error is what went wrong while the body was written, nil for nothing.
-func (l *longList) CloseWithError(err error) error {
+// CloseWithError is called with the error of the write, nil for none.
+func (l *streamedList) CloseWithError(err error) error {
 	switch {
-	case err == nil, l.Broken(): // by core, which the span has been told
+	case err == nil, l.Broken(): // by core, which has failed the span
 	case isTimeout(err):
 		tracing.Fail(l.span, slowReader)
 	default:
 		tracing.Fail(l.span, outcomeClientGone.String())
 	}
-	_ = l.Close() // which does not fail
+	_ = l.Close() // always nil
 	l.span.End()
 	l.release()
 	return nil
 }
 
-var _, _ fasthttp.ReadCloserWithError = (*wholeList)(nil), (*longList)(nil)
+var _, _ fasthttp.ReadCloserWithError = (*bufferedList)(nil), (*streamedList)(nil)

@@ -52,7 +52,7 @@ func (x *exchange) endTrace() {
 		Method: string(x.method()), Scheme: x.proto, ID: string(x.id),
 		Status: x.ctx.Response.StatusCode(), Outcome: x.outcome.String(),
 	}
-	if x.route != openElse { // which is no path
+	if x.route != unknownPath { // which is no path
 		r.Route = x.route.pattern
 	}
 	if x.verdict != nil {
@@ -62,7 +62,7 @@ func (x *exchange) endTrace() {
 		r.Failure = r.Outcome
 	}
 	tracing.SetRequest(x.span, r)
-	if _, streams := x.ctx.Response.BodyStream().(*longList); !streams {
+	if _, streams := x.ctx.Response.BodyStream().(*streamedList); !streams {
 		x.span.End()
 	}
 }

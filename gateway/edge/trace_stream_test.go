@@ -56,7 +56,7 @@ func begun(t *testing.T, s tracingtest.Span) time.Time {
 }
 
 // The spans of a long answer last until a slow reader has read it, although it began long before.
-func TestTraceOfALongAnswer(t *testing.T) {
+func TestTrace_Stream(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func TestTraceOfALongAnswer(t *testing.T) {
 }
 
 // Answers to requests that came at once end one after the other.
-func TestTraceOfPipelinedLongAnswers(t *testing.T) {
+func TestTrace_PipelinedStreams(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { writeLong(w, 256<<10) })
@@ -123,7 +123,7 @@ func TestTraceOfPipelinedLongAnswers(t *testing.T) {
 }
 
 // A long answer that the client does not get in whole has a span that says why, whatever its status.
-func TestTraceOfBrokenLongAnswers(t *testing.T) {
+func TestTrace_BrokenStream(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		core func(http.ResponseWriter, *http.Request)

@@ -70,7 +70,7 @@ func show(spans []tracingtest.Span) map[string]shown {
 
 // A request has one span of its own, below the client's, and one for each thing it waited for; none tells more than the
 // access log does.
-func TestTraceOfARequest(t *testing.T) {
+func TestTrace_Request(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, nil)
@@ -153,7 +153,7 @@ func accessLine(t *testing.T, g *gateway) (line map[string]any) {
 }
 
 // What the gateway refuses is no error of the server's by the conventions, what core fails at is.
-func TestTraceOfFailures(t *testing.T) {
+func TestTrace_Failures(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
@@ -194,7 +194,7 @@ func TestTraceOfFailures(t *testing.T) {
 }
 
 // A client's sampled flag is not believed: where the gateway says no, core hears no, and nothing is sent to the collector.
-func TestClientsFlagIsNotBelieved(t *testing.T) {
+func TestTrace_ClientSampledFlag(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, nil)
@@ -218,7 +218,7 @@ func TestClientsFlagIsNotBelieved(t *testing.T) {
 }
 
 // Without tracing a client's trace goes through, and core is not told that the gateway decided on it.
-func TestTraceWithoutTracing(t *testing.T) {
+func TestTrace_WithoutTracer(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})
@@ -240,7 +240,7 @@ func TestTraceWithoutTracing(t *testing.T) {
 }
 
 // An invalid trace context is replaced, never copied.
-func TestInvalidTraceIsReplaced(t *testing.T) {
+func TestTrace_InvalidParent(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, nil)
@@ -265,7 +265,7 @@ func TestInvalidTraceIsReplaced(t *testing.T) {
 }
 
 // A client's tracestate is passed on with its trace, if it is well-formed and within 512 bytes.
-func TestTracestate(t *testing.T) {
+func TestTrace_Tracestate(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

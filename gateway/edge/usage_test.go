@@ -17,7 +17,7 @@ import (
 )
 
 // Each way a request can end is sent once with a key of its own, but for those that no usable key came with.
-func TestUsageCountsWhatBecameOfEachRequest(t *testing.T) {
+func TestUsage_Kinds(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/chains" {
@@ -95,7 +95,7 @@ func awaitUsage(t *testing.T, core *coretest.Core, want map[string]coretest.Coun
 }
 
 // Refusals by the limiter itself count as refused, and what core never got as accepted: the gateway had let it pass.
-func TestUsageWhileOthersAreAway(t *testing.T) {
+func TestUsage_CoreAndRedisDown(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	broken := start(t, core, settings{})
@@ -112,7 +112,7 @@ func TestUsageWhileOthersAreAway(t *testing.T) {
 	awaitUsage(t, core, want)
 }
 
-func TestRotatedKeysShareTheirBucket(t *testing.T) {
+func TestRateLimit_RotatedKeysShareBucket(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

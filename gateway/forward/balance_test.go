@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/asynctest"
 )
 
-func TestCoreThatRefusesCostsNothing(t *testing.T) {
+func TestClient_CoreRefuses(t *testing.T) {
 	t.Parallel()
 	here := startCore(t, name("here"))
 	for kind, r := range map[string]request{"read": read, "write": write, "repeated write": repeatedWrite, "list": list} {
@@ -31,7 +31,7 @@ func TestCoreThatRefusesCostsNothing(t *testing.T) {
 	}
 }
 
-func TestNoCoreThatAnswers(t *testing.T) {
+func TestClient_NoCoreReachable(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, settings{}, refusing(t), refusing(t))
 	for range 3 {
@@ -42,7 +42,7 @@ func TestNoCoreThatAnswers(t *testing.T) {
 }
 
 // What broke off goes to another core, once, and only if it may be carried out twice.
-func TestWhatBreaksOffGoesElsewhere(t *testing.T) {
+func TestRetry_ResponseBreaksOff(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[string]struct {
 		request
@@ -82,7 +82,7 @@ func TestWhatBreaksOffGoesElsewhere(t *testing.T) {
 }
 
 // A short list that stops in its midst can still be had elsewhere, since none of it has gone on.
-func TestListThatBreaksOffGoesElsewhere(t *testing.T) {
+func TestRetry_ListBreaksOff(t *testing.T) {
 	t.Parallel()
 	broken := startCore(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -103,7 +103,7 @@ func TestListThatBreaksOffGoesElsewhere(t *testing.T) {
 }
 
 // Connections that core closed while they lay idle cost nobody anything, whatever their number.
-func TestIdleConnectionsThatCoreClosed(t *testing.T) {
+func TestPool_CoreClosedIdleConnections(t *testing.T) {
 	t.Parallel()
 	const clients = 8
 	for kind, r := range map[string]request{"write": write, "read": read, "repeated write": repeatedWrite} {
@@ -137,7 +137,7 @@ func TestIdleConnectionsThatCoreClosed(t *testing.T) {
 }
 
 // Requests avoid a core that is slow, as far as others are faster.
-func TestLeastBusyCoreIsAsked(t *testing.T) {
+func TestClient_LeastRequests(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	slow := startCore(t, func(http.ResponseWriter, *http.Request) { <-release })

@@ -13,29 +13,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// chunked is fasthttp's word for the length of a body in chunks.
+// chunked is fasthttp's content length of a chunked body.
 const chunked = -1
 
-// readWhole reads a body into the client's answer.
-func readWhole(to *fasthttp.Response, from *bufio.Reader, length int) error {
-	if length > maxBufferedAnswer {
-		return errUnfit
+// readBody reads the body into the client's response.
+func readBody(to *fasthttp.Response, from *bufio.Reader, length int) error {
+	if length > maxBufferedBody {
+		return errInvalidResponse
 	}
 	if length == chunked {
-		n, err := io.Copy(to.BodyWriter(), io.LimitReader(httputil.NewChunkedReader(from), maxBufferedAnswer+1))
+		n, err := io.Copy(to.BodyWriter(), io.LimitReader(httputil.NewChunkedReader(from), maxBufferedBody+1))
 		switch {
 		case err != nil:
 			return err
-		case n > maxBufferedAnswer:
-			return errUnfit
+		case n > maxBufferedBody:
+			return errInvalidResponse
 		}
-		return endChunks(from)
+		return readTrailers(from)
 	}
 	for length > 0 {
-		if _, err := from.Peek(1); err != nil { // it reads as much as there is
+		if _, err := from.Peek(1); err != nil { // which fills the buffer
 			return err
 		}
-		part, _ := from.Peek(min(length, from.Buffered())) // which is there
+		part, _ := from.Peek(min(length, from.Buffered()))
 		to.AppendBody(part)
 		_, _ = from.Discard(len(part))
 		length -= len(part)
@@ -43,8 +43,8 @@ func readWhole(to *fasthttp.Response, from *bufio.Reader, length int) error {
 	return nil
 }
 
-// endChunks reads past the trailers that may follow the last chunk.
-func endChunks(from *bufio.Reader) error {
+// readTrailers reads past the trailers that may follow the last chunk.
+func readTrailers(from *bufio.Reader) error {
 	for range maxTrailers {
 		line, err := from.ReadSlice('\n')
 		if err != nil {
@@ -54,123 +54,123 @@ func endChunks(from *bufio.Reader) error {
 			return nil
 		}
 	}
-	return errUnfit
+	return errInvalidResponse
 }
 
-// Stream is a long answer whose head has come. Its body is read from core as fast as the client takes it: between the two
-// there are the buffers of one read and of the sockets, and when they are full core waits. It must be closed or rejected.
+// Stream is a response whose body is read from core as fast as the client takes it: between them are the buffers of one read
+// and of the sockets, and core waits when these are full. It must be closed or rejected.
 type Stream struct {
 	conn *conn
 	head *fasthttp.ResponseHeader
-	// chunks are the body's where it has no length, nil else; left is what is still to come where it has one.
-	chunks io.Reader
-	left   int
-	// patience bounds the wait for each next part.
-	patience time.Duration
-	// whole says that all of the body was read.
-	whole bool
-	// passed counts the bytes that were read. broken is why core's part ended before the whole, nil where it did not.
-	passed int64
-	broken error
+	// chunks reads a chunked body, nil for a body with a length; remaining is the rest of that length.
+	chunks    io.Reader
+	remaining int
+	// timeout bounds each wait for more of the body.
+	timeout time.Duration
+	// complete says that all of the body was read.
+	complete bool
+	// bytesRead counts the body so far. err is why core's part ended early, nil where it did not.
+	bytesRead int64
+	err       error
 	// attempt and request are the spans, nil where they do not record.
 	attempt, request trace.Span
-	ends             *streams
+	metrics          *streamMetrics
 }
 
-// streams counts how streamed answers ended.
-type streams struct{ whole, core, client prometheus.Counter }
+// streamMetrics counts how streamed responses ended.
+type streamMetrics struct{ complete, core, client prometheus.Counter }
 
-func newStreams(registry prometheus.Registerer) streams {
+func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 	ended := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_streamed_answers_total",
 		Help: "Answers that were streamed, by how they ended: whole, or broken off by core or by the client, one that reads too slowly " +
 			"included. A rise of core means that cores end or fail while they send lists.",
 	}, []string{"end"})
-	return streams{whole: ended.WithLabelValues("whole"), core: ended.WithLabelValues("core"), client: ended.WithLabelValues("client")}
+	return streamMetrics{complete: ended.WithLabelValues("whole"), core: ended.WithLabelValues("core"), client: ended.WithLabelValues("client")}
 }
 
-// stream is the long answer with this head. The connection is the stream's from now on, until it is closed.
-func (c *conn) stream(head *fasthttp.ResponseHeader, patience time.Duration, ends *streams) *Stream {
-	c.terms.peer = nil // of a request that is over once this one's answer is on its way
-	s := &Stream{conn: c, head: head, left: head.ContentLength(), patience: patience, ends: ends}
-	if s.left == chunked {
+// newStream returns the response with this header as a stream, which owns the connection until it is closed.
+func (c *conn) newStream(head *fasthttp.ResponseHeader, timeout time.Duration, metrics *streamMetrics) *Stream {
+	c.options.peer = nil // the request may end before the stream does
+	s := &Stream{conn: c, head: head, remaining: head.ContentLength(), timeout: timeout, metrics: metrics}
+	if s.remaining == chunked {
 		s.chunks = httputil.NewChunkedReader(c.reader)
 	}
-	c.body = s
+	c.stream = s
 	return s
 }
 
-// Status is the answer's.
+// Status is the response's status.
 func (s *Stream) Status() int { return s.head.StatusCode() }
 
-// Send makes this the client's answer. The body is the stream, or what reads and closes it.
+// Send sets this as the client's response. The body is the stream, or a wrapper that reads and closes it.
 func (s *Stream) Send(to *fasthttp.Response, body io.Reader) {
-	copyAnswerHeaders(&to.Header, s.head, false)
+	copyResponseHeaders(&to.Header, s.head, false)
 	to.SetBodyStream(body, s.head.ContentLength())
 }
 
-// Reject ends the exchange where the client may not have the answer.
+// Reject ends the exchange without a response to the client.
 func (s *Stream) Reject() { s.end("rejected", nil) }
 
 func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.next(p)
-	s.passed += int64(n)
+	s.bytesRead += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.broken = err
+		s.err = err
 	}
 	return n, err
 }
 
-// next reads some of the body; its error is io.EOF once there is no more.
+// next reads some of the body; its error is io.EOF at the end of it.
 func (s *Stream) next(p []byte) (int, error) {
-	if s.whole {
+	if s.complete {
 		return 0, io.EOF
 	}
 	if s.chunks == nil {
-		n, err := s.conn.reader.Read(p[:min(len(p), s.left)])
-		s.left -= n
-		s.whole = s.left == 0
+		n, err := s.conn.reader.Read(p[:min(len(p), s.remaining)])
+		s.remaining -= n
+		s.complete = s.remaining == 0
 		return n, err
 	}
 	n, err := s.chunks.Read(p)
-	if err != io.EOF { // which is the last chunk; a body that stops short is another error
+	if err != io.EOF { // io.EOF follows the last chunk; a body that stops early is another error
 		return n, err
 	}
-	if err := endChunks(s.conn.reader); err != nil {
+	if err := readTrailers(s.conn.reader); err != nil {
 		return n, err
 	}
-	s.whole = true
+	s.complete = true
 	return n, io.EOF
 }
 
-// Broken reports whether core's part of the answer ended before the whole.
-func (s *Stream) Broken() bool { return s.broken != nil }
+// Broken reports whether core's part ended before the end of the body.
+func (s *Stream) Broken() bool { return s.err != nil }
 
-// Close ends the exchange: the connection to core is used again if all of the body was read, and else closed, which ends
-// core's work on it.
+// Close ends the exchange. The connection to core is put back if all of the body was read, else closed, which cancels core's
+// work.
 func (s *Stream) Close() error {
-	s.end("client_gone", s.ends.client)
+	s.end("client_gone", s.metrics.client)
 	return nil
 }
 
-// end ends the exchange; unread is why, and what counts that, where there was more to read.
-func (s *Stream) end(unread string, count prometheus.Counter) {
+// end ends the exchange. failure is the reason, and counter its metric, where more of the body was to come.
+func (s *Stream) end(failure string, counter prometheus.Counter) {
 	c := s.conn
 	if c == nil {
 		return
 	}
-	s.conn, c.body = nil, nil
+	s.conn, c.stream = nil, nil
 	c.core.End()
-	s.endTrace(c, unread)
+	s.endTrace(c, failure)
 	switch {
-	case s.whole:
-		s.ends.whole.Inc()
-		c.done(time.Now(), s.head.ConnectionClose())
+	case s.complete:
+		s.metrics.complete.Inc()
+		c.release(time.Now(), s.head.ConnectionClose())
 		return
-	case s.broken != nil:
-		s.ends.core.Inc()
-	case count != nil:
-		count.Inc()
+	case s.err != nil:
+		s.metrics.core.Inc()
+	case counter != nil:
+		counter.Inc()
 	}
-	c.drop()
+	c.discard()
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // A long answer comes as fast as it is read: core waits once what lies between is full, and that is not much.
-func TestSlowReaderHoldsCoreBack(t *testing.T) {
+func TestStream_Backpressure(t *testing.T) {
 	t.Parallel()
 	var written atomic.Int64
 	core := startCore(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -71,7 +71,7 @@ func TestSlowReaderHoldsCoreBack(t *testing.T) {
 }
 
 // Connections are used again once a body has been read to its end, and closed if it has not.
-func TestConnectionsAfterLongAnswers(t *testing.T) {
+func TestStream_ConnectionReuse(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int64
 	long := strings.Repeat("x", 600<<10)
@@ -171,7 +171,7 @@ func listen(t *testing.T) net.Listener {
 
 const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-func TestAnswersThatMakeNoSense(t *testing.T) {
+func TestClient_InvalidResponses(t *testing.T) {
 	t.Parallel()
 	interim := strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9)
 	for name, c := range map[string]struct {
@@ -180,23 +180,23 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		want   string
 		hits   int64
 	}{
-		"without a length":                  {read, "HTTP/1.1 200 OK\r\n\r\n[]", "core's answer broke off", 1},
-		"without a length, a list":          {list, "HTTP/1.1 200 OK\r\n\r\n[]", "core's answer broke off", 1},
-		"too long to be held":               {write, "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + strings.Repeat("x", 2000000), "core's answer broke off", 1},
-		"not HTTP":                          {write, "ERR wrong port\r\n", "core's answer broke off", 1},
-		"not HTTP, a read":                  {read, "ERR wrong port\r\n", "core's answer broke off", 2},
-		"nothing":                           {read, "", "core's answer broke off", 2},
-		"half a head":                       {read, "HTTP/1.1 200 OK\r\nContent-Le", "core's answer broke off", 2},
-		"half a body":                       {read, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's answer broke off", 2},
-		"half a body, a list":               {list, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's answer broke off", 2},
+		"without a length":                  {read, "HTTP/1.1 200 OK\r\n\r\n[]", "core's response broke off or was invalid", 1},
+		"without a length, a list":          {list, "HTTP/1.1 200 OK\r\n\r\n[]", "core's response broke off or was invalid", 1},
+		"too long to be held":               {write, "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + strings.Repeat("x", 2000000), "core's response broke off or was invalid", 1},
+		"not HTTP":                          {write, "ERR wrong port\r\n", "core's response broke off or was invalid", 1},
+		"not HTTP, a read":                  {read, "ERR wrong port\r\n", "core's response broke off or was invalid", 2},
+		"nothing":                           {read, "", "core's response broke off or was invalid", 2},
+		"half a head":                       {read, "HTTP/1.1 200 OK\r\nContent-Le", "core's response broke off or was invalid", 2},
+		"half a body":                       {read, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's response broke off or was invalid", 2},
+		"half a body, a list":               {list, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "core's response broke off or was invalid", 2},
 		"half a long body, a list":          {list, "HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n[", "broken: unexpected EOF", 1},
-		"no last chunk":                     {read, chunked + "1\r\n[\r\n", "core's answer broke off", 2},
-		"no end after the last chunk":       {read, chunked + "1\r\n[\r\n0\r\n", "core's answer broke off", 2},
+		"no last chunk":                     {read, chunked + "1\r\n[\r\n", "core's response broke off or was invalid", 2},
+		"no end after the last chunk":       {read, chunked + "1\r\n[\r\n0\r\n", "core's response broke off or was invalid", 2},
 		"no last chunk, a list":             {list, chunked + "1\r\n[\r\n", "broken: unexpected EOF", 1},
 		"no end after the last, a list":     {list, chunked + "1\r\n[\r\n0\r\n", "broken: unexpected EOF", 1},
 		"half a chunk, a list":              {list, chunked + "5\r\n[", "broken: unexpected EOF", 1},
 		"a chunk size that is no number":    {list, chunked + "x\r\n[", "broken: invalid byte in chunk length", 1},
-		"more than any client waits for":    {read, interim + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "core's answer broke off", 1},
+		"more than any client waits for":    {read, interim + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "core's response broke off or was invalid", 1},
 		"an interim answer before":          {read, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x", 1},
 		"an interim answer before, a list":  {list, "HTTP/1.1 103 Early Hints\r\n\r\n" + chunked + "1\r\nx\r\n0\r\n\r\n", "x", 1},
 		"an empty list":                     {list, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", 1},
@@ -217,7 +217,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 }
 
 // What comes after an answer is nobody's: the connection is not used again.
-func TestBytesAfterAnAnswer(t *testing.T) {
+func TestClient_BytesAfterResponse(t *testing.T) {
 	t.Parallel()
 	url, hits, connections := rawCore(t, listen(t), "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother", false)
 	c := newClient(t, settings{unprobed: true}, url)
@@ -233,7 +233,7 @@ func TestBytesAfterAnAnswer(t *testing.T) {
 	}
 }
 
-func TestCoreThatSpeaksTLS(t *testing.T) {
+func TestClient_TLS(t *testing.T) {
 	t.Parallel()
 	core := newCore(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Idempotency-Key") == "" {
@@ -273,5 +273,29 @@ func TestCoreThatSpeaksTLS(t *testing.T) {
 	}
 	if core.hits.Load() != before {
 		t.Error("a core whose certificate nobody knows was sent a request")
+	}
+}
+
+// A response that streams is counted as in flight until it is closed, and once.
+func TestStream_RequestsUnderWay(t *testing.T) {
+	t.Parallel()
+	core := startCore(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 600<<10)) })
+	c := newClient(t, settings{}, core.URL)
+	underWay := func() float64 {
+		values := c.counted(t, "intents_gateway_core_requests_under_way")
+		return values[strings.TrimPrefix(core.URL, "http://")]
+	}
+	response, err := c.do(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := underWay(); got != 1 {
+		t.Errorf("%g requests are under way while the response streams, want 1", got)
+	}
+	if err := response.CloseBodyStream(); err != nil {
+		t.Error(err)
+	}
+	if got := underWay(); got != 0 {
+		t.Errorf("%g requests are under way after the response, want 0", got)
 	}
 }

@@ -1,8 +1,7 @@
-// Package forward carries a request that may pass to core and core's answer back.
+// Package forward sends requests to core and its responses to the client.
 //
-// Both are built anew from lists of what may cross; a client's request and core's answer are never passed on as they
-// came. It owns the deadlines, the rule for what may be sent twice and to which core, the end of an exchange whose client
-// has left, and the streaming of long answers.
+// Both are built from lists of the headers that may cross; nothing else is passed on. The package owns the timeouts, the rule
+// for which request is retried at which core, the cancellation when a client disconnects, and the streaming of long responses.
 package forward
 
 import (
@@ -21,36 +20,35 @@ import (
 )
 
 const (
-	// maxBufferedAnswer bounds an answer that is held in memory whole; routes with longer ones stream.
-	maxBufferedAnswer = 1 << 20
-	// maxWholeAnswer is up to how long an answer that may stream is held whole all the same, where its length is known: the
-	// kernel takes it at once, and the connection to core is free before the client has read it.
-	maxWholeAnswer = 512 << 10
-	// idleTimeout closes connections to core that nobody uses, long before core does (60 s): a request that leaves just
-	// as core closes would be lost.
+	// maxBufferedBody bounds a response body that is held in memory; routes with longer ones stream.
+	maxBufferedBody = 1 << 20
+	// maxUnstreamedBody is the longest body of known length that a route that streams holds in memory all the same: the kernel
+	// takes it at once, and the connection to core is free before the client has read it.
+	maxUnstreamedBody = 512 << 10
+	// idleTimeout closes idle connections to core, long before core does (60 s): a request that is sent as core closes would
+	// be lost.
 	idleTimeout = 20 * time.Second
-	// connWait is how long a request may wait for one of the connections when all are in use.
+	// connWait is how long a request waits for a connection when all are in use.
 	connWait = 100 * time.Millisecond
-	// dialTimeout is short because core is near; a core that cannot be reached is known so in this time.
+	// dialTimeout is short because core is near.
 	dialTimeout = time.Second
-	// headerBuffer bounds the header block of core's answers.
-	headerBuffer = 16 << 10
+	// maxHeaderBytes bounds the header of a response.
+	maxHeaderBytes = 16 << 10
 )
 
 var (
-	// ErrUnreachable says that no core could be reached: nothing was sent.
-	ErrUnreachable = errors.New("core cannot be reached")
-	// errLeft says that between the choice of the core and the attempt its address has left its name: nothing was sent.
-	errLeft = fmt.Errorf("%w: its name no longer has this address", ErrUnreachable)
-	// ErrBusy says that every connection to core was in use for too long: nothing was sent.
-	ErrBusy = errors.New("all connections to core are in use")
-	// ErrTimeout says that core did not answer in time. It may have carried the request out.
-	ErrTimeout = errors.New("core did not answer in time")
-	// ErrBroken says that core's answer broke off or made no sense. It may have carried the request out.
-	ErrBroken = errors.New("core's answer broke off")
-	// ErrClientGone says that the client has left, and that nobody waits for the answer. Core may have carried the request
-	// out.
-	ErrClientGone = errors.New("the client has left")
+	// ErrUnreachable says that no core could be reached. Nothing was sent.
+	ErrUnreachable = errors.New("core is unreachable, see GATEWAY_CORE_URL")
+	// errCoreRemoved says that the core was removed from the set after it was picked. Nothing was sent.
+	errCoreRemoved = fmt.Errorf("%w: its name no longer resolves to this address", ErrUnreachable)
+	// ErrBusy says that all connections to core were in use for connWait. Nothing was sent.
+	ErrBusy = errors.New("all GATEWAY_CORE_MAX_CONNS connections to core are in use")
+	// ErrTimeout says that core did not answer in time. It may have executed the request.
+	ErrTimeout = errors.New("core did not answer within GATEWAY_CORE_TIMEOUT")
+	// ErrBroken says that core's response broke off or was invalid. It may have executed the request.
+	ErrBroken = errors.New("core's response broke off or was invalid")
+	// ErrClientGone says that the client disconnected. Core may have executed the request.
+	ErrClientGone = errors.New("the client disconnected")
 )
 
 // Options are the client's settings; all must be set.
@@ -58,52 +56,52 @@ type Options struct {
 	Cores *cores.Set
 	// Secret proves to core that a request comes from a gateway.
 	Secret telemetry.Secret
-	// Timeout bounds a whole exchange whose answer is not streamed, retries included. Of one that is, it bounds the wait
-	// for the answer's beginning, and each wait for the next bytes.
+	// Timeout bounds a whole exchange, retries included. Where the response streams, it bounds the wait for the header and
+	// each wait for more of the body.
 	Timeout time.Duration
-	// MaxConns bounds the connections to each core, of each kind: those for requests with a key whose answer may stream, for
-	// the others with a key, and for those without one.
+	// MaxConns bounds each of a core's pools: those for requests with a key whose response may stream, for other requests with
+	// a key, and for requests without one.
 	MaxConns int
 	Metrics  prometheus.Registerer
 }
 
 // Client is safe for concurrent use.
 //
-// It speaks HTTP/1.1 over pools of its own. fasthttp's clients know neither which attempt has sent something nor which core
-// that was, so they can keep no rule about what is sent twice; and they take several times the CPU time to find a
-// connection, build the request and move the answer from buffer to buffer. Answers are still read by fasthttp's parser.
+// It speaks HTTP/1.1 over pools of its own and reads responses with fasthttp's parser. fasthttp's clients report neither
+// whether an attempt sent something nor to which core, so they cannot keep the rule for retries; and they take several times
+// the CPU time.
 type Client struct {
-	cores *cores.Set
-	links *cores.PerCore[*link]
-	// secret is the header line that proves who asks.
-	secret  string
-	timeout time.Duration
-	retries prometheus.Counter
-	streams streams
+	cores     *cores.Set
+	upstreams *cores.PerCore[*upstream]
+	// secret is the header line with the shared secret.
+	secret        string
+	timeout       time.Duration
+	retries       prometheus.Counter
+	streamMetrics streamMetrics
 
-	// texts and heads are used again: requests as they are sent, and the heads of answers.
-	texts, heads sync.Pool
+	// requestBuffers are for requests as they are sent, headers for the headers of responses.
+	requestBuffers, headers sync.Pool
 }
 
-// link is the way to one core: a pool for the exchanges that are short, one for those that may stream, and one for requests
-// without a key, which anyone can make and which must leave the others their connections.
-type link struct {
-	core                  *cores.Core
-	short, streamed, open pool
-	metrics               []prometheus.Collector
+// upstream is one core and its pools: for exchanges that are short, for those that may stream, and for requests without a key,
+// which anyone can send and which must not take the others' connections.
+type upstream struct {
+	core                     *cores.Core
+	short, streamed, keyless pool
+	metrics                  []prometheus.Collector
 }
 
-// close drops the idle connections, and from then on those that come back.
-func (l *link) close() {
+// close closes the idle connections now and the others when they are put back.
+func (l *upstream) close() {
 	l.short.close()
 	l.streamed.close()
-	l.open.close()
+	l.keyless.close()
 }
 
-func (l *link) pool(r *Request) *pool {
+func (l *upstream) pool(r *Request) *pool {
 	switch {
 	case r.Verdict == nil:
-		return &l.open
+		return &l.keyless
 	case r.Stream:
 		return &l.streamed
 	default:
@@ -121,24 +119,24 @@ func New(o Options) *Client {
 			Name: "intents_gateway_core_retries_total",
 			Help: "Requests sent to a core a second time after the first attempt broke off. A rise means that cores close connections in use.",
 		}),
-		streams: newStreams(o.Metrics),
+		streamMetrics: newStreamMetrics(o.Metrics),
 	}
-	c.texts.New = func() any { return new([]byte) }
-	c.heads.New = func() any { return &fasthttp.ResponseHeader{} }
-	c.links = cores.For(o.Cores, func(core *cores.Core) *link {
+	c.requestBuffers.New = func() any { return new([]byte) }
+	c.headers.New = func() any { return &fasthttp.ResponseHeader{} }
+	c.upstreams = cores.For(o.Cores, func(core *cores.Core) *upstream {
 		dial := dialer{cores: o.Cores, core: core, tls: o.Cores.TLS(core)}.dial
-		l := &link{
+		l := &upstream{
 			core:  core,
-			short: pool{dial: dial, most: o.MaxConns}, streamed: pool{dial: dial, most: o.MaxConns}, open: pool{dial: dial, most: o.MaxConns},
+			short: pool{dial: dial, maxConns: o.MaxConns}, streamed: pool{dial: dial, maxConns: o.MaxConns}, keyless: pool{dial: dial, maxConns: o.MaxConns},
 		}
 		l.metrics = []prometheus.Collector{
 			telemetry.Pool("gateway", core.Address+" short", l.short.state),
 			telemetry.Pool("gateway", core.Address+" streamed", l.streamed.state),
-			telemetry.Pool("gateway", core.Address+" open", l.open.state),
+			telemetry.Pool("gateway", core.Address+" open", l.keyless.state),
 		}
 		o.Metrics.MustRegister(l.metrics...)
 		return l
-	}, func(_ *cores.Core, l *link) {
+	}, func(_ *cores.Core, l *upstream) {
 		l.close()
 		for _, m := range l.metrics {
 			o.Metrics.Unregister(m)
@@ -147,5 +145,5 @@ func New(o Options) *Client {
 	return c
 }
 
-// Close drops idle connections.
-func (c *Client) Close() { c.links.All((*link).close) }
+// Close closes idle connections.
+func (c *Client) Close() { c.upstreams.Each((*upstream).close) }

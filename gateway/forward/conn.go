@@ -15,11 +15,10 @@ import (
 	"intents.internal/gateway/socket"
 )
 
-// lookEvery is how often an exchange whose answer has not come looks whether it still makes sense. The first look comes
-// after that time too, so that quick answers cost none.
-const lookEvery = 100 * time.Millisecond
+// checkInterval is how often a wait for the response checks whether to abort. A response that comes within it costs no check.
+const checkInterval = 100 * time.Millisecond
 
-// dialer makes the connections to one core.
+// dialer opens connections to one core.
 type dialer struct {
 	cores *cores.Set
 	core  *cores.Core
@@ -27,16 +26,16 @@ type dialer struct {
 }
 
 func (d dialer) dial() (*conn, error) {
-	c := &conn{cores: d.cores, core: d.core, epoch: d.core.Epoch()}
+	c := &conn{cores: d.cores, core: d.core, epoch: d.core.Generation()}
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
-	// fasthttp's own dialer remembers for a minute where a name led: a core that was replaced may be elsewhere.
+	// fasthttp's own dialer caches addresses for a minute: a core that was replaced may have another.
 	plain, err := new(net.Dialer).DialContext(ctx, "tcp", d.core.Address)
 	if err != nil {
 		return nil, err
 	}
-	c.eye = socket.NewEye(plain)
-	// Below TLS, which takes a write that timed out for the connection's end.
+	c.peeker = socket.NewPeeker(plain)
+	// The deadlines are below TLS, which takes a write that timed out as the end of the connection.
 	c.Conn = deadline.New(plain)
 	if d.tls != nil {
 		secured := tls.Client(c.Conn, d.tls)
@@ -44,99 +43,99 @@ func (d dialer) dial() (*conn, error) {
 			_ = plain.Close()
 			return nil, err
 		}
-		c.Conn, c.secured = secured, true
+		c.Conn, c.isTLS = secured, true
 	}
-	c.reader = bufio.NewReaderSize(c, headerBuffer)
+	c.reader = bufio.NewReaderSize(c, maxHeaderBytes)
 	return c, nil
 }
 
-// conn is a connection to a core. One exchange at a time has it to itself.
+// conn is a connection to a core, used by one exchange at a time.
 type conn struct {
-	net.Conn // with TLS if core speaks it, which secured says
-	secured  bool
+	net.Conn // TLS if isTLS
+	isTLS    bool
 	reader   *bufio.Reader
-	eye      *socket.Eye
+	peeker   *socket.Peeker
 	cores    *cores.Set
 	core     *cores.Core
-	// epoch is the core's from before the connection was made.
+	// epoch is the core's, read before the connection was made.
 	epoch uint32
 	pool  *pool
-	// rested is since when no exchange has the connection.
-	rested time.Time
+	// idleSince is the end of the last exchange.
+	idleSince time.Time
 
-	// What follows belongs to the exchange under way.
+	// The fields below belong to the current exchange.
 
-	terms terms
-	// until is when the wait for the answer is next looked at.
-	until time.Time
-	// used says that other exchanges had the connection before.
+	options attemptOptions
+	// nextCheck is when the wait for the response is checked next.
+	nextCheck time.Time
+	// used says that the connection has carried an earlier exchange.
 	used bool
-	// sent says that something of the request may have left.
+	// sent says that a part of the request may have been sent.
 	sent bool
-	// given is why the wait for the answer was given up, nil if it was not.
-	given error
-	// body is the rest of the answer if it streams.
-	body *Stream
+	// abortErr is why the wait for the response was aborted, nil if it was not.
+	abortErr error
+	// stream is set once the response streams.
+	stream *Stream
 }
 
-// usable reports whether core has not closed the connection, as far as this side knows: nothing has arrived on it, and core
-// has not been down since it was made.
+// usable reports whether core has not closed the connection as far as is known: nothing was received on it, and the core has
+// not been down since it was made.
 func (c *conn) usable() bool {
 	if !c.used {
 		return true
 	}
-	if c.epoch != c.core.Epoch() {
+	if c.epoch != c.core.Generation() {
 		return false
 	}
-	state := c.eye.Look()
-	return state == socket.Quiet || state == socket.Unknown
+	state := c.peeker.Peek()
+	return state == socket.Idle || state == socket.Unknown
 }
 
 // send writes the request.
-func (c *conn) send(text []byte, t terms) error {
-	c.used, c.sent, c.given, c.terms = c.used || c.sent, false, nil, t
-	c.until = t.began.Add(lookEvery)
-	if err := c.SetWriteDeadline(t.deadline); err != nil {
+func (c *conn) send(request []byte, options attemptOptions) error {
+	c.used, c.sent, c.abortErr, c.options = c.used || c.sent, false, nil, options
+	c.nextCheck = options.began.Add(checkInterval)
+	if err := c.SetWriteDeadline(options.deadline); err != nil {
 		return err
 	}
-	n, err := c.Write(text)
-	c.sent = n > 0 || c.secured
+	n, err := c.Write(request)
+	c.sent = n > 0 || c.isTLS
 	return err
 }
 
-// done gives the connection back after an exchange, or closes it where core said that it will.
-func (c *conn) done(now time.Time, last bool) {
-	c.terms.peer = nil // of a request that is over
-	if last {
-		c.core.Suspect()
+// release puts the connection back after an exchange, or closes it where core announced that it closes.
+func (c *conn) release(now time.Time, closing bool) {
+	c.options.peer = nil // the request is over
+	if closing {
+		c.core.ProbeNow()
 	}
-	if last || c.reader.Buffered() > 0 {
-		c.drop()
+	if closing || c.reader.Buffered() > 0 {
+		c.discard()
 		return
 	}
 	c.used = true
-	c.pool.give(c, now)
+	c.pool.put(c, now)
 }
 
-// drop closes the connection.
-func (c *conn) drop() {
-	c.terms.peer = nil
-	c.pool.drop(c)
+// discard closes the connection.
+func (c *conn) discard() {
+	c.options.peer = nil
+	c.pool.discard(c)
 }
 
-// Read bounds the wait for the answer as a whole, or for each next part of it where it is streamed. It makes an answer
-// that stops short an error: some parsers take a connection that closes for the body's end.
+// Read bounds the wait for the whole response, or for each part of a stream. It returns io.ErrUnexpectedEOF for io.EOF, which
+// some parsers take for the end of the body.
 func (c *conn) Read(p []byte) (int, error) {
-	last := c.terms.deadline
-	if c.body != nil {
-		last = time.Now().Add(c.body.patience)
-		c.until = last
+	deadline := c.options.deadline
+	if c.stream != nil {
+		deadline = time.Now().Add(c.stream.timeout)
+		c.nextCheck = deadline
 	}
 	for {
-		if last.Before(c.until) {
-			c.until = last
+		if deadline.Before(c.nextCheck) {
+			c.nextCheck = deadline
 		}
-		if err := c.SetReadDeadline(c.until); err != nil {
+		if err := c.SetReadDeadline(c.nextCheck); err != nil {
 			return 0, err
 		}
 		n, err := c.Conn.Read(p)
@@ -150,38 +149,38 @@ func (c *conn) Read(p []byte) (int, error) {
 			return n, err
 		}
 		now := time.Now()
-		if !now.Before(last) {
+		if !now.Before(deadline) {
 			return 0, err
 		}
-		if c.given = c.giveUp(); c.given != nil {
-			return 0, c.given
+		if c.abortErr = c.checkAbort(); c.abortErr != nil {
+			return 0, c.abortErr
 		}
-		c.until = now.Add(lookEvery)
+		c.nextCheck = now.Add(checkInterval)
 	}
 }
 
-// giveUp is why to wait no longer for the answer, nil to wait on.
+// checkAbort is why to abort the wait for the response, nil to go on waiting.
 //
-// A client that has closed its sending side only, to show the end of its requests, is taken for gone: the two look the
-// same until something is sent, and net/http and nginx take it so too. It loses slow answers alone.
-func (c *conn) giveUp() error {
-	if c.terms.peer != nil && c.terms.peer.Gone() {
+// A client that has closed only its sending side is taken for disconnected, as in net/http and nginx: the two look the same
+// until something is sent.
+func (c *conn) checkAbort() error {
+	if c.options.peer != nil && c.options.peer.Disconnected() {
 		return ErrClientGone
 	}
-	if c.terms.repeatable && c.core.Down() && c.cores.Others(c.core) {
-		return errAbandoned
+	if c.options.replayable && c.core.Down() && c.cores.OtherUp(c.core) {
+		return errUpstreamDown
 	}
 	return nil
 }
 
-// cause turns what went wrong after something was sent into one of this package's errors.
-func (c *conn) cause(err error) error {
+// wrapErr turns an error after something was sent into one of this package's errors.
+func (c *conn) wrapErr(err error) error {
 	var timeout interface{ Timeout() bool }
 	switch {
-	case c.given != nil:
-		return c.given
-	case errors.Is(err, errUnfit):
-		return errUnfit
+	case c.abortErr != nil:
+		return c.abortErr
+	case errors.Is(err, errInvalidResponse):
+		return errInvalidResponse
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return ErrTimeout
 	default:

@@ -1,4 +1,4 @@
 package forward
 
-// AnswerHeaders is the list of what core may say to a client.
-var AnswerHeaders = answerHeaders
+// ResponseHeaders are the headers that are passed to clients.
+var ResponseHeaders = responseHeaders

@@ -16,7 +16,7 @@ import (
 )
 
 // A core that hangs is known by its probes: what waits for it is answered elsewhere, unless it could be carried out twice.
-func TestCoreThatHangs(t *testing.T) {
+func TestClient_CoreHangs(t *testing.T) {
 	t.Parallel()
 	for kind, k := range map[string]struct {
 		request
@@ -44,7 +44,7 @@ func TestCoreThatHangs(t *testing.T) {
 					}
 				})
 			}
-			pause(t, 2*lookEvery)
+			pause(t, 2*checkInterval)
 			before, began := works.hits.Load(), time.Now()
 			hung.hangs.Store(true)
 			asynctest.Eventually(t, "the core is set aside", func() bool { return c.set.All()[0].Down() })
@@ -68,7 +68,7 @@ func TestCoreThatHangs(t *testing.T) {
 }
 
 // Without another core there is nothing to do but wait.
-func TestOnlyCoreThatHangs(t *testing.T) {
+func TestClient_OnlyCoreHangs(t *testing.T) {
 	t.Parallel()
 	hung := startCore(t, name(""))
 	hung.hangs.Store(true)
@@ -88,7 +88,7 @@ func TestOnlyCoreThatHangs(t *testing.T) {
 }
 
 // A core that says it will end gets nothing new, and what it has is finished.
-func TestCoreThatDrains(t *testing.T) {
+func TestClient_CoreDrains(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	ending := startCore(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -125,7 +125,7 @@ func TestCoreThatDrains(t *testing.T) {
 }
 
 // Requests beyond the bound are refused soon, and core is not asked for more.
-func TestConnectionsAreBounded(t *testing.T) {
+func TestClient_MaxConns(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	slow := startCore(t, func(w http.ResponseWriter, _ *http.Request) { <-release })
@@ -156,7 +156,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 }
 
 // A connection that core resets as soon as it is made may have brought the request: a write is not sent again.
-func TestCoreThatResets(t *testing.T) {
+func TestClient_CoreResets(t *testing.T) {
 	t.Parallel()
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -16,9 +16,9 @@ const (
 	headerForwardedProto = "X-Forwarded-Proto"
 )
 
-// clientHeaders are what a client may say to core on every route. What is not listed is dropped: hop-by-hop headers,
-// the credential, cookies, and everything only the gateway may say.
-var clientHeaders = []string{
+// requestHeaders are passed from the client to core on every route. All others are dropped: hop-by-hop headers, the
+// credential, cookies, and those that only the gateway may set.
+var requestHeaders = []string{
 	fasthttp.HeaderAccept,
 	fasthttp.HeaderAcceptEncoding,
 	fasthttp.HeaderAcceptLanguage,
@@ -29,9 +29,9 @@ var clientHeaders = []string{
 	headerIdempotencyKey,
 }
 
-// sessionHeaders are what a browser may say besides on the session routes: its session, and what core tells a forged
-// request by.
-var sessionHeaders = []string{
+// sessionRequestHeaders are passed besides on the session routes: the browser's session, and what core detects forged requests
+// by.
+var sessionRequestHeaders = []string{
 	fasthttp.HeaderCookie,
 	fasthttp.HeaderOrigin,
 	fasthttp.HeaderReferer,
@@ -41,9 +41,9 @@ var sessionHeaders = []string{
 	"Sec-Fetch-User",
 }
 
-// answerHeaders are what core may say to a client, in the canonical case to which fasthttp's parser brings every name; true for
-// those of the session routes alone.
-var answerHeaders = map[string]bool{
+// responseHeaders are passed from core to the client, in the canonical form of fasthttp's parser; the value is true for those
+// of the session routes only.
+var responseHeaders = map[string]bool{
 	fasthttp.HeaderAllow:               false,
 	fasthttp.HeaderCacheControl:        false,
 	fasthttp.HeaderContentEncoding:     false,
@@ -72,8 +72,8 @@ var answerHeaders = map[string]bool{
 	fasthttp.HeaderXFrameOptions:       true,
 }
 
-// appendRequest builds the request as it is sent: from the lists above and what the gateway itself has to say. The span is
-// that of the attempt.
+// appendRequest appends the request as it is sent: the headers from the lists above and the gateway's own. The span is the
+// attempt's.
 func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span) []byte {
 	from := &r.Ctx.Request.Header
 	b = append(b, from.Method()...)
@@ -82,11 +82,11 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 	b = append(b, " HTTP/1.1\r\n"...)
 	if r.Session {
 		b = appendHeader(b, fasthttp.HeaderHost, from.Host()) // core compares it with Origin
-		b = appendHeaders(b, from, sessionHeaders)
+		b = appendHeaders(b, from, sessionRequestHeaders)
 	} else {
 		b = appendHeader(b, fasthttp.HeaderHost, host)
 	}
-	b = appendHeaders(b, from, clientHeaders)
+	b = appendHeaders(b, from, requestHeaders)
 	b = append(b, c.secret...)
 	b = appendHeader(b, wire.HeaderRequestID, r.ID)
 	b = appendHeader(b, headerForwardedFor, r.ClientIP)
@@ -107,7 +107,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 	return append(b, body...)
 }
 
-// appendHeader leaves out a value that would end its line: whoever called has checked, but this is where it would matter.
+// appendHeader drops a value that would end its line. Callers have checked this; here it would do the damage.
 func appendHeader[text string | []byte](b []byte, name string, value text) []byte {
 	start := len(b)
 	b = append(b, name...)
@@ -129,17 +129,17 @@ func appendHeaders(b []byte, from *fasthttp.RequestHeader, names []string) []byt
 	return b
 }
 
-// IsAnswerHeader reports whether a client may see this header field of an answer of core's, given in canonical form.
-func IsAnswerHeader(name string) bool {
-	_, known := answerHeaders[name]
+// IsResponseHeader reports whether this header of core's responses, in canonical form, is passed to clients.
+func IsResponseHeader(name string) bool {
+	_, known := responseHeaders[name]
 	return known
 }
 
-// copyAnswerHeaders takes from core's answer what a client may see.
-func copyAnswerHeaders(to, from *fasthttp.ResponseHeader, session bool) {
+// copyResponseHeaders copies the status and the headers that are passed to clients.
+func copyResponseHeaders(to, from *fasthttp.ResponseHeader, session bool) {
 	to.SetStatusCode(from.StatusCode())
 	for name, value := range from.All() {
-		if ofSession, known := answerHeaders[string(name)]; known && (session || !ofSession) {
+		if ofSession, known := responseHeaders[string(name)]; known && (session || !ofSession) {
 			to.AddBytesKV(name, value)
 		}
 	}

@@ -106,7 +106,7 @@ func (c client) retries(t *testing.T) float64 {
 	return c.counted(t, "intents_gateway_core_retries_total")[""]
 }
 
-// counted is a counter by the value of its label.
+// counted is a counter or gauge by the value of its label.
 func (c client) counted(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := c.registry.Gather()
@@ -123,7 +123,7 @@ func (c client) counted(t *testing.T, name string) map[string]float64 {
 			for _, pair := range m.GetLabel() {
 				label = pair.GetValue()
 			}
-			counts[label] = m.GetCounter().GetValue()
+			counts[label] = m.GetCounter().GetValue() + m.GetGauge().GetValue() // it is one of them
 		}
 		return counts
 	}
@@ -225,8 +225,8 @@ func (c client) answer(r request) string {
 	return string(text)
 }
 
-// lookEvery is how often an exchange that waits looks around.
-const lookEvery = 100 * time.Millisecond
+// checkInterval is how often an exchange that waits looks around.
+const checkInterval = 100 * time.Millisecond
 
 // pause lets time pass, which is part of what a test is about.
 func pause(t *testing.T, d time.Duration) {

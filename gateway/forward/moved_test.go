@@ -51,7 +51,7 @@ func answerName(conn net.Conn, ip *atomic.Pointer[net.IP]) {
 }
 
 // A core that is replaced may come back at another address under its name, as in every container network.
-func TestCoreThatMoves(t *testing.T) {
+func TestClient_CoreMoves(t *testing.T) {
 	t.Parallel()
 	before, after := net.IPv4(127, 0, 0, 2), net.IPv4(127, 0, 0, 3)
 	start := func(ip net.IP, port int, answer string) (*core, int) {

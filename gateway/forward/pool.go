@@ -8,28 +8,28 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// pool keeps connections of one kind to one core. It gives out the one that was used last, so that the fewest stay open.
+// pool keeps connections of one kind to one core. It hands out the most recently used one, so that the fewest stay open.
 type pool struct {
 	dial func() (*conn, error)
-	// most bounds the connections, those being dialed included.
-	most int
+	// maxConns bounds the connections, those that are being dialed included.
+	maxConns int
 
 	mu   sync.Mutex
-	idle []*conn // the one used last is last
+	idle []*conn // the most recently used is last
 	open int
-	// waiters are the requests that found all connections in use, in order of arrival. Each is handed a connection, or nil with
+	// waiters are the requests that found all connections in use, in order of arrival. Each receives a connection, or nil with
 	// the right to dial one.
 	waiters []chan *conn
 	sweeper *time.Timer
 	closed  bool
-	// waits and timedOut count those who had to wait, and who gave up.
+	// waits counts the requests that waited, timedOut those that waited in vain.
 	waits, timedOut uint64
 }
 
-// take gives a connection to the caller alone, who must give it back or drop it. A fresh one has not been idle: the request
-// may have no attempt left that a connection closed by core meanwhile could cost. Its errors are ErrBusy, ErrUnreachable.
-func (p *pool) take(fresh bool) (*conn, error) {
-	c, waiter := p.acquire(fresh)
+// get returns a connection, which the caller must put back or discard. newConn rules out idle connections, which core may have
+// closed: for a request that has no other attempt left. Its errors are ErrBusy and ErrUnreachable.
+func (p *pool) get(newConn bool) (*conn, error) {
+	c, waiter := p.acquire(newConn)
 	if waiter != nil {
 		var err error
 		if c, err = p.wait(waiter); err != nil {
@@ -41,25 +41,25 @@ func (p *pool) take(fresh bool) (*conn, error) {
 		c = nil
 	}
 	if c == nil {
-		return p.make()
+		return p.dialConn()
 	}
 	return c, nil
 }
 
-// acquire returns an idle connection, or nil with the right to dial one, or a place in the queue. One critical section decides,
-// so that a connection given back meanwhile cannot pass the request by.
-func (p *pool) acquire(fresh bool) (c *conn, waiter chan *conn) {
+// acquire returns an idle connection, nil with the right to dial one, or a place in the queue. It decides in one critical
+// section, so that no connection is put back unseen in between.
+func (p *pool) acquire(newConn bool) (c *conn, waiter chan *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)
 	switch {
-	case n > 0 && !fresh:
+	case n > 0 && !newConn:
 		c = p.idle[n-1]
 		p.idle[n-1] = nil
 		p.idle = p.idle[:n-1]
-	case p.open < p.most:
+	case p.open < p.maxConns:
 		p.open++
-	case n > 0: // the connection idle for longest makes room for a fresh one
+	case n > 0: // a new connection replaces the one that was idle for longest
 		_ = p.idle[0].Close()
 		p.idle = slices.Delete(p.idle, 0, 1)
 	default:
@@ -70,7 +70,7 @@ func (p *pool) acquire(fresh bool) (c *conn, waiter chan *conn) {
 	return c, waiter
 }
 
-// wait returns the connection that is handed over within connWait, or nil with the right to dial one.
+// wait returns the connection that it receives within connWait, or nil with the right to dial one.
 func (p *pool) wait(waiter chan *conn) (*conn, error) {
 	timeout := time.NewTimer(connWait)
 	defer timeout.Stop()
@@ -83,27 +83,27 @@ func (p *pool) wait(waiter chan *conn) (*conn, error) {
 	defer p.mu.Unlock()
 	n := slices.Index(p.waiters, waiter)
 	if n < 0 {
-		return <-waiter, nil // handed over just before the lock was taken
+		return <-waiter, nil // received just before the lock was taken
 	}
 	p.waiters = slices.Delete(p.waiters, n, n+1)
 	p.timedOut++
 	return nil, ErrBusy
 }
 
-// make opens a connection in a place that the caller holds.
-func (p *pool) make() (*conn, error) {
+// dialConn opens a connection in a place that the caller has acquired.
+func (p *pool) dialConn() (*conn, error) {
 	c, err := p.dial()
 	if err != nil {
-		p.leave()
+		p.release()
 		return nil, ErrUnreachable
 	}
 	c.pool = p
 	return c, nil
 }
 
-// give takes a connection back that has carried its exchange to the end.
-func (p *pool) give(c *conn, now time.Time) {
-	c.rested = now
+// put takes back a connection whose exchange is complete.
+func (p *pool) put(c *conn, now time.Time) {
+	c.idleSince = now
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -111,7 +111,7 @@ func (p *pool) give(c *conn, now time.Time) {
 		p.open--
 		_ = c.Close()
 	case len(p.waiters) > 0:
-		p.next() <- c
+		p.popWaiter() <- c
 	default:
 		p.idle = append(p.idle, c)
 		if p.sweeper == nil {
@@ -120,36 +120,36 @@ func (p *pool) give(c *conn, now time.Time) {
 	}
 }
 
-// drop closes a connection that cannot be used again.
-func (p *pool) drop(c *conn) {
+// discard closes a connection that cannot be used again.
+func (p *pool) discard(c *conn) {
 	_ = c.Close()
-	p.leave()
+	p.release()
 }
 
-// leave frees the place of a connection for whoever waits first.
-func (p *pool) leave() {
+// release frees the place of a connection for the first waiter.
+func (p *pool) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.waiters) > 0 {
-		p.next() <- nil
+		p.popWaiter() <- nil
 		return
 	}
 	p.open--
 }
 
-// next is the first of those who wait; its channel has room.
-func (p *pool) next() chan *conn {
+// popWaiter removes the first waiter; its channel has room.
+func (p *pool) popWaiter() chan *conn {
 	first := p.waiters[0]
 	p.waiters = slices.Delete(p.waiters, 0, 1)
 	return first
 }
 
-// sweep closes what has rested too long.
+// sweep closes connections that were idle for idleTimeout.
 func (p *pool) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for n < len(p.idle) && time.Since(p.idle[n].rested) >= idleTimeout {
+	for n < len(p.idle) && time.Since(p.idle[n].idleSince) >= idleTimeout {
 		_ = p.idle[n].Close()
 		n++
 	}
@@ -157,11 +157,11 @@ func (p *pool) sweep() {
 	p.open -= n
 	p.sweeper = nil
 	if len(p.idle) > 0 && !p.closed {
-		p.sweeper = time.AfterFunc(idleTimeout-time.Since(p.idle[0].rested), p.sweep)
+		p.sweeper = time.AfterFunc(idleTimeout-time.Since(p.idle[0].idleSince), p.sweep)
 	}
 }
 
-// close drops the idle connections, and from now on those that come back.
+// close closes the idle connections now and the others when they are put back.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,9 +175,9 @@ func (p *pool) close() {
 	}
 }
 
-// state tells how the pool stands.
+// state is for the pool metrics.
 func (p *pool) state() telemetry.PoolState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return telemetry.PoolState{Limit: p.most, Open: p.open, InUse: p.open - len(p.idle), Waits: p.waits, TimedOut: p.timedOut}
+	return telemetry.PoolState{Limit: p.maxConns, Open: p.open, InUse: p.open - len(p.idle), Waits: p.waits, TimedOut: p.timedOut}
 }

@@ -29,7 +29,7 @@ func (c counted) Close() error {
 // newPool makes a pool of connections that lead nowhere.
 func newPool(most int) (p *pool, open *atomic.Int64) {
 	open = &atomic.Int64{}
-	return &pool{most: most, dial: func() (*conn, error) {
+	return &pool{maxConns: most, dial: func() (*conn, error) {
 		open.Add(1)
 		return &conn{Conn: counted{open: open}}, nil
 	}}, open
@@ -37,23 +37,23 @@ func newPool(most int) (p *pool, open *atomic.Int64) {
 
 func take(t *testing.T, p *pool) *conn {
 	t.Helper()
-	c, err := p.take(false)
+	c, err := p.get(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func TestPoolGivesOutWhatWasUsedLast(t *testing.T) {
+func TestPool_MostRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	p, open := newPool(3)
 	first, second := take(t, p), take(t, p)
-	p.give(first, time.Now())
-	p.give(second, time.Now())
+	p.put(first, time.Now())
+	p.put(second, time.Now())
 	if got := take(t, p); got != second {
 		t.Error("the connection that rested longer is given out")
 	}
-	p.give(second, time.Now())
+	p.put(second, time.Now())
 	if got := open.Load(); got != 2 {
 		t.Errorf("%d connections are open, want 2", got)
 	}
@@ -63,14 +63,14 @@ func TestPoolGivesOutWhatWasUsedLast(t *testing.T) {
 	}
 }
 
-func TestPoolIsBounded(t *testing.T) {
+func TestPool_MaxConns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, open := newPool(2)
 		first := take(t, p)
 		take(t, p)
 		began := time.Now()
-		if _, err := p.take(false); !errors.Is(err, ErrBusy) || time.Since(began) != connWait {
+		if _, err := p.get(false); !errors.Is(err, ErrBusy) || time.Since(began) != connWait {
 			t.Errorf("the third gets %v after %s", err, time.Since(began))
 		}
 		want := telemetry.PoolState{Limit: 2, Open: 2, InUse: 2, Waits: 1, TimedOut: 1}
@@ -81,14 +81,14 @@ func TestPoolIsBounded(t *testing.T) {
 		var turns sync.WaitGroup
 		turns.Go(func() { got = append(got, take(t, p)) })
 		synctest.Wait()
-		p.give(first, time.Now())
+		p.put(first, time.Now())
 		turns.Wait()
 		if got[0] != first {
 			t.Error("who waits does not get what comes back")
 		}
 		turns.Go(func() { got = append(got, take(t, p)) })
 		synctest.Wait()
-		p.drop(first)
+		p.discard(first)
 		turns.Wait()
 		if got[1] == first || open.Load() != 2 {
 			t.Errorf("who waits does not get the place of what was dropped; %d are open", open.Load())
@@ -97,7 +97,7 @@ func TestPoolIsBounded(t *testing.T) {
 }
 
 // A place must not be lost with a connection that could not be made.
-func TestPoolKeepsThePlacesOfFailedDials(t *testing.T) {
+func TestPool_FailedDial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newPool(1)
@@ -113,12 +113,12 @@ func TestPoolKeepsThePlacesOfFailedDials(t *testing.T) {
 		}
 		broken.Store(true)
 		for range 3 {
-			if _, err := p.take(false); !errors.Is(err, ErrUnreachable) {
+			if _, err := p.get(false); !errors.Is(err, ErrUnreachable) {
 				t.Errorf("error %v", err)
 			}
 		}
 		var turns sync.WaitGroup
-		turns.Go(func() { _, _ = p.take(false) })
+		turns.Go(func() { _, _ = p.get(false) })
 		synctest.Wait()
 		turns.Go(func() { take(t, p) }) // it waits for the one above, whose dial fails
 		synctest.Wait()
@@ -130,14 +130,14 @@ func TestPoolKeepsThePlacesOfFailedDials(t *testing.T) {
 	})
 }
 
-func TestPoolClosesWhatRestsTooLong(t *testing.T) {
+func TestPool_IdleTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, open := newPool(4)
 		first, second, third := take(t, p), take(t, p), take(t, p)
-		p.give(first, time.Now())
+		p.put(first, time.Now())
 		<-time.After(idleTimeout / 2)
-		p.give(second, time.Now())
+		p.put(second, time.Now())
 		<-time.After(idleTimeout / 2)
 		synctest.Wait()
 		if got := open.Load(); got != 2 {
@@ -149,7 +149,7 @@ func TestPoolClosesWhatRestsTooLong(t *testing.T) {
 			t.Errorf("%d are open when the second has too, want the one in use", got)
 		}
 		p.close()
-		p.give(third, time.Now())
+		p.put(third, time.Now())
 		if open.Load() != 0 || p.state().Open != 0 {
 			t.Errorf("%d are open after the end", open.Load())
 		}
@@ -157,7 +157,7 @@ func TestPoolClosesWhatRestsTooLong(t *testing.T) {
 }
 
 // The bubble's clock advances only when all its goroutines wait, so ErrBusy means that a request waits which nobody will wake.
-func TestPool_ConnectionGivenBackWhileQueueing(t *testing.T) {
+func TestPool_PutWhileQueueing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rounds = 20_000
@@ -169,12 +169,12 @@ func TestPool_ConnectionGivenBackWhileQueueing(t *testing.T) {
 			var started atomic.Bool
 			second.Go(func() {
 				started.Store(true)
-				c, err := p.take(false)
+				c, err := p.get(false)
 				if err != nil {
 					lost++
 					return
 				}
-				p.give(c, time.Now())
+				p.put(c, time.Now())
 			})
 			for !started.Load() {
 				runtime.Gosched()
@@ -182,29 +182,29 @@ func TestPool_ConnectionGivenBackWhileQueueing(t *testing.T) {
 			for range round % 64 { // so that the return meets every step of the other's taking
 				_ = started.Load()
 			}
-			p.give(held, time.Now())
+			p.put(held, time.Now())
 			second.Wait()
 			held = take(t, p)
 		}
 		if lost > 0 {
 			t.Errorf("%d of %d requests waited out %s beside an idle connection", lost, rounds, connWait)
 		}
-		p.give(held, time.Now())
+		p.put(held, time.Now())
 		p.close()
 	})
 }
 
 // A fresh connection costs at most one idle one, and only where there is no room for both.
-func TestPool_FreshConnectionKeepsIdleOnes(t *testing.T) {
+func TestPool_NewConnKeepsIdle(t *testing.T) {
 	t.Parallel()
 	p, open := newPool(3)
 	defer p.close()
 	first, second := take(t, p), take(t, p)
-	p.give(first, time.Now())
-	p.give(second, time.Now())
+	p.put(first, time.Now())
+	p.put(second, time.Now())
 	fresh := func() *conn {
 		t.Helper()
-		c, err := p.take(true)
+		c, err := p.get(true)
 		if err != nil || c == first || c == second {
 			t.Fatalf("an idle connection is given out, or %v", err)
 		}
@@ -218,7 +218,7 @@ func TestPool_FreshConnectionKeepsIdleOnes(t *testing.T) {
 	if diff := cmp.Diff(telemetry.PoolState{Limit: 3, Open: 3, InUse: 2}, p.state()); diff != "" || open.Load() != 3 {
 		t.Errorf("with %d open connections: %s", open.Load(), diff)
 	}
-	p.give(third, time.Now())
+	p.put(third, time.Now())
 	if got := take(t, p); got != third {
 		t.Error("what came back is not given out")
 	}

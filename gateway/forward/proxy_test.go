@@ -58,7 +58,7 @@ backend cores
 }
 
 // Header names are case-insensitive (RFC 9110 section 5.1); proxies such as HAProxy and Envoy write them in lower case.
-func TestAnswerHeaders_BehindHAProxy(t *testing.T) {
+func TestResponseHeaders_BehindHAProxy(t *testing.T) {
 	t.Parallel()
 	always := http.Header{
 		"Allow":                  {"GET, POST"},
@@ -100,7 +100,7 @@ func TestAnswerHeaders_BehindHAProxy(t *testing.T) {
 	for name := range ofSessions {
 		compared[name] = true
 	}
-	if diff := cmp.Diff(forward.AnswerHeaders, compared); diff != "" {
+	if diff := cmp.Diff(forward.ResponseHeaders, compared); diff != "" {
 		t.Fatalf("headers that core may send (-forward +compared here):\n%s", diff)
 	}
 	core := startCore(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -13,9 +13,9 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startAttempt starts the span of one attempt, the first of which is 0. In a trace that is not sampled it is the request's
+// startAttemptSpan starts the span of one attempt, the first of which is 0. In a trace that is not sampled it is the request's
 // own, which passes the trace on.
-func (r *Request) startAttempt(core *cores.Core, attempt int) trace.Span {
+func (r *Request) startAttemptSpan(core *cores.Core, attempt int) trace.Span {
 	if !r.Span.IsRecording() {
 		return r.Span
 	}
@@ -26,8 +26,8 @@ func (r *Request) startAttempt(core *cores.Core, attempt int) trace.Span {
 	return span
 }
 
-// endAttempt ends the span with the response's status, or why there is none. The end of a streamed body ends it later.
-func (r *Request) endAttempt(span trace.Span, err error) {
+// endAttemptSpan ends the span with the response's status, or why there is none. The end of a streamed body ends it later.
+func (r *Request) endAttemptSpan(span trace.Span, err error) {
 	switch {
 	case !span.IsRecording():
 	case err != nil:
@@ -43,21 +43,21 @@ func (r *Request) endAttempt(span trace.Span, err error) {
 	}
 }
 
-// endTrace ends the attempt when its body ends: by the last of it, by core's fault, or unread. A fault of core's also fails
-// the request, which has its status already.
-func (s *Stream) endTrace(from *conn, unread string) {
+// endTrace ends the attempt's span when its body ends: complete, by core's failure, or with the given failure. Core's failure
+// is set on the request's span too.
+func (s *Stream) endTrace(from *conn, failure string) {
 	switch {
 	case s.attempt == nil:
 		return
-	case s.whole:
-	case s.broken != nil:
-		fault := errorType(from.cause(s.broken))
-		tracing.Fail(s.attempt, fault)
-		tracing.Fail(s.request, "core_"+fault) // as outcomes are called
+	case s.complete:
+	case s.err != nil:
+		cause := errorType(from.wrapErr(s.err))
+		tracing.Fail(s.attempt, cause)
+		tracing.Fail(s.request, "core_"+cause) // the outcomes have this prefix
 	default:
-		tracing.Fail(s.attempt, unread)
+		tracing.Fail(s.attempt, failure)
 	}
-	s.attempt.SetAttributes(semconv.HTTPResponseBodySizeKey.Int64(s.passed))
+	s.attempt.SetAttributes(semconv.HTTPResponseBodySizeKey.Int64(s.bytesRead))
 	s.attempt.End()
 }
 
@@ -71,7 +71,7 @@ func errorType(err error) string {
 		return "timeout"
 	case errors.Is(err, ErrClientGone):
 		return "client_gone"
-	case errors.Is(err, errAbandoned):
+	case errors.Is(err, errUpstreamDown):
 		return "abandoned"
 	default:
 		return "broken"
@@ -87,8 +87,8 @@ type headerWriter struct {
 // Set implements propagation.TextMapCarrier.
 func (w *headerWriter) Set(name, value string) { w.head = appendHeader(w.head, name, value) }
 
-// appendTrace passes the trace on: the gateway's, which tells core that the sampled flag is not the client's, or while
-// tracing is off the client's.
+// appendTrace appends the trace context: the gateway's, which tells core that the sampled flag is the gateway's decision, or
+// while tracing is off the client's.
 func appendTrace(b []byte, span trace.Span) []byte {
 	c := span.SpanContext()
 	if !c.IsValid() {

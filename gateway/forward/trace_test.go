@@ -16,7 +16,7 @@ import (
 )
 
 // Each attempt is a span of its own, which core hears of; those after the first say which they are.
-func TestTraceOfAttempts(t *testing.T) {
+func TestTrace_Attempts(t *testing.T) {
 	t.Parallel()
 	tracer, collector := tracingtest.Tracer(t, "gateway")
 	heard := make(chan string, 4)
@@ -88,7 +88,7 @@ func TestTraceOfAttempts(t *testing.T) {
 }
 
 // The attempt of an answer that streams lasts until the body is closed, and tells how much of it there was.
-func TestTraceOfAStream(t *testing.T) {
+func TestTrace_Stream(t *testing.T) {
 	t.Parallel()
 	const whole = 256 << 10
 	core := startCore(t, func(w http.ResponseWriter, r *http.Request) {

@@ -5,19 +5,19 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// Hold keeps a verdict as if core had just been asked.
-func (v *Verifier) Hold(hash apikey.Hash, verification control.Verification) {
+// Store caches a verdict as if core had just answered.
+func (v *Verifier) Store(hash apikey.Hash, verification control.Verification) {
 	v.verdicts.Set(hash, newVerdict(verification, v.now()))
 }
 
-// Held is how many verdicts there are, once the cache has done what it put off.
-func (v *Verifier) Held() int {
+// Cached is the number of cached verdicts, after the cache has evicted what it must.
+func (v *Verifier) Cached() int {
 	v.verdicts.CleanUp()
 	return v.verdicts.EstimatedSize()
 }
 
-// Listed reports whether there is a filter, and the key in it.
-func (v *Verifier) Listed(hash apikey.Hash) bool { return v.filter.Load() != nil && v.listed(hash) }
+// InFilter reports whether there is a filter and it holds the key.
+func (v *Verifier) InFilter(hash apikey.Hash) bool { return v.filter.Load() != nil && v.inFilter(hash) }
 
-// Waiting is how many requests wait for a reading of the feed.
-func (v *Verifier) Waiting() int { return int(v.readings.waiting.Load()) }
+// Waiting is how many requests wait for a poll of the feed.
+func (v *Verifier) Waiting() int { return int(v.polls.waiting.Load()) }

@@ -10,10 +10,11 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
 )
 
 // Whichever core stops answering, a key that is revoked then is refused in time, and nobody else is.
-func TestRevocationWhileACoreFails(t *testing.T) {
+func TestVerifier_RevokedWhileCoreFails(t *testing.T) {
 	t.Parallel()
 	for fault, inflict := range map[string]func(*coretest.Front){
 		"stopped": func(f *coretest.Front) { f.Hangs.Store(true) },
@@ -28,10 +29,10 @@ func TestRevocationWhileACoreFails(t *testing.T) {
 					o.LookUpTimeout = keys.MaxStaleness
 				})
 				stays, goes := core.AddKey(network.Test), core.AddKey(network.Test)
-				if _, err := v.Verify(goes.Hash()); err != nil {
+				if _, err := v.Verify(tracing.Noop, goes.Hash()); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := v.Verify(stays.Hash()); err != nil {
+				if _, err := v.Verify(tracing.Noop, stays.Hash()); err != nil {
 					t.Fatal(err)
 				}
 				ctx, done := context.WithCancel(t.Context())
@@ -41,7 +42,7 @@ func TestRevocationWhileACoreFails(t *testing.T) {
 					ticker := time.NewTicker(time.Millisecond)
 					defer ticker.Stop()
 					for ctx.Err() == nil {
-						if _, err := v.Verify(stays.Hash()); err != nil {
+						if _, err := v.Verify(tracing.Noop, stays.Hash()); err != nil {
 							t.Errorf("a good key: %v", err)
 							return
 						}

@@ -14,6 +14,7 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
 )
 
 // panicking is a log that panics.
@@ -24,7 +25,7 @@ func (panicking) Enabled(context.Context, slog.Level) bool { return true }
 func (panicking) Handle(context.Context, slog.Record) error { panic("no log") }
 
 // Nobody passes because a look-up panics, neither those who wait for it nor those who come later.
-func TestVerifier_PanicInALookUp(t *testing.T) {
+func TestVerifier_LookUpPanics(t *testing.T) {
 	t.Parallel()
 	const others = 32
 	core := coretest.Start(t, nil)
@@ -44,7 +45,7 @@ func TestVerifier_PanicInALookUp(t *testing.T) {
 				panicked.Add(1)
 			}
 		}()
-		if verdict, err := v.Verify(key.Hash()); err == nil {
+		if verdict, err := v.Verify(tracing.Noop, key.Hash()); err == nil {
 			passed.Add(1)
 			t.Errorf("passed with the verdict %v", verdict)
 		}
@@ -66,7 +67,7 @@ func TestVerifier_PanicInALookUp(t *testing.T) {
 }
 
 // What fails between gateway and core is logged with its cause, not once a request, and without keys.
-func TestVerifier_FailuresAreLogged(t *testing.T) {
+func TestVerifier_LogsFailures(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	key := core.AddKey(network.Test)
@@ -74,7 +75,7 @@ func TestVerifier_FailuresAreLogged(t *testing.T) {
 	v := startBefore(t, coretest.Set(t, core.URL), func(o *keys.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	core.VerifyDown.Store(true)
 	for range 50 {
-		if _, err := v.Verify(key.Hash()); !errors.Is(err, keys.ErrUnavailable) {
+		if _, err := v.Verify(tracing.Noop, key.Hash()); !errors.Is(err, keys.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}

@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// pollWait is how long core may hold a poll open at most.
+	// pollWait is the longest time that core may hold a poll open.
 	pollWait = 250 * time.Millisecond
-	// pollMargin is how much longer a poll may take than the one before.
+	// pollMargin allows a poll to take longer than the one before.
 	pollMargin = 100 * time.Millisecond
-	// pollTimeout ends a poll whose proof would be too old. After failures it is doubled up to maxPollTimeout: the changes
-	// of an outage may take longer to transfer, and until then no cached verdict is fresh.
+	// pollTimeout ends a poll whose answer would be stale. It doubles with each failure up to maxPollTimeout: the changes of
+	// an outage may take longer to transfer, and no cached verdict is fresh until then.
 	pollTimeout    = MaxStaleness - pollWait
 	maxPollTimeout = 10 * time.Second
 	// pollRetry is the pause after a failed poll.
 	pollRetry = 50 * time.Millisecond
 )
 
-// feed is the position of the one goroutine that follows core's change feed.
+// feed is the state of the goroutine that polls core's change feed.
 type feed struct {
 	// cursor is the position up to which changes were applied, empty before the first poll and after a gap.
 	cursor string
-	// filterComplete says that the filter holds every key that existed at the cursor.
+	// filterComplete says that the filter holds all keys that existed at the cursor.
 	filterComplete bool
-	// wait is how long core may hold the next poll open, timeout how long the poll may take in all.
+	// wait is how long core may hold the next poll open, timeout bounds the whole poll.
 	wait, timeout time.Duration
 	failing       bool
 	logs          telemetry.Sampler
 }
 
-// Run follows core's change feed, and keeps the filter of existing keys, until ctx ends.
+// Run polls core's change feed, and keeps the filter of existing keys, until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
 	var loading sync.WaitGroup
 	loading.Go(func() { v.loadFilters(ctx) })
@@ -46,42 +46,41 @@ func (v *Verifier) Run(ctx context.Context) {
 	f := feed{wait: pollWait, timeout: pollTimeout, logs: telemetry.Sampler{Every: logEvery}}
 	for ctx.Err() == nil {
 		v.pollOnce(ctx, &f)
-		v.adoptFilter(ctx, &f)
+		v.swapFilter(ctx, &f)
 	}
 }
 
-// pollOnce reads the feed once: at once where requests wait for a reading, else when a key changes or f.wait is over,
-// unless a request comes to wait meanwhile.
+// pollOnce polls the feed once. Core answers at once where requests wait for the poll, else when a key changes or f.wait is
+// over. A request that begins to wait meanwhile cancels the poll.
 func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
 	polling, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	waiting := v.readings.begin(cancel)
-	if waiting != nil {
+	shared := v.polls.begin(cancel)
+	if shared != nil {
 		f.wait = 0
 	}
 	began := time.Now()
 	err := v.poll(polling, f)
-	if waiting != nil {
-		waiting.finish(err, f.filterComplete)
+	if shared != nil {
+		shared.finish(err, f.filterComplete)
 	}
 	switch {
 	case err == nil:
 		f.timeout, f.wait = pollTimeout, nextWait(f.wait, time.Since(began))
-	case ctx.Err() != nil, waiting == nil && errors.Is(polling.Err(), context.Canceled):
-		return // interrupted by a request that waits
+	case ctx.Err() != nil, shared == nil && errors.Is(polling.Err(), context.Canceled):
+		return // canceled by a request that waits for the next poll
 	default:
 		v.metrics.pollsFailed.Inc()
-		f.timeout, f.wait = min(2*f.timeout, maxPollTimeout), 0 // verdicts are fresh again from the first answer on
+		f.timeout, f.wait = min(2*f.timeout, maxPollTimeout), 0 // the first answer makes verdicts fresh again
 	}
 	v.logPoll(ctx, f, err)
 	if err != nil {
-		pause(ctx, pollRetry)
+		sleep(ctx, pollRetry)
 	}
 }
 
-// nextWait is how long core may hold a poll open, after one that was to wait so long and took so long in all. Proof counts
-// from a poll's start and is to last until the next one's end: both have to fit into MaxStaleness, the round trip to a
-// core that is far or slow included.
+// nextWait is how long core may hold a poll open, where the last one waited and took this long. Freshness counts from a
+// poll's start and must last until the next one's end, so two polls with their round trips must fit into MaxStaleness.
 func nextWait(waited, took time.Duration) time.Duration {
 	roundTrip := max(0, took-waited)
 	return min(pollWait, max(0, MaxStaleness/2-pollMargin-roundTrip))
@@ -95,13 +94,13 @@ func (v *Verifier) poll(ctx context.Context, f *feed) error {
 		v.invalidateAll()
 		v.metrics.purges.Inc()
 		f.cursor, f.filterComplete = "", false
-		return nil // the poll without a cursor that follows proves
+		return nil // the next poll, without a cursor, sets syncedAt
 	}
 	if err != nil {
 		return err
 	}
 	if f.cursor == "" {
-		// A verdict, or a filter, from before this cursor may lack a change from before it.
+		// A verdict or filter that is older than this cursor may lack a change that precedes the cursor.
 		v.invalidateAll()
 		f.filterComplete = false
 		v.filters.request()
@@ -114,7 +113,7 @@ func (v *Verifier) poll(ctx context.Context, f *feed) error {
 	return nil
 }
 
-// changesSince gives the keys that changed since the cursor, and the next cursor.
+// changesSince returns the keys that changed since the cursor, and the next cursor.
 func (v *Verifier) changesSince(ctx context.Context, cursor string, wait time.Duration) (next string, hashes []apikey.Hash, err error) {
 	changes, err := v.core.KeyChanges(ctx, cursor, wait)
 	if err != nil {
@@ -144,8 +143,8 @@ func (v *Verifier) logPoll(ctx context.Context, f *feed, err error) {
 	f.failing = err != nil
 }
 
-// Ready is nil once the change feed has been read; it is a readiness check. A feed that breaks off later does not fail
-// it: verdicts are then looked up one by one.
+// Ready is a readiness check that passes from the first successful poll on. A feed that fails later does not fail it: stale
+// verdicts are looked up one by one.
 func (v *Verifier) Ready(context.Context) error {
 	if v.syncedAt.Load() < 0 {
 		return errors.New("core's key change feed has not been read yet")
@@ -153,7 +152,7 @@ func (v *Verifier) Ready(context.Context) error {
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -11,10 +11,11 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
-func TestChangesCountOnEveryReplicaWithinASecond(t *testing.T) {
+func TestFeed_ChangeOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	replicas := []verifier{start(t, core), start(t, core), start(t, core)}
@@ -39,7 +40,7 @@ func (v verifier) mustEnd(t *testing.T, key apikey.Key, ended time.Time) {
 	t.Helper()
 	asynctest.Eventually(t, "the key is refused", func() bool {
 		began := time.Now()
-		_, err := v.Verify(key.Hash())
+		_, err := v.Verify(tracing.Noop, key.Hash())
 		if late := began.Sub(ended); err == nil && late >= keys.MaxStaleness {
 			t.Errorf("accepted %s after its end", late)
 		}
@@ -47,7 +48,7 @@ func (v verifier) mustEnd(t *testing.T, key apikey.Key, ended time.Time) {
 	})
 }
 
-func TestWithoutFeedVerdictsAreAskedForAgain(t *testing.T) {
+func TestVerifier_FeedDown(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -62,7 +63,7 @@ func TestWithoutFeedVerdictsAreAskedForAgain(t *testing.T) {
 
 	core.VerifyDown.Store(true)
 	asynctest.Eventually(t, "nobody gets in on an old verdict", func() bool {
-		_, err := v.Verify(other.Hash())
+		_, err := v.Verify(tracing.Noop, other.Hash())
 		return errors.Is(err, keys.ErrUnavailable)
 	})
 
@@ -70,12 +71,12 @@ func TestWithoutFeedVerdictsAreAskedForAgain(t *testing.T) {
 	core.FeedDown.Store(false)
 	asynctest.Eventually(t, "the cached verdict counts again", func() bool {
 		before := core.LookUps.Load()
-		_, err := v.Verify(other.Hash())
+		_, err := v.Verify(tracing.Noop, other.Hash())
 		return err == nil && core.LookUps.Load() == before
 	})
 }
 
-func TestAnAnswerOlderThanAChangeIsNotKept(t *testing.T) {
+func TestVerifier_ChangeDuringLookUp(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -92,7 +93,7 @@ func TestAnAnswerOlderThanAChangeIsNotKept(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = v.Verify(key.Hash()) // as it happens the old answer, which was right when it was asked for
+		_, _ = v.Verify(tracing.Noop, key.Hash()) // as it happens the old answer, which was right when it was asked for
 	}()
 	<-reading
 	core.Revoke(key)
@@ -108,7 +109,7 @@ func TestAnAnswerOlderThanAChangeIsNotKept(t *testing.T) {
 }
 
 // A core that is far away is asked to wait less, so that verdicts go on to count between two of its answers.
-func TestPollsOfADistantCoreAreShorter(t *testing.T) {
+func TestFeed_DistantCore(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	distant := core.Front(t)
@@ -125,7 +126,7 @@ func TestPollsOfADistantCoreAreShorter(t *testing.T) {
 	asynctest.Eventually(t, "a core that is near again is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
 }
 
-func TestExpiredCursorDropsEverything(t *testing.T) {
+func TestFeed_ExpiredCursor(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -138,7 +139,7 @@ func TestExpiredCursorDropsEverything(t *testing.T) {
 	asynctest.Eventually(t, "the purge is counted", func() bool { return v.counted(t, "intents_gateway_key_feed_purges_total") == 1 })
 }
 
-func TestMoreChangesThanAnAnswerHoldsDropEverything(t *testing.T) {
+func TestFeed_TooManyChanges(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// filterAge is how long a filter is used: keys deleted since remain in it.
-	filterAge = time.Hour
-	// filterTimeout bounds the loading of one, filterRetry is the pause after a failure.
+	// filterMaxAge is how long a filter is used: keys that were deleted since remain in it.
+	filterMaxAge = time.Hour
+	// filterTimeout bounds one load, filterRetry is the pause after a failed one.
 	filterTimeout = time.Minute
 	filterRetry   = 2 * time.Second
 )
 
-// filterLoader loads filters beside the feed, which must not wait for them.
+// filterLoader loads filters in a goroutine of its own, since the polls of the feed must not wait for them.
 type filterLoader struct {
-	// requested asks for a filter at once.
+	// requested has a filter loaded at once.
 	requested chan struct{}
-	// loaded passes a filter to the goroutine that follows the feed.
+	// loaded passes a filter to the goroutine that polls the feed.
 	loaded chan loadedFilter
 }
 
@@ -30,8 +30,8 @@ type filterLoader struct {
 type loadedFilter struct {
 	filter *apikey.Filter
 	cursor string
-	// adopted tells the loader what became of it.
-	adopted chan error
+	// result receives the error of swapFilter.
+	result chan error
 }
 
 func newFilterLoader() filterLoader {
@@ -45,9 +45,9 @@ func (l *filterLoader) request() {
 	}
 }
 
-// loadFilters loads a filter when it is requested, and another one every filterAge, until ctx ends.
+// loadFilters loads a filter when one is requested, and every filterMaxAge, until ctx ends.
 func (v *Verifier) loadFilters(ctx context.Context) {
-	next, failing, logs := filterAge, false, telemetry.Sampler{Every: logEvery}
+	next, failing, logs := filterMaxAge, false, telemetry.Sampler{Every: logEvery}
 	for {
 		timer := time.NewTimer(next)
 		select {
@@ -62,9 +62,9 @@ func (v *Verifier) loadFilters(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			next = filterAge + rand.N(filterAge/4) //nolint:gosec // only so that not all replicas ask at once
+			next = filterMaxAge + rand.N(filterMaxAge/4) //nolint:gosec // spreads the loads of many replicas
 			if failing {
-				v.log.InfoContext(ctx, "filter of existing keys loaded again")
+				v.log.InfoContext(ctx, "filter of existing keys reloaded")
 			}
 		} else {
 			next = filterRetry
@@ -77,7 +77,7 @@ func (v *Verifier) loadFilters(ctx context.Context) {
 	}
 }
 
-// loadFilter gets a filter from core and waits until it is adopted.
+// loadFilter gets a filter from core and waits until swapFilter has put it in use.
 func (v *Verifier) loadFilter(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, filterTimeout)
 	defer cancel()
@@ -85,24 +85,24 @@ func (v *Verifier) loadFilter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	adopted := make(chan error, 1)
+	result := make(chan error, 1)
 	select {
-	case v.filters.loaded <- loadedFilter{filter, cursor, adopted}:
+	case v.filters.loaded <- loadedFilter{filter, cursor, result}:
 	case <-ctx.Done():
 		return errors.New("the key change feed does not answer")
 	}
-	v.readings.await(v.lookUpTimeout) // so that the long poll under way ends now
+	v.polls.request(v.lookUpTimeout) // which ends the long poll
 	select {
-	case err := <-adopted:
+	case err := <-result:
 		return err
 	case <-ctx.Done():
 		return errors.New("the key change feed does not answer")
 	}
 }
 
-// adoptFilter puts a filter that was loaded, if any, in the place of the present one, with the keys that changed since it
-// was made. Only the goroutine that follows the feed applies changes, so none is missed in between.
-func (v *Verifier) adoptFilter(ctx context.Context, f *feed) {
+// swapFilter replaces the filter by one that was loaded, if any, with the keys that changed since it was made. No change is
+// lost in between, since this goroutine alone applies changes.
+func (v *Verifier) swapFilter(ctx context.Context, f *feed) {
 	if f.cursor == "" {
 		return // the feed has no position yet
 	}
@@ -120,8 +120,8 @@ func (v *Verifier) adoptFilter(ctx context.Context, f *feed) {
 		v.filter.Store(loaded.filter)
 		f.filterComplete = true
 	}
-	f.wait = 0 // the next poll is due already
-	loaded.adopted <- err
+	f.wait = 0 // the next poll is overdue
+	loaded.result <- err
 }
 
 func addTo(filter *apikey.Filter, hashes []apikey.Hash) {

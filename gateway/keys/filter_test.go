@@ -13,6 +13,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
 )
 
 // flood presents unknown keys until stop is called, which tells how many there were. None may get another error than these,
@@ -30,7 +31,7 @@ func (v verifier) flood(t *testing.T, wants ...error) (stop func() int64) {
 					return
 				default:
 				}
-				_, err := v.Verify(apikey.New(network.Test).Hash())
+				_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
 				if !v.stalled(t, err) && !slices.ContainsFunc(wants, func(want error) bool { return errors.Is(err, want) }) {
 					t.Errorf("an unknown key: %v, want one of %v", err, wants)
 					return
@@ -52,7 +53,7 @@ func (v verifier) stalled(t *testing.T, err error) bool {
 func (v verifier) mustPass(t *testing.T, key apikey.Key) {
 	t.Helper()
 	for {
-		_, err := v.Verify(key.Hash())
+		_, err := v.Verify(tracing.Noop, key.Hash())
 		if v.stalled(t, err) {
 			continue
 		}
@@ -86,7 +87,7 @@ func startWithHeldReading(t *testing.T) (core *coretest.Core, v verifier, readin
 
 // However many unknown keys are presented at once, core reads its feed once for those that wait and once for those that
 // come meanwhile, and looks nothing up.
-func TestVerifier_UnknownKeysShareAReading(t *testing.T) {
+func TestVerifier_UnknownKeysSharePoll(t *testing.T) {
 	t.Parallel()
 	const guesses = 500
 	core, v, reading, release := startWithHeldReading(t)
@@ -94,7 +95,7 @@ func TestVerifier_UnknownKeysShareAReading(t *testing.T) {
 	var asking sync.WaitGroup
 	guess := func() {
 		asking.Go(func() {
-			if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
+			if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
 				t.Errorf("an unknown key: %v", err)
 			}
 		})
@@ -119,12 +120,12 @@ func TestVerifier_UnknownKeysShareAReading(t *testing.T) {
 }
 
 // A key that is made after a reading has begun waits for the next one.
-func TestVerifier_KeyMadeDuringAReading(t *testing.T) {
+func TestVerifier_KeyCreatedDuringPoll(t *testing.T) {
 	t.Parallel()
 	core, v, reading, release := startWithHeldReading(t)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
+		if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
 			t.Errorf("an unknown key: %v", err)
 		}
 	})
@@ -137,7 +138,7 @@ func TestVerifier_KeyMadeDuringAReading(t *testing.T) {
 }
 
 // Keys that were just made pass on every gateway, and so do keys that a gateway has not seen, whatever else is presented.
-func TestVerifier_NewKeysPassAFlood(t *testing.T) {
+func TestVerifier_NewKeyDuringFlood(t *testing.T) {
 	t.Parallel()
 	const count = 50
 	core := coretest.Start(t, nil)
@@ -175,14 +176,14 @@ func TestVerifier_UnknownKeyWithoutFeed(t *testing.T) {
 	v.awaitFilter(t, existing)
 	core.FeedDown.Store(true)
 	for range 20 {
-		if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnavailable) {
+		if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnavailable) {
 			t.Errorf("an unknown key: %v", err)
 		}
 	}
 	v.mustAccept(t, existing)
 	core.FeedDown.Store(false)
 	asynctest.Eventually(t, "it is refused again", func() bool {
-		_, err := v.Verify(apikey.New(network.Test).Hash())
+		_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrUnknown)
 	})
 }
@@ -197,7 +198,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 	core.FilterDown.Store(true)
 	core.ExpireCursors()
 	asynctest.Eventually(t, "unknown keys are looked up", func() bool {
-		_, err := v.Verify(apikey.New(network.Test).Hash())
+		_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrRefused)
 	})
 	made := core.AddKey(network.Test)
@@ -211,7 +212,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 	}
 	var guesses sync.WaitGroup
 	for range 20 {
-		guesses.Go(func() { _, _ = v.Verify(apikey.New(network.Test).Hash()) })
+		guesses.Go(func() { _, _ = v.Verify(tracing.Noop, apikey.New(network.Test).Hash()) })
 	}
 	asynctest.Eventually(t, "a guess is looked up", func() bool { return held.Load() == 1 })
 	guesses.Go(func() { v.mustAccept(t, existing) })
@@ -221,13 +222,13 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 
 	core.FilterDown.Store(false)
 	asynctest.Eventually(t, "the filter is complete again", func() bool {
-		_, err := v.Verify(apikey.New(network.Test).Hash())
+		_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrUnknown)
 	})
 }
 
 // Whatever happens to the filter meanwhile, a key that exists is never refused.
-func TestVerifier_FilterReloadedWhileKeysAreMade(t *testing.T) {
+func TestVerifier_FilterReloadedWhileKeysCreated(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	existing := core.AddKey(network.Test)
@@ -268,7 +269,7 @@ func TestVerifier_FalsePositive(t *testing.T) {
 	guess := apikey.New(network.Test)
 	v.awaitFilter(t, guess)
 	for range 100 {
-		if _, err := v.Verify(guess.Hash()); !errors.Is(err, keys.ErrRefused) {
+		if _, err := v.Verify(tracing.Noop, guess.Hash()); !errors.Is(err, keys.ErrRefused) {
 			t.Fatalf("an unknown key: %v", err)
 		}
 	}
@@ -284,10 +285,10 @@ func TestVerifier_WithoutFilter(t *testing.T) {
 	key := core.AddKey(network.Test)
 	v := start(t, core)
 	v.mustAccept(t, key)
-	if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrRefused) {
+	if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrRefused) {
 		t.Errorf("an unknown key: %v", err)
 	}
-	if v.Listed(key.Hash()) {
+	if v.InFilter(key.Hash()) {
 		t.Error("a filter that core does not give is there")
 	}
 	core.FilterDown.Store(false)

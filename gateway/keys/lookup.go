@@ -5,64 +5,64 @@ import (
 	"errors"
 
 	"go.opentelemetry.io/otel/trace"
+
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/tracing"
 )
 
-// lookUp is one question to core that all concurrent requests with the same key share.
+// lookUp is one call to core that all concurrent requests with the same key share.
 type lookUp struct {
-	// span is that of the request that asks.
+	// span is the wait of the request that makes the call.
 	span trace.Span
 	done chan struct{}
 	// verdict and err are the result, ErrUnavailable until core has answered.
 	verdict *Verdict
 	err     error
-	// invalidated says that the key changed during the look-up: the answer may be outdated and is not cached. Guarded by
-	// Verifier.mu.
+	// invalidated says that the key changed during the look-up, whose answer is not cached. Guarded by Verifier.mu.
 	invalidated bool
 }
 
-// lookUpSpan is the wait for a look-up.
+// lookUpSpan is the name of the span that waits for a look-up.
 const lookUpSpan = "key look-up"
 
-// lookUp asks core about the key in one of these slots, or joins the look-up under way.
+// lookUp verifies the key at core in one of these slots, or joins the look-up in flight.
 func (v *Verifier) lookUp(span trace.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
 	v.mu.Lock()
-	if verdict, err := v.cached(hash, v.now()); !errors.Is(err, ErrNotCached) { // a look-up has just ended
+	if verdict, err := v.cached(hash, v.now()); !errors.Is(err, ErrNotCached) { // a look-up has just finished
 		v.mu.Unlock()
 		return verdict, err
 	}
-	l, underWay := v.lookUps[hash]
-	if !underWay {
+	l, inFlight := v.lookUps[hash]
+	if !inFlight {
 		l = &lookUp{span: tracing.Start(span, lookUpSpan), done: make(chan struct{}), err: ErrUnavailable}
 		v.lookUps[hash] = l
 	}
 	v.mu.Unlock()
 
-	if underWay {
-		l.await(span)
+	if inFlight {
+		l.join(span)
 	} else {
-		v.perform(hash, l, slots)
+		v.runLookUp(hash, l, slots)
 	}
 	return l.verdict, l.err
 }
 
-// await waits in bounded time: perform has a deadline.
-func (l *lookUp) await(span trace.Span) {
+// join waits for the look-up, which has a deadline.
+func (l *lookUp) join(span trace.Span) {
 	joined := tracing.Start(span, lookUpSpan)
 	tracing.Link(joined, l.span)
 	<-l.done
 	joined.End()
 }
 
-func (v *Verifier) perform(hash apikey.Hash, l *lookUp, slots chan struct{}) {
-	defer v.finish(hash, l) // after a panic, too
+func (v *Verifier) runLookUp(hash apikey.Hash, l *lookUp, slots chan struct{}) {
+	defer v.finishLookUp(hash, l) // also after a panic
 	l.verdict, l.err = v.askCore(l.span, hash, slots)
 }
 
-// finish caches the result and releases all who wait for it.
-func (v *Verifier) finish(hash apikey.Hash, l *lookUp) {
+// finishLookUp caches the result and releases the requests that wait for it.
+func (v *Verifier) finishLookUp(hash apikey.Hash, l *lookUp) {
 	defer close(l.done)
 	if errors.Is(l.err, ErrUnavailable) {
 		v.metrics.lookUpsFailed.Inc()
@@ -73,7 +73,7 @@ func (v *Verifier) finish(hash apikey.Hash, l *lookUp) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if l.invalidated {
-		return // a newer look-up may have taken its place
+		return // v.lookUps may hold a newer look-up
 	}
 	delete(v.lookUps, hash)
 	switch {
@@ -86,7 +86,7 @@ func (v *Verifier) finish(hash apikey.Hash, l *lookUp) {
 	}
 }
 
-// askCore waits for a slot and asks core.
+// askCore waits for a slot and verifies the key at core.
 func (v *Verifier) askCore(span trace.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
 	ctx, cancel := context.WithTimeout(trace.ContextWithSpan(context.Background(), span), v.lookUpTimeout)
 	defer cancel()
@@ -118,16 +118,16 @@ func (v *Verifier) logLookUp(err error) {
 	}
 }
 
-// invalidate drops what is cached of the keys, adds them to the filter, and keeps the look-ups under way from being cached
+// invalidate removes the keys from the caches, adds them to the filter, and keeps their look-ups in flight from being cached
 // or joined.
 func (v *Verifier) invalidate(hashes []apikey.Hash) {
 	if filter := v.filter.Load(); filter != nil {
-		addTo(filter, hashes) // before refusals are dropped, see refuseUnknown
+		addTo(filter, hashes) // before the refusals are invalidated, see refuseUnknown
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, hash := range hashes {
-		if l, underWay := v.lookUps[hash]; underWay {
+		if l, inFlight := v.lookUps[hash]; inFlight {
 			l.invalidated = true
 			delete(v.lookUps, hash)
 		}
@@ -136,7 +136,7 @@ func (v *Verifier) invalidate(hashes []apikey.Hash) {
 	}
 }
 
-// invalidateAll does so for every key. The filter stays: it may lack keys, and has those of before.
+// invalidateAll is invalidate for every key. The filter stays, though it may lack new keys.
 func (v *Verifier) invalidateAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -28,7 +28,7 @@ func holding(capacity, n int) *keys.Verifier {
 	})
 	for i := range n {
 		id := uuid.NewString()
-		v.Hold(sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i))), control.Verification{VerifiedKey: wire.VerifiedKey{
+		v.Store(sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i))), control.Verification{VerifiedKey: wire.VerifiedKey{
 			KeyID: id, AccountID: uuid.NewString(), LimitBucket: id, Environment: network.Test,
 			Limit: wire.KeyLimit{Requests: 50, PeriodSeconds: 60},
 		}})
@@ -45,11 +45,11 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-func TestVerdictsFitTheirMemory(t *testing.T) { //nolint:paralleltest // it measures this process's memory
+func TestVerdict_Memory(t *testing.T) { //nolint:paralleltest // it measures this process's memory
 	const capacity = 100_000
 	before := heap()
 	v := holding(capacity, capacity*3/2)
-	held := v.Held()
+	held := v.Cached()
 	each := (heap() - before) / float64(held)
 	v.Close()
 	t.Logf("%d verdicts of %.0f bytes", held, each)
@@ -66,7 +66,7 @@ func BenchmarkVerdictMemory(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		v := holding(capacity, capacity)
-		held := v.Held()
+		held := v.Cached()
 		b.ReportMetric((heap()-before)/float64(held), "bytes/verdict")
 		b.ReportMetric(float64(held), "verdicts")
 		v.Close()

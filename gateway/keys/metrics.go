@@ -6,8 +6,8 @@ import (
 )
 
 type metrics struct {
-	hits, refusalHits, filtered, unread, misses, rechecks prometheus.Counter
-	lookUpsUsable, lookUpsRefused, lookUpsFailed          prometheus.Counter
+	hits, refusalHits, filtered, feedUnavailable, misses, rechecks prometheus.Counter
+	lookUpsUsable, lookUpsRefused, lookUpsFailed                   prometheus.Counter
 
 	changes, purges, pollsFailed, filtersFailed prometheus.Counter
 }
@@ -31,7 +31,7 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 		Name: "intents_gateway_key_feed_waiting",
 		Help: "Requests with a key that the filter of existing keys lacks, which wait for a reading of the change feed. A rise means that " +
 			"somebody tries unknown keys, or that core does not answer.",
-	}, func() float64 { return float64(v.readings.waiting.Load()) })
+	}, func() float64 { return float64(v.polls.waiting.Load()) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_gateway_key_verdicts_held",
 		Help: "Verdicts in the cache. At intents_gateway_key_verdicts_limit, keys in use are looked up at core again and again.",
@@ -41,15 +41,15 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 		Help: "Verdicts that the cache may hold: GATEWAY_KEY_CACHE.",
 	}).Set(float64(capacity))
 	return metrics{
-		hits:           verdicts.WithLabelValues("cache"),
-		refusalHits:    verdicts.WithLabelValues("refusal_cache"),
-		filtered:       verdicts.WithLabelValues("filter"),
-		unread:         verdicts.WithLabelValues("feed_unavailable"),
-		misses:         verdicts.WithLabelValues("core"),
-		rechecks:       verdicts.WithLabelValues("recheck"),
-		lookUpsUsable:  lookUps.WithLabelValues("usable"),
-		lookUpsRefused: lookUps.WithLabelValues("refused"),
-		lookUpsFailed:  lookUps.WithLabelValues("failed"),
+		hits:            verdicts.WithLabelValues("cache"),
+		refusalHits:     verdicts.WithLabelValues("refusal_cache"),
+		filtered:        verdicts.WithLabelValues("filter"),
+		feedUnavailable: verdicts.WithLabelValues("feed_unavailable"),
+		misses:          verdicts.WithLabelValues("core"),
+		rechecks:        verdicts.WithLabelValues("recheck"),
+		lookUpsUsable:   lookUps.WithLabelValues("usable"),
+		lookUpsRefused:  lookUps.WithLabelValues("refused"),
+		lookUpsFailed:   lookUps.WithLabelValues("failed"),
 		changes: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_key_changes_total",
 			Help: "Changed keys the change feed has told of.",

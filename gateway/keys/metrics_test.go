@@ -8,7 +8,7 @@ import (
 )
 
 // The cache of verdicts shows how full it is, and how full it can be.
-func TestCacheIsMeasured(t *testing.T) {
+func TestVerifier_CacheMetrics(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)

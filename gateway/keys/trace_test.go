@@ -19,7 +19,7 @@ import (
 
 // A look-up that several requests wait for is in the trace of the one that asks; the others link to it. What is known needs
 // no span.
-func TestTraceOfASharedLookUp(t *testing.T) {
+func TestTrace_SharedLookUp(t *testing.T) {
 	t.Parallel()
 	tracer, collector := tracingtest.Tracer(t, "gateway")
 	core := coretest.Start(t, nil)
@@ -36,7 +36,7 @@ func TestTraceOfASharedLookUp(t *testing.T) {
 	verify := func(hash apikey.Hash) trace.Span {
 		_, span := tracer.Start(t.Context(), "request", false, time.Now())
 		requests.Go(func() {
-			if _, err := v.VerifyIn(span, hash); err != nil {
+			if _, err := v.Verify(span, hash); err != nil {
 				t.Error(err)
 			}
 			span.End()

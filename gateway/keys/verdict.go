@@ -11,28 +11,27 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// Verdict is what is known of a key that may be used. It is shared and, but for Usage, never changed. Since a million may
-// be held, it is kept small: what can be made from less is a method.
+// Verdict describes a key that may be used. It is shared and, except for Usage, never changed. It is kept small because a
+// million may be cached: what can be computed is a method.
 type Verdict struct {
 	AccountID string
-	// Bucket names the key's rate limit bucket, the same on every replica and for the keys that came of one by rotation.
+	// Bucket names the key's rate limit bucket, which is the same on every replica and for all rotations of a key.
 	Bucket string
-	// Usage counts what becomes of the key's requests.
+	// Usage counts the key's requests by kind.
 	Usage usage.Counter
 
 	requests, periodSeconds int32
 	live                    bool
-	// askedAt is when the look-up that brought the verdict began, as time since the verifier's start: it was true then or
-	// later.
+	// askedAt is when the look-up began, as time since the verifier's start: the verdict was true then or later.
 	askedAt time.Duration
-	// expires is when the key ends, by the same clock, never where it does not.
+	// expires is when the key expires, by the same clock; never for a key without expiry.
 	expires time.Duration
 }
 
 const never time.Duration = math.MaxInt64
 
 func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
-	// One string holds both ids and the bucket's name, and a third id only after a rotation.
+	// One string holds both ids and the bucket's name, and the key id only where a rotation made it differ from the bucket.
 	text := "key:" + v.LimitBucket + v.AccountID
 	bucketEnd, accountEnd := len("key:")+len(v.LimitBucket), len(text)
 	keyID := text[len("key:"):bucketEnd]
@@ -43,8 +42,8 @@ func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
 	verdict := &Verdict{
 		AccountID:     text[bucketEnd:accountEnd],
 		Bucket:        text[:bucketEnd],
-		requests:      int32(min(v.Limit.Requests, math.MaxInt32)),      //nolint:gosec // it is bounded just so
-		periodSeconds: int32(min(v.Limit.PeriodSeconds, math.MaxInt32)), //nolint:gosec // it is bounded just so
+		requests:      int32(min(v.Limit.Requests, math.MaxInt32)),      //nolint:gosec // bounded by MaxInt32
+		periodSeconds: int32(min(v.Limit.PeriodSeconds, math.MaxInt32)), //nolint:gosec // bounded by MaxInt32
 		live:          v.Environment == network.Live,
 		askedAt:       askedAt,
 		expires:       never,
@@ -59,7 +58,7 @@ func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
 // KeyID is the id of the key.
 func (v *Verdict) KeyID() string { return v.Usage.KeyID() }
 
-// Environment is the one the key may be used in.
+// Environment is the environment that the key may be used in.
 func (v *Verdict) Environment() network.Environment {
 	if v.live {
 		return network.Live

@@ -1,12 +1,12 @@
-// Package keys turns the hash of a presented API key into a verdict: whose key it is and what it may do, or that it may
-// do nothing.
+// Package keys turns the hash of an API key into a verdict: the key's account, environment and limit, or a refusal.
 //
 // Verdicts are cached for minutes. A key that was revoked, disabled, deleted or has expired is refused within
-// MaxStaleness on every replica: a cached verdict counts only while it, or the last poll of core's key change feed, is
-// younger than that. An older one is looked up again, and where core does not answer the request is refused.
+// MaxStaleness on every replica: a cached verdict is used only while its look-up, or the last poll of core's key change
+// feed, is younger than that. A stale verdict is looked up again, and the request is refused where core does not answer.
 //
-// Keys that do not exist cost core nothing. A filter holds every key that exists; a key that it lacks waits for the next
-// reading of the feed, which all waiting requests share, and is then in the filter and looked up, or refused for good.
+// Keys that do not exist cost core nothing. A Bloom filter holds every key that exists. A request with a key that it lacks
+// waits for the next poll of the feed, which all such requests share; the key is then looked up if the filter holds it, else
+// refused.
 package keys
 
 import (
@@ -24,16 +24,15 @@ import (
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/telemetry"
-	"intents.internal/pkg/tracing"
 )
 
-// MaxStaleness bounds the age of a verdict's proof: its own look-up or the last successful poll of the change feed.
+// MaxStaleness bounds the age of a verdict, from its look-up or the last successful poll of the change feed.
 const MaxStaleness = time.Second
 
 var (
 	// ErrUnknown says that no key has this hash.
 	ErrUnknown = errors.New("no key has this hash")
-	// ErrRefused says that core refuses the key: it is unknown, disabled, expired, or its account is gone.
+	// ErrRefused says that core refuses the key: it is unknown, disabled, expired, or its account was deleted.
 	ErrRefused = errors.New("core refuses the key")
 	// ErrUnavailable says that core did not answer and that no fresh verdict is cached.
 	ErrUnavailable = errors.New("keys cannot be verified now")
@@ -48,12 +47,12 @@ type Options struct {
 	Core *control.Client
 	// Capacity bounds the cached verdicts; one takes about 350 bytes.
 	Capacity int
-	// TTL is how long a verdict is cached; it bounds what a fault of the change feed's bookkeeping could do.
+	// TTL is how long a verdict is cached; it bounds the effect of a change that the feed lost.
 	TTL time.Duration
 	// UnknownTTL is how long a refusal is cached.
 	UnknownTTL time.Duration
-	// LookUpTimeout bounds the wait for a reading of the feed, and then one look-up at core. An answer that takes longer
-	// than MaxStaleness is too old.
+	// LookUpTimeout bounds the wait for a poll of the feed, and then one look-up at core. An answer that takes longer
+	// than MaxStaleness is stale.
 	LookUpTimeout time.Duration
 	// LookUps bounds the concurrent look-ups.
 	LookUps int
@@ -61,26 +60,26 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// Verifier is safe for concurrent use. Run must be running for cached verdicts and the filter to count.
+// Verifier is safe for concurrent use. Cached verdicts and the filter are used only while Run runs.
 type Verifier struct {
 	core          *control.Client
 	lookUpTimeout time.Duration
-	// slots bounds the look-ups; unlisted those of keys that a filter without its latest changes lacks, so that a flood of
-	// unknown keys leaves most slots to keys that exist.
-	slots, unlisted chan struct{}
+	// slots bounds the look-ups, unknownKeySlots those of keys that an incomplete filter lacks: a flood of unknown keys leaves
+	// most slots to keys that exist.
+	slots, unknownKeySlots chan struct{}
 
 	verdicts *otter.Cache[apikey.Hash, *Verdict]
 	refusals *otter.Cache[apikey.Hash, refusal]
-	// syncedAt is the time, in nanoseconds since start, up to which every key change is known.
+	// syncedAt is the time, in nanoseconds since start, up to which all key changes are applied.
 	syncedAt atomic.Int64
 	start    time.Time
 
 	// filter holds every key that existed at the feed's position, nil before the first one is loaded.
-	filter   atomic.Pointer[apikey.Filter]
-	filters  filterLoader
-	readings readings
+	filter  atomic.Pointer[apikey.Filter]
+	filters filterLoader
+	polls   sharedPolls
 
-	// mu makes storing a look-up's answer and invalidating a changed key exclude each other.
+	// mu excludes storing a look-up's answer while a changed key is invalidated.
 	mu      sync.Mutex
 	lookUps map[apikey.Hash]*lookUp
 
@@ -89,14 +88,14 @@ type Verifier struct {
 	metrics    metrics
 }
 
-// refusal is that of a key, by ErrUnknown or ErrRefused.
+// refusal is a cached ErrUnknown or ErrRefused.
 type refusal struct{ cause error }
 
 const (
 	// refusalCapacity bounds the cached refusals; one takes about 160 bytes.
 	refusalCapacity = 100_000
-	// unlistedShare is the share of the slots that unlisted keys may take: one in so many.
-	unlistedShare = 4
+	// unknownKeyShare is the divisor of LookUps for unknownKeySlots.
+	unknownKeyShare = 4
 	// logEvery is the least time between two log lines about the same failing call.
 	logEvery = 5 * time.Second
 )
@@ -104,10 +103,10 @@ const (
 // New makes a verifier whose caches are empty.
 func New(o Options) *Verifier {
 	v := &Verifier{
-		core:          o.Core,
-		lookUpTimeout: o.LookUpTimeout,
-		slots:         make(chan struct{}, o.LookUps),
-		unlisted:      make(chan struct{}, max(1, o.LookUps/unlistedShare)),
+		core:            o.Core,
+		lookUpTimeout:   o.LookUpTimeout,
+		slots:           make(chan struct{}, o.LookUps),
+		unknownKeySlots: make(chan struct{}, max(1, o.LookUps/unknownKeyShare)),
 		verdicts: otter.Must(&otter.Options[apikey.Hash, *Verdict]{
 			MaximumSize:      o.Capacity,
 			ExpiryCalculator: otter.ExpiryWriting[apikey.Hash, *Verdict](o.TTL),
@@ -127,30 +126,25 @@ func New(o Options) *Verifier {
 	return v
 }
 
-// Close ends the caches' housekeeping. The verifier must not be in use any more.
+// Close stops the housekeeping of the caches. The verifier must not be in use any more.
 func (v *Verifier) Close() {
 	v.verdicts.StopAllGoroutines()
 	v.refusals.StopAllGoroutines()
 }
 
-// Lookup gives the cached verdict on the key with this hash. Its errors are ErrUnknown and ErrRefused, and ErrNotCached
-// where Verify must be called. It reads no clock but the time it is given.
-func (v *Verifier) Lookup(hash apikey.Hash, at time.Time) (*Verdict, error) {
-	verdict, err := v.cached(hash, at.Sub(v.start))
+// Lookup returns the cached verdict on the key with this hash at the time now. Its errors are ErrUnknown and ErrRefused, and
+// ErrNotCached where Verify must be called.
+func (v *Verifier) Lookup(hash apikey.Hash, now time.Time) (*Verdict, error) {
+	verdict, err := v.cached(hash, now.Sub(v.start))
 	if !errors.Is(err, ErrNotCached) {
 		v.countCached(err)
 	}
 	return verdict, err
 }
 
-// Verify gives the verdict on the key with this hash, from the cache or from core. Its errors are ErrUnknown, ErrRefused
-// and ErrUnavailable.
-func (v *Verifier) Verify(hash apikey.Hash) (*Verdict, error) {
-	return v.VerifyIn(tracing.Noop, hash)
-}
-
-// VerifyIn is Verify for a request with a span, below which it shows its wait for core.
-func (v *Verifier) VerifyIn(span trace.Span, hash apikey.Hash) (*Verdict, error) {
+// Verify returns the verdict on the key with this hash, from the cache or from core. The wait for core is a span below the
+// given one, which may be the zero Span. Its errors are ErrUnknown, ErrRefused and ErrUnavailable.
+func (v *Verifier) Verify(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	verdict, err := v.cached(hash, v.now())
 	switch {
 	case errors.Is(err, errStale):
@@ -164,14 +158,14 @@ func (v *Verifier) VerifyIn(span trace.Span, hash apikey.Hash) (*Verdict, error)
 	}
 }
 
-// cached gives what the caches hold, else errStale or ErrNotCached.
+// cached returns what the caches hold, else errStale or ErrNotCached.
 func (v *Verifier) cached(hash apikey.Hash, now time.Duration) (*Verdict, error) {
 	verdict, cached := v.verdicts.GetIfPresent(hash)
 	if cached && !verdict.expired(now) && v.fresh(verdict, now) {
 		return verdict, nil
 	}
-	if refused, held := v.refusals.GetIfPresent(hash); held {
-		return nil, refused.cause
+	if r, ok := v.refusals.GetIfPresent(hash); ok {
+		return nil, r.cause
 	}
 	if cached {
 		return nil, errStale
@@ -191,7 +185,7 @@ func (v *Verifier) fresh(verdict *Verdict, now time.Duration) bool {
 	return now-verdict.askedAt < MaxStaleness || v.feedLag(now) < MaxStaleness
 }
 
-// feedLag is the time since every key change was last known.
+// feedLag is the time since syncedAt.
 func (v *Verifier) feedLag(now time.Duration) time.Duration {
 	return now - time.Duration(v.syncedAt.Load())
 }
@@ -199,18 +193,18 @@ func (v *Verifier) feedLag(now time.Duration) time.Duration {
 // now is the time since the verifier's start, by the monotonic clock.
 func (v *Verifier) now() time.Duration { return time.Since(v.start) }
 
-// verifyNew judges a key that nothing is cached of.
+// verifyNew verifies a key that the caches do not hold.
 func (v *Verifier) verifyNew(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	slots := v.slots
-	if !v.listed(hash) {
-		err := v.awaitReading()
+	if !v.inFilter(hash) {
+		err := v.awaitPoll()
 		switch {
 		case errors.Is(err, errFilterIncomplete):
-			slots = v.unlisted
+			slots = v.unknownKeySlots
 		case err != nil:
-			v.metrics.unread.Inc()
+			v.metrics.feedUnavailable.Inc()
 			return nil, ErrUnavailable
-		case !v.listed(hash):
+		case !v.inFilter(hash):
 			v.metrics.filtered.Inc()
 			return nil, v.refuseUnknown(hash)
 		}
@@ -219,17 +213,17 @@ func (v *Verifier) verifyNew(span trace.Span, hash apikey.Hash) (*Verdict, error
 	return v.lookUp(span, hash, slots)
 }
 
-// listed reports whether the key is in the filter; without a filter every key may exist.
-func (v *Verifier) listed(hash apikey.Hash) bool {
+// inFilter reports whether the key may exist; every key may until a filter is loaded.
+func (v *Verifier) inFilter(hash apikey.Hash) bool {
 	filter := v.filter.Load()
 	return filter == nil || filter.Has(hash)
 }
 
-// refuseUnknown caches that the key is unknown, unless the feed has told of it meanwhile: a new key is first added to the
-// filter, and then its refusal is dropped.
+// refuseUnknown caches that the key is unknown, unless the feed has named it meanwhile: the feed adds a new key to the
+// filter before it invalidates the refusal.
 func (v *Verifier) refuseUnknown(hash apikey.Hash) error {
 	v.refusals.Set(hash, refusal{ErrUnknown})
-	if v.listed(hash) {
+	if v.inFilter(hash) {
 		v.refusals.Invalidate(hash)
 	}
 	return ErrUnknown

@@ -19,6 +19,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -87,26 +88,26 @@ func (v verifier) awaitChanges(t *testing.T, n float64) {
 }
 
 func (v verifier) refused(key apikey.Key) bool {
-	_, err := v.Verify(key.Hash())
+	_, err := v.Verify(tracing.Noop, key.Hash())
 	return errors.Is(err, keys.ErrRefused) || errors.Is(err, keys.ErrUnknown)
 }
 
 // awaitFilter waits until the filter is loaded, with this key in it.
 func (v verifier) awaitFilter(t *testing.T, key apikey.Key) {
 	t.Helper()
-	asynctest.Eventually(t, "the filter is loaded", func() bool { return v.Listed(key.Hash()) })
+	asynctest.Eventually(t, "the filter is loaded", func() bool { return v.InFilter(key.Hash()) })
 }
 
 func (v verifier) mustAccept(t *testing.T, key apikey.Key) *keys.Verdict {
 	t.Helper()
-	verdict, err := v.Verify(key.Hash())
+	verdict, err := v.Verify(tracing.Noop, key.Hash())
 	if err != nil {
 		t.Fatalf("a usable key: %v", err)
 	}
 	return verdict
 }
 
-func TestVerdictSaysWhoseKeyItIs(t *testing.T) {
+func TestVerdict_Fields(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -140,7 +141,7 @@ func TestVerdictSaysWhoseKeyItIs(t *testing.T) {
 	}
 }
 
-func TestVerdictsAreLookedUpOnce(t *testing.T) {
+func TestVerifier_LooksUpOnce(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	core.FilterDown.Store(true) // so that unknown keys are looked up, too
@@ -153,7 +154,7 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 50 {
 		asking.Go(func() {
-			if _, err := v.Verify(usable.Hash()); err != nil {
+			if _, err := v.Verify(tracing.Noop, usable.Hash()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -177,7 +178,7 @@ func TestVerdictsAreLookedUpOnce(t *testing.T) {
 	})
 }
 
-func TestKeysEndWhenTheyExpire(t *testing.T) {
+func TestVerifier_ExpiredKey(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	v := start(t, core)
@@ -187,7 +188,7 @@ func TestKeysEndWhenTheyExpire(t *testing.T) {
 	v.mustAccept(t, key)
 	asynctest.Eventually(t, "the key is refused", func() bool {
 		began := time.Now()
-		_, err := v.Verify(key.Hash())
+		_, err := v.Verify(tracing.Noop, key.Hash())
 		if err == nil && !began.Before(ends) {
 			t.Errorf("accepted %s after its end", began.Sub(ends))
 		}

@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/tracing"
 )
 
 // aMillion is never used up here.
@@ -41,7 +42,7 @@ func takes(b *testing.B, l limiter, clients int, servers ...*redis.Client) {
 	take := func() func() {
 		name := "client " + strconv.FormatInt(client.Add(1), 10)
 		return func() {
-			if d, err := l.Take(name, aMillion, time.Now()); err != nil || !d.Allowed {
+			if d, err := l.Take(tracing.Noop, name, aMillion, time.Now()); err != nil || !d.Allowed {
 				b.Errorf("%+v, %v", d, err)
 			}
 		}

@@ -8,51 +8,50 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// staleAfter is how long a refusal is given without asking Redis again.
-const staleAfter = 5 * time.Second
+// refusalTTL bounds how long a refusal is repeated without a call to Redis.
+const refusalTTL = 5 * time.Second
 
-// bucket is this replica's copy of a shared bucket, kept by redis_rate's own algorithm (GCRA): a bucket is the time at
-// which it will be full again, and each request moves that time on by Period/Rate.
+// bucket is this replica's copy of a shared bucket. Its algorithm is redis_rate's, GCRA: the state is the theoretical arrival
+// time (TAT), at which the bucket will be full again, and each admitted request adds one emission interval to it.
 //
-// The copy serves twice. A client that keeps asking while it is refused costs no calls: until the time Redis named the
-// answer can only be the same, because a refusal spends nothing and others can only have spent more. And while Redis
-// does not answer, requests are held to the copy, which starts from what Redis said last.
+// A copy saves calls: until the time Redis named, a refused key can only be refused again, because a refusal takes no token
+// and other replicas can only have taken more. And while Redis does not answer, the copy limits the key, starting from
+// Redis's last answer.
 type bucket struct {
-	// key is the bucket's in Redis.
+	// key is the bucket's key in Redis.
 	key string
 
 	mu sync.Mutex
-	// said is when the bucket is full by Redis's last answer, counted from before the call, so never too late.
-	said time.Time
-	// asked is when that was asked for, and lag how long the answer took: by as much said may be too early.
-	asked time.Time
-	lag   time.Duration
-	// full is said, and what was let through without Redis since.
-	full time.Time
+	// tat is Redis's last answer, counted from askedAt, so it is never too late.
+	tat time.Time
+	// askedAt is when that call began, and rtt how long it took: tat may be too early by rtt.
+	askedAt time.Time
+	rtt     time.Duration
+	// localTAT is tat plus what was admitted without Redis since.
+	localTAT time.Time
 }
 
-// tell notes an answer of Redis that was asked for at one time and came at another.
-func (b *bucket) tell(d Decision, asked, answered time.Time) {
+// update stores an answer of Redis to a call that began at askedAt and took rtt.
+func (b *bucket) update(d Decision, askedAt time.Time, rtt time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.said, b.asked, b.lag = asked.Add(d.ResetAfter), asked, answered.Sub(asked)
-	b.full = b.said
+	b.tat, b.askedAt, b.rtt = askedAt.Add(d.ResetAfter), askedAt, rtt
+	b.localTAT = b.tat
 }
 
-// refusal is the answer Redis would give if it can only be a refusal. It is never one where redis_rate would let the
-// request through; only if the bucket were wiped in Redis it outlives that, by the time of one token (1.2 s at 50 a
-// minute) and at most by staleAfter.
-func (b *bucket) refusal(rule redis_rate.Limit, now time.Time) (d Decision, certain bool) {
+// cachedRefusal is Redis's answer where that can only be a refusal. It never refuses what redis_rate would admit, with one
+// exception: after a bucket was deleted in Redis it lasts for one emission interval (1.2 s at 50 a minute), at most refusalTTL.
+func (b *bucket) cachedRefusal(rule redis_rate.Limit, now time.Time) (d Decision, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now.Sub(b.asked) > staleAfter {
+	if now.Sub(b.askedAt) > refusalTTL {
 		return Decision{}, false
 	}
-	d, _ = decide(b.said, rule, now)
-	// What is told must not be too early, or a client that waits as told would be refused again.
-	d.RetryAfter += b.lag
-	d.ResetAfter += b.lag
-	d.Remembered = true
+	d, _ = gcra(b.tat, rule, now)
+	// The times must not be too early, or a client that waits for as long would be refused again.
+	d.RetryAfter += b.rtt
+	d.ResetAfter += b.rtt
+	d.Cached = true
 	return d, !d.Allowed
 }
 
@@ -60,32 +59,32 @@ func (b *bucket) refusal(rule redis_rate.Limit, now time.Time) (d Decision, cert
 func (b *bucket) take(rule redis_rate.Limit, now time.Time) (d Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	d, b.full = decide(b.full, rule, now)
+	d, b.localTAT = gcra(b.localTAT, rule, now)
 	return d
 }
 
-// decide is GCRA: the decision on one request at the time now, and when the bucket is full after it.
-func decide(full time.Time, rule redis_rate.Limit, now time.Time) (Decision, time.Time) {
-	interval, size := dimensions(rule)
-	if full.Before(now) {
-		full = now
+// gcra decides on one request at the time now, and returns the TAT after it.
+func gcra(tat time.Time, rule redis_rate.Limit, now time.Time) (Decision, time.Time) {
+	emissionInterval, burstOffset := gcraParameters(rule)
+	if tat.Before(now) {
+		tat = now
 	}
-	next := full.Add(interval)
-	spare := size - next.Sub(now)
-	if spare < 0 {
-		return Decision{Rule: rule, RetryAfter: -spare, ResetAfter: full.Sub(now)}, full
+	newTAT := tat.Add(emissionInterval)
+	left := burstOffset - newTAT.Sub(now)
+	if left < 0 {
+		return Decision{Rule: rule, RetryAfter: -left, ResetAfter: tat.Sub(now)}, tat
 	}
-	return Decision{Allowed: true, Rule: rule, Remaining: int(spare / interval), ResetAfter: next.Sub(now)}, next
+	return Decision{Allowed: true, Rule: rule, Remaining: int(left / emissionInterval), ResetAfter: newTAT.Sub(now)}, newTAT
 }
 
-// dimensions are how long one request takes to come back, and the whole bucket.
-func dimensions(rule redis_rate.Limit) (interval, size time.Duration) {
+// gcraParameters are the time that refills one token, and the time that refills the whole bucket.
+func gcraParameters(rule redis_rate.Limit) (emissionInterval, burstOffset time.Duration) {
 	period, rate, burst := rule.Period.Nanoseconds(), int64(rule.Rate), int64(rule.Burst)
-	// The product of period and burst may not fit.
+	// The product of period and burst may overflow.
 	return time.Duration(max(1, period/rate)), time.Duration(period/rate*burst + period%rate*burst/rate)
 }
 
-// buckets is the bounded set of copies. A key that is pushed out of it starts again without one.
+// buckets is the bounded set of copies. A copy that is evicted starts again without Redis's answer.
 type buckets struct {
 	cache *otter.Cache[string, *bucket]
 }
@@ -93,16 +92,16 @@ type buckets struct {
 func newBuckets(capacity int) *buckets {
 	return &buckets{cache: otter.Must(&otter.Options[string, *bucket]{
 		MaximumSize: capacity,
-		// By then a bucket of the usual period is full, which is as good as none.
+		// A bucket of the usual period is full by then, which is the state of a new one.
 		ExpiryCalculator: otter.ExpiryAccessing[string, *bucket](10 * time.Minute),
 	})}
 }
 
-// of is the copy of the bucket name, a new one if need be.
-func (b *buckets) of(name string) *bucket {
-	if own, held := b.cache.GetIfPresent(name); held {
-		return own
+// get returns the copy of the bucket name, and makes it if there is none.
+func (b *buckets) get(name string) *bucket {
+	if found, ok := b.cache.GetIfPresent(name); ok {
+		return found
 	}
-	own, _ := b.cache.SetIfAbsent(name, &bucket{key: bucketPrefix + name})
-	return own
+	added, _ := b.cache.SetIfAbsent(name, &bucket{key: bucketPrefix + name})
+	return added
 }

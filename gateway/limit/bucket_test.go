@@ -14,7 +14,7 @@ import (
 
 // One schedule of requests, decided by redis_rate and by the local bucket on one clock: both must say the same, and the
 // copy must be certain of no refusal that redis_rate does not give.
-func TestBucketDecidesAsRedisRateDoes(t *testing.T) {
+func TestBucket_DecidesAsRedisRate(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
@@ -35,7 +35,7 @@ func TestBucketDecidesAsRedisRateDoes(t *testing.T) {
 			now = now.Add(step)
 			server.SetTime(now)
 			server.FastForward(step)
-			_, refused := told.Refusal(rule, now)
+			_, refused := told.CachedRefusal(rule, now)
 			want, err := shared.Allow(t.Context(), string(rune('a'+i)), rule)
 			if err != nil {
 				t.Fatal(err)
@@ -51,14 +51,14 @@ func TestBucketDecidesAsRedisRateDoes(t *testing.T) {
 					t.Fatalf("%v: the copy was certain of a refusal that redis_rate did not give", rule)
 				}
 			}
-			told.Tell(limit.Decision{ResetAfter: want.ResetAfter}, now.Add(-time.Microsecond))
+			told.Update(limit.Decision{ResetAfter: want.ResetAfter}, now.Add(-time.Microsecond))
 		}
 		t.Logf("%v: %d refusals were certain beforehand", rule, certain)
 	}
 }
 
 // A limit may be high and its period long: their product is more nanoseconds than there are.
-func TestHighLimitsOverLongPeriods(t *testing.T) {
+func TestBucket_HighLimitLongPeriod(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	for _, rule := range []redis_rate.Limit{

@@ -15,44 +15,43 @@ import (
 )
 
 const (
-	// forgetAfter is how long a lane outlives its last request: a node that has lost its slots is no part of what is away.
-	forgetAfter = 2 * time.Second
-	// apartFor is how long a slot has a lane of its own, and so how often one that still fails may hold up its node's lane.
-	apartFor = 10 * time.Second
-	// maxLanes is more nodes than a Cluster can have.
-	maxLanes = 1 << 12
+	// nodeIdleTTL is how long a node is kept after its last request: a node that lost its slots must not count in degraded.
+	nodeIdleTTL = 2 * time.Second
+	// migratingTTL is how long a slot has a batcher of its own, and so how often one that still fails may fail its node's batch.
+	migratingTTL = 10 * time.Second
+	// maxNodes is more than a Cluster can have.
+	maxNodes = 1 << 12
 )
 
-// cluster keeps buckets on the nodes of a Redis Cluster. A script cannot span its slots, so redis_rate itself decides on each
-// request, and what concurrent requests share is a pipeline to the node that holds their buckets.
+// cluster keeps buckets on the nodes of a Redis Cluster. A script cannot span hash slots, so redis_rate itself decides on each
+// request, and concurrent requests share a pipeline to the node of their buckets.
 //
-// Each node has a lane of its own, so that one which is down or hangs costs only the requests of its own buckets.
+// Each node has its own batcher and breaker, so that a node that is down or hangs costs only the requests of its own buckets.
 type cluster struct {
 	client  *redis.ClusterClient
 	budget  time.Duration
 	metrics metrics
-	// lanes are by the address of the node; by none while nobody knows yet which node holds what.
-	lanes *otter.Cache[string, *lane]
-	// apart are the lanes of slots on their way from the node that has them to another, which does not answer: they would hold
-	// up all batches of the first.
-	apart *otter.Cache[uint16, *lane]
+	// nodes are by address; the empty address stands for the node of a slot that is not known yet.
+	nodes *otter.Cache[string, *node]
+	// migrating are slots on their way to a node that does not answer: they would fail all batches of the node that has them.
+	migrating *otter.Cache[uint16, *node]
 }
 
 func newCluster(client *redis.ClusterClient, budget time.Duration, m metrics) *cluster {
 	return &cluster{
 		client: client, budget: budget, metrics: m,
-		lanes: otter.Must(&otter.Options[string, *lane]{
-			MaximumSize: maxLanes, ExpiryCalculator: otter.ExpiryAccessing[string, *lane](forgetAfter),
+		nodes: otter.Must(&otter.Options[string, *node]{
+			MaximumSize: maxNodes, ExpiryCalculator: otter.ExpiryAccessing[string, *node](nodeIdleTTL),
 		}),
-		apart: otter.Must(&otter.Options[uint16, *lane]{
-			MaximumSize: maxLanes, ExpiryCalculator: otter.ExpiryCreating[uint16, *lane](apartFor),
+		migrating: otter.Must(&otter.Options[uint16, *node]{
+			MaximumSize: maxNodes, ExpiryCalculator: otter.ExpiryCreating[uint16, *node](migratingTTL),
 		}),
 	}
 }
 
-func (c *cluster) decide(span trace.Span, own *bucket, rule redis_rate.Limit) (Decision, error) {
-	asked := time.Now()
-	result, err := c.lane(own.key).limiter.Allow(trace.ContextWithSpan(context.Background(), span), strings.TrimPrefix(own.key, bucketPrefix), rule)
+func (c *cluster) take(span trace.Span, b *bucket, rule redis_rate.Limit) (Decision, error) {
+	askedAt := time.Now()
+	result, err := c.node(b.key).limiter.Allow(trace.ContextWithSpan(context.Background(), span), strings.TrimPrefix(b.key, bucketPrefix), rule)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -60,126 +59,127 @@ func (c *cluster) decide(span trace.Span, own *bucket, rule redis_rate.Limit) (D
 	if !d.Allowed {
 		d.RetryAfter = result.RetryAfter
 	}
-	// Only a clock that was ahead, such as that of a master before a failover, leaves more than a whole bucket to wait for.
-	if interval, size := dimensions(rule); d.ResetAfter > size+time.Millisecond {
-		d.RetryAfter, d.ResetAfter = interval, size
-		if err := empty.Run(context.Background(), calls{c.client, c.lane(own.key)}, []string{own.key}, size.Seconds()).Err(); err != nil {
+	// Only a clock that was ahead, such as that of a master before a failover, leaves more than a whole bucket to refill.
+	if emissionInterval, burstOffset := gcraParameters(rule); d.ResetAfter > burstOffset+time.Millisecond {
+		d.RetryAfter, d.ResetAfter = emissionInterval, burstOffset
+		if err := emptyBucket.Run(context.Background(), batchedScripter{c.client, c.node(b.key)}, []string{b.key}, burstOffset.Seconds()).Err(); err != nil {
 			return Decision{}, err
 		}
 	}
-	own.tell(d, asked, time.Now())
+	b.update(d, askedAt, time.Since(askedAt))
 	return d, nil
 }
 
-// lane is the way of a key's requests.
-func (c *cluster) lane(key string) *lane {
-	if c.apart.EstimatedSize() > 0 {
-		if apart, is := c.apart.GetIfPresent(slot(key)); is {
-			return apart
+// node is the one that the key's requests go to.
+func (c *cluster) node(key string) *node {
+	if c.migrating.EstimatedSize() > 0 {
+		if n, ok := c.migrating.GetIfPresent(slot(key)); ok {
+			return n
 		}
 	}
-	node := topology.Node(c.client, key)
-	if held, is := c.lanes.GetIfPresent(node); is {
-		return held
+	address := topology.Node(c.client, key)
+	if n, ok := c.nodes.GetIfPresent(address); ok {
+		return n
 	}
-	held, _ := c.lanes.SetIfAbsent(node, c.newLane(node != ""))
-	return held
+	n, _ := c.nodes.SetIfAbsent(address, c.newNode(address != ""))
+	return n
 }
 
-func (c *cluster) newLane(shared bool) *lane {
-	l := &lane{cluster: c, shared: shared, breaker: newBreaker()}
-	l.combiner.ask = l.ask
-	l.limiter = redis_rate.NewLimiter(calls{c.client, l})
-	return l
+func (c *cluster) newNode(known bool) *node {
+	n := &node{cluster: c, known: known, breaker: newBreaker()}
+	n.batcher.run = n.runBatch
+	n.limiter = redis_rate.NewLimiter(batchedScripter{c.client, n})
+	return n
 }
 
-func (c *cluster) away() float64 {
-	lanes, away := 0.0, 0.0
-	for l := range c.lanes.Values() {
-		lanes++
-		away += breakerAway(l.breaker)
+func (c *cluster) degraded() float64 {
+	nodes, open := 0.0, 0.0
+	for n := range c.nodes.Values() {
+		nodes++
+		open += openShare(n.breaker)
 	}
-	return away / max(1, lanes)
+	return open / max(1, nodes)
 }
 
 func (c *cluster) close() {
-	c.lanes.StopAllGoroutines()
-	c.apart.StopAllGoroutines()
+	c.nodes.StopAllGoroutines()
+	c.migrating.StopAllGoroutines()
 }
 
-// lane takes calls to one node, a batch at a time, unless the node fails.
-type lane struct {
+// node sends calls to one node of the Cluster, a pipeline at a time, unless its breaker is open.
+type node struct {
 	cluster *cluster
-	// shared is a lane whose keys are of many slots and of one node.
-	shared   bool
-	combiner combiner
-	breaker  *gobreaker.CircuitBreaker[string]
-	limiter  *redis_rate.Limiter
+	// known is false for the node of a migrating slot, and where the address is not known.
+	known   bool
+	batcher batcher[*topology.Script]
+	breaker *gobreaker.CircuitBreaker[string]
+	limiter *redis_rate.Limiter
 }
 
-// calls is what redis_rate and scripts run on: their calls join the lane's batches.
-type calls struct {
+// batchedScripter is the client that redis_rate and scripts run on: it sends their calls in the node's batches.
+type batchedScripter struct {
 	redis.UniversalClient
-	lane *lane
+	node *node
 }
 
 // Eval implements redis.Scripter.
-func (c calls) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	return c.send(ctx, topology.NewScript(ctx, "eval", script, keys, args))
+func (s batchedScripter) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return s.send(ctx, topology.NewScript(ctx, "eval", script, keys, args))
 }
 
 // EvalSha implements redis.Scripter.
-func (c calls) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
-	return c.send(ctx, topology.NewScript(ctx, "evalsha", sha1, keys, args))
+func (s batchedScripter) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
+	return s.send(ctx, topology.NewScript(ctx, "evalsha", sha1, keys, args))
 }
 
-func (c calls) send(ctx context.Context, call *topology.Script) *redis.Cmd {
-	if err := c.lane.combiner.send(trace.SpanFromContext(ctx), call); err != nil {
+func (s batchedScripter) send(ctx context.Context, call *topology.Script) *redis.Cmd {
+	if _, err := s.node.batcher.do(trace.SpanFromContext(ctx), call); err != nil {
 		call.SetErr(err)
 	}
 	return call.Cmd
 }
 
-// ask sends a batch of calls within the budget, unless the breaker keeps it from the node. Where the node has answered any of
-// them it works, if only that another is to be asked, and those that have no answer fail alone.
-func (l *lane) ask(batch []*request) error {
-	l.cluster.metrics.batch.Observe(float64(len(batch)))
-	_, err := l.breaker.Execute(func() (string, error) { return "", l.send(batch) })
+// runBatch sends a batch of calls within the budget, unless the breaker is open. A node that answered any of the calls works,
+// a redirect included; the calls without an answer fail alone.
+func (n *node) runBatch(batch []*pending[*topology.Script]) error {
+	n.cluster.metrics.batch.Observe(float64(len(batch)))
+	_, err := n.breaker.Execute(func() (string, error) { return "", n.pipeline(batch) })
 	return err
 }
 
-func (l *lane) send(batch []*request) error {
-	ctx, cancel := context.WithTimeout(context.Background(), l.cluster.budget)
+func (n *node) pipeline(batch []*pending[*topology.Script]) error {
+	c := n.cluster
+	ctx, cancel := context.WithTimeout(context.Background(), c.budget)
 	defer cancel()
-	pipe := l.cluster.client.Pipeline()
-	for _, r := range batch {
-		_ = pipe.Process(ctx, r.call) // which only queues it
+	pipe := c.client.Pipeline()
+	for _, p := range batch {
+		_ = pipe.Process(ctx, p.item) // which only queues it
 	}
-	asked, span := time.Now(), startCall("PIPELINE", batch)
+	askedAt, span := time.Now(), startBatchSpan("PIPELINE", batch)
 	_, err := pipe.Exec(ctx)
-	endCall(span, err)
+	endBatchSpan(span, err)
 	if err == nil {
-		l.cluster.metrics.roundTrip.Observe(time.Since(asked).Seconds())
-		for _, r := range batch {
-			r.decided = true
+		c.metrics.roundTrip.Observe(time.Since(askedAt).Seconds())
+		for _, p := range batch {
+			p.done = true
 		}
 		return nil
 	}
 	works, all := false, true
-	for _, r := range batch {
-		switch r.decided = answer(r.call); {
-		case r.decided:
+	for _, p := range batch {
+		switch p.done = isAnswered(p.item); {
+		case p.done:
 			works = true
 			continue
-		case l.shared && r.call.Redirected():
+		case n.known && p.item.Redirected():
 			works = true
-			l.cluster.apart.SetIfAbsent(slot(r.call.Key()), l.cluster.newLane(false))
+			c.migrating.SetIfAbsent(slot(p.item.Key()), c.newNode(false))
 		}
-		all, r.err = false, r.call.Err()
+		all, p.err = false, p.item.Err()
 	}
 	if !all {
-		// A replica may have taken the place of a node that is gone.
-		topology.Reload(l.cluster.client)
+		// A replica may have taken the place of a node that is down.
+		topology.Reload(c.client)
 	}
 	if works {
 		return nil
@@ -187,9 +187,9 @@ func (l *lane) send(batch []*request) error {
 	return err
 }
 
-// answer tells whether a call was answered, if only that the script is not known. go-redis may note an error over an answer
-// that came before: where the time ended while others of the pipeline were sent on.
-func answer(call *topology.Script) bool {
+// isAnswered reports whether a call was answered, NOSCRIPT included. go-redis may set an error on a call that was answered
+// before: the deadline's, where it ended while other calls of the pipeline were redirected.
+func isAnswered(call *topology.Script) bool {
 	if call.Val() != nil {
 		call.SetErr(nil)
 		return true

@@ -11,6 +11,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/tracing"
 )
 
 // byNode are names of buckets, grouped by the master that has them: those of the first, and those of the others.
@@ -38,7 +39,7 @@ const (
 )
 
 // A master that dies costs its own keys the fallback until its replica has taken its place, and other keys nothing.
-func TestClusterMasterDies(t *testing.T) {
+func TestCluster_MasterDies(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 3, topologytest.Security{})
 	limiters := onCluster(t, c, 3, brief, limit.Closed)
@@ -84,7 +85,7 @@ func mustBeExact(t *testing.T, limiters []limiter, want func(name string) bool) 
 		var all sync.WaitGroup
 		for n := range 120 {
 			all.Go(func() {
-				if d, err := limiters[n%len(limiters)].Take(name, fiftyADay, time.Now()); err != nil {
+				if d, err := limiters[n%len(limiters)].Take(tracing.Noop, name, fiftyADay, time.Now()); err != nil {
 					t.Error(err)
 				} else if d.Allowed {
 					passed.Add(1)
@@ -99,7 +100,7 @@ func mustBeExact(t *testing.T, limiters []limiter, want func(name string) bool) 
 }
 
 // A node that takes connections and never answers holds up its own keys now and then, and no others.
-func TestClusterNodeHangs(t *testing.T) {
+func TestCluster_NodeHangs(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	limiters := onCluster(t, c, 2, brief, limit.Closed)
@@ -126,7 +127,7 @@ func TestClusterNodeHangs(t *testing.T) {
 }
 
 // A slot on its way to a node that hangs does not hold up the other keys of the node that it leaves.
-func TestSlotMovesToNodeThatHangs(t *testing.T) {
+func TestCluster_SlotMigratesToHungNode(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	l := onCluster(t, c, 1, brief, limit.Closed)[0]
@@ -143,7 +144,7 @@ func TestSlotMovesToNodeThatHangs(t *testing.T) {
 	defer c.Masters[1].Resume()
 	// The first call is alone, so that nobody tells the node from the slot but by its answer. From then on nobody waits for it.
 	for range tripsAfter {
-		if d, err := l.Take(moving, plenty, time.Now()); err == nil {
+		if d, err := l.Take(tracing.Noop, moving, plenty, time.Now()); err == nil {
 			t.Fatalf("decided by a node that hangs: %+v", d)
 		}
 	}
@@ -156,7 +157,7 @@ func TestSlotMovesToNodeThatHangs(t *testing.T) {
 	tried := 0
 	asynctest.Eventually(t, "two seconds are over", func() bool {
 		tried++
-		if _, err := l.Take(moving, plenty, time.Now()); err == nil {
+		if _, err := l.Take(tracing.Noop, moving, plenty, time.Now()); err == nil {
 			t.Error("decided by a node that hangs")
 		}
 		return time.Since(since) > 2*time.Second
@@ -167,7 +168,7 @@ func TestSlotMovesToNodeThatHangs(t *testing.T) {
 }
 
 // By the policy local each replica goes on from what Redis said last, and only for keys of the node that died.
-func TestClusterMasterDiesOverAdmission(t *testing.T) {
+func TestCluster_OverAdmissionAfterFailover(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	limiters := onCluster(t, c, 3, brief, limit.Local)
@@ -196,7 +197,7 @@ func TestClusterMasterDiesOverAdmission(t *testing.T) {
 }
 
 // Whoever starts while a node hangs finds the others, also where the URL names that node alone besides them.
-func TestStartsWhileClusterNodeHangs(t *testing.T) {
+func TestCluster_StartsWhileNodeHangs(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	c.Masters[0].Pause()

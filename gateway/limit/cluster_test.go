@@ -14,6 +14,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/tracing"
 )
 
 // onCluster makes limiters that share a Cluster.
@@ -28,7 +29,7 @@ func onCluster(tb testing.TB, c *topologytest.Cluster, count int, budget time.Du
 
 // However many replicas ask a Cluster for however many keys on all its nodes: each key passes as often as redis_rate lets it
 // through there, and redis_rate reads the buckets.
-func TestClusterAdmitsAsRedisRate(t *testing.T) {
+func TestCluster_AdmitsAsRedisRate(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	replicas := onCluster(t, c, 3, generous, limit.Closed)
@@ -40,7 +41,7 @@ func TestClusterAdmitsAsRedisRate(t *testing.T) {
 		load.Go(func() {
 			for n := range each {
 				key := (n + client) % keys
-				if d, err := replicas[(client+n)%3].Take(fmt.Sprint(prefix, key), fiftyADay, time.Now()); err != nil {
+				if d, err := replicas[(client+n)%3].Take(tracing.Noop, fmt.Sprint(prefix, key), fiftyADay, time.Now()); err != nil {
 					t.Error(err)
 				} else if d.Allowed {
 					passed[key].Add(1)
@@ -92,7 +93,7 @@ func (l limiter) observed(t *testing.T, name string) (count, sum float64) {
 
 // Asked in turn about keys on all nodes, with rules of all kinds, the limiter and redis_rate decide alike on the buckets that
 // both of them fill.
-func TestClusterDecidesAsRedisRate(t *testing.T) {
+func TestCluster_DecidesAsRedisRate(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	ours := onCluster(t, c, 1, generous, limit.Closed)[0]
@@ -127,7 +128,7 @@ func TestClusterDecidesAsRedisRate(t *testing.T) {
 
 // Slots that move to another node while requests are under way, and nodes that forget the scripts, cost no request an error,
 // and none is charged twice.
-func TestSlotsMoveUnderLoad(t *testing.T) {
+func TestCluster_SlotsMigrateUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	replicas := onCluster(t, c, 3, generous, limit.Closed)
@@ -149,7 +150,7 @@ func TestSlotsMoveUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				if d, err := replicas[client%3].Take(names[n%slots], plenty, time.Now()); err != nil {
+				if d, err := replicas[client%3].Take(tracing.Noop, names[n%slots], plenty, time.Now()); err != nil {
 					t.Error(err)
 					return
 				} else if d.Allowed {
@@ -198,7 +199,7 @@ func TestSlotsMoveUnderLoad(t *testing.T) {
 var plenty = redis_rate.Limit{Rate: 1 << 10, Burst: 1 << 16, Period: 24 * time.Hour}
 
 // A connection that is lost after Redis has charged a request costs that request its answer, and no second charge.
-func TestClusterIsNotChargedTwice(t *testing.T) {
+func TestCluster_ChargesOnce(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 1, 0, topologytest.Security{})
 	cutter := topologytest.StartCutter(t, c.Masters[0])
@@ -208,7 +209,7 @@ func TestClusterIsNotChargedTwice(t *testing.T) {
 	const cut = 15
 	for range cut {
 		cutter.CutNextReply()
-		if d, err := l.Take(name, fiftyADay, time.Now()); err == nil {
+		if d, err := l.Take(tracing.Noop, name, fiftyADay, time.Now()); err == nil {
 			t.Errorf("decided without an answer: %+v", d)
 		}
 		l.take(t, name, fiftyADay) // a connection for the next one
@@ -220,7 +221,7 @@ func TestClusterIsNotChargedTwice(t *testing.T) {
 }
 
 // Keys are put apart by the slot that Redis counts.
-func TestSlotIsThatOfRedis(t *testing.T) {
+func TestSlot_AsRedis(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 1, 0, topologytest.Security{})
 	keys := []string{"", "{", "{}", "{}a", "{a}b", "a{b}c}", "{{a}}", "}{", "a{", "123456789", "rate:ünïcode"}

@@ -1,8 +1,8 @@
-// Package limit decides whether a key has a request left, on buckets that all gateway replicas share in Redis
-// as redis_rate keeps them.
+// Package limit decides whether a key has a request left, on token buckets that all gateway replicas share in Redis, in
+// redis_rate's format.
 //
-// It owns the bounds on what Redis may cost: a budget of time, a breaker, and a stated policy for when Redis does not
-// answer. It refuses to turn a fault of Redis into an error for the client, save under the policy "closed".
+// It owns the bounds on what Redis may cost: a time budget, a circuit breaker, and the fallback for when Redis does not
+// answer. A fault of Redis is no error for the client, except under the fallback "closed".
 package limit
 
 import (
@@ -22,42 +22,42 @@ import (
 )
 
 const (
-	// tripAfter failed batches in a row open the breaker: more than one slow moment of Redis. Nobody waits for more than
-	// one of them, since whoever stands behind a batch that fails is decided without Redis too.
+	// tripAfter is how many failed batches in a row open the breaker. One request waits for one of them at most: those that
+	// wait behind a failed batch are decided without Redis too.
 	tripAfter = 3
-	// probeEvery is how long the open breaker waits before one call tries Redis again: 5 dials a second.
-	probeEvery = 200 * time.Millisecond
-	// logEvery spaces the log lines of one outage.
+	// probeInterval is how long the open breaker waits before it lets one call through to Redis: 5 dials a second.
+	probeInterval = 200 * time.Millisecond
+	// logEvery is the least time between two log lines of one outage.
 	logEvery = 10 * time.Second
 )
 
-// ErrUnavailable says that Redis did not answer and the policy is closed.
-var ErrUnavailable = errors.New("the rate limiter does not answer")
+// ErrUnavailable says that Redis did not answer and the fallback is closed.
+var ErrUnavailable = errors.New("the rate limiter does not answer and GATEWAY_LIMIT_FALLBACK is closed")
 
-// Decision is what became of one request.
+// Decision is the result of one Take.
 type Decision struct {
 	Allowed bool
 	// Rule is the limit that was applied.
 	Rule redis_rate.Limit
-	// Remaining is how many requests would pass at this instant.
+	// Remaining is how many more requests would pass now.
 	Remaining int
-	// RetryAfter is when the next request will pass; it means nothing where this one did.
+	// RetryAfter is the time until the next request will pass; it has no meaning where this one did.
 	RetryAfter time.Duration
-	// ResetAfter is when the bucket will be full.
+	// ResetAfter is the time until the bucket will be full.
 	ResetAfter time.Duration
-	// Remembered says that it is a refusal that Redis was not asked for, because it could have answered nothing else.
-	Remembered bool
+	// Cached marks a refusal without a call to Redis, which could only have refused.
+	Cached bool
 }
 
 // Options are the limiter's settings; all must be set.
 type Options struct {
 	// Redis is the client of NewRedis.
 	Redis redis.UniversalClient
-	// Budget is how long one call to Redis may take, for all the requests that share it.
+	// Budget bounds one call to Redis, which a batch of requests shares.
 	Budget time.Duration
-	// Fallback is the policy while Redis does not answer.
+	// Fallback decides while Redis does not answer.
 	Fallback Fallback
-	// Capacity bounds the buckets whose copies are kept in memory, about 300 bytes each.
+	// Capacity bounds the copies of buckets, about 300 bytes each.
 	Capacity int
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer
@@ -65,85 +65,80 @@ type Options struct {
 
 // Limiter is safe for concurrent use.
 type Limiter struct {
-	shared   shared
+	store    store
 	fallback Fallback
-	copies   *buckets
+	buckets  *buckets
 	log      *slog.Logger
 	sampler  telemetry.Sampler
 	metrics  metrics
 }
 
-// shared is where the buckets of all replicas are: on one server, or on the nodes of a Cluster.
-type shared interface {
-	// decide takes one request from a bucket and notes the answer in the copy. After an error Redis has not decided.
-	decide(span trace.Span, own *bucket, rule redis_rate.Limit) (Decision, error)
-	// away is the share of the servers in use that requests are kept from, 0 to 1.
-	away() float64
+// store holds the buckets of all replicas: on one server, or on the nodes of a Cluster.
+type store interface {
+	// take takes one token from a bucket and updates its copy. After an error Redis has not decided.
+	take(span trace.Span, b *bucket, rule redis_rate.Limit) (Decision, error)
+	// degraded is the share of the servers in use whose breaker is not closed, 0 to 1.
+	degraded() float64
 	close()
 }
 
-// New makes a limiter. It opens no connection until the first decision.
+// New makes a limiter. It opens no connection until the first Take.
 func New(o Options) *Limiter {
 	l := &Limiter{
 		fallback: o.Fallback,
-		copies:   newBuckets(o.Capacity),
+		buckets:  newBuckets(o.Capacity),
 		log:      o.Log,
 		sampler:  telemetry.Sampler{Every: logEvery},
 	}
-	l.metrics = newMetrics(o.Metrics, o.Budget, func() float64 { return l.shared.away() })
-	watchMemory(o.Metrics, l.copies, o.Capacity)
-	if nodes, is := o.Redis.(*redis.ClusterClient); is {
-		l.shared = newCluster(nodes, o.Budget, l.metrics)
+	l.metrics = newMetrics(o.Metrics, o.Budget, func() float64 { return l.store.degraded() })
+	newBucketMetrics(o.Metrics, l.buckets, o.Capacity)
+	if client, ok := o.Redis.(*redis.ClusterClient); ok {
+		l.store = newCluster(client, o.Budget, l.metrics)
 	} else {
-		l.shared = newSingle(o.Redis, o.Budget, l.metrics)
+		l.store = newSingle(o.Redis, o.Budget, l.metrics)
 	}
 	return l
 }
 
-// newBreaker keeps requests from a server that has failed several times, but for a probe now and then.
+// newBreaker keeps calls from a server that failed several times, except for a probe every probeInterval.
 func newBreaker() *gobreaker.CircuitBreaker[string] {
 	return gobreaker.NewCircuitBreaker[string](gobreaker.Settings{
 		MaxRequests: 1,
-		Timeout:     probeEvery,
+		Timeout:     probeInterval,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 	})
 }
 
-var errDegraded = errors.New("redis does not answer, the fallback decides")
+var errDegraded = errors.New("redis does not answer, GATEWAY_LIMIT_FALLBACK decides")
 
-// Ready is a readiness check that fails while all requests are kept from Redis. It asks Redis nothing itself.
+// Ready is a readiness check that fails while no call is let through to Redis. It makes no call itself.
 func (l *Limiter) Ready(context.Context) error {
-	if l.shared.away() == 1 {
+	if l.store.degraded() == 1 {
 		return errDegraded
 	}
 	return nil
 }
 
-// Close ends the memory's housekeeping. The limiter must not be in use any more; the Redis client stays open.
+// Close stops the housekeeping of the caches. The limiter must not be in use any more; the Redis client stays open.
 func (l *Limiter) Close() {
-	l.copies.cache.StopAllGoroutines()
-	l.shared.close()
+	l.buckets.cache.StopAllGoroutines()
+	l.store.close()
 }
 
-// Take asks now for one request of the bucket name under the rule. The name is shared by all replicas. The only error is
-// ErrUnavailable.
-func (l *Limiter) Take(name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
-	return l.TakeIn(tracing.Noop, name, rule, now)
-}
-
-// TakeIn is Take for a request with a span, below which it shows where Redis is asked.
-func (l *Limiter) TakeIn(span trace.Span, name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
-	own := l.copies.of(name)
-	if d, certain := own.refusal(rule, now); certain {
+// Take takes one token from the bucket name under the rule. All replicas share the bucket. The wait for Redis is a span below
+// the given one, which may be tracing.Noop. The only error is ErrUnavailable.
+func (l *Limiter) Take(span trace.Span, name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
+	b := l.buckets.get(name)
+	if d, ok := b.cachedRefusal(rule, now); ok {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
-	asking := tracing.Start(span, "limit")
-	d, err := l.shared.decide(asking, own, rule)
-	tracing.End(asking, err, errorType(err))
+	wait := tracing.Start(span, "limit")
+	d, err := l.store.take(wait, b, rule)
+	tracing.End(wait, err, errorType(err))
 	switch {
 	case err != nil:
-		return l.withoutRedis(own, rule, err)
+		return l.takeWithoutRedis(b, rule, err)
 	case d.Allowed:
 		l.metrics.allowed.Inc()
 	default:
@@ -152,11 +147,12 @@ func (l *Limiter) TakeIn(span trace.Span, name string, rule redis_rate.Limit, no
 	return d, nil
 }
 
-func (l *Limiter) withoutRedis(own *bucket, rule redis_rate.Limit, cause error) (Decision, error) {
-	if !errors.Is(cause, gobreaker.ErrOpenState) && !errors.Is(cause, gobreaker.ErrTooManyRequests) {
+// takeWithoutRedis decides by the fallback.
+func (l *Limiter) takeWithoutRedis(b *bucket, rule redis_rate.Limit, cause error) (Decision, error) {
+	if !isBreakerOpen(cause) {
 		l.metrics.failures.Inc()
 		if suppressed, due := l.sampler.Due(); due {
-			l.log.Warn("rate limiter without redis", "policy", string(l.fallback), "error", cause, "suppressed", suppressed)
+			l.log.Warn("rate limiter without redis", "fallback", string(l.fallback), "error", cause, "suppressed", suppressed)
 		}
 	}
 	switch l.fallback {
@@ -168,7 +164,7 @@ func (l *Limiter) withoutRedis(own *bucket, rule redis_rate.Limit, cause error) 
 		return Decision{}, ErrUnavailable
 	case Local:
 	}
-	d := own.take(rule, time.Now())
+	d := b.take(rule, time.Now())
 	if d.Allowed {
 		l.metrics.fallbackAllowed.Inc()
 	} else {

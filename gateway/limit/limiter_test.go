@@ -18,6 +18,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/topology"
+	"intents.internal/pkg/tracing"
 )
 
 var fiftyAMinute = redis_rate.PerMinute(50)
@@ -85,14 +86,14 @@ func onBoth(t *testing.T, test func(*testing.T, *embedded.Redis)) {
 
 func (l limiter) take(t *testing.T, name string, rule redis_rate.Limit) limit.Decision {
 	t.Helper()
-	d, err := l.Take(name, rule, time.Now())
+	d, err := l.Take(tracing.Noop, name, rule, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func TestFiftyPassAndTheNextWaitsForOneToken(t *testing.T) {
+func TestLimiter_FiftyAMinute(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, r *embedded.Redis) {
 		t.Helper()
@@ -129,7 +130,7 @@ func TestFiftyPassAndTheNextWaitsForOneToken(t *testing.T) {
 // refilled is how many tokens the bucket may have got back since.
 func refilled(began time.Time) int { return int(time.Since(began)/(1200*time.Millisecond)) + 1 }
 
-func TestReplicasShareOneBucket(t *testing.T) {
+func TestLimiter_ReplicasShareBucket(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, r *embedded.Redis) {
 		t.Helper()
@@ -142,7 +143,7 @@ func TestReplicasShareOneBucket(t *testing.T) {
 		var requests sync.WaitGroup
 		for i := range 200 {
 			requests.Go(func() {
-				if d, err := replicas[i%3].Take(name, fiftyAMinute, time.Now()); err != nil {
+				if d, err := replicas[i%3].Take(tracing.Noop, name, fiftyAMinute, time.Now()); err != nil {
 					t.Error(err)
 				} else if d.Allowed {
 					passed.Add(1)
@@ -156,7 +157,7 @@ func TestReplicasShareOneBucket(t *testing.T) {
 	})
 }
 
-func TestRememberedRefusalsCostNoCall(t *testing.T) {
+func TestLimiter_CachedRefusalMakesNoCall(t *testing.T) {
 	t.Parallel()
 	l, name := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed), uuid.NewString()
 	for l.take(t, name, fiftyAMinute).Allowed {

@@ -16,8 +16,8 @@ type metrics struct {
 	roundTrip prometheus.Histogram
 }
 
-// newMetrics registers them. away is read whenever they are.
-func newMetrics(registry prometheus.Registerer, budget time.Duration, away func() float64) metrics {
+// newMetrics registers the metrics; degraded is called at every scrape.
+func newMetrics(registry prometheus.Registerer, budget time.Duration, degraded func() float64) metrics {
 	factory := promauto.With(registry)
 	factory.NewGauge(prometheus.GaugeOpts{
 		Name: "intents_gateway_limit_budget_seconds",
@@ -27,7 +27,7 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration, away func(
 		Name: "intents_gateway_limit_degraded",
 		Help: "1 while the breaker keeps requests away from Redis and the fallback decides, else 0. Of a Redis Cluster, the share of " +
 			"its nodes that requests are kept from: the keys on them are decided by the fallback.",
-	}, away)
+	}, degraded)
 	decisions := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_limit_decisions_total",
 		Help: "Rate limit decisions. refused_from_memory are refusals that cost no call to Redis. A rise of any fallback_ " +
@@ -58,14 +58,14 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration, away func(
 	}
 }
 
-// watchMemory shows how much of the memory for buckets is in use.
-func watchMemory(registry prometheus.Registerer, copies *buckets, capacity int) {
+// newBucketMetrics registers the number and the bound of the copies.
+func newBucketMetrics(registry prometheus.Registerer, b *buckets, capacity int) {
 	factory := promauto.With(registry)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_gateway_limit_buckets_held",
 		Help: "Buckets of which this gateway has a copy. At intents_gateway_limit_buckets_limit, copies in use are dropped for others: " +
 			"refusals cost calls to Redis then, and without Redis a key whose copy was dropped has a full bucket.",
-	}, func() float64 { return float64(copies.cache.EstimatedSize()) })
+	}, func() float64 { return float64(b.cache.EstimatedSize()) })
 	factory.NewGauge(prometheus.GaugeOpts{
 		Name: "intents_gateway_limit_buckets_limit",
 		Help: "Buckets of which this gateway may have copies: GATEWAY_LIMIT_MEMORY.",

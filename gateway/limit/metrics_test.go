@@ -8,7 +8,7 @@ import (
 )
 
 // The memory for copies of buckets shows how full it is, and how full it can be.
-func TestMemoryIsMeasured(t *testing.T) {
+func TestLimiter_BucketMetrics(t *testing.T) {
 	t.Parallel()
 	l := newLimiter(t, startRedis(t, true).URL, time.Second, limit.Local)
 	for _, name := range []string{"a", "b", "a", "c"} {

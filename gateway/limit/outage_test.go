@@ -13,9 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/tracing"
 )
 
-func TestWithoutRedis(t *testing.T) {
+func TestLimiter_Fallback(t *testing.T) {
 	t.Parallel()
 	nobody := "redis://" + freeAddress(t) + "/0"
 	for name, test := range map[string]struct {
@@ -32,7 +33,7 @@ func TestWithoutRedis(t *testing.T) {
 			l := newLimiter(t, nobody, 50*time.Millisecond, test.fallback)
 			passed := 0
 			for range 60 {
-				d, err := l.Take("a key", fiftyAMinute, time.Now())
+				d, err := l.Take(tracing.Noop, "a key", fiftyAMinute, time.Now())
 				if !errors.Is(err, test.err) {
 					t.Fatalf("error %v, want %v", err, test.err)
 				}
@@ -76,7 +77,7 @@ func (l limiter) metric(t *testing.T, name string, label ...string) float64 {
 	return 0
 }
 
-func TestRedisComesBack(t *testing.T) {
+func TestLimiter_RedisRecovers(t *testing.T) {
 	t.Parallel()
 	r := startRedis(t, false)
 	l := newLimiter(t, r.URL, 50*time.Millisecond, limit.Local)
@@ -109,7 +110,7 @@ func TestRedisComesBack(t *testing.T) {
 }
 
 // A Redis that takes connections and never answers must cost neither time nor a flood of dials.
-func TestBlackHole(t *testing.T) {
+func TestLimiter_RedisHangs_Dials(t *testing.T) {
 	t.Parallel()
 	url, dials := blackHole(t)
 	l := newLimiter(t, url, 50*time.Millisecond, limit.Local)
@@ -130,7 +131,7 @@ func TestBlackHole(t *testing.T) {
 }
 
 // Whoever waits behind a batch that fails is decided without Redis at once, not after a budget of its own.
-func TestNobodyWaitsTwiceForAHungRedis(t *testing.T) {
+func TestLimiter_RedisHangs_WaitsOnce(t *testing.T) {
 	t.Parallel()
 	url, _ := blackHole(t)
 	const budget = 3 * time.Second
@@ -181,7 +182,7 @@ func blackHole(t *testing.T) (url string, dials *atomic.Int64) {
 	return "redis://" + listener.Addr().String() + "/0", dials
 }
 
-func TestFallbackReadsItsThreeWords(t *testing.T) {
+func TestFallback_UnmarshalText(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
 	for _, word := range []string{"local", "open", "closed", "Local", ""} {

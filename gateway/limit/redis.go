@@ -9,29 +9,27 @@ import (
 	"intents.internal/pkg/topology"
 )
 
-// NewRedis makes the client the limiter's calls go through, to one server, a Cluster or a master behind Sentinels; the
-// errors never repeat rawURL, since it may hold a password. budget is the time one decision may take, from which the client's
-// timeouts follow.
+// NewRedis makes the limiter's client of one server, a Cluster or a master behind Sentinels. The client's timeouts follow from
+// the budget, which bounds one call. Errors never repeat rawURL, since it may hold a password.
 func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.UniversalClient, error) {
 	return topology.New(mode, rawURL, topology.Options{
 		DialTimeout: 2 * budget,
 		Timeout:     budget + 10*time.Millisecond,
 		PoolTimeout: budget * 2 / 5,
-		// One batch is under way at a time and one token on its way back; others may be in the closing. The breaker spaces the
-		// dials to a Redis that fails, and better than go-redis would: one that is back is found by the next probe.
+		// One batch is sent at a time; other connections may be closing. The pool is so large that go-redis never stops dialing a
+		// Redis that fails: the breaker limits the dials, and its next probe finds a Redis that answers again.
 		Conns:    4,
 		PoolSize: 1 << 14,
 	})
 }
 
-// Fallback is what happens to requests while Redis does not answer.
+// Fallback decides on requests while Redis does not answer.
 type Fallback string
 
 const (
-	// Local limits each key on this replica alone, going on from what Redis said last: N replicas may admit N times the
-	// limit, no more.
+	// Local limits each key on this replica alone, from Redis's last answer on: N replicas admit at most N times the limit.
 	Local Fallback = "local"
-	// Open lets every request through.
+	// Open admits every request.
 	Open Fallback = "open"
 	// Closed refuses every request as unavailable.
 	Closed Fallback = "closed"

@@ -15,7 +15,7 @@ import (
 
 // On one recorded schedule, with the clock in the test's hand, batches decide what redis_rate decides call by call, and
 // each goes on from buckets that the other filled.
-func TestBatchesDecideAsRedisRate(t *testing.T) {
+func TestTakeMany_DecidesAsRedisRate(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	ours, theirs := newClocked(t), newClocked(t)

@@ -11,11 +11,12 @@ import (
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/tracing"
 )
 
 // A master that dies is replaced by the one that the Sentinels name; what was taken before is not forgotten but for its last
 // moment. A master that is made a replica is left at once.
-func TestSentinelFailover(t *testing.T) {
+func TestSentinel_Failover(t *testing.T) {
 	t.Parallel()
 	all := topologytest.StartSentinels(t, 1, topologytest.Security{})
 	limiters := make([]limiter, 3)
@@ -25,7 +26,7 @@ func TestSentinelFailover(t *testing.T) {
 	name, passed := uuid.NewString(), 0
 	take := func(times int) {
 		for n := range times {
-			if d, err := limiters[n%3].Take(name, fiftyADay, time.Now()); err == nil && d.Allowed {
+			if d, err := limiters[n%3].Take(tracing.Noop, name, fiftyADay, time.Now()); err == nil && d.Allowed {
 				passed++
 			}
 		}

@@ -12,37 +12,46 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// single keeps buckets on one server, alone or a master that Sentinels name: batches are one script call each.
+// single keeps buckets on one server, alone or a master that Sentinels name: a batch is one script call for each rule in it.
 type single struct {
-	redis    redis.UniversalClient
-	budget   time.Duration
-	metrics  metrics
-	combiner combiner
-	breaker  *gobreaker.CircuitBreaker[string]
+	redis   redis.UniversalClient
+	budget  time.Duration
+	metrics metrics
+	batcher batcher[bucketTake]
+	breaker *gobreaker.CircuitBreaker[string]
+}
+
+// bucketTake is one request of a bucket, and the decision once there is one.
+type bucketTake struct {
+	bucket   *bucket
+	rule     redis_rate.Limit
+	decision Decision
 }
 
 func newSingle(client redis.UniversalClient, budget time.Duration, m metrics) *single {
 	s := &single{redis: client, budget: budget, metrics: m, breaker: newBreaker()}
-	s.combiner.ask = s.ask
+	s.batcher.run = s.runBatch
 	return s
 }
 
-func (s *single) decide(span trace.Span, own *bucket, rule redis_rate.Limit) (Decision, error) {
-	return s.combiner.decide(span, own, rule)
+func (s *single) take(span trace.Span, b *bucket, rule redis_rate.Limit) (Decision, error) {
+	t, err := s.batcher.do(span, bucketTake{bucket: b, rule: rule})
+	return t.decision, err
 }
 
-// ask lets Redis decide on a batch, in one call for each rule in it, most often one.
-func (s *single) ask(batch []*request) error {
+// runBatch makes one call for each rule in the batch, most often one.
+func (s *single) runBatch(batch []*pending[bucketTake]) error {
 	s.metrics.batch.Observe(float64(len(batch)))
-	slices.SortStableFunc(batch, func(a, b *request) int {
-		return cmp.Or(cmp.Compare(a.rule.Rate, b.rule.Rate), cmp.Compare(a.rule.Burst, b.rule.Burst), cmp.Compare(a.rule.Period, b.rule.Period))
+	slices.SortStableFunc(batch, func(a, b *pending[bucketTake]) int {
+		x, y := a.item.rule, b.item.rule
+		return cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.Burst, y.Burst), cmp.Compare(x.Period, y.Period))
 	})
 	for len(batch) > 0 {
 		n := 1
-		for n < len(batch) && batch[n].rule == batch[0].rule {
+		for n < len(batch) && batch[n].item.rule == batch[0].item.rule {
 			n++
 		}
-		if err := s.askOne(batch[:n]); err != nil {
+		if err := s.evalTakeMany(batch[:n], batch[0].item.rule); err != nil {
 			return err
 		}
 		batch = batch[n:]
@@ -50,43 +59,37 @@ func (s *single) ask(batch []*request) error {
 	return nil
 }
 
-// askOne is one call, for requests of one rule.
-func (s *single) askOne(batch []*request) error {
-	rule := batch[0].rule
+// evalTakeMany is one script call within the budget, unless the breaker is open.
+func (s *single) evalTakeMany(batch []*pending[bucketTake], rule redis_rate.Limit) error {
 	keys := make([]string, len(batch))
-	for i, r := range batch {
-		keys[i] = r.bucket.key
+	for i, p := range batch {
+		keys[i] = p.item.bucket.key
 	}
-	asked, span := time.Now(), startCall("EVALSHA", batch)
-	reply, err := s.call(takeMany, keys, rule.Burst, rule.Rate, rule.Period.Seconds())
-	endCall(span, err)
+	askedAt, span := time.Now(), startBatchSpan("EVALSHA", batch)
+	reply, err := s.breaker.Execute(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), s.budget)
+		defer cancel()
+		return takeMany.Run(ctx, s.redis, keys, rule.Burst, rule.Rate, rule.Period.Seconds()).Text()
+	})
+	endBatchSpan(span, err)
 	if err != nil {
 		return err
 	}
-	answered := time.Now()
-	s.metrics.roundTrip.Observe(answered.Sub(asked).Seconds())
-	if err := readReply(reply, rule, batch); err != nil {
+	rtt := time.Since(askedAt)
+	s.metrics.roundTrip.Observe(rtt.Seconds())
+	if err := parseReply(reply, rule, batch); err != nil {
 		return err
 	}
-	for _, r := range batch {
-		r.bucket.tell(r.decision, asked, answered)
+	for _, p := range batch {
+		p.item.bucket.update(p.item.decision, askedAt, rtt)
 	}
 	return nil
 }
 
-// call runs a script within the budget, unless the breaker keeps it from Redis.
-func (s *single) call(script *redis.Script, keys []string, args ...any) (string, error) {
-	return s.breaker.Execute(func() (string, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), s.budget)
-		defer cancel()
-		return script.Run(ctx, s.redis, keys, args...).Text()
-	})
-}
+func (s *single) degraded() float64 { return openShare(s.breaker) }
 
-func (s *single) away() float64 { return breakerAway(s.breaker) }
-
-// breakerAway is 1 where the breaker keeps requests from its server, else 0.
-func breakerAway(breaker *gobreaker.CircuitBreaker[string]) float64 {
+// openShare is 0 for a closed breaker, else 1.
+func openShare(breaker *gobreaker.CircuitBreaker[string]) float64 {
 	if breaker.State() == gobreaker.StateClosed {
 		return 0
 	}

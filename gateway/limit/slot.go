@@ -2,10 +2,10 @@ package limit
 
 import "strings"
 
-// slots are how many a Redis Cluster has.
+// slots is the number of hash slots of a Redis Cluster.
 const slots = 1 << 14
 
-// slot is the hash slot of a key in a Redis Cluster: CRC16 (XMODEM) of it, or of its hash tag.
+// slot is the hash slot of a key: CRC16 (XMODEM) of the key, or of its hash tag.
 func slot(key string) uint16 {
 	if _, tag, opened := strings.Cut(key, "{"); opened {
 		if tag, _, closed := strings.Cut(tag, "}"); closed && tag != "" {

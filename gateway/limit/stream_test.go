@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/tracing"
 )
 
 // brief is a budget that a busy machine keeps where Redis answers, and that shows where it does not.
@@ -60,7 +61,7 @@ func (s *stream) run(l limiter, group string, names []string) {
 		case <-pace.C:
 		}
 		name, at := names[n%len(names)], time.Now()
-		d, err := l.Take(name, plenty, at)
+		d, err := l.Take(tracing.Noop, name, plenty, at)
 		s.mu.Lock()
 		s.taken = append(s.taken, taken{group, at, time.Since(at), err != nil})
 		if err == nil && d.Allowed {

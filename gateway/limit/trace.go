@@ -11,30 +11,35 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// startCall starts the span of a call to Redis, which the requests of a batch share.
-func startCall(name string, batch []*request) trace.Span {
-	call := tracing.StartShared(batch, func(r *request) trace.Span { return r.span }, name)
-	if call.IsRecording() {
-		call.SetAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name))
-		for _, r := range batch {
-			r.shared = call
+// startBatchSpan starts the span of a call to Redis, below one item of the batch and linked with the others.
+func startBatchSpan[T any](name string, batch []*pending[T]) trace.Span {
+	span := tracing.StartShared(batch, func(p *pending[T]) trace.Span { return p.span }, name)
+	if span.IsRecording() {
+		span.SetAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name))
+		for _, p := range batch {
+			p.batchSpan = span
 		}
 	}
-	return call
+	return span
 }
 
-// endCall ends the span of a call. After NOSCRIPT the script is sent whole.
-func endCall(call trace.Span, err error) {
+// endBatchSpan ends the span of a call. After NOSCRIPT go-redis sends the script's text.
+func endBatchSpan(span trace.Span, err error) {
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		err = nil
 	}
-	tracing.End(call, err, errorType(err))
+	tracing.End(span, err, errorType(err))
 }
 
-// errorType is why Redis has not answered, but for a timeout.
+// errorType is why Redis has not answered, timeouts excepted.
 func errorType(err error) string {
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+	if isBreakerOpen(err) {
 		return "breaker_open"
 	}
 	return "redis"
+}
+
+// isBreakerOpen reports whether the breaker kept a call from Redis.
+func isBreakerOpen(err error) bool {
+	return errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests)
 }

@@ -24,7 +24,7 @@ func takeTogether(t *testing.T, l limiter, requests int) []tracingtest.Span {
 	for n := range requests {
 		_, span := tracer.Start(t.Context(), "request", false, time.Now())
 		all.Go(func() {
-			if _, err := l.TakeIn(span, fmt.Sprint("secret", prefix, n), fiftyADay, time.Now()); err != nil {
+			if _, err := l.Take(span, fmt.Sprint("secret", prefix, n), fiftyADay, time.Now()); err != nil {
 				t.Error(err)
 			}
 			span.End()
@@ -39,7 +39,7 @@ func takeTogether(t *testing.T, l limiter, requests int) []tracingtest.Span {
 
 // A call to Redis that requests share is one span, below one of them and linked with the others, which link to it: a script call
 // on one server, a pipeline on a Cluster.
-func TestTraceOfASharedCall(t *testing.T) {
+func TestTrace_SharedCall(t *testing.T) {
 	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
@@ -111,7 +111,7 @@ func checkCalls(t *testing.T, spans []tracingtest.Span, name string, most int) {
 }
 
 // A Redis that does not answer shows in the trace; the request goes on all the same.
-func TestTraceWithoutRedis(t *testing.T) {
+func TestTrace_RedisDown(t *testing.T) {
 	t.Parallel()
 	r := startRedis(t, true)
 	l := newLimiter(t, r.URL, generous, limit.Local)

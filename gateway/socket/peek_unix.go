@@ -10,14 +10,14 @@ func peek(fd int) State {
 	switch err {
 	case nil:
 	case syscall.EAGAIN:
-		return Quiet
+		return Idle
 	case syscall.EINTR:
 		return Unknown
 	default:
-		return Ended
+		return Closed
 	}
 	if n == 0 {
-		return Ended
+		return Closed
 	}
 	return Readable
 }

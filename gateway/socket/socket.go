@@ -1,4 +1,4 @@
-// Package socket looks at what a TCP connection has received without taking any of it.
+// Package socket peeks at what a TCP connection has received.
 package socket
 
 import (
@@ -10,42 +10,42 @@ import (
 type State int
 
 const (
-	// Unknown is the state where it cannot be seen: on some systems, and for what is no TCP connection.
+	// Unknown is the state on some systems, and of what is no TCP connection.
 	Unknown State = iota
-	// Quiet connections have received nothing that was not read.
-	Quiet
-	// Readable connections hold bytes that were not read; what comes after them is not known.
+	// Idle connections have no unread bytes.
+	Idle
+	// Readable connections have unread bytes; what follows them is not known.
 	Readable
-	// Ended connections were reset or closed, or the other side has said that it sends no more, as it does when it closes.
-	Ended
+	// Closed connections were reset or closed, or the other side has closed its sending side, as it does when it closes.
+	Closed
 )
 
-// Eye looks at one connection, whatever others do with that meanwhile. It is not for concurrent use itself.
-type Eye struct {
-	raw  syscall.RawConn // nil for what cannot be seen
-	peek func(fd uintptr)
-	seen State
+// Peeker peeks at one connection, which others may use meanwhile. It is not for concurrent use itself.
+type Peeker struct {
+	raw   syscall.RawConn // nil where the state is Unknown
+	peek  func(fd uintptr)
+	state State
 }
 
-// NewEye makes an eye for a connection.
-func NewEye(conn net.Conn) *Eye {
-	e := &Eye{}
+// NewPeeker makes a peeker for a connection.
+func NewPeeker(conn net.Conn) *Peeker {
+	p := &Peeker{}
 	if socket, ok := conn.(syscall.Conn); ok {
 		if raw, err := socket.SyscallConn(); err == nil {
-			e.raw = raw
+			p.raw = raw
 		}
 	}
-	e.peek = func(fd uintptr) { e.seen = peek(int(fd)) }
-	return e
+	p.peek = func(fd uintptr) { p.state = peek(int(fd)) }
+	return p
 }
 
-// Look tells the connection's state, without waiting.
-func (e *Eye) Look() State {
-	if e.raw == nil {
+// Peek returns the connection's state, without waiting.
+func (p *Peeker) Peek() State {
+	if p.raw == nil {
 		return Unknown
 	}
-	if err := e.raw.Control(e.peek); err != nil {
-		return Ended // closed on this side
+	if err := p.raw.Control(p.peek); err != nil {
+		return Closed // closed on this side
 	}
-	return e.seen
+	return p.state
 }

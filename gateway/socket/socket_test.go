@@ -1,13 +1,12 @@
 package socket_test
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"intents.internal/gateway/socket"
-	"intents.internal/pkg/asynctest"
 )
 
 // pair is the two ends of a TCP connection.
@@ -33,14 +32,26 @@ func pair(t *testing.T) (here, there *net.TCPConn) {
 // becomes waits for the state: what the other end does arrives in its own time.
 func becomes(t *testing.T, conn net.Conn, want socket.State) {
 	t.Helper()
-	eye := socket.NewEye(conn)
-	asynctest.Eventually(t, fmt.Sprintf("state %d", want), func() bool { return eye.Look() == want })
+	deadline := time.Now().Add(10 * time.Second)
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	eye := socket.NewPeeker(conn)
+	for {
+		got := eye.Peek()
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("state %d, want %d", got, want)
+		}
+		<-ticker.C
+	}
 }
 
-func TestLook(t *testing.T) {
+func TestPeeker(t *testing.T) {
 	t.Parallel()
 	here, there := pair(t)
-	becomes(t, here, socket.Quiet)
+	becomes(t, here, socket.Idle)
 	if _, err := io.WriteString(there, "next"); err != nil {
 		t.Fatal(err)
 	}
@@ -52,27 +63,27 @@ func TestLook(t *testing.T) {
 	if _, err := io.ReadFull(here, got); err != nil || string(got) != "next" {
 		t.Errorf("after the look, %q can be read, %v", got, err)
 	}
-	becomes(t, here, socket.Ended)
+	becomes(t, here, socket.Closed)
 }
 
-func TestLookAtWhatWasReset(t *testing.T) {
+func TestPeeker_Reset(t *testing.T) {
 	t.Parallel()
 	here, there := pair(t)
 	if err := there.SetLinger(0); err != nil {
 		t.Fatal(err)
 	}
 	_ = there.Close()
-	becomes(t, here, socket.Ended)
+	becomes(t, here, socket.Closed)
 	_ = here.Close()
-	becomes(t, here, socket.Ended)
+	becomes(t, here, socket.Closed)
 }
 
-func TestLookAtWhatIsNoSocket(t *testing.T) {
+func TestPeeker_NoSocket(t *testing.T) {
 	t.Parallel()
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	if got := socket.NewEye(here).Look(); got != socket.Unknown {
+	if got := socket.NewPeeker(here).Peek(); got != socket.Unknown {
 		t.Errorf("state %d", got)
 	}
 }

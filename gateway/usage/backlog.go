@@ -7,47 +7,47 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// tally is what was counted of one key in one minute.
-type tally struct {
-	counts [kinds]int64
+// counts are one key's requests in one minute.
+type counts struct {
+	byKind [kinds]int64
 	// latest is in milliseconds since 1970.
 	latest int64
 }
 
-func (t tally) empty() bool { return t.counts == [kinds]int64{} }
+func (c counts) isZero() bool { return c.byKind == [kinds]int64{} }
 
-func (t tally) plus(other tally) tally {
-	for kind := range t.counts {
-		t.counts[kind] += other.counts[kind]
+func (c counts) add(other counts) counts {
+	for kind := range c.byKind {
+		c.byKind[kind] += other.byKind[kind]
 	}
-	t.latest = max(t.latest, other.latest)
-	return t
+	c.latest = max(c.latest, other.latest)
+	return c
 }
 
-// backlog is what waits to be reported: a row for each key and minute. It is not safe for concurrent use.
+// backlog holds the rows that wait to be reported, one for each key and minute. It is not safe for concurrent use.
 type backlog struct {
-	// minutes are in their order, none empty.
+	// minutes are in order, none empty.
 	minutes []minute
 	rows    int
 }
 
 type minute struct {
 	at   time.Time
-	keys map[string]tally
+	keys map[string]counts
 }
 
-// add merges what was counted into the key's row of the minute.
-func (b *backlog) add(at time.Time, keyID string, t tally) {
+// add adds the counts to the key's row of the minute.
+func (b *backlog) add(at time.Time, keyID string, c counts) {
 	i, found := slices.BinarySearchFunc(b.minutes, at, func(m minute, at time.Time) int { return m.at.Compare(at) })
-	if !found { // nearly always the last, unless the clock was put back
-		b.minutes = slices.Insert(b.minutes, i, minute{at: at, keys: map[string]tally{}})
+	if !found { // a new minute is the last, unless the clock was set back
+		b.minutes = slices.Insert(b.minutes, i, minute{at: at, keys: map[string]counts{}})
 	}
 	keys := b.minutes[i].keys
 	before, known := keys[keyID]
 	if !known {
 		b.rows++
 	}
-	keys[keyID] = before.plus(t)
+	keys[keyID] = before.add(c)
 }
 
 // takeOldest removes up to n rows, oldest minutes first.
@@ -55,15 +55,15 @@ func (b *backlog) takeOldest(n int) []wire.KeyUsage {
 	taken := make([]wire.KeyUsage, 0, min(n, b.rows))
 	for len(taken) < cap(taken) {
 		oldest := b.minutes[0]
-		for keyID, t := range oldest.keys {
+		for keyID, c := range oldest.keys {
 			if len(taken) == cap(taken) {
 				break
 			}
 			delete(oldest.keys, keyID)
 			taken = append(taken, wire.KeyUsage{
 				KeyID: keyID, Minute: oldest.at,
-				Accepted: t.counts[Accepted], Limited: t.counts[Limited], Refused: t.counts[Refused],
-				LastUsedAt: time.UnixMilli(t.latest).UTC(),
+				Accepted: c.byKind[Accepted], Limited: c.byKind[Limited], Refused: c.byKind[Refused],
+				LastUsedAt: time.UnixMilli(c.latest).UTC(),
 			})
 		}
 		if len(oldest.keys) == 0 {

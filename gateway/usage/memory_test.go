@@ -13,7 +13,7 @@ import (
 // rowBytes is what Options.Backlog and GATEWAY_USAGE_BACKLOG say that a row takes.
 const rowBytes = 200
 
-func TestMemory(t *testing.T) { //nolint:paralleltest // it measures this process's memory
+func TestCounter_Memory(t *testing.T) { //nolint:paralleltest // it measures this process's memory
 	if got := unsafe.Sizeof(usage.Counter{}); got != 48 {
 		t.Errorf("a counter takes %d bytes, stated are 48", got)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // A bubble's clock starts at midnight UTC.
-func TestCountsBelongToTheirMinute(t *testing.T) {
+func TestRecorder_Minutes(t *testing.T) {
 	t.Parallel()
 	for _, interval := range []time.Duration{time.Second, 5 * time.Second, 7 * time.Second, time.Minute} {
 		t.Run(interval.String(), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCountsBelongToTheirMinute(t *testing.T) {
 	}
 }
 
-func TestOutageKeepsTheLatestCounts(t *testing.T) {
+func TestRecorder_OutageDropsOldest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		away := errors.New("away")
@@ -93,7 +93,7 @@ func TestOutageKeepsTheLatestCounts(t *testing.T) {
 	})
 }
 
-func TestReportsCoreRefusesAreNotSentAgain(t *testing.T) {
+func TestRecorder_ReportRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &core{before: func(attempt int) error {
@@ -117,7 +117,7 @@ func TestReportsCoreRefusesAreNotSentAgain(t *testing.T) {
 	})
 }
 
-func TestManyKeysTakeSeveralReports(t *testing.T) {
+func TestRecorder_SeveralReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &core{}
@@ -138,7 +138,7 @@ func TestManyKeysTakeSeveralReports(t *testing.T) {
 }
 
 // The end reports what is left, a report whose reply was lost included, and does not wait for a core that is away.
-func TestEnd(t *testing.T) {
+func TestRecorder_LastFlush(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &core{after: func(attempt int) error {

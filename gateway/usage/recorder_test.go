@@ -126,7 +126,7 @@ func counter(keyID string) *usage.Counter {
 }
 
 // Whatever is counted while counters are gathered, replies are lost and attempts fail is stored once, and nothing else.
-func TestNothingIsLostOrDoubled(t *testing.T) {
+func TestRecorder_CountsOnce(t *testing.T) {
 	t.Parallel()
 	c := &core{
 		before: func(int) error { return sometimes(errors.New("away")) },
@@ -182,7 +182,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 }
 
 // The last requests of a key must not be left behind where they meet a gathering: nothing would bring them up later.
-func TestLastCountsMeetAGathering(t *testing.T) {
+func TestRecorder_CountDuringGather(t *testing.T) {
 	t.Parallel()
 	c := &core{}
 	r := newRecorder(c, time.Second, 1_000_000)

@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// reportTimeout bounds one attempt. It is longer than core's own deadline, so that core says itself what failed.
+	// reportTimeout bounds one attempt. It is longer than core's deadline, so that core reports its own failure.
 	reportTimeout = 8 * time.Second
-	// firstRetry and slowestRetry are the pauses after failed attempts, doubled each time.
-	firstRetry   = 100 * time.Millisecond
-	slowestRetry = 5 * time.Second
-	// reportRows is how many rows a report has at most. Core may be asked for more at once, but whoever asks for anything else
-	// there waits meanwhile: 1,000 take it 10 ms.
+	// minRetry and maxRetry bound the pause after failed attempts, which doubles each time.
+	minRetry = 100 * time.Millisecond
+	maxRetry = 5 * time.Second
+	// reportRows bounds the rows of a report. Core accepts more, but its other requests wait meanwhile: 1,000 rows take 10 ms.
 	reportRows = 200
 )
 
-// send reports what was gathered, until ctx ends. All replicas gather at the same instants; each reports a little later,
-// at a time of its own, so that core is not asked by all at once.
+// send reports what was gathered until ctx ends. All replicas gather at the same time; each reports after a random delay, so
+// that core does not get all reports at once.
 func (r *Recorder) send(ctx context.Context) {
-	apart := rand.N(r.interval / 4) //nolint:gosec // nobody gains by guessing it
+	delay := rand.N(r.interval / 4) //nolint:gosec // not a secret
 	for {
 		select {
 		case <-r.gathered:
-			pause(ctx, apart)
+			sleep(ctx, delay)
 			r.deliver(ctx)
 		case <-ctx.Done():
 			return
@@ -38,67 +37,67 @@ func (r *Recorder) send(ctx context.Context) {
 	}
 }
 
-// deliver reports until nothing waits or ctx ends. A report that was not answered stays under way.
+// deliver sends reports until the backlog is empty or ctx ends. A report that was not answered stays in flight.
 func (r *Recorder) deliver(ctx context.Context) {
-	wait := firstRetry
-	for ctx.Err() == nil && r.compose() {
+	wait := minRetry
+	for ctx.Err() == nil && r.nextReport() {
 		attempt, cancel := context.WithTimeout(ctx, reportTimeout)
-		err := r.report(attempt, *r.underway)
+		err := r.report(attempt, *r.inFlight)
 		cancel()
 		switch {
 		case err == nil:
 			r.metrics.sent.Inc()
-			r.answered(ctx, &wait)
+			r.reported(ctx, &wait)
 		case errors.Is(err, control.ErrReportRefused):
 			r.metrics.refused.Inc()
-			r.metrics.dropped.Add(float64(len(r.underway.Keys)))
+			r.metrics.dropped.Add(float64(len(r.inFlight.Keys)))
 			r.log.ErrorContext(ctx, "usage report refused, its counts are lost", "error", err)
-			r.answered(ctx, &wait)
+			r.reported(ctx, &wait)
 		case ctx.Err() != nil:
 			return
 		default:
 			r.metrics.failed.Inc()
-			if wait == firstRetry {
+			if wait == minRetry {
 				r.log.WarnContext(ctx, "usage not reported, it is kept and tried again", "error", err)
 			}
-			pause(ctx, wait)
-			wait = min(2*wait, slowestRetry)
+			sleep(ctx, wait)
+			wait = min(2*wait, maxRetry)
 		}
 	}
 }
 
-// answered ends the report under way, and the log's tale of an outage.
-func (r *Recorder) answered(ctx context.Context, wait *time.Duration) {
-	r.underway = nil
-	if *wait != firstRetry {
-		*wait = firstRetry
+// reported drops the report in flight, and logs the end of an outage.
+func (r *Recorder) reported(ctx context.Context, wait *time.Duration) {
+	r.inFlight = nil
+	if *wait != minRetry {
+		*wait = minRetry
 		r.log.InfoContext(ctx, "usage reported again")
 	}
 }
 
-// compose sees to it that a report is under way, and returns false where nothing waits.
-func (r *Recorder) compose() bool {
-	if r.underway != nil {
+// nextReport makes sure that a report is in flight, and returns false for an empty backlog.
+func (r *Recorder) nextReport() bool {
+	if r.inFlight != nil {
 		return true
 	}
 	r.mu.Lock()
-	rows := r.waiting.takeOldest(reportRows)
-	r.metrics.waiting.Set(float64(r.waiting.rows))
+	rows := r.backlog.takeOldest(reportRows)
+	r.metrics.waiting.Set(float64(r.backlog.rows))
 	r.mu.Unlock()
 	if len(rows) == 0 {
 		return false
 	}
-	r.underway = &wire.UsageReport{ReportID: uuid.Must(uuid.NewV7()).String(), Keys: rows}
+	r.inFlight = &wire.UsageReport{ReportID: uuid.Must(uuid.NewV7()).String(), Keys: rows}
 	return true
 }
 
-// tellLost says what could not be reported before the end.
-func (r *Recorder) tellLost(ctx context.Context) {
+// logLost logs the rows that were not reported before the end.
+func (r *Recorder) logLost(ctx context.Context) {
 	r.mu.Lock()
-	lost := r.waiting.rows
+	lost := r.backlog.rows
 	r.mu.Unlock()
-	if r.underway != nil {
-		lost += len(r.underway.Keys)
+	if r.inFlight != nil {
+		lost += len(r.inFlight.Keys)
 	}
 	if lost > 0 {
 		r.log.WarnContext(ctx, "usage not reported at the end, its counts are lost", "rows", lost)

@@ -31,12 +31,12 @@ func (g *gateway) enter(tb testing.TB) *conn {
 	return c
 }
 
-// turnedAway is the answer to a connection that is not let in.
-func turnedAway(message string) response {
+// rejection is the answer to a connection that is not let in.
+func rejection(message string) response {
 	return refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"`+message+`"}`, "Connection", "close", "Retry-After", "1")
 }
 
-func TestTooManyConnections(t *testing.T) {
+func TestConnLimiter_MaxConns(t *testing.T) {
 	t.Parallel()
 	const most = 3
 	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = most }})
@@ -46,7 +46,7 @@ func TestTooManyConnections(t *testing.T) {
 		defer c.Close()
 		inside = append(inside, c)
 	}
-	want := turnedAway("Too many connections are open. Try again shortly.")
+	want := rejection("Too many connections are open. Try again shortly.")
 	for name, raw := range map[string]string{
 		"silent":        "",
 		"request":       request("GET", "/health", "", ""),
@@ -92,7 +92,7 @@ func TestTooManyConnections(t *testing.T) {
 }
 
 // A crowd that is turned away and stays has its answer all the same, and holds nobody up.
-func TestCrowdIsTurnedAway(t *testing.T) {
+func TestConnLimiter_RejectsBurst(t *testing.T) {
 	t.Parallel()
 	const crowd = 400 // more than have their refusal read to them
 	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = 1 }})
@@ -113,13 +113,13 @@ func TestCrowdIsTurnedAway(t *testing.T) {
 	}
 }
 
-func TestTooManyConnectionsOfOneAddress(t *testing.T) {
+func TestConnLimiter_MaxConnsPerIP(t *testing.T) {
 	t.Parallel()
 	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConnsPerIP = 2 }})
 	for range 2 {
 		defer g.enter(t).Close()
 	}
-	want := turnedAway("Too many connections are open from your address. Use fewer, and use them again.")
+	want := rejection("Too many connections are open from your address. Use fewer, and use them again.")
 	if diff := cmp.Diff(want, g.send(t, request("GET", "/health", "", ""))); diff != "" {
 		t.Error(diff)
 	}
@@ -156,7 +156,7 @@ func (s *stingy) Accept() (net.Conn, error) {
 }
 
 // A process that has no file descriptor left serves on when it has some again.
-func TestLackOfDescriptorsPasses(t *testing.T) {
+func TestConnLimiter_FileDescriptorsExhausted(t *testing.T) {
 	t.Parallel()
 	g := start(t, coretest.Start(t, nil), settings{})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -180,7 +180,7 @@ func TestLackOfDescriptorsPasses(t *testing.T) {
 	}
 }
 
-func TestConnectionsThatOpenFilesAllow(t *testing.T) {
+func TestConnLimiter_CapByOpenFiles(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ conns, perAddress, files, most, each int }{
 		{65536, 16384, 1 << 20, 65536, 16384},
@@ -189,7 +189,7 @@ func TestConnectionsThatOpenFilesAllow(t *testing.T) {
 		{100, 1, 20, 15, 1},
 		{1, 1, 1, 1, 1},
 	} {
-		if most, each := edge.Affordable(test.conns, test.perAddress, test.files); most != test.most || each != test.each {
+		if most, each := edge.CapByOpenFiles(test.conns, test.perAddress, test.files); most != test.most || each != test.each {
 			t.Errorf("%+v: %d and %d", test, most, each)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 const idempotencyKeyHeader = "Idempotency-Key"
 
-// bind holds the request to the environment of its key: every chain named in the body of POST /v2/transfers must belong
-// to it. Chains the gateway does not know are left to core, which checks all of it again.
-func (e *Edge) bind(x *exchange) *reply {
+// checkEnvironment refuses a body of POST /v2/transfers that names a chain of another environment than the key's. Chains that
+// the gateway does not know pass; core checks all of it again.
+func (e *Edge) checkEnvironment(x *exchange) *reply {
 	body := x.ctx.Request.Body()
 	if len(body) > wire.MaxTransferRequestBytes {
 		return bodyTooLarge
@@ -32,7 +32,7 @@ func (e *Edge) bind(x *exchange) *reply {
 		}
 	}
 	if bytes.IndexByte(x.target(), '?') >= 0 {
-		return nil // core refuses every parameter here, which a client is to be told before its key's environment
+		return nil // core refuses every query here, an error that precedes the environment's
 	}
 	for _, chain := range request.Chains() {
 		env, known := e.chains.Environment(chain)

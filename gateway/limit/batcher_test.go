@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/tracing"
 )
 
 // fiftyADay gives back nothing while a test runs, so that what passes can be counted to the last request.
@@ -19,7 +20,7 @@ var fiftyADay = redis_rate.Limit{Rate: 50, Burst: 50, Period: 24 * time.Hour}
 
 // However many replicas, and whatever they batch and remember: as many requests pass as one redis_rate limiter lets
 // through that is asked beside them.
-func TestAnyNumberOfReplicasAdmitsAsOneRedisRate(t *testing.T) {
+func TestLimiter_AdmitsAsRedisRate(t *testing.T) {
 	t.Parallel()
 	r := startRedis(t, false)
 	for _, count := range []int{1, 3, 8} {
@@ -40,7 +41,7 @@ func TestAnyNumberOfReplicasAdmitsAsOneRedisRate(t *testing.T) {
 						if c%2 == 0 {
 							key = n * keys / each // one burst after another
 						}
-						if d, err := replicas[(c+n)%count].Take(fmt.Sprint(prefix, key), fiftyADay, time.Now()); err != nil {
+						if d, err := replicas[(c+n)%count].Take(tracing.Noop, fmt.Sprint(prefix, key), fiftyADay, time.Now()); err != nil {
 							t.Error(err)
 						} else if d.Allowed {
 							passed[key].Add(1)
@@ -68,7 +69,7 @@ func TestAnyNumberOfReplicasAdmitsAsOneRedisRate(t *testing.T) {
 }
 
 // Requests at once share calls, also where they are of different rules.
-func TestRequestsAtOnceShareCalls(t *testing.T) {
+func TestLimiter_SharesCalls(t *testing.T) {
 	t.Parallel()
 	l := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed)
 	var asked callCounter
@@ -99,7 +100,7 @@ func TestRequestsAtOnceShareCalls(t *testing.T) {
 }
 
 // A Redis that forgets the script is taught it again within the same decision.
-func TestForgottenScript(t *testing.T) {
+func TestLimiter_ScriptFlushed(t *testing.T) {
 	t.Parallel()
 	r := startRedis(t, false)
 	l, forgetter := newLimiter(t, r.URL, generous, limit.Closed), newLimiter(t, r.URL, generous, limit.Closed)
@@ -138,7 +139,7 @@ func TestForgottenScript(t *testing.T) {
 }
 
 // Connections that are cut cost no request an error, and Redis decides again at once.
-func TestCutConnections(t *testing.T) {
+func TestLimiter_ConnectionsCut(t *testing.T) {
 	t.Parallel()
 	r := startRedis(t, false)
 	if r.PID() == 0 {
@@ -177,19 +178,19 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
-// A request that panics while it asks for others takes nobody with it.
-func TestLeaderThatPanics(t *testing.T) {
+// A leader that panics fails the requests that wait behind it, and the next batch runs.
+func TestBatcher_LeaderPanics(t *testing.T) {
 	t.Parallel()
 	const behind = 8
 	asking := make(chan struct{})
-	var c *limit.Combiner
+	var b *limit.Batcher
 	var broken atomic.Bool
-	c = limit.NewCombiner(func(int) error {
+	b = limit.NewBatcher(func(int) error {
 		if broken.Swap(true) {
 			return nil
 		}
 		close(asking)
-		for c.Waiting() < behind {
+		for b.Waiting() < behind {
 			runtime.Gosched()
 		}
 		panic("a broken leader")
@@ -201,18 +202,18 @@ func TestLeaderThatPanics(t *testing.T) {
 				t.Error("the leader's panic is lost")
 			}
 		}()
-		_ = c.Decide()
+		_ = b.Do()
 	})
 	<-asking
 	for range behind {
 		load.Go(func() {
-			if c.Decide() == nil {
+			if b.Do() == nil {
 				t.Error("a request behind it was decided by nobody")
 			}
 		})
 	}
 	load.Wait()
-	if err := c.Decide(); err != nil {
+	if err := b.Do(); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // A crowd of idle and slow connections keeps nobody from being served, ends when it should, and leaves nothing behind.
-func TestCrowdOfIdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it counts this process's goroutines
+func TestOverload_IdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it counts this process's goroutines
 	// Both ends of a connection are files of this process.
 	files := edge.OpenFileLimit() - 500
 	idle, slow := min(2000, files*10/24), min(200, files/24)

@@ -18,12 +18,12 @@ type peer struct {
 	asks atomic.Int64
 }
 
-func (p *peer) Gone() bool {
+func (p *peer) Disconnected() bool {
 	p.asks.Add(1)
 	return p.gone.Load()
 }
 
-func TestClientThatLeavesEndsCoresWork(t *testing.T) {
+func TestDisconnect_CancelsCore(t *testing.T) {
 	t.Parallel()
 	for kind, r := range map[string]request{"read": read, "list": list, "write": write, "repeated write": repeatedWrite} {
 		t.Run(kind, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestClientThatLeavesEndsCoresWork(t *testing.T) {
 }
 
 // What is quick is not watched: a look is a system call.
-func TestQuickAnswersCostNoLook(t *testing.T) {
+func TestDisconnect_QuickResponseNotChecked(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, settings{}, startCore(t, name("here")).URL)
 	for kind, r := range map[string]request{"read": read, "list": list, "write": write} {
@@ -68,14 +68,14 @@ func TestQuickAnswersCostNoLook(t *testing.T) {
 		if got := c.answer(r); got != "here" {
 			t.Errorf("%s: %s", kind, got)
 		}
-		if took := time.Since(began); client.asks.Load() > 0 && took < lookEvery {
+		if took := time.Since(began); client.asks.Load() > 0 && took < checkInterval {
 			t.Errorf("%s was answered after %s, and the client was looked at", kind, took)
 		}
 	}
 }
 
 // Once the answer has begun it is the body's reader that tells, by closing it; the client is not asked any more.
-func TestReaderThatStopsEndsCoresWork(t *testing.T) {
+func TestDisconnect_WhileStreaming(t *testing.T) {
 	t.Parallel()
 	core := startCore(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "[")

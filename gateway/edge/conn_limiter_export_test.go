@@ -2,6 +2,6 @@ package edge
 
 // Affordable lowers bounds of connections to what the open files allow.
 var (
-	Affordable    = affordable
-	OpenFileLimit = openFileLimit
+	CapByOpenFiles = capByOpenFiles
+	OpenFileLimit  = openFileLimit
 )

@@ -32,7 +32,7 @@ func (s *slow) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestClientThatLeavesEndsCoresWork(t *testing.T) {
+func TestDisconnect_CancelsCore(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*net.TCPConn) error{
 		"closes":                   func(c *net.TCPConn) error { return c.Close() },
@@ -69,7 +69,7 @@ func TestClientThatLeavesEndsCoresWork(t *testing.T) {
 }
 
 // Requests that wait behind a slow one are neither read nor lost by the looks at the client.
-func TestPipelinedRequestsBehindASlowOne(t *testing.T) {
+func TestPipelining_BehindSlowRequest(t *testing.T) {
 	t.Parallel()
 	s := &slow{release: make(chan struct{})}
 	core := coretest.Start(t, s.answer)
@@ -94,7 +94,7 @@ func TestPipelinedRequestsBehindASlowOne(t *testing.T) {
 }
 
 // A client that has only closed its sending side can read why it gets no answer.
-func TestHalfClosedClientIsTold(t *testing.T) {
+func TestDisconnect_HalfClosed(t *testing.T) {
 	t.Parallel()
 	s := &slow{release: make(chan struct{})}
 	core := coretest.Start(t, s.answer)

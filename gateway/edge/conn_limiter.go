@@ -1,0 +1,167 @@
+package edge
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"intents.internal/gateway/deadline"
+	"intents.internal/gateway/socket"
+)
+
+const (
+	// rejectQueueSize bounds the rejected connections that are kept open until the client has read the response.
+	rejectQueueSize = 128
+	// minAcceptBackoff and maxAcceptBackoff bound the pause of Accept where the system has no resources for another
+	// connection.
+	minAcceptBackoff, maxAcceptBackoff = 5 * time.Millisecond, time.Second
+)
+
+// connLimiter bounds the open connections, in all and by client, and answers those over the bounds. fasthttp's own bounds
+// answer in plain text, do not count IPv6 addresses, and end the server when the process has no file descriptor left.
+type connLimiter struct {
+	options ServerOptions
+	log     *slog.Logger
+
+	// conns counts the open connections by client prefix.
+	conns *quota[netip.Addr]
+
+	rejectQueue chan struct{}
+	rejections  sync.WaitGroup
+
+	atMax, atMaxPerIP      rejection
+	exhausted, slowReaders prometheus.Counter
+}
+
+func newConnLimiter(o ServerOptions, log *slog.Logger, registry prometheus.Registerer) *connLimiter {
+	most, each := capByOpenFiles(o.MaxConns, o.MaxConnsPerIP, openFileLimit())
+	if most < o.MaxConns {
+		log.Warn("GATEWAY_MAX_CONNS lowered to three quarters of the files that the process may open, see ulimit -n",
+			"max_conns", most, "max_conns_per_ip", each, "configured", o.MaxConns)
+	}
+	l := &connLimiter{
+		options:     o,
+		log:         log,
+		conns:       newQuota[netip.Addr](most, each),
+		rejectQueue: make(chan struct{}, rejectQueueSize),
+	}
+	factory := promauto.With(registry)
+	gauge := func(name, help string, read func() int) {
+		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
+	}
+	gauge("intents_gateway_connections_open", "Client connections open. Near intents_gateway_connections_limit, new ones are about to be refused.", l.conns.count)
+	gauge("intents_gateway_connections_limit", "Client connections that may be open at once: GATEWAY_MAX_CONNS, or as many as the files that the "+
+		"process may open allow. A lower value than configured means that these are too few.", l.conns.limit)
+	refused := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "intents_gateway_connections_refused_total",
+		Help: "Client connections answered 503 at once because too many were open in all (full) or from one address (address), and " +
+			"times that the system had no room for another, which then waits (exhausted). A rise means an attack or bounds that are too low.",
+	}, []string{"reason"})
+	l.atMax = newRejection("Too many connections are open. Try again shortly.", refused.WithLabelValues("full"))
+	l.atMaxPerIP = newRejection("Too many connections are open from your address. Use fewer, and use them again.", refused.WithLabelValues("address"))
+	l.exhausted = refused.WithLabelValues("exhausted")
+	l.slowReaders = factory.NewCounter(prometheus.CounterOpts{
+		Name: "intents_gateway_slow_readers_total",
+		Help: "Client connections closed because an answer was not read in time. A rise means an attack or clients with bad networks.",
+	})
+	return l
+}
+
+// capByOpenFiles lowers the bounds, in proportion, to three quarters of the files that the process may open. The rest is for
+// connections to core and Redis.
+func capByOpenFiles(conns, perAddress, files int) (most, each int) {
+	most = max(1, files-files/4)
+	if conns <= most {
+		return conns, perAddress
+	}
+	if perAddress > 0 {
+		perAddress = max(1, int(float64(perAddress)*float64(most)/float64(conns)))
+	}
+	return most, perAddress
+}
+
+// limitedListener accepts the connections that its limiter admits.
+type limitedListener struct {
+	net.Listener
+	limiter *connLimiter
+}
+
+// Accept waits for the next connection within the bounds.
+func (e *limitedListener) Accept() (net.Conn, error) {
+	l, backoff := e.limiter, minAcceptBackoff
+	for {
+		accepted, err := e.Listener.Accept()
+		if isExhausted(err) {
+			l.exhausted.Inc()
+			time.Sleep(backoff)
+			backoff = min(2*backoff, maxAcceptBackoff)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		backoff = minAcceptBackoff
+		tcp, ok := accepted.(*net.TCPConn)
+		if !ok {
+			return accepted, nil
+		}
+		c := &clientConn{Conn: deadline.New(tcp), tcp: tcp, limiter: l, clientPrefix: clientPrefix(tcp.RemoteAddr())}
+		switch l.conns.acquire(c.clientPrefix) {
+		case atMax:
+			l.reject(c, &l.atMax)
+		case ownerAtMax:
+			l.reject(c, &l.atMaxPerIP)
+		case granted:
+			c.counted.Store(true)
+			_ = tcp.SetWriteBuffer(sendBuffer) // an error shows again at the first read
+			runtime.Gosched()                  // a burst of connections must not delay those that are served
+			return c, nil
+		}
+	}
+}
+
+// isExhausted reports whether the process or the system lacks resources for another connection, which is temporary.
+func isExhausted(err error) bool {
+	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, lack) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientPrefix is the address or prefix that one bound of connections is for.
+func clientPrefix(remote net.Addr) netip.Addr {
+	tcp, ok := remote.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return socket.ClientPrefix(tcp.AddrPort().Addr())
+}
+
+// reject answers a connection over the bounds and closes it. The client may be sending its request, so the close lingers, but
+// for rejectQueueSize connections at most; the others are closed at once.
+func (l *connLimiter) reject(c *clientConn, r *rejection) {
+	r.count.Inc()
+	select {
+	case l.rejectQueue <- struct{}{}:
+		l.rejections.Go(func() {
+			defer func() { <-l.rejectQueue }()
+			c.lingerOnClose.Store(true)
+			c.reject(r)
+		})
+	default:
+		c.reject(r)
+	}
+}
+
+// waitRejections waits for the connections in the reject queue, at most lingerTime.
+func (l *connLimiter) waitRejections() { l.rejections.Wait() }

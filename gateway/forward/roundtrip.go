@@ -1,0 +1,192 @@
+package forward
+
+import (
+	"bufio"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/cores"
+)
+
+const (
+	// maxAttempts bounds how often a replayable request is sent.
+	maxAttempts = 2
+	// maxInterim bounds the 1xx responses before the final one.
+	maxInterim = 8
+	// maxTrailers bounds the trailer lines after the last chunk.
+	maxTrailers = 16
+)
+
+var (
+	// errUpstreamDown says that the wait ended because the core is down and another one is up.
+	errUpstreamDown = errors.New("the core is down")
+	// errInvalidResponse says that core's response cannot be passed on. A retry would not change it.
+	errInvalidResponse = errors.New("core's response is invalid")
+)
+
+// attemptOptions are the rules of one attempt.
+type attemptOptions struct {
+	began time.Time
+	// deadline bounds the wait for the response, and for all of it unless it streams.
+	deadline time.Time
+	// replayable requests may be executed twice without harm.
+	replayable bool
+	// newConn rules out connections that have been idle.
+	newConn bool
+	peer    Peer
+}
+
+// roundTrip sends the request to a core and reads the response: whole, or without its body where it streams. Its errors are
+// those of this package. The buffer is for the request as it is sent.
+//
+// A request that could not be sent goes to the next core. A request that was sent and not answered is retried once, at another
+// core if there is one, and only if it is replayable: a read, or a write with an Idempotency-Key on a route where core honors
+// it.
+func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
+	options := attemptOptions{began: r.Began, deadline: r.Began.Add(c.timeout), replayable: r.isReplayable(), peer: r.Peer}
+	var tried cores.Tried
+	failed := ErrUnreachable
+	for sent, attempt := 0, 0; ; attempt++ {
+		core := c.cores.Pick(tried)
+		if core == nil {
+			return failed
+		}
+		span := r.startAttemptSpan(core, attempt)
+		*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span)
+		core.Begin()
+		err := errCoreRemoved
+		if u, ok := c.upstreams.Get(core); ok {
+			err = c.attempt(u, r, *buffer, options)
+		}
+		if r.stream == nil { // else the exchange ends with the body
+			core.End()
+		}
+		r.endAttemptSpan(span, err)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone):
+			return err
+		case errors.Is(err, ErrUnreachable):
+			core.MarkUnreachable(err)
+			tried.MarkUnreachable(core)
+			continue
+		case errors.Is(err, errInvalidResponse):
+			return ErrBroken
+		case errors.Is(err, errUpstreamDown):
+			failed = ErrTimeout
+		default:
+			core.MarkFailed()
+			failed = err
+		}
+		sent++
+		if errors.Is(err, ErrTimeout) || !options.replayable || sent == maxAttempts {
+			return failed
+		}
+		c.retries.Inc()
+		tried.MarkFailed(core)
+		options.newConn = true
+	}
+}
+
+func (r *Request) isReplayable() bool {
+	h := &r.Ctx.Request.Header
+	return h.IsGet() || h.IsHead() || r.HonorsIdempotencyKey && len(h.Peek(headerIdempotencyKey)) > 0
+}
+
+// attempt is one attempt at one core.
+func (c *Client) attempt(u *upstream, r *Request, request []byte, options attemptOptions) error {
+	for {
+		conn, err := u.pool(r).get(options.newConn)
+		if err != nil {
+			return err
+		}
+		if err = conn.send(request, options); err == nil {
+			// Goroutines that are ready run first; meanwhile the response may come, which saves the wait for it.
+			runtime.Gosched()
+			return c.readResponse(conn, r)
+		}
+		used := conn.used
+		conn.discard()
+		switch {
+		case conn.sent:
+			return conn.wrapErr(err)
+		case !used:
+			return ErrUnreachable
+		}
+		options.newConn = true // core had closed the idle connection
+	}
+}
+
+// readResponse reads the response, and puts the connection back unless the body streams from it.
+func (c *Client) readResponse(from *conn, r *Request) error {
+	head, _ := c.headers.Get().(*fasthttp.ResponseHeader)
+	defer func() {
+		if r.stream == nil { // else the stream owns the header
+			c.headers.Put(head)
+		}
+	}()
+	err := readHead(head, from.reader)
+	if err == nil {
+		err = c.setResponse(from, head, r)
+	}
+	switch {
+	case err != nil:
+		cause := from.wrapErr(err)
+		from.discard()
+		return cause
+	case r.stream != nil:
+		return nil // the exchange ends with the body
+	}
+	r.Ended = time.Now()
+	from.release(r.Ended, head.ConnectionClose())
+	return nil
+}
+
+// readHead reads the status and headers of the final response.
+func readHead(h *fasthttp.ResponseHeader, from *bufio.Reader) error {
+	h.Reset()
+	h.SetNoDefaultContentType(true) // fasthttp's default would be sent otherwise
+	for range maxInterim {
+		if err := h.Read(from); err != nil {
+			return err
+		}
+		if status := h.StatusCode(); status >= fasthttp.StatusOK {
+			return nil
+		}
+	}
+	return errInvalidResponse
+}
+
+// setResponse sets the client's response from core's.
+func (c *Client) setResponse(from *conn, head *fasthttp.ResponseHeader, r *Request) error {
+	to, length := &r.Ctx.Response, head.ContentLength()
+	switch {
+	case hasNoBody(head, r):
+		to.SkipBody = true
+		if r.Ctx.IsHead() {
+			to.Header.SetContentLength(length)
+		}
+	case length < chunked:
+		return errInvalidResponse // a body that ends with the connection may be a part
+	case r.Stream && (length == chunked || length > maxUnstreamedBody):
+		r.stream = from.newStream(head, c.timeout, &c.streamMetrics)
+		return nil
+	default:
+		if err := readBody(to, from.reader, length); err != nil {
+			to.ResetBody()
+			return err
+		}
+	}
+	copyResponseHeaders(&to.Header, head, r.Session)
+	return nil
+}
+
+// hasNoBody reports whether no body follows the header, whatever the header says.
+func hasNoBody(head *fasthttp.ResponseHeader, r *Request) bool {
+	status := head.StatusCode()
+	return r.Ctx.IsHead() || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
+}

@@ -1,0 +1,127 @@
+package limit
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"intents.internal/pkg/tracing"
+)
+
+// maxBatch bounds the items of one call, and so how long Redis is busy with nothing else.
+const maxBatch = 256
+
+var errLeaderPanicked = errors.New("the request that ran this one's batch panicked")
+
+// pending is one item that waits for a batch or is in one.
+type pending[T any] struct {
+	item T
+	// done items have their result in item; the others share the error of their batch.
+	done bool
+	err  error
+	// wake is signalled once: when the item has been in a batch, or with leads set when it runs the next batch.
+	wake  chan struct{}
+	leads bool
+	// span is the item's own, batchSpan that of the call its batch was sent in.
+	span, batchSpan trace.Span
+}
+
+// batcher runs the items of concurrent requests in batches, one batch at a time, without a timer or a goroutine of its own
+// (flat combining): the first item that finds no batch running leads, runs a batch of all items that wait, and makes the
+// first of those that came meanwhile the next leader. Batches grow with the load; a lone item waits for no other.
+type batcher[T any] struct {
+	// run sets done on the items that have a result, and err on single items. Its error goes to every item that is not done.
+	run func([]*pending[T]) error
+
+	mu      sync.Mutex
+	waiting []*pending[T]
+	running bool
+	// batch belongs to the leader.
+	batch []*pending[T]
+	pool  sync.Pool
+}
+
+// do runs one item in a batch and returns the item with its result.
+func (b *batcher[T]) do(span trace.Span, item T) (T, error) {
+	p, ok := b.pool.Get().(*pending[T])
+	if !ok {
+		p = &pending[T]{wake: make(chan struct{}, 1)}
+	}
+	p.span, p.item = span, item
+	if b.enqueue(p) {
+		b.lead(p)
+	} else if <-p.wake; p.leads {
+		b.lead(p)
+	}
+	tracing.Link(span, p.batchSpan)
+	item, err := p.item, p.err
+	*p = pending[T]{wake: p.wake}
+	b.pool.Put(p)
+	return item, err
+}
+
+// enqueue reports whether the item leads at once.
+func (b *batcher[T]) enqueue(p *pending[T]) (leads bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = append(b.waiting, p)
+	leads = !b.running
+	b.running = true
+	return leads
+}
+
+// lead runs a batch that holds the leader's own item.
+func (b *batcher[T]) lead(own *pending[T]) {
+	// Goroutines that are ready to run join this batch instead of waiting for the next one.
+	runtime.Gosched()
+	runtime.Gosched()
+	b.mu.Lock()
+	n := min(len(b.waiting), maxBatch)
+	b.batch = append(b.batch[:0], b.waiting[:n]...)
+	b.waiting = slices.Delete(b.waiting, 0, n)
+	b.mu.Unlock()
+
+	err := errLeaderPanicked
+	defer func() { b.finish(own, err) }() // also after a panic, which would leave all items waiting
+	err = b.run(b.batch)
+}
+
+// finish wakes the items of the batch and makes the first item that waits the next leader.
+func (b *batcher[T]) finish(own *pending[T], err error) {
+	release(b.batch, own, err)
+
+	b.mu.Lock()
+	if err != nil {
+		// Items that waited behind a failed batch fail with it: a batch of their own would double their wait.
+		behind := slices.Clone(b.waiting)
+		b.waiting = slices.Delete(b.waiting, 0, len(b.waiting))
+		b.running = false
+		b.mu.Unlock()
+		release(behind, nil, err)
+		return
+	}
+	if len(b.waiting) == 0 {
+		b.running = false
+		b.mu.Unlock()
+		return
+	}
+	next := b.waiting[0]
+	next.leads = true
+	b.mu.Unlock()
+	next.wake <- struct{}{}
+}
+
+// release wakes the items of a batch except the leader's own.
+func release[T any](batch []*pending[T], own *pending[T], err error) {
+	for _, p := range batch {
+		if err != nil && !p.done {
+			p.err = err
+		}
+		if p != own {
+			p.wake <- struct{}{}
+		}
+	}
+}
