@@ -54,8 +54,8 @@ type Config struct {
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	rules     rules
 	limiter   *limiter
+	limits    limits
 	passwords passwordMetrics
 }
 
@@ -64,12 +64,13 @@ func New(config Config) (*Service, error) {
 	if err := config.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	rules := newRules(config.Limits)
-	limiter, err := newLimiter(config, rules)
+	limiter, err := newLimiter(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the limits: %w", err)
 	}
-	return &Service{Config: config, rules: rules, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}, nil
+	return &Service{
+		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics),
+	}, nil
 }
 
 // Visitor is a browser, signed in or not.

@@ -35,7 +35,7 @@ func (s *Service) signUpIdentity(
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
-	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	owner, err := create()

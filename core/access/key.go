@@ -23,7 +23,7 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	if err := s.spendKey(ctx, v, owner); err != nil {
+	if err := s.limitKey(ctx, v, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyCreated, now)
@@ -65,7 +65,7 @@ func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 // for the grace, as account.ParseGracePeriod gives it. It returns account.ErrKeyExpired, account.ErrKeyRotated,
 // account.ErrTooMany, account.ErrNotFound or a *LimitedError.
 func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
-	if err := s.spendKey(ctx, v, owner); err != nil {
+	if err := s.limitKey(ctx, v, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	now := s.Store.Now()
@@ -101,10 +101,10 @@ func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	return s.Store.DeleteKey(ctx, owner, keyID, v.actor(), s.Store.Now())
 }
 
-// spendKey counts a key that is made, for the account and for the address.
-func (s *Service) spendKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
-	if err := s.limiter.spend(ctx, s.rules.keysPerAccount, owner.String()); err != nil {
+// limitKey counts a key that is made, for the account and for the address.
+func (s *Service) limitKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
+	if err := s.limits.keysPerAccount.take(ctx, owner.String()); err != nil {
 		return err
 	}
-	return s.limiter.spend(ctx, s.rules.keysPerIP, v.network())
+	return s.limits.keysPerIP.take(ctx, v.network())
 }

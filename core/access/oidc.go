@@ -96,7 +96,7 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 	if o == nil {
 		return "", "", ErrOIDCOff
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return "", "", err
 	}
 	p, err := o.provider(ctx)
@@ -121,7 +121,7 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	if !ok || s.Store.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
 		return nil, ErrFlowExpired
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	p, err := o.provider(ctx)

@@ -89,7 +89,7 @@ func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Sessi
 		return nil
 	}
 	// The session is what strangers lack, so their tries are not counted here.
-	if err := s.spendOfDevice(ctx, v, "session:"+session.ID.String()); err != nil {
+	if err := s.limitDevice(ctx, v, "session:"+session.ID.String()); err != nil {
 		return err
 	}
 	matches, err := s.matches(ctx, password, owner.PasswordHash)

@@ -21,7 +21,7 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	if err != nil {
 		return nil, err
 	}
-	forgive, err := s.spendPassword(ctx, v, email, known)
+	forgive, err := s.limitPassword(ctx, v, email, known)
 	if err != nil {
 		return nil, err
 	}
@@ -42,38 +42,38 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	return s.startPasswordSession(ctx, v, owner)
 }
 
-// spendPassword counts a try of an account's password and returns what a right one gives back. Tries from devices that have
+// limitPassword counts a try of an account's password and returns what a right one gives back. Tries from devices that have
 // signed in to the account are counted apart from all others, so that nobody else can use them up.
-func (s *Service) spendPassword(ctx context.Context, v Visitor, email string, known device) (forgive func(), err error) {
-	limits, tried := &s.rules, digest(email)
+func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, known device) (forgive func(), err error) {
+	tried := digest(email)
 	if known.id != "" {
 		subject := tried + ":" + known.id
-		return func() { s.limiter.reset(ctx, limits.signInPerDevice, subject) }, s.spendOfDevice(ctx, v, subject)
+		return func() { s.limits.signInPerDevice.reset(ctx, subject) }, s.limitDevice(ctx, v, subject)
 	}
-	if err := s.limiter.spend(ctx, limits.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	// The address's own tries end before those of all addresses, so that one address cannot use these up.
 	fromHere := tried + ":" + v.network()
-	if err := s.limiter.spend(ctx, limits.signInPerAccountAndIP, fromHere); err != nil {
+	if err := s.limits.signInPerAccountAndIP.take(ctx, fromHere); err != nil {
 		return nil, err
 	}
-	if err := s.limiter.spend(ctx, limits.signInPerAccount, tried); err != nil {
+	if err := s.limits.signInPerAccount.take(ctx, tried); err != nil {
 		return nil, err
 	}
 	return func() {
-		s.limiter.reset(ctx, limits.signInPerAccountAndIP, fromHere)
-		s.limiter.refund(ctx, limits.signInPerAccount, tried) // no more than it took: whoever guesses gets nothing back
+		s.limits.signInPerAccountAndIP.reset(ctx, fromHere)
+		s.limits.signInPerAccount.refund(ctx, tried) // no more than it took: whoever guesses gets nothing back
 	}, nil
 }
 
-// spendOfDevice counts a password try of a device or session that has signed in, and bounds those of one address together, so
+// limitDevice counts a password try of a device or session that has signed in, and bounds those of one address together, so
 // that many devices do not add up to any number of passwords to check.
-func (s *Service) spendOfDevice(ctx context.Context, v Visitor, subject string) error {
-	if err := s.limiter.spend(ctx, s.rules.signInPerDevice, subject); err != nil {
+func (s *Service) limitDevice(ctx context.Context, v Visitor, subject string) error {
+	if err := s.limits.signInPerDevice.take(ctx, subject); err != nil {
 		return err
 	}
-	return s.limiter.spend(ctx, s.rules.signInOfDevices, v.network())
+	return s.limits.signInOfDevices.take(ctx, v.network())
 }
 
 // digest keeps addresses out of Redis. It is the same whether or not an account has the address.

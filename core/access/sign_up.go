@@ -18,7 +18,7 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 		return nil, err
 	}
 	// It tells whether the address is taken, so guesses are counted whatever their outcome.
-	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	if owner.PasswordHash, err = s.hash(ctx, password); err != nil {

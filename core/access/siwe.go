@@ -31,7 +31,7 @@ var (
 
 // WalletNonce returns a nonce for one message, which is good for ten minutes. It may return a *LimitedError.
 func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return "", err
 	}
 	nonce := rand.Text()
@@ -45,7 +45,7 @@ func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
 // first time. A message that is right but for its signature uses its nonce up. It returns a *siwe.SyntaxError, one of the
 // ErrWallet errors, siwe.ErrSignature, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, signature string) (*SignedIn, error) {
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	m, err := siwe.Parse(message)
