@@ -83,7 +83,8 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	metrics.MustRegister(topology.Pool("core", shared))
 	var ending drain
 	ready := func(ctx context.Context) error { return errors.Join(ending.check(ctx), store.Ping(ctx)) }
-	handler, err := newHandler(config, store, live, shared, ready, tracer, log, metrics)
+	oidc := config.oidc()
+	handler, err := newHandler(config, store, live, shared, oidc, ready, tracer, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -103,6 +104,9 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range chores(ctx, store, live, config.retention(), log) {
 		group.Go(func() error { run(); return nil })
+	}
+	if oidc != nil {
+		group.Go(func() error { oidc.Discover(ctx, log); return nil })
 	}
 	group.Go(func() error {
 		defer finish()
@@ -131,7 +135,7 @@ func chores(
 
 // newHandler puts together what answers gateways.
 func newHandler(
-	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient,
+	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient, oidc *access.OIDC,
 	ready func(context.Context) error, tracer *tracing.Tracer, log *slog.Logger, metrics *prometheus.Registry,
 ) (http.Handler, error) {
 	passwords, err := account.NewPasswords()
@@ -140,7 +144,7 @@ func newHandler(
 	}
 	service, err := access.New(access.Config{
 		Store: store, Passwords: passwords, Redis: shared, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
-		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: config.oidc(),
+		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc,
 	})
 	if err != nil {
 		return nil, err

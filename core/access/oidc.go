@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
-	"golang.org/x/sync/singleflight"
 
 	"intents.internal/core/account"
 	"intents.internal/pkg/telemetry"
@@ -28,6 +28,8 @@ const (
 	flowLifetime = 10 * time.Minute
 	// providerTimeout bounds one request to the provider.
 	providerTimeout = 4 * time.Second
+	// minRetry and maxRetry bound the wait between two attempts at discovery, which doubles each time.
+	minRetry, maxRetry = time.Second, 30 * time.Second
 )
 
 // What OpenID Connect sign-in can fail for, besides account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
@@ -35,8 +37,8 @@ const (
 var (
 	// ErrOIDCOff says that no provider is configured.
 	ErrOIDCOff = errors.New("openid connect is not configured")
-	// ErrOIDCUnavailable says that the provider does not answer, or not as one.
-	ErrOIDCUnavailable = errors.New("the openid connect provider is not available")
+	// ErrOIDCUnavailable says that discovery has not succeeded yet.
+	ErrOIDCUnavailable = errors.New("the openid connect provider of CORE_OIDC_ISSUER is not discovered yet")
 	// ErrOIDC says that the provider did not confirm who the visitor is.
 	ErrOIDC = errors.New("the openid connect provider did not confirm the sign-in")
 	// ErrFlowExpired says that this browser has not begun the sign-in that it wants to finish, or too long ago.
@@ -53,32 +55,71 @@ type OIDCConfig struct {
 	Name string
 }
 
-// OIDC is a provider. It is asked for its endpoints when they are first needed and then until it has told them, so that
-// core starts without it.
+// OIDC is a provider, which serves sign-ins once Discover has succeeded.
 type OIDC struct {
 	config   OIDCConfig
 	callback string
 	client   *http.Client
-	found    atomic.Pointer[discovered]
-	finding  singleflight.Group
+	provider atomic.Pointer[provider]
 }
 
-// discovered is what a provider has told of itself.
-type discovered struct {
-	*oidc.Provider
-	endpoint oauth2.Endpoint
-}
-
-// provider is one that is known, as this service uses it.
+// provider is a discovered provider as this service uses it.
 type provider struct {
 	*oidc.Provider
 	oauth2   oauth2.Config
 	verifier *oidc.IDTokenVerifier
 }
 
-// NewOIDC takes the URL at which browsers reach this service. It asks nobody yet.
+// NewOIDC takes the URL at which browsers reach this service.
 func NewOIDC(config OIDCConfig, publicURL string) *OIDC {
 	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: &http.Client{Timeout: providerTimeout}}
+}
+
+// Discover asks the provider for its endpoints until it answers or ctx ends, so that core starts without it.
+func (o *OIDC) Discover(ctx context.Context, log *slog.Logger) {
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		found, err := o.discover(oidc.ClientContext(ctx, o.client))
+		if err == nil {
+			o.provider.Store(found)
+			return
+		}
+		if ctx.Err() == nil {
+			log.LogAttrs(ctx, slog.LevelWarn, "openid connect discovery failed, sign-in with the provider of CORE_OIDC_ISSUER waits for it",
+				slog.String("retry_in", wait.String()), slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (o *OIDC) discover(ctx context.Context) (*provider, error) {
+	found, err := oidc.NewProvider(ctx, o.config.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := found.Claims(&document); err != nil {
+		return nil, err
+	}
+	endpoint := found.Endpoint()
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	// OpenID Connect Discovery, section 3: client_secret_basic is the default.
+	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return &provider{
+		Provider: found,
+		oauth2: oauth2.Config{
+			ClientID: o.config.ClientID, ClientSecret: o.config.ClientSecret.Reveal(), Endpoint: endpoint,
+			RedirectURL: o.callback, Scopes: []string{oidc.ScopeOpenID, oidc.ScopeEmail, oidc.ScopeProfile},
+		},
+		verifier: found.Verifier(&oidc.Config{ClientID: o.config.ClientID}),
+	}, nil
 }
 
 // OIDCName is what people know the provider by, empty where there is none.
@@ -99,9 +140,9 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return "", "", err
 	}
-	p, err := o.provider(ctx)
-	if err != nil {
-		return "", "", err
+	p := o.provider.Load()
+	if p == nil {
+		return "", "", ErrOIDCUnavailable
 	}
 	f := flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: s.Store.Now().Add(flowLifetime)}
 	to := p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
@@ -124,9 +165,9 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
-	p, err := o.provider(ctx)
-	if err != nil {
-		return nil, err
+	p := o.provider.Load()
+	if p == nil {
+		return nil, ErrOIDCUnavailable
 	}
 	ctx = oidc.ClientContext(ctx, o.client)
 	tokens, idToken, err := p.exchange(ctx, f, code)
@@ -144,59 +185,6 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 		}
 		return who.account(identity, s.Store.Now())
 	})
-}
-
-// provider asks the provider for its endpoints until that succeeds; everybody who waits shares one answer.
-func (o *OIDC) provider(ctx context.Context) (*provider, error) {
-	if found := o.found.Load(); found != nil {
-		return o.uses(found), nil
-	}
-	asked := o.finding.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), o.client), providerTimeout)
-		defer cancel()
-		return nil, o.discover(ctx)
-	})
-	select {
-	case answer := <-asked:
-		if answer.Err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, answer.Err)
-		}
-		return o.uses(o.found.Load()), nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, ctx.Err())
-	}
-}
-
-func (o *OIDC) discover(ctx context.Context) error {
-	found, err := oidc.NewProvider(ctx, o.config.Issuer)
-	if err != nil {
-		return err
-	}
-	var document struct {
-		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
-	}
-	if err := found.Claims(&document); err != nil {
-		return err
-	}
-	endpoint := found.Endpoint()
-	endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	// OpenID Connect Discovery, section 3: client_secret_basic where nothing is said.
-	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
-		endpoint.AuthStyle = oauth2.AuthStyleInParams
-	}
-	o.found.Store(&discovered{found, endpoint})
-	return nil
-}
-
-func (o *OIDC) uses(found *discovered) *provider {
-	return &provider{
-		Provider: found.Provider,
-		oauth2: oauth2.Config{
-			ClientID: o.config.ClientID, ClientSecret: o.config.ClientSecret.Reveal(), Endpoint: found.endpoint,
-			RedirectURL: o.callback, Scopes: []string{oidc.ScopeOpenID, oidc.ScopeEmail, oidc.ScopeProfile},
-		},
-		verifier: found.Verifier(&oidc.Config{ClientID: o.config.ClientID}),
-	}
 }
 
 // exchange turns the code into tokens and checks the ID token: its signature, issuer, audience, expiry and nonce.
