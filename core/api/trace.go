@@ -12,13 +12,13 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startTrace begins the span of a request below the gateway's, and has every line of its log bear the ids by which a request
-// is found. What gateways ask by themselves begins no trace.
+// startTrace starts the span of a request below the gateway's, and adds the request and trace ids to its log lines. The routine
+// requests of gateways start no trace.
 func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, tracing.Span) {
 	parents := r.Header[tracing.HeaderTraceparent]
 	var span tracing.Span
-	byGateway := r.Pattern != "" // whoever is refused before that may say what he likes
-	if byGateway && (len(parents) > 0 || !slices.Contains(routine, r.Pattern)) {
+	authenticated := r.Pattern != "" // the headers of other requests are not trusted
+	if authenticated && (len(parents) > 0 || !slices.Contains(routine, r.Pattern)) {
 		parent := tracing.ReadParent(parents, r.Header[tracing.HeaderTracestate])
 		span = s.Tracer.Serve(r.Pattern, parent, r.Header.Get(wire.HeaderTraceDecided) != "", at)
 	}
@@ -31,12 +31,12 @@ func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, traci
 	return r.WithContext(span.In(telemetry.InRequest(r.Context(), ids...))), span
 }
 
-// endTrace ends it with what has become known of the request. cut says that the answer broke off.
-func endTrace(span tracing.Span, r *http.Request, status int, cut bool) {
+// endTrace ends the span of a request. aborted means that the response is incomplete.
+func endTrace(span tracing.Span, r *http.Request, status int, aborted bool) {
 	if !span.Recording() {
 		return
 	}
-	// The pattern is the page's by now, where the console was asked.
+	// The console has replaced the pattern with its page's.
 	_, route, hasMethod := strings.Cut(r.Pattern, " ")
 	if !hasMethod {
 		route = r.Pattern
@@ -54,9 +54,9 @@ func endTrace(span tracing.Span, r *http.Request, status int, cut bool) {
 		span.Set(tracing.KeyID(id), tracing.Environment(r.Header.Get(wire.HeaderKeyEnv)))
 	}
 	switch {
-	case r.Context().Err() != nil && (cut || status >= http.StatusInternalServerError):
+	case r.Context().Err() != nil && (aborted || status >= http.StatusInternalServerError):
 		span.Fail("gone")
-	case cut:
+	case aborted:
 		span.Fail("cut")
 	case status >= http.StatusInternalServerError:
 		span.FailStatus(status)
@@ -64,7 +64,7 @@ func endTrace(span tracing.Span, r *http.Request, status int, cut bool) {
 	span.End()
 }
 
-// otherMethod is what a method is called that no route has.
+// otherMethod stands for a method that no route has.
 const otherMethod = "_OTHER"
 
 func knownMethod(method string) string {
@@ -76,7 +76,7 @@ func knownMethod(method string) string {
 	}
 }
 
-// spanMethod begins a span's name.
+// spanMethod is the method in a span's name.
 func spanMethod(method string) string {
 	if method == otherMethod {
 		return "HTTP"
