@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// OIDCCallbackPath is where the provider sends browsers back to.
+	// OIDCCallbackPath is the path of the redirect URI.
 	OIDCCallbackPath = "/auth/oauth2/callback/oidc"
-	// flowLifetime is how long a visitor may be away at the provider.
+	// flowLifetime is how long a sign-in at the provider may take.
 	flowLifetime = 10 * time.Minute
 	// providerTimeout bounds one request to the provider.
 	providerTimeout = 4 * time.Second
@@ -32,26 +32,26 @@ const (
 	minRetry, maxRetry = time.Second, 30 * time.Second
 )
 
-// What OpenID Connect sign-in can fail for, besides account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
+// The errors of OpenID Connect sign-in, besides account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
 // *LimitedError.
 var (
-	// ErrOIDCOff says that no provider is configured.
+	// ErrOIDCOff means that no provider is configured.
 	ErrOIDCOff = errors.New("openid connect is not configured")
-	// ErrOIDCUnavailable says that discovery has not succeeded yet.
+	// ErrOIDCUnavailable means that discovery has not succeeded yet.
 	ErrOIDCUnavailable = errors.New("the openid connect provider of CORE_OIDC_ISSUER is not discovered yet")
-	// ErrOIDC says that the provider did not confirm who the visitor is.
+	// ErrOIDC means that the provider did not authenticate the visitor.
 	ErrOIDC = errors.New("the openid connect provider did not confirm the sign-in")
-	// ErrFlowExpired says that this browser has not begun the sign-in that it wants to finish, or too long ago.
+	// ErrFlowExpired means that this browser did not start the sign-in, or too long ago.
 	ErrFlowExpired = errors.New("the sign-in was not begun here or took too long")
 )
 
-// OIDCConfig is one OpenID Connect provider and what it knows this service by.
+// OIDCConfig is an OpenID Connect provider and this service's client registration there.
 type OIDCConfig struct {
 	// Issuer is the provider's issuer URL, exactly as it names itself.
 	Issuer       string
 	ClientID     string
 	ClientSecret telemetry.Secret
-	// Name is what people know the provider by.
+	// Name is the provider's name on the sign-in page.
 	Name string
 }
 
@@ -122,7 +122,7 @@ func (o *OIDC) discover(ctx context.Context) (*provider, error) {
 	}, nil
 }
 
-// OIDCName is what people know the provider by, empty where there is none.
+// OIDCName is the provider's name on the sign-in page, empty without a provider.
 func (s *Service) OIDCName() string {
 	if s.OIDC == nil {
 		return ""
@@ -130,8 +130,8 @@ func (s *Service) OIDCName() string {
 	return s.OIDC.config.Name
 }
 
-// StartOIDC returns where to send the browser, and the flow that its cookie must bear until it comes back. It returns
-// ErrOIDCOff, ErrOIDCUnavailable or a *LimitedError.
+// StartOIDC returns the URL to redirect the browser to, and the flow for its cookie. It returns ErrOIDCOff, ErrOIDCUnavailable or a
+// *LimitedError.
 func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque string, err error) {
 	o := s.OIDC
 	if o == nil {
@@ -149,9 +149,9 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 	return to, f.String(), nil
 }
 
-// FinishOIDC signs in whom the provider vouches for, and makes an account of whoever comes the first time. An e-mail
-// address counts if the provider has verified it; one that another account has is account.ErrEmailTaken, because whoever
-// registered it here first may not be its owner. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
+// FinishOIDC signs in the person whom the provider authenticated, and makes an account at the first sign-in. Only an e-mail address that
+// the provider has verified counts. One that another account has is account.ErrEmailTaken, because that account's owner may not own the
+// address. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
 // ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
 	o := s.OIDC
@@ -179,11 +179,11 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 	}
 	return s.signInIdentity(ctx, v, identity, "with "+o.config.Name, func() (*account.Account, error) {
-		who, err := p.claims(ctx, tokens, idToken)
+		claims, err := p.claims(ctx, tokens, idToken)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 		}
-		return who.account(identity, s.Store.Now())
+		return claims.account(identity, s.Store.Now())
 	})
 }
 
@@ -204,8 +204,7 @@ func (p *provider) exchange(ctx context.Context, f flow, code string) (*oauth2.T
 	return tokens, idToken, nil
 }
 
-// flow is a sign-in that has begun. It is in the cookie of the browser that began it and nowhere else: whoever changes
-// it there changes their own sign-in.
+// flow is a sign-in in progress. It is stored only in the cookie of its browser, which can change no other sign-in.
 type flow struct {
 	state, nonce, verifier string
 	expiresAt              time.Time

@@ -17,7 +17,7 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 	if err != nil {
 		return nil, err
 	}
-	// It tells whether the address is taken, so guesses are counted whatever their outcome.
+	// The response reveals whether the address is taken, so every try counts.
 	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
