@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 
 	"intents.internal/core/access"
 	"intents.internal/core/account"
-	"intents.internal/core/postgres"
+	"intents.internal/core/fault"
 )
 
 // pageError is an error as a page shows it.
@@ -39,28 +40,6 @@ var (
 	errUnknownField = pageError{status: http.StatusBadRequest, Title: "Not this page's form", Text: "The request has a field that the page does not have, or one twice, so nothing was done. Open the page again and send it from there."}
 )
 
-// errorMap maps the errors of the packages below to pages.
-var errorMap = []struct {
-	err    error
-	public pageError
-}{
-	{access.ErrCredentials, pageError{status: http.StatusUnauthorized, Text: "The e-mail address or the password is wrong.", correctable: true}},
-	{access.ErrPassword, pageError{status: http.StatusForbidden, Field: "password", Text: "The password is wrong.", correctable: true}},
-	{access.ErrSignUpClosed, pageError{status: http.StatusForbidden, Text: "Sign-up is closed. Ask the operator of this service for an account.", correctable: true}},
-	{access.ErrSessionNotFresh, pageError{status: http.StatusForbidden, Text: "You signed in too long ago for this. Sign out, sign in again and repeat it within ten minutes.", correctable: true}},
-	{access.ErrBusy, pageError{status: http.StatusServiceUnavailable, Title: "Busy", Text: "Too many people are signing in at this moment. Try again in a second.", correctable: true, retryAfter: time.Second}},
-	{access.ErrOIDCOff, errNoPage},
-	{access.ErrOIDCUnavailable, pageError{status: http.StatusServiceUnavailable, Title: "Not available", Text: "The sign-in provider does not answer at this moment. Try again in a few seconds, or sign in another way.", retryAfter: time.Second}},
-	{account.ErrEmailTaken, pageError{status: http.StatusUnprocessableEntity, Field: "email", Text: "An account with this e-mail address exists. Sign in, or use another address.", correctable: true}},
-	{account.ErrFormUsed, pageError{status: http.StatusConflict, Title: "Sent already", correctable: true, Text: "This form was sent already, and its key was made then; a key is shown only once. " +
-		"If you did not see it, open it in the list below and rotate it: that shows a new one in its place."}},
-	{account.ErrTooMany, pageError{status: http.StatusConflict, Text: fmt.Sprintf("The account has %d keys, and more are not possible. Delete one that you no longer use.", account.MaxKeys), correctable: true}},
-	{account.ErrKeyExpired, pageError{status: http.StatusConflict, Text: "The key has expired. Give it another expiry first, or create a new key.", correctable: true}},
-	{account.ErrKeyRotated, pageError{status: http.StatusConflict, Text: "The key was rotated already: another has taken its place, and it works only until its grace ends.", correctable: true}},
-	{account.ErrNotFound, pageError{status: http.StatusNotFound, Title: "Not there", Text: "Your account has no such key or session. It may have been deleted, or replaced by rotation."}},
-	{postgres.ErrTransferNotFound, pageError{status: http.StatusNotFound, Title: "No such transfer", Text: "Your account has no transfer with this id."}},
-}
-
 // toPageError chooses status and text for an error. The cause of a 5xx goes to the log only.
 func toPageError(err error) pageError {
 	var ours pageError
@@ -79,15 +58,10 @@ func toPageError(err error) pageError {
 			Text: fmt.Sprintf("There were too many attempts. Try again in %s.", wait(limited.RetryAfter)),
 		}
 	}
-	for _, entry := range errorMap {
-		if errors.Is(err, entry.err) {
-			return entry.public
-		}
-	}
-	if postgres.Unavailable(err) || errors.Is(err, context.Canceled) {
+	if f, ok := fault.Of(err); ok {
 		return pageError{
-			status: http.StatusServiceUnavailable, Title: "Not available", retryAfter: time.Second,
-			Text: "The database does not answer at this moment. Nothing is lost; try again in a few seconds.",
+			status: f.Status, Field: f.Page.Field, Title: cmp.Or(f.Page.Title, http.StatusText(f.Status)), Text: cmp.Or(f.Page.Text, f.Message),
+			correctable: f.Page.Correctable, retryAfter: f.RetryAfter,
 		}
 	}
 	return pageError{
