@@ -111,16 +111,8 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	worker := func(run func()) { group.Go(func() error { run(); return nil }) }
-	worker(func() { live.Run(ctx, log) })
-	worker(func() { store.FollowReplica(ctx, log) })
-	worker(func() { prune(ctx, store, config.retention(), log) })
-	worker(func() { expire(ctx, store, log) })
-	worker(func() { countStatuses(ctx, store, log) })
-	if oidc != nil {
-		worker(func() { oidc.Discover(ctx, log) })
-	}
-	worker(func() { <-ctx.Done(); draining.announce() })
+	startWorkers(ctx, group, config, store, live, oidc, log)
+	group.Go(func() error { <-ctx.Done(); draining.announce(); return nil })
 	group.Go(func() error {
 		defer finish()
 		return serveHTTP(ctx, public, draining.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
@@ -130,6 +122,22 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	err = group.Wait()
 	log.Info("stopped")
 	return err
+}
+
+// startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
+func startWorkers(
+	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry, oidc *access.OIDC,
+	log *slog.Logger,
+) {
+	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
+	start(func() { live.Run(ctx, log) })
+	start(func() { store.FollowReplica(ctx, log) })
+	start(func() { prune(ctx, store, config.retention(), log) })
+	start(func() { expire(ctx, store, log) })
+	start(func() { countStatuses(ctx, store, log) })
+	if oidc != nil {
+		start(func() { oidc.Discover(ctx, log) })
+	}
 }
 
 // openRedis makes the client for the limits.

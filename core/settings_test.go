@@ -78,11 +78,13 @@ func TestSettingsOfAccess(t *testing.T) {
 	database := pgtest.Database(t)
 	for setting, got := range map[string]func(*testing.T, *process) []int{
 		"CORE_SIGN_UP=closed": func(t *testing.T, p *process) []int {
+			t.Helper()
 			ip, email := visitor()
 			status, _ := p.signUp(t, ip, email)
 			return []int{status, http.StatusForbidden}
 		},
 		"CORE_SIGN_UP_PER_IP=1": func(t *testing.T, p *process) []int {
+			t.Helper()
 			ip, one := visitor()
 			_, another := visitor()
 			first, _ := p.signUp(t, ip, one)
@@ -90,27 +92,32 @@ func TestSettingsOfAccess(t *testing.T) {
 			return []int{first, ok, second, limited}
 		},
 		"CORE_SIGN_IN_PER_IP=1": func(t *testing.T, p *process) []int {
+			t.Helper()
 			ip, one := visitor()
 			_, another := visitor()
 			return []int{p.guess(t, ip, one), refused, p.guess(t, ip, another), limited}
 		},
 		"CORE_SIGN_IN_PER_ACCOUNT=1": func(t *testing.T, p *process) []int {
+			t.Helper()
 			one, email := visitor()
 			another, _ := visitor()
 			return []int{p.guess(t, one, email), refused, p.guess(t, another, email), limited}
 		},
 		"CORE_SIGN_IN_PER_ACCOUNT_AND_IP=1": func(t *testing.T, p *process) []int {
+			t.Helper()
 			one, email := visitor()
 			another, _ := visitor()
 			return []int{p.guess(t, one, email), refused, p.guess(t, one, email), limited, p.guess(t, another, email), refused}
 		},
 		"CORE_KEYS_PER_ACCOUNT=1": func(t *testing.T, p *process) []int {
+			t.Helper()
 			one, email := visitor()
 			another, _ := visitor()
 			_, cookie := p.signUp(t, one, email)
 			return []int{p.makeKey(t, one, cookie), ok, p.makeKey(t, another, cookie), limited}
 		},
 		"CORE_KEYS_PER_IP=1": func(t *testing.T, p *process) []int {
+			t.Helper()
 			ip, one := visitor()
 			_, another := visitor()
 			_, cookie := p.signUp(t, ip, one)

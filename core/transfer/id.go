@@ -11,9 +11,9 @@ import (
 // NewID makes a UUIDv7 for an intent that is made now, with the fraction of the millisecond in rand_a (RFC 9562 section 6.2,
 // method 3), so that ids of one clock sort by their time.
 func NewID(now time.Time) (id uuid.UUID) {
-	_, _ = rand.Read(id[:]) // never fails
-	fraction := uint64(now.Nanosecond()%int(time.Millisecond)) << 12 / uint64(time.Millisecond)
-	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli())<<16|7<<12|fraction) //nolint:gosec // a time after 1970
+	_, _ = rand.Read(id[:])                                                                     // never fails
+	fraction := uint64(now.Nanosecond()%int(time.Millisecond)) << 12 / uint64(time.Millisecond) //nolint:gosec // never negative
+	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli())<<16|7<<12|fraction)
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }
