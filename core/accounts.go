@@ -19,7 +19,7 @@ import (
 const accountsUsage = "use: core accounts create EMAIL [NAME], or core accounts reset-password|disable|enable|delete EMAIL, " +
 	"or core accounts erase EMAIL|ID"
 
-// operator is who runs these commands.
+// operator is the audit log's actor for these commands.
 var operator = account.Actor{Operator: true}
 
 // changeAccount runs `core accounts …`.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// drain ends core without failing a request. While it is announced, readiness fails, so that gateways use another core, and each
-// response closes its connection. Then core accepts no more connections.
+// drain ends core without a failed request: once announced, the readiness check fails, so that gateways use another core, and every
+// response closes its connection. The listener closes after CORE_DRAIN_DELAY.
 type drain struct{ announced atomic.Bool }
 
 func (d *drain) announce() { d.announced.Store(true) }
@@ -21,6 +21,7 @@ func (d *drain) check(context.Context) error {
 	return nil
 }
 
+// closing adds Connection: close to the responses of next once the drain is announced.
 func (d *drain) closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.announced.Load() {

@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// usageError is a command line that no command fits.
+// usageError is an invalid command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) + "\n\n" + usage }
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-// checkHealth runs `core healthcheck`: whoever runs core in a container without a shell can ask it only by core itself.
+// checkHealth runs `core healthcheck`, the probe for a container without a shell.
 func checkHealth(ctx context.Context, args []string) error {
 	if len(args) != 0 {
 		return usageError("healthcheck takes no further words; settings come from the environment")

@@ -27,12 +27,9 @@ import (
 )
 
 const (
-	// idleTimeout is longer than gateways keep idle connections, so that core never closes one that a gateway is about to
-	// use.
+	// idleTimeout is longer than the gateways', so that core never closes a connection that a gateway is about to use.
 	idleTimeout = time.Minute
-	// expireEvery is how often deadlines are looked at.
-	expireEvery = time.Second
-	// redisBudget is how long somebody who signs in may wait for Redis.
+	// redisBudget bounds the wait of a sign-in for Redis.
 	redisBudget = 250 * time.Millisecond
 	// logBytes bounds the lines that wait while standard output is not read.
 	logBytes = 2 << 20
@@ -53,13 +50,14 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	if err != nil {
 		return err
 	}
-	collectLess()
+	setGCPercent()
 	tracer, err := tracing.New(config.tracing(), log, metrics)
 	if err != nil {
 		return err
 	}
-	// After the store, whose last commits have spans as well.
+	// It follows the store, whose last commits have spans as well.
 	defer func() { err = errors.Join(err, tracer.Shutdown(context.WithoutCancel(ctx))) }()
+
 	store, err := openStore(config, metrics)
 	if err != nil {
 		return err
@@ -72,24 +70,36 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	if err != nil {
 		return err
 	}
-	shared, err := access.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget)
+	limits, err := openRedis(config, tracer, metrics)
 	if err != nil {
-		return fmt.Errorf("CORE_REDIS_URL %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, shared.Close()) }()
-	if tracer != nil {
-		shared.AddHook(access.TraceRedis())
+	defer func() { err = errors.Join(err, limits.Close()) }()
+
+	oidc := config.oidc()
+	signIn, err := newAccess(config, store, limits, oidc, log, metrics)
+	if err != nil {
+		return err
 	}
-	metrics.MustRegister(topology.Pool("core", shared))
+	pages, err := console.New(console.Config{
+		Access: signIn, Store: store, Registry: live, Cookie: access.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+	})
+	if err != nil {
+		return err
+	}
 	var draining drain
-	ready := func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) }
-	handler, err := newHandler(config, store, live, shared, ready, tracer, log, metrics)
+	handler, err := api.New(api.Config{
+		Store: store, Registry: live, Access: signIn, Log: log, Metrics: metrics,
+		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
+		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
+		Console: pages, Tracer: tracer, AccessLog: config.AccessLog,
+	})
 	if err != nil {
 		return err
 	}
 	operations := telemetry.Operations(metrics, append(replicaChecks(store),
 		telemetry.Check{Name: "postgres", Probe: store.Ping},
-		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, shared) }, Optional: true},
+		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
 		telemetry.Check{Name: "serving", Probe: draining.check},
 	)...)
 
@@ -101,64 +111,62 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range backgroundWorkers(ctx, store, live, config.retention(), log) {
-		group.Go(func() error { run(); return nil })
-	}
+	startWorkers(ctx, group, config, store, live, oidc, log)
+	group.Go(func() error { <-ctx.Done(); draining.announce(); return nil })
 	group.Go(func() error {
 		defer finish()
-		return answer(ctx, public, draining.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
+		return serveHTTP(ctx, public, draining.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
 	})
-	group.Go(func() error { return answer(drained, private, operations, 0, time.Second, log) })
-	group.Go(func() error { <-ctx.Done(); draining.announce(); return nil })
+	group.Go(func() error { return serveHTTP(drained, private, operations, 0, time.Second, log) })
 	log.Info("serving", "listen", config.Listen, "ops_listen", config.OpsListen)
 	err = group.Wait()
 	log.Info("stopped")
 	return err
 }
 
-// backgroundWorkers run beside the servers, each until ctx ends.
-func backgroundWorkers(
-	ctx context.Context, store *postgres.Store, live *postgres.LiveRegistry, keep postgres.Retention, log *slog.Logger,
-) []func() {
-	return []func(){
-		func() { live.Run(ctx, log) },
-		func() { store.FollowReplica(ctx, log) },
-		func() { prune(ctx, store, keep, log) },
-		func() { expire(ctx, store, log) },
-		func() { readExpiryLag(ctx, store, log) },
+// startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
+func startWorkers(
+	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry, oidc *access.OIDC,
+	log *slog.Logger,
+) {
+	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
+	start(func() { live.Run(ctx, log) })
+	start(func() { store.FollowReplica(ctx, log) })
+	start(func() { prune(ctx, store, config.retention(), log) })
+	start(func() { expire(ctx, store, log) })
+	start(func() { readExpiryLag(ctx, store, log) })
+	if oidc != nil {
+		start(func() { oidc.Discover(ctx, log) })
 	}
 }
 
-// newHandler puts together what answers gateways.
-func newHandler(
-	config Config, store *postgres.Store, live *postgres.LiveRegistry, shared redis.UniversalClient,
-	ready func(context.Context) error, tracer *tracing.Tracer, log *slog.Logger, metrics *prometheus.Registry,
-) (http.Handler, error) {
+// openRedis makes the client for the limits.
+func openRedis(config Config, tracer *tracing.Tracer, metrics prometheus.Registerer) (redis.UniversalClient, error) {
+	client, err := access.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget)
+	if err != nil {
+		return nil, fmt.Errorf("CORE_REDIS_URL %w", err)
+	}
+	if tracer != nil {
+		client.AddHook(access.TraceRedis())
+	}
+	metrics.MustRegister(topology.Pool("core", client))
+	return client, nil
+}
+
+func newAccess(
+	config Config, store *postgres.Store, limits redis.UniversalClient, oidc *access.OIDC, log *slog.Logger, metrics prometheus.Registerer,
+) (*access.Service, error) {
 	passwords, err := account.NewPasswords()
 	if err != nil {
 		return nil, err
 	}
-	service, err := access.New(access.Config{
-		Store: store, Passwords: passwords, Redis: shared, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
-		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: config.oidc(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	pages, err := console.New(console.Config{
-		Access: service, Store: store, Registry: live, Cookie: access.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return api.New(api.Config{
-		Store: store, Registry: live, Access: service, Log: log, Metrics: metrics,
-		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL, Ready: ready,
-		Console: pages, Tracer: tracer, AccessLog: config.AccessLog,
+	return access.New(access.Config{
+		Store: store, Passwords: passwords, Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc,
 	})
 }
 
-// newLog logs to standard output, without waiting for its reader, until it is closed.
+// newLog logs to standard output until it is closed, and never blocks on its reader.
 func newLog(metrics prometheus.Registerer) (log *slog.Logger, closeLog func() error) {
 	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "core", MaxBytes: logBytes})
 	metrics.MustRegister(output.Dropped("intents_core_log_dropped_total"))
@@ -179,12 +187,12 @@ func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, 
 	missing, err := store.LimitsNotInForce(ctx)
 	if err == nil && len(missing) > 0 {
 		log.Warn("time limits are not in force in the database, as behind a pooler that ignores them; "+
-			"have Postgres set them for this role, as deploy/postgres.md says", "limits", missing)
+			"have Postgres set them for this role, as deploy/README.md says", "limits", missing)
 	}
 	return err
 }
 
-// replicaChecks has operators see the replica, where there is one.
+// replicaChecks is the check of the replica, if there is one.
 func replicaChecks(store *postgres.Store) []telemetry.Check {
 	if !store.HasReplica() {
 		return nil
@@ -192,7 +200,7 @@ func replicaChecks(store *postgres.Store) []telemetry.Check {
 	return []telemetry.Check{{Name: "replica", Probe: store.CheckReplica, Optional: true}}
 }
 
-// listenBoth opens both listeners before either answers, so that whoever finds core ready can reach it.
+// listenBoth opens both listeners before either serves, so that a core that reports ready can be reached.
 func listenBoth(ctx context.Context, config Config) (public, private net.Listener, err error) {
 	if public, err = open(ctx, config.Listen); err != nil {
 		return nil, nil, err
@@ -211,9 +219,9 @@ func open(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// answer serves until ctx ends and for delay after it, then takes no more connections and waits for at most grace, so that
-// requests in flight get their answers.
-func answer(ctx context.Context, listener net.Listener, handler http.Handler, delay, grace time.Duration, log *slog.Logger) error {
+// serveHTTP serves until ctx ends and for delay after it. It then accepts no more connections and waits at most grace for the requests in
+// flight.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, delay, grace time.Duration, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -233,41 +241,14 @@ func answer(ctx context.Context, listener net.Listener, handler http.Handler, de
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := server.Shutdown(last); err != nil {
-		return fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err)
+		return fmt.Errorf("finish the requests in flight on %s within %s: %w", listener.Addr(), grace, err)
 	}
 	return nil
 }
 
-// expire marks the intents whose deadline has passed. It logs when that begins to fail and when it works again.
-func expire(ctx context.Context, store *postgres.Store, log *slog.Logger) {
-	ticker := time.NewTicker(expireEvery)
-	defer ticker.Stop()
-	failing := false
-	for {
-		expired, err := store.ExpireTransfers(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !failing:
-			log.Error("expiring transfers fails, trying again every second", "error", err)
-		case err == nil && failing:
-			log.Info("expiring transfers works again")
-		}
-		failing = err != nil
-		if expired > 0 {
-			continue // there may be more
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// collectLess lets four times as much garbage lie about as there is memory in use, unless GOGC says otherwise. Little is in use,
-// so that lists would have it collected many times a second, and whoever comes meanwhile would wait for that.
-func collectLess() {
+// setGCPercent sets GOGC to 400 unless the environment sets it. The live heap is small, so lists would otherwise start a collection many
+// times a second, which delays other requests.
+func setGCPercent() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}

@@ -1,9 +1,8 @@
-// Package access decides who may come in and who may manage keys. It owns the operations behind the /auth routes and the
-// console: the limits on guessing, the password checks, the sessions and what the audit log says of them. It knows no
-// SQL, and of HTTP the cookie alone.
+// Package access authenticates accounts and authorizes key management. It owns the operations behind the /auth routes and the
+// console: sign-in limits, password checks, sessions and their audit log entries. It has no SQL, and of HTTP only the cookies.
 //
-// Sessions are rows of our own rather than those of alexedwards/scs, which keeps opaque blobs: they could not be listed by
-// account nor end with it in one statement.
+// Sessions are rows rather than the opaque blobs of alexedwards/scs, which cannot be listed by account or deleted with it in one
+// statement.
 package access
 
 import (
@@ -22,15 +21,15 @@ import (
 
 // What callers branch on, besides *LimitedError and the errors of package account.
 var (
-	// ErrCredentials does not say which of address and password is wrong.
+	// ErrCredentials means a wrong e-mail address or a wrong password; it does not say which.
 	ErrCredentials = errors.New("wrong e-mail address or password")
-	// ErrPassword is a wrong password where the account is known, since it is signed in.
+	// ErrPassword means a wrong password of an account that is signed in.
 	ErrPassword     = errors.New("wrong password")
 	ErrSignUpClosed = errors.New("sign-up is closed")
 	ErrSignedOut    = errors.New("not signed in")
-	// ErrSessionNotFresh asks for another sign-in before what cannot be taken back.
+	// ErrSessionNotFresh means that an irreversible operation needs a newer session.
 	ErrSessionNotFresh = errors.New("the session is too old for this")
-	// ErrBusy says that too many passwords wait to be checked.
+	// ErrBusy means that too many passwords wait for a check.
 	ErrBusy = errors.New("too many passwords to check")
 )
 
@@ -38,7 +37,7 @@ var (
 type Config struct {
 	Store     *postgres.Store
 	Passwords *account.Passwords
-	// Redis holds the limits that all cores share. Nil lets this core count alone.
+	// Redis keeps the limits that all cores share. With nil this core counts in memory.
 	Redis  redis.UniversalClient
 	Limits Limits
 	// SignUpOpen lets anyone make an account.
@@ -54,31 +53,32 @@ type Config struct {
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	rules     rules
 	limiter   *limiter
+	limits    limits
 	passwords passwordMetrics
 }
 
-// New returns what Limits.Validate returns; it asks nobody yet.
+// New returns the error of Limits.Validate. It sends no request.
 func New(config Config) (*Service, error) {
 	if err := config.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	rules := newRules(config.Limits)
-	limiter, err := newLimiter(config, rules)
+	limiter, err := newLimiter(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the limits: %w", err)
 	}
-	return &Service{Config: config, rules: rules, limiter: limiter, passwords: newPasswordMetrics(config.Metrics)}, nil
+	return &Service{
+		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics),
+	}, nil
 }
 
 // Visitor is a browser, signed in or not.
 type Visitor struct {
 	IP        string
 	UserAgent string
-	// Token is the session's that the browser presents, empty for none.
+	// Token is the session token in the browser's cookie, empty for none.
 	Token string
-	// Device is the device cookie that the browser presents, empty for none.
+	// Device is the value of the browser's device cookie, empty for none.
 	Device string
 }
 
@@ -86,8 +86,8 @@ func (v Visitor) actor() account.Actor {
 	return account.Actor{IPAddress: v.IP, UserAgent: v.UserAgent}
 }
 
-// SignedIn is a browser that has just come in. Token and Device are for its cookies and are kept nowhere; Device is empty where
-// no password was checked.
+// SignedIn is a new session. Token and Device are for the browser's cookies and are not stored; Device is empty if no password was
+// checked.
 type SignedIn struct {
 	Account *account.Account
 	Session *account.Session
@@ -95,31 +95,31 @@ type SignedIn struct {
 	Device  string
 }
 
-// passwordWait bounds the time spent on one password, the wait for a turn included. It leaves a request time to say that
-// it was too long.
-const passwordWait = 3 * time.Second
+// passwordTimeout bounds the time spent on one password, the wait in the queue included. It is below the deadline of a request, which
+// can still answer 503.
+const passwordTimeout = 3 * time.Second
 
-// matches checks a password, and returns ErrBusy if its turn did not come.
+// matches checks a password, and returns ErrBusy after passwordTimeout.
 func (s *Service) matches(ctx context.Context, password, hash string) (same bool, err error) {
-	err = s.inTurn(ctx, func(ctx context.Context) error {
+	err = s.timed(ctx, func(ctx context.Context) error {
 		same, err = s.Passwords.Matches(ctx, password, hash)
 		return err
 	})
 	return same, err
 }
 
-// hash hashes a new password, and returns ErrBusy if its turn did not come.
+// hash hashes a new password, and returns ErrBusy after passwordTimeout.
 func (s *Service) hash(ctx context.Context, password string) (hash string, err error) {
-	err = s.inTurn(ctx, func(ctx context.Context) error {
+	err = s.timed(ctx, func(ctx context.Context) error {
 		hash, err = s.Passwords.Hash(ctx, password)
 		return err
 	})
 	return hash, err
 }
 
-// inTurn bounds and measures the work on one password.
-func (s *Service) inTurn(ctx context.Context, work func(context.Context) error) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, passwordWait, ErrBusy)
+// timed bounds and measures the work on one password.
+func (s *Service) timed(ctx context.Context, work func(context.Context) error) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, passwordTimeout, ErrBusy)
 	defer cancel()
 	started := time.Now()
 	s.passwords.waiting.Inc()

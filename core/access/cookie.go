@@ -8,10 +8,10 @@ import (
 	"intents.internal/core/account"
 )
 
-// deviceLifetime is the longest that browsers keep a cookie (RFC 6265bis section 5.5). Each sign-in begins it again.
+// deviceLifetime is the longest that browsers keep a cookie (RFC 6265bis section 5.5). Each sign-in renews it.
 const deviceLifetime = 400 * 24 * time.Hour
 
-// Cookie is how a browser bears its session, and beside it the device that it is.
+// Cookie is the session cookie of a browser, with its device cookie.
 type Cookie struct {
 	prefix, name string
 	secure       bool
@@ -26,8 +26,7 @@ func NewCookie(publicURL string) Cookie {
 	return Cookie{prefix: "intents.", name: "session"}
 }
 
-// SignIn gives the browser its session's token, and its device where a password was checked. The answer must not be stored by
-// anyone, so it says so.
+// SignIn sets the session cookie, and the device cookie if a password was checked. It forbids caches to store the response.
 func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
 	c.set(w, in.Token, account.SessionLifetime)
 	if in.Device != "" {
@@ -36,7 +35,7 @@ func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
 	w.Header().Set("Cache-Control", "no-store")
 }
 
-// Clear takes the token from the browser.
+// Clear deletes the session cookie.
 func (c Cookie) Clear(w http.ResponseWriter) { c.set(w, "", -time.Second) }
 
 func (c Cookie) device() Cookie {
@@ -51,16 +50,16 @@ func (c Cookie) set(w http.ResponseWriter, value string, lifetime time.Duration)
 	})
 }
 
-// Token is what the request's cookie bears, empty without one.
+// Token is the value of the request's cookie, empty without one.
 func (c Cookie) Token(r *http.Request) string {
-	held, err := r.Cookie(c.prefix + c.name)
+	cookie, err := r.Cookie(c.prefix + c.name)
 	if err != nil {
 		return ""
 	}
-	return held.Value
+	return cookie.Value
 }
 
-// VisitorOf is who makes a request that a gateway passed on.
+// VisitorOf is the browser of a request that a gateway forwarded.
 func VisitorOf(r *http.Request, c Cookie) Visitor {
 	return Visitor{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
 }

@@ -14,22 +14,22 @@ import (
 	"intents.internal/core/account"
 )
 
-// maxDeviceAccounts bounds the accounts that one browser is known to; the one that signed in longest ago goes first.
+// maxDeviceAccounts bounds the accounts of one device; the one whose sign-in is oldest is dropped.
 const maxDeviceAccounts = 5
 
-// device is a browser that has signed in with a password: a random id, and for each account that did so a MAC of the id. It
-// grants no access, only password tries that strangers cannot use up. The key of the MAC is the account's password hash, which
-// has 128 random bits of salt and never leaves the database: nobody can make a MAC without it, another password or the
-// account's end makes every MAC of it worthless, and no core has to keep or share a secret.
+// device is a browser that has signed in with a password: a random id, and a MAC of the id for each account. It grants no access, only
+// a limit of its own, which other visitors cannot use up. The key of the MAC is the account's password hash, which has 128 random bits
+// of salt and stays in the database. So nobody else can make a MAC, a new password or the account's deletion invalidates all of them,
+// and cores share no secret.
 type device struct {
 	id   string
-	macs []string // the account that signed in last comes first
+	macs []string // by sign-in, newest first
 }
 
-// devicePattern is a rand.Text and then SHA-256 MACs in base64url.
+// devicePattern is a rand.Text followed by SHA-256 MACs in base64url.
 var devicePattern = regexp.MustCompile(`^[A-Z2-7]{26}(\.[A-Za-z0-9_-]{43}){1,5}$`)
 
-// parseDevice reads a device cookie. Any other text is a device without id, which no account knows.
+// parseDevice reads a device cookie. Any other text is a device without id.
 func parseDevice(cookie string) device {
 	if !devicePattern.MatchString(cookie) {
 		return device{}
@@ -40,8 +40,8 @@ func parseDevice(cookie string) device {
 
 func (d device) String() string { return strings.Join(append([]string{d.id}, d.macs...), ".") }
 
-// signedInTo reports whether the owner has signed in here with the password of now. An account without a password knows no
-// device.
+// signedInTo reports whether the owner has signed in on this device with the current password. It is false for an account without a
+// password.
 func (d device) signedInTo(owner *account.Account) bool {
 	if d.id == "" || owner.PasswordHash == "" {
 		return false
@@ -50,7 +50,7 @@ func (d device) signedInTo(owner *account.Account) bool {
 	return slices.ContainsFunc(d.macs, func(mac string) bool { return hmac.Equal([]byte(mac), want) })
 }
 
-// signIn returns the device after the owner has signed in here with the password.
+// signIn returns the device after a sign-in of the owner.
 func (d device) signIn(owner *account.Account) device {
 	if d.id == "" {
 		d.id = rand.Text()
@@ -67,8 +67,8 @@ func (d device) mac(owner *account.Account) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// knownDevice returns the visitor's device if the account of this address has signed in there, and otherwise none. It asks the
-// database only about visitors who present a device.
+// knownDevice returns the visitor's device if the account of this address has signed in on it, and otherwise none. It queries the
+// database only for a visitor with a device cookie.
 func (s *Service) knownDevice(ctx context.Context, v Visitor, email string) (device, error) {
 	d := parseDevice(v.Device)
 	if d.id == "" {

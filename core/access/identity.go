@@ -7,11 +7,11 @@ import (
 	"intents.internal/core/account"
 )
 
-// ErrAccountDisabled is told only to who has proved to own the account.
+// ErrAccountDisabled is returned only to the proven owner of the account.
 var ErrAccountDisabled = errors.New("the account is disabled")
 
-// signInIdentity signs the account of a proven identity in. Without one it makes the account that create returns, under the
-// same conditions as SignUp; how is for the audit log.
+// signInIdentity signs in the account of a proven identity. If there is none it inserts the account that create returns, under the
+// conditions of SignUp; how is for the audit log.
 func (s *Service) signInIdentity(
 	ctx context.Context, v Visitor, identity account.Identity, how string, create func() (*account.Account, error),
 ) (*SignedIn, error) {
@@ -35,7 +35,7 @@ func (s *Service) signUpIdentity(
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
-	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	owner, err := create()
@@ -50,7 +50,7 @@ func (s *Service) signUpIdentity(
 	if !errors.Is(taken, account.ErrIdentityTaken) && !errors.Is(taken, account.ErrEmailTaken) {
 		return owner, taken
 	}
-	// Another sign-in of the same identity may have been quicker; its account has the e-mail address too.
+	// A concurrent sign-in of the same identity may have made the account, which then has the e-mail address too.
 	owner, err = s.Store.AccountByIdentity(ctx, identity)
 	if !errors.Is(err, account.ErrNotFound) {
 		return owner, err

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -30,6 +31,7 @@ type issuer struct {
 	url      string
 	key      *ecdsa.PrivateKey
 	down     atomic.Bool
+	refused  atomic.Int64 // requests while down
 	mu       sync.Mutex
 	secret   string // the client's
 	codes    map[string]map[string]any
@@ -57,6 +59,7 @@ func newIssuer(t *testing.T) *issuer {
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if i.down.Load() {
+			i.refused.Add(1)
 			http.Error(w, "down", http.StatusBadGateway)
 			return
 		}
@@ -101,8 +104,16 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// config is for newService.
+// config has newService use the provider, which is discovered.
 func (i *issuer) config(c *access.Config) {
+	i.undiscovered(c)
+	ctx, cancel := context.WithTimeout(context.Background(), generous)
+	defer cancel()
+	c.OIDC.Discover(ctx, c.Log)
+}
+
+// undiscovered has newService use the provider before it is discovered.
+func (i *issuer) undiscovered(c *access.Config) {
 	c.OIDC = access.NewOIDC(access.OIDCConfig{Issuer: i.url, ClientID: "intents", ClientSecret: clientSecret, Name: "Example"}, c.PublicURL)
 }
 

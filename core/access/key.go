@@ -12,10 +12,10 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// formTokenLifetime is how long a form that was sent is known, no shorter than the session that it belongs to.
+// formTokenLifetime is how long a used form token is stored, at least as long as its session.
 const formTokenLifetime = account.SessionLifetime
 
-// CreateKey makes a key and returns its whole text, which is not kept. It returns an *account.InvalidError,
+// CreateKey makes a key and returns its text, which is not stored. It returns an *account.InvalidError,
 // account.ErrTooMany, account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
 func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r account.KeyRequest) (*account.Key, apikey.Key, error) {
 	now := s.Store.Now()
@@ -23,7 +23,7 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	if err := s.spendKey(ctx, v, owner); err != nil {
+	if err := s.limitKey(ctx, v, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyCreated, now)
@@ -76,11 +76,11 @@ func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	return key, nil
 }
 
-// RotateKey makes a key that takes another's place, and returns its whole text, which is not kept. The old key works on
-// for the grace, as account.ParseGracePeriod gives it. It returns account.ErrKeyExpired, account.ErrKeyRotated,
+// RotateKey makes a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace period
+// of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated,
 // account.ErrTooMany, account.ErrNotFound or a *LimitedError.
 func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
-	if err := s.spendKey(ctx, v, owner); err != nil {
+	if err := s.limitKey(ctx, v, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	now := s.Store.Now()
@@ -109,7 +109,7 @@ func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	return next, text, nil
 }
 
-// rotation tells of a rotation in words for the audit log.
+// rotation describes a rotation for the audit log.
 func rotation(k, next *account.Key) string {
 	if k.RotatedAt == nil {
 		return fmt.Sprintf("%s… takes its place at once", next.Start)
@@ -117,7 +117,7 @@ func rotation(k, next *account.Key) string {
 	return fmt.Sprintf("%s… takes its place, it works until %s", next.Start, k.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
-// DeleteKey refuses a key for good. It returns account.ErrNotFound for a key the account does not have.
+// DeleteKey deletes a key. It returns account.ErrNotFound for a key the account does not have.
 func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID) error {
 	now := s.Store.Now()
 	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyDeleted, now)
@@ -136,10 +136,10 @@ func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	})
 }
 
-// spendKey counts a key that is made, for the account and for the address.
-func (s *Service) spendKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
-	if err := s.limiter.spend(ctx, s.rules.keysPerAccount, owner.String()); err != nil {
+// limitKey counts a new key for the account and for the address.
+func (s *Service) limitKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
+	if err := s.limits.keysPerAccount.take(ctx, owner.String()); err != nil {
 		return err
 	}
-	return s.limiter.spend(ctx, s.rules.keysPerIP, v.network())
+	return s.limits.keysPerIP.take(ctx, v.network())
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
 
@@ -17,146 +17,191 @@ import (
 )
 
 const (
-	// avoidFor is how long Redis, or the node of a Cluster, is left alone after it failed, so that not every visitor waits for
-	// it.
-	avoidFor = time.Second
-	// logEvery spaces the log lines of one outage.
+	// cooldown is how long a Redis node is not asked after it failed, so that only one visitor a second waits for its timeout.
+	cooldown = time.Second
+	// logEvery is the least time between two log lines of failures.
 	logEvery = 10 * time.Second
 	// redisPrefix is what redis_rate puts before a bucket's name.
 	redisPrefix = "rate:"
-	// heldBuckets bounds the buckets in memory, about 300 bytes each. Whose bucket is pushed out has a full one.
-	heldBuckets = 1 << 16
+	// memoryBuckets bounds the buckets in memory, about 200 bytes each. An evicted bucket counts as full.
+	memoryBuckets = 1 << 16
 )
 
-// limiter counts tries in Redis, and in this core's memory while Redis does not answer. It is safe for concurrent use.
+// errNoRedis says that Redis is not configured, failed or cools down.
+var errNoRedis = errors.New("no redis to count in")
+
+// NewRedis makes the client for the limits. Its errors never repeat rawURL, which may hold a password. The client's timeouts follow
+// from budget, the time that one call may take.
+func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.UniversalClient, error) {
+	return topology.New(mode, rawURL, topology.Options{
+		DialTimeout: budget,
+		Timeout:     budget,
+		PoolTimeout: budget,
+		// Sign-ins are rare; a flood of them waits in core rather than in Redis, which gateways need.
+		Conns: 4,
+	})
+}
+
+// limiter keeps buckets in Redis, which all cores share, and in this core's memory while Redis does not answer. It is safe for
+// concurrent use.
 type limiter struct {
-	redis   redis.UniversalClient // nil without Redis
-	shared  *redis_rate.Limiter   // nil without Redis
-	own     *lru.Cache[string, *rate.Limiter]
-	outages outages
-	logged  atomic.Int64 // when the last line of an outage was written, in Unix nanoseconds
+	client  redis.UniversalClient
+	redis   *redis_rate.Limiter // nil without Redis
+	memory  *memory
+	tripped sync.Map // of time.Time, the end of the cooldown, by node of a Cluster or ""
+	warn    rate.Sometimes
 	log     *slog.Logger
 	metrics limiterMetrics
 }
 
-func newLimiter(config Config, limits rules) (*limiter, error) {
-	own, err := lru.New[string, *rate.Limiter](heldBuckets)
+func newLimiter(config Config) (*limiter, error) {
+	memory, err := newMemory()
 	if err != nil {
 		return nil, err
 	}
-	l := &limiter{redis: config.Redis, own: own, log: config.Log, metrics: newLimiterMetrics(config.Metrics, limits)}
+	l := &limiter{
+		client: config.Redis, memory: memory, warn: rate.Sometimes{Interval: logEvery},
+		log: config.Log, metrics: newLimiterMetrics(config.Metrics),
+	}
 	if config.Redis != nil {
-		l.shared = redis_rate.NewLimiter(topology.AtMostOnce{UniversalClient: config.Redis})
+		l.redis = redis_rate.NewLimiter(topology.AtMostOnce{UniversalClient: config.Redis})
 	}
 	return l, nil
 }
 
-// spend takes one try out of the subject's bucket, or returns a *LimitedError and takes none.
-func (l *limiter) spend(ctx context.Context, r rule, subject string) error {
-	bucket, place := r.name+":"+subject, ""
-	wait, err := l.spendShared(ctx, bucket, r.limit)
+// limit is one of the Limits. Its name begins the names of its buckets.
+type limit struct {
+	*limiter
+	name string
+	rate redis_rate.Limit
+}
+
+// limit returns a limit of n tries a period.
+func (l *limiter) limit(name string, n int, period time.Duration) limit {
+	l.metrics.create(name)
+	return limit{l, name, redis_rate.Limit{Rate: n, Burst: n, Period: period}}
+}
+
+// take takes one try out of the subject's bucket, or returns a *LimitedError and takes none.
+func (l limit) take(ctx context.Context, subject string) error {
+	bucket, source, wait := l.name+":"+subject, "", time.Duration(0)
+	err := l.call(ctx, bucket, func() error {
+		result, err := l.redis.Allow(ctx, bucket, l.rate)
+		if err == nil && result.Allowed == 0 {
+			wait = max(result.RetryAfter, time.Millisecond)
+		}
+		return err
+	})
 	if errors.Is(err, errNoRedis) {
-		wait, err = l.spendOwn(bucket, r.limit), nil
-		if l.shared != nil {
-			place = "fallback_"
+		wait, err = l.memory.take(bucket, l.rate), nil
+		if l.redis != nil {
+			source = "fallback_"
 		}
 	}
 	if err != nil {
 		return err
 	}
 	if wait > 0 {
-		l.metrics.decisions.WithLabelValues(r.name, place+"refused").Inc()
+		l.metrics.decisions.WithLabelValues(l.name, source+"refused").Inc()
 		return &LimitedError{RetryAfter: wait}
 	}
-	l.metrics.decisions.WithLabelValues(r.name, place+"allowed").Inc()
+	l.metrics.decisions.WithLabelValues(l.name, source+"allowed").Inc()
 	return nil
 }
 
-var errNoRedis = errors.New("no redis to count in")
-
-// spendShared returns how long to wait, 0 for a try that is let through, and errNoRedis where Redis did not decide.
-func (l *limiter) spendShared(ctx context.Context, bucket string, limit redis_rate.Limit) (time.Duration, error) {
-	node, reachable := l.node(bucket)
-	if !reachable {
-		return 0, errNoRedis
-	}
-	result, err := l.shared.Allow(ctx, bucket, limit)
-	if err != nil {
-		return 0, l.failed(ctx, node, err)
-	}
-	if result.Allowed > 0 {
-		return 0, nil
-	}
-	return max(result.RetryAfter, time.Millisecond), nil
+// reset fills the subject's bucket. A bucket in Redis stays as it is if Redis fails.
+func (l limit) reset(ctx context.Context, subject string) {
+	bucket := l.name + ":" + subject
+	l.memory.reset(bucket)
+	_ = l.call(ctx, bucket, func() error { return l.redis.Reset(ctx, bucket) }) // call has logged it
 }
 
-// spendOwn returns how long to wait, 0 for a try that is let through.
-func (l *limiter) spendOwn(bucket string, limit redis_rate.Limit) time.Duration {
-	every := rate.Limit(float64(limit.Rate) / limit.Period.Seconds())
-	held, found := l.own.Get(bucket)
-	if !found {
-		held = rate.NewLimiter(every, limit.Burst)
-		if first, found, _ := l.own.PeekOrAdd(bucket, held); found {
-			held = first
-		}
-	}
-	now := time.Now()
-	if held.AllowN(now, 1) {
-		return 0
-	}
-	// A reservation would tell others who ask meanwhile to wait for it as well.
-	return max(time.Duration((1-held.TokensAt(now))/float64(every)*float64(time.Second)), time.Millisecond)
-}
-
-// reset fills the subject's bucket. Where Redis fails the bucket stays as it is, which refills by itself.
-func (l *limiter) reset(ctx context.Context, r rule, subject string) {
-	bucket := r.name + ":" + subject
-	l.own.Remove(bucket)
-	node, reachable := l.node(bucket)
-	if !reachable {
-		return
-	}
-	if err := l.shared.Reset(ctx, bucket); err != nil {
-		_ = l.failed(ctx, node, err) // noted there
-	}
-}
-
-// refund puts one try back into the subject's bucket. One in Redis that would be full then stays one try short until it has
+// refund puts one try back into the subject's bucket. A bucket in Redis that would be full then stays one try short until it has
 // refilled.
-func (l *limiter) refund(ctx context.Context, r rule, subject string) {
-	bucket := r.name + ":" + subject
-	node, reachable := l.node(bucket)
-	if !reachable {
-		if own, found := l.own.Get(bucket); found {
-			own.ReserveN(time.Now(), -1)
-		}
-		return
-	}
-	if _, err := l.shared.AllowN(ctx, bucket, r.limit, -1); err != nil {
-		_ = l.failed(ctx, node, err) // noted there
+func (l limit) refund(ctx context.Context, subject string) {
+	bucket := l.name + ":" + subject
+	err := l.call(ctx, bucket, func() error {
+		_, err := l.redis.AllowN(ctx, bucket, l.rate, -1)
+		return err
+	})
+	if errors.Is(err, errNoRedis) {
+		l.memory.refund(bucket, l.rate)
 	}
 }
 
-// node names the node that has the bucket, where there is a Cluster, and tells whether it is to be asked.
-func (l *limiter) node(bucket string) (node string, reachable bool) {
-	if l.shared == nil {
+// call runs a command on a bucket in Redis. It returns errNoRedis where that cannot be had, or the error of ctx.
+func (l *limiter) call(ctx context.Context, bucket string, command func() error) error {
+	node, ok := l.node(bucket)
+	if !ok {
+		return errNoRedis
+	}
+	if err := command(); err != nil {
+		return l.trip(ctx, node, err)
+	}
+	return nil
+}
+
+// node names the Cluster node that has the bucket, "" without a Cluster, and reports whether Redis can be asked.
+func (l *limiter) node(bucket string) (node string, ok bool) {
+	if l.redis == nil {
 		return "", false
 	}
-	node = topology.Node(l.redis, redisPrefix+bucket)
-	return node, !l.outages.on(node)
+	node = topology.Node(l.client, redisPrefix+bucket)
+	until, tripped := l.tripped.Load(node)
+	return node, !tripped || time.Now().After(until.(time.Time))
 }
 
-// failed notes a failure of Redis, or of one node, and returns errNoRedis; a visitor who has left is no failure.
-func (l *limiter) failed(ctx context.Context, node string, cause error) error {
+// trip starts a node's cooldown after a failure and returns errNoRedis. A visitor who left is no failure.
+func (l *limiter) trip(ctx context.Context, node string, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("count a try: %w", err)
 	}
-	at := time.Now()
-	l.outages.begin(node, at, avoidFor)
+	l.tripped.Store(node, time.Now().Add(cooldown))
 	l.metrics.failures.Inc()
-	now, last := at.UnixNano(), l.logged.Load()
-	if now-last >= int64(logEvery) && l.logged.CompareAndSwap(last, now) {
-		l.log.LogAttrs(ctx, slog.LevelWarn, "limits without redis, counting in this core alone", slog.Any("error", cause))
-	}
+	l.warn.Do(func() {
+		l.log.LogAttrs(ctx, slog.LevelWarn, "redis of CORE_REDIS_URL failed, counting tries in this core alone", slog.Any("error", cause))
+	})
 	return errNoRedis
+}
+
+// memory keeps for each bucket the time at which it will be full, redis_rate's theoretical arrival time (GCRA).
+type memory struct {
+	mu   sync.Mutex
+	full *simplelru.LRU[string, time.Time]
+}
+
+func newMemory() (*memory, error) {
+	full, err := simplelru.NewLRU[string, time.Time](memoryBuckets, nil)
+	return &memory{full: full}, err
+}
+
+// take returns how long to wait for a try, 0 if it took one.
+func (m *memory) take(bucket string, r redis_rate.Limit) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, interval := time.Now(), r.Period/time.Duration(r.Rate)
+	full, found := m.full.Get(bucket)
+	if !found || full.Before(now) {
+		full = now
+	}
+	full = full.Add(interval)
+	if wait := full.Sub(now) - time.Duration(r.Burst)*interval; wait > 0 {
+		return max(wait, time.Millisecond)
+	}
+	m.full.Add(bucket, full)
+	return 0
+}
+
+func (m *memory) reset(bucket string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full.Remove(bucket)
+}
+
+func (m *memory) refund(bucket string, r redis_rate.Limit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if full, found := m.full.Get(bucket); found {
+		m.full.Add(bucket, full.Add(-r.Period/time.Duration(r.Rate)))
+	}
 }

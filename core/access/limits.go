@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
-
-	"github.com/go-redis/redis_rate/v10"
 )
 
 // Limits are how often a visitor may try. Each is the size of a bucket, which refills at the same number a period.
@@ -18,7 +16,7 @@ type Limits struct {
 	KeysPerIP             int // keys made, an hour
 }
 
-// DefaultLimits are generous to an office behind one address and mean to whoever guesses.
+// DefaultLimits leave room for an office behind one address and stop guessing.
 var DefaultLimits = Limits{
 	SignInPerIP: 30, SignInPerAccount: 60, SignInPerAccountAndIP: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
 }
@@ -46,41 +44,26 @@ func (e *LimitedError) Error() string {
 	return "tried too often, the next try is free in " + e.RetryAfter.String()
 }
 
-// rule is one limit. Its name begins the names of its buckets.
-type rule struct {
-	name  string
-	limit redis_rate.Limit
+// limits are the buckets of a Service's Limits.
+type limits struct {
+	signInPerIP, signInPerAccount, signInPerAccountAndIP, signInPerDevice, signInOfDevices limit
+	signUpPerIP, keysPerAccount, keysPerIP                                                 limit
 }
 
-type rules struct {
-	signInPerIP, signInPerAccount, signInPerAccountAndIP, signInPerDevice, signInOfDevices rule
-	signUpPerIP, keysPerAccount, keysPerIP                                                 rule
-}
-
-func newRules(l Limits) rules {
-	a := func(name string, n int, period time.Duration) rule {
-		return rule{name, redis_rate.Limit{Rate: n, Burst: n, Period: period}}
-	}
-	return rules{
-		signInPerIP:           a("sign-in-ip", l.SignInPerIP, time.Minute),
-		signInPerAccount:      a("sign-in-account", l.SignInPerAccount, time.Hour),
-		signInPerAccountAndIP: a("sign-in-account-ip", l.SignInPerAccountAndIP, time.Hour),
-		signInPerDevice:       a("sign-in-device", l.SignInPerAccountAndIP, time.Hour),
-		signInOfDevices:       a("sign-in-device-ip", l.SignInPerIP, time.Minute),
-		signUpPerIP:           a("sign-up-ip", l.SignUpPerIP, time.Hour),
-		keysPerAccount:        a("keys-account", l.KeysPerAccount, time.Hour),
-		keysPerIP:             a("keys-ip", l.KeysPerIP, time.Hour),
+func newLimits(l *limiter, n Limits) limits {
+	return limits{
+		signInPerIP:           l.limit("sign-in-ip", n.SignInPerIP, time.Minute),
+		signInPerAccount:      l.limit("sign-in-account", n.SignInPerAccount, time.Hour),
+		signInPerAccountAndIP: l.limit("sign-in-account-ip", n.SignInPerAccountAndIP, time.Hour),
+		signInPerDevice:       l.limit("sign-in-device", n.SignInPerAccountAndIP, time.Hour),
+		signInOfDevices:       l.limit("sign-in-device-ip", n.SignInPerIP, time.Minute),
+		signUpPerIP:           l.limit("sign-up-ip", n.SignUpPerIP, time.Hour),
+		keysPerAccount:        l.limit("keys-account", n.KeysPerAccount, time.Hour),
+		keysPerIP:             l.limit("keys-ip", n.KeysPerIP, time.Hour),
 	}
 }
 
-func (r rules) all() []rule {
-	return []rule{
-		r.signInPerIP, r.signInPerAccount, r.signInPerAccountAndIP, r.signInPerDevice, r.signInOfDevices,
-		r.signUpPerIP, r.keysPerAccount, r.keysPerIP,
-	}
-}
-
-// network is what an address is counted by: a version 6 address by its /64, which one subscriber has for itself.
+// network is the IPv4 address, or the /64 of the IPv6 address, since one subscriber has a whole /64.
 func (v Visitor) network() string {
 	address, err := netip.ParseAddr(v.IP)
 	if err != nil {

@@ -10,9 +10,9 @@ type limiterMetrics struct {
 	failures  prometheus.Counter
 }
 
-func newLimiterMetrics(registry prometheus.Registerer, limits rules) limiterMetrics {
+func newLimiterMetrics(registry prometheus.Registerer) limiterMetrics {
 	factory := promauto.With(registry)
-	m := limiterMetrics{
+	return limiterMetrics{
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_access_decisions_total",
 			Help: "Tries to sign in, sign up or make a key, by limit. A rise of refused means that somebody guesses or floods; " +
@@ -23,13 +23,13 @@ func newLimiterMetrics(registry prometheus.Registerer, limits rules) limiterMetr
 			Help: "Calls to Redis for these limits that failed. A rise means that Redis is down, slow or cut off.",
 		}),
 	}
-	// All are there from the start, so that the first of each counts as a rise.
-	for _, limit := range limits.all() {
-		for _, decision := range []string{"allowed", "refused", "fallback_allowed", "fallback_refused"} {
-			m.decisions.WithLabelValues(limit.name, decision)
-		}
+}
+
+// create makes all counters of a limit, so that the first decision counts as a rise.
+func (m limiterMetrics) create(limit string) {
+	for _, decision := range []string{"allowed", "refused", "fallback_allowed", "fallback_refused"} {
+		m.decisions.WithLabelValues(limit, decision)
 	}
-	return m
 }
 
 type passwordMetrics struct {

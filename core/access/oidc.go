@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,73 +16,113 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
-	"golang.org/x/sync/singleflight"
 
 	"intents.internal/core/account"
 	"intents.internal/pkg/telemetry"
 )
 
 const (
-	// OIDCCallbackPath is where the provider sends browsers back to.
+	// OIDCCallbackPath is the path of the redirect URI.
 	OIDCCallbackPath = "/auth/oauth2/callback/oidc"
-	// flowLifetime is how long a visitor may be away at the provider.
+	// flowLifetime is how long a sign-in at the provider may take.
 	flowLifetime = 10 * time.Minute
 	// providerTimeout bounds one request to the provider.
 	providerTimeout = 4 * time.Second
+	// minRetry and maxRetry bound the wait between two attempts at discovery, which doubles each time.
+	minRetry, maxRetry = time.Second, 30 * time.Second
 )
 
-// What OpenID Connect sign-in can fail for, besides account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
+// The errors of OpenID Connect sign-in, besides account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
 // *LimitedError.
 var (
-	// ErrOIDCOff says that no provider is configured.
+	// ErrOIDCOff means that no provider is configured.
 	ErrOIDCOff = errors.New("openid connect is not configured")
-	// ErrOIDCUnavailable says that the provider does not answer, or not as one.
-	ErrOIDCUnavailable = errors.New("the openid connect provider is not available")
-	// ErrOIDC says that the provider did not confirm who the visitor is.
+	// ErrOIDCUnavailable means that discovery has not succeeded yet.
+	ErrOIDCUnavailable = errors.New("the openid connect provider of CORE_OIDC_ISSUER is not discovered yet")
+	// ErrOIDC means that the provider did not authenticate the visitor.
 	ErrOIDC = errors.New("the openid connect provider did not confirm the sign-in")
-	// ErrFlowExpired says that this browser has not begun the sign-in that it wants to finish, or too long ago.
+	// ErrFlowExpired means that this browser did not start the sign-in, or too long ago.
 	ErrFlowExpired = errors.New("the sign-in was not begun here or took too long")
 )
 
-// OIDCConfig is one OpenID Connect provider and what it knows this service by.
+// OIDCConfig is an OpenID Connect provider and this service's client registration there.
 type OIDCConfig struct {
 	// Issuer is the provider's issuer URL, exactly as it names itself.
 	Issuer       string
 	ClientID     string
 	ClientSecret telemetry.Secret
-	// Name is what people know the provider by.
+	// Name is the provider's name on the sign-in page.
 	Name string
 }
 
-// OIDC is a provider. It is asked for its endpoints when they are first needed and then until it has told them, so that
-// core starts without it.
+// OIDC is a provider, which serves sign-ins once Discover has succeeded.
 type OIDC struct {
 	config   OIDCConfig
 	callback string
 	client   *http.Client
-	found    atomic.Pointer[discovered]
-	finding  singleflight.Group
+	provider atomic.Pointer[provider]
 }
 
-// discovered is what a provider has told of itself.
-type discovered struct {
-	*oidc.Provider
-	endpoint oauth2.Endpoint
-}
-
-// provider is one that is known, as this service uses it.
+// provider is a discovered provider as this service uses it.
 type provider struct {
 	*oidc.Provider
 	oauth2   oauth2.Config
 	verifier *oidc.IDTokenVerifier
 }
 
-// NewOIDC takes the URL at which browsers reach this service. It asks nobody yet.
+// NewOIDC takes the URL at which browsers reach this service.
 func NewOIDC(config OIDCConfig, publicURL string) *OIDC {
 	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: &http.Client{Timeout: providerTimeout}}
 }
 
-// OIDCName is what people know the provider by, empty where there is none.
+// Discover asks the provider for its endpoints until it answers or ctx ends, so that core starts without it.
+func (o *OIDC) Discover(ctx context.Context, log *slog.Logger) {
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		found, err := o.discover(oidc.ClientContext(ctx, o.client))
+		if err == nil {
+			o.provider.Store(found)
+			return
+		}
+		if ctx.Err() == nil {
+			log.LogAttrs(ctx, slog.LevelWarn, "openid connect discovery failed, sign-in with the provider of CORE_OIDC_ISSUER waits for it",
+				slog.String("retry_in", wait.String()), slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (o *OIDC) discover(ctx context.Context) (*provider, error) {
+	found, err := oidc.NewProvider(ctx, o.config.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := found.Claims(&document); err != nil {
+		return nil, err
+	}
+	endpoint := found.Endpoint()
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	// OpenID Connect Discovery, section 3: client_secret_basic is the default.
+	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return &provider{
+		Provider: found,
+		oauth2: oauth2.Config{
+			ClientID: o.config.ClientID, ClientSecret: o.config.ClientSecret.Reveal(), Endpoint: endpoint,
+			RedirectURL: o.callback, Scopes: []string{oidc.ScopeOpenID, oidc.ScopeEmail, oidc.ScopeProfile},
+		},
+		verifier: found.Verifier(&oidc.Config{ClientID: o.config.ClientID}),
+	}, nil
+}
+
+// OIDCName is the provider's name on the sign-in page, empty without a provider.
 func (s *Service) OIDCName() string {
 	if s.OIDC == nil {
 		return ""
@@ -89,28 +130,28 @@ func (s *Service) OIDCName() string {
 	return s.OIDC.config.Name
 }
 
-// StartOIDC returns where to send the browser, and the flow that its cookie must bear until it comes back. It returns
-// ErrOIDCOff, ErrOIDCUnavailable or a *LimitedError.
+// StartOIDC returns the URL to redirect the browser to, and the flow for its cookie. It returns ErrOIDCOff, ErrOIDCUnavailable or a
+// *LimitedError.
 func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque string, err error) {
 	o := s.OIDC
 	if o == nil {
 		return "", "", ErrOIDCOff
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return "", "", err
 	}
-	p, err := o.provider(ctx)
-	if err != nil {
-		return "", "", err
+	p := o.provider.Load()
+	if p == nil {
+		return "", "", ErrOIDCUnavailable
 	}
 	f := flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: s.Store.Now().Add(flowLifetime)}
 	to := p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
 	return to, f.String(), nil
 }
 
-// FinishOIDC signs in whom the provider vouches for, and makes an account of whoever comes the first time. An e-mail
-// address counts if the provider has verified it; one that another account has is account.ErrEmailTaken, because whoever
-// registered it here first may not be its owner. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
+// FinishOIDC signs in the person whom the provider authenticated, and makes an account at the first sign-in. Only an e-mail address that
+// the provider has verified counts. One that another account has is account.ErrEmailTaken, because that account's owner may not own the
+// address. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
 // ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
 	o := s.OIDC
@@ -121,12 +162,12 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	if !ok || s.Store.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
 		return nil, ErrFlowExpired
 	}
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
-	p, err := o.provider(ctx)
-	if err != nil {
-		return nil, err
+	p := o.provider.Load()
+	if p == nil {
+		return nil, ErrOIDCUnavailable
 	}
 	ctx = oidc.ClientContext(ctx, o.client)
 	tokens, idToken, err := p.exchange(ctx, f, code)
@@ -138,65 +179,12 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 	}
 	return s.signInIdentity(ctx, v, identity, "with "+o.config.Name, func() (*account.Account, error) {
-		who, err := p.claims(ctx, tokens, idToken)
+		claims, err := p.claims(ctx, tokens, idToken)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 		}
-		return who.account(identity, s.Store.Now())
+		return claims.account(identity, s.Store.Now())
 	})
-}
-
-// provider asks the provider for its endpoints until that succeeds; everybody who waits shares one answer.
-func (o *OIDC) provider(ctx context.Context) (*provider, error) {
-	if found := o.found.Load(); found != nil {
-		return o.uses(found), nil
-	}
-	asked := o.finding.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), o.client), providerTimeout)
-		defer cancel()
-		return nil, o.discover(ctx)
-	})
-	select {
-	case answer := <-asked:
-		if answer.Err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, answer.Err)
-		}
-		return o.uses(o.found.Load()), nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", ErrOIDCUnavailable, ctx.Err())
-	}
-}
-
-func (o *OIDC) discover(ctx context.Context) error {
-	found, err := oidc.NewProvider(ctx, o.config.Issuer)
-	if err != nil {
-		return err
-	}
-	var document struct {
-		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
-	}
-	if err := found.Claims(&document); err != nil {
-		return err
-	}
-	endpoint := found.Endpoint()
-	endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	// OpenID Connect Discovery, section 3: client_secret_basic where nothing is said.
-	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
-		endpoint.AuthStyle = oauth2.AuthStyleInParams
-	}
-	o.found.Store(&discovered{found, endpoint})
-	return nil
-}
-
-func (o *OIDC) uses(found *discovered) *provider {
-	return &provider{
-		Provider: found.Provider,
-		oauth2: oauth2.Config{
-			ClientID: o.config.ClientID, ClientSecret: o.config.ClientSecret.Reveal(), Endpoint: found.endpoint,
-			RedirectURL: o.callback, Scopes: []string{oidc.ScopeOpenID, oidc.ScopeEmail, oidc.ScopeProfile},
-		},
-		verifier: found.Verifier(&oidc.Config{ClientID: o.config.ClientID}),
-	}
 }
 
 // exchange turns the code into tokens and checks the ID token: its signature, issuer, audience, expiry and nonce.
@@ -216,8 +204,7 @@ func (p *provider) exchange(ctx context.Context, f flow, code string) (*oauth2.T
 	return tokens, idToken, nil
 }
 
-// flow is a sign-in that has begun. It is in the cookie of the browser that began it and nowhere else: whoever changes
-// it there changes their own sign-in.
+// flow is a sign-in in progress. It is stored only in the cookie of its browser, which can change no other sign-in.
 type flow struct {
 	state, nonce, verifier string
 	expiresAt              time.Time

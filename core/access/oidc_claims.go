@@ -11,22 +11,22 @@ import (
 	"intents.internal/core/account"
 )
 
-// claims is what a provider says of a person.
+// claims are the provider's claims about a person.
 type claims struct {
 	Name          string `json:"name"`
 	Email         string `json:"email"`
-	EmailVerified any    `json:"email_verified"` // some write the boolean as a string
+	EmailVerified any    `json:"email_verified"` // some providers send the boolean as a string
 }
 
-// claims reads the ID token, and asks the user info endpoint for what is not there: in the code flow the claims of a scope
-// come from that endpoint (OpenID Connect Core, section 5.4).
+// claims reads the ID token, and the user info endpoint for claims that the token lacks: in the code flow the claims of a scope come
+// from that endpoint (OpenID Connect Core, section 5.4).
 func (p *provider) claims(ctx context.Context, tokens *oauth2.Token, idToken *oidc.IDToken) (claims, error) {
-	var said claims
-	if err := idToken.Claims(&said); err != nil {
+	var fromToken claims
+	if err := idToken.Claims(&fromToken); err != nil {
 		return claims{}, err
 	}
-	if said.Email != "" && said.Name != "" || p.UserInfoEndpoint() == "" {
-		return said, nil
+	if fromToken.Email != "" && fromToken.Name != "" || p.UserInfoEndpoint() == "" {
+		return fromToken, nil
 	}
 	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
 	if err != nil {
@@ -35,20 +35,20 @@ func (p *provider) claims(ctx context.Context, tokens *oauth2.Token, idToken *oi
 	if info.Subject != idToken.Subject {
 		return claims{}, errors.New("the user info is about somebody else")
 	}
-	var more claims
-	if err := info.Claims(&more); err != nil {
+	var fromUserInfo claims
+	if err := info.Claims(&fromUserInfo); err != nil {
 		return claims{}, err
 	}
-	if said.Email == "" {
-		said.Email, said.EmailVerified = more.Email, more.EmailVerified
+	if fromToken.Email == "" {
+		fromToken.Email, fromToken.EmailVerified = fromUserInfo.Email, fromUserInfo.EmailVerified
 	}
-	if said.Name == "" {
-		said.Name = more.Name
+	if fromToken.Name == "" {
+		fromToken.Name = fromUserInfo.Name
 	}
-	return said, nil
+	return fromToken, nil
 }
 
-// account makes the person's account. Without a verified address that can be used here it gets one that nobody can own.
+// account makes the person's account. Without a usable verified address it gets one under .invalid.
 func (c claims) account(identity account.Identity, now time.Time) (*account.Account, error) {
 	email := c.Email
 	if c.EmailVerified != true && c.EmailVerified != "true" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// FlowCookie is how a browser bears a sign-in with OpenID Connect that it has begun: the flow, and the path on this site
-// to go to afterwards. Lax lets it come along when the provider sends the browser back.
+// FlowCookie is the cookie of a sign-in in progress: the flow, and the path on this site to redirect to afterwards. SameSite=Lax
+// includes it in the redirect from the provider.
 type FlowCookie struct{ cookie Cookie }
 
 // NewFlowCookie takes the URL at which browsers reach the service.
@@ -17,16 +17,16 @@ func NewFlowCookie(publicURL string) FlowCookie {
 	return FlowCookie{cookie: c}
 }
 
-// Set keeps a flow for as long as it can be finished.
+// Set sets the cookie for the flow's lifetime.
 func (c FlowCookie) Set(w http.ResponseWriter, flow, callback string) {
 	c.cookie.set(w, flow+"~"+base64.RawURLEncoding.EncodeToString([]byte(callback)), flowLifetime)
 	w.Header().Set("Cache-Control", "no-store")
 }
 
-// Clear takes the flow from the browser.
+// Clear deletes the cookie.
 func (c FlowCookie) Clear(w http.ResponseWriter) { c.cookie.Clear(w) }
 
-// Flow is what the request's cookie bears, empty without one. The browser could have changed both.
+// Flow is the content of the request's cookie, empty without one. The browser may have changed it.
 func (c FlowCookie) Flow(r *http.Request) (flow, callback string) {
 	flow, encoded, _ := strings.Cut(c.cookie.Token(r), "~")
 	decoded, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -36,8 +36,8 @@ func (c FlowCookie) Flow(r *http.Request) (flow, callback string) {
 	return flow, string(decoded)
 }
 
-// LocalPath tells whether a browser stays on this site when it is sent to path. Browsers read `\` as `/` and skip tabs
-// and line feeds, so these would make a host of what looks like a path.
+// LocalPath reports whether a redirect to path stays on this site. Browsers read `\` as `/` and skip tabs and line feeds, which would
+// turn a path into a host.
 func LocalPath(path string) bool {
 	return len(path) <= 1024 && strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") &&
 		!strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f })

@@ -1,9 +1,12 @@
 package access_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/url"
 	"strings"
@@ -18,6 +21,7 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/asynctest"
 )
 
 func TestStartOIDC(t *testing.T) {
@@ -27,14 +31,9 @@ func TestStartOIDC(t *testing.T) {
 	if s.OIDCName() != "Example" {
 		t.Errorf("name %q", s.OIDCName())
 	}
-	i.down.Store(true)
-	if _, _, err := s.StartOIDC(t.Context(), access.Visitor{}); !errors.Is(err, access.ErrOIDCUnavailable) {
-		t.Errorf("while the provider is down: %v", err)
-	}
-	i.down.Store(false)
 	to, _, err := s.StartOIDC(t.Context(), access.Visitor{})
 	if err != nil {
-		t.Fatalf("once the provider is up: %v", err)
+		t.Fatal(err)
 	}
 	at, query, _ := strings.Cut(to, "?")
 	got, err := url.ParseQuery(query)
@@ -60,8 +59,9 @@ func TestStartOIDC(t *testing.T) {
 
 	i.down.Store(true)
 	if _, _, err := s.StartOIDC(t.Context(), access.Visitor{}); err != nil {
-		t.Errorf("the provider, down again, was asked again: %v", err)
+		t.Errorf("the provider, down after discovery, was asked again: %v", err)
 	}
+	i.down.Store(false)
 	off := newServiceOn(t, s.Store)
 	if _, _, err := off.StartOIDC(t.Context(), access.Visitor{}); !errors.Is(err, access.ErrOIDCOff) || off.OIDCName() != "" {
 		t.Errorf("without a provider: %v", err)
@@ -74,15 +74,43 @@ func TestStartOIDC(t *testing.T) {
 	}
 }
 
-// A provider that names itself otherwise is another one.
-func TestStartOIDCChecksTheIssuer(t *testing.T) {
+// Sign-in answers ErrOIDCUnavailable until a provider that was down is discovered.
+func TestDiscover_Retries(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	s := newService(t, func(c *access.Config) {
-		c.OIDC = access.NewOIDC(access.OIDCConfig{Issuer: i.url + "/", ClientID: "intents", ClientSecret: clientSecret}, c.PublicURL)
-	})
-	if _, _, err := s.StartOIDC(t.Context(), access.Visitor{}); !errors.Is(err, access.ErrOIDCUnavailable) {
-		t.Error(err)
+	s := newService(t, i.undiscovered)
+	i.down.Store(true)
+	var log bytes.Buffer
+	var discovery sync.WaitGroup
+	discovery.Go(func() { s.OIDC.Discover(t.Context(), slog.New(slog.NewJSONHandler(&log, nil))) })
+	asynctest.Eventually(t, "the provider was asked", func() bool { return i.refused.Load() > 0 })
+	_, _, started := s.StartOIDC(t.Context(), access.Visitor{})
+	_, finished := s.FinishOIDC(t.Context(), access.Visitor{}, "state.nonce.verifier.9999999999", "state", "code")
+	for _, err := range []error{started, finished} {
+		if !errors.Is(err, access.ErrOIDCUnavailable) {
+			t.Errorf("while the provider is down: %v", err)
+		}
+	}
+	i.down.Store(false)
+	discovery.Wait()
+	begin(t, s)
+	if !strings.Contains(log.String(), "502 Bad Gateway") {
+		t.Errorf("the log does not say why discovery failed:\n%s", &log)
+	}
+}
+
+// A provider that names itself otherwise is another one.
+func TestDiscover_ChecksTheIssuer(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	o := access.NewOIDC(access.OIDCConfig{Issuer: i.url + "/", ClientID: "intents", ClientSecret: clientSecret}, "http://intents.example")
+	s := newService(t, func(c *access.Config) { c.OIDC = o })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var log bytes.Buffer
+	o.Discover(ctx, slog.New(slog.NewJSONHandler(&log, nil)))
+	if _, _, err := s.StartOIDC(t.Context(), access.Visitor{}); !errors.Is(err, access.ErrOIDCUnavailable) || !strings.Contains(log.String(), "did not match") {
+		t.Errorf("%v\n%s", err, &log)
 	}
 }
 

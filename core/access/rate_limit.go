@@ -2,9 +2,8 @@ package access
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,75 +11,58 @@ import (
 	"intents.internal/core/account"
 )
 
-// RateLimit is how a key's bucket stands.
+// RateLimit is the state of a key's bucket.
 type RateLimit struct {
-	// Known is false where Redis does not tell; nothing else is right then.
+	// Known is false where Redis does not tell; the other fields mean nothing then.
 	Known bool
-	// Remaining is how many requests the key has left.
+	// Remaining is the number of requests that the key has left.
 	Remaining int
-	// ResetAfter is when the bucket will be full.
+	// ResetAfter is the time until the bucket is full.
 	ResetAfter time.Duration
 }
 
-// RateLimits tells how the keys' buckets stand, in the keys' order, and spends nothing. All are asked for in one round trip, or
-// one to each node of a Cluster.
+// RateLimits returns the state of the keys' buckets, in the keys' order, and takes nothing out of them. It asks for all in one round
+// trip, or one to each node of a Cluster.
 func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLimit {
 	limits := make([]RateLimit, len(keys))
 	if s.Redis == nil || len(keys) == 0 {
 		return limits
 	}
 	pipeline := s.Redis.Pipeline()
-	asked, nodes := make([]*redis.Cmd, len(keys)), make([]string, len(keys))
+	replies, nodes := make([]*redis.StringCmd, len(keys)), make([]string, len(keys))
 	for i, key := range keys {
-		bucket, reachable := bucketOf(key), false
-		if nodes[i], reachable = s.limiter.node(bucket); reachable {
-			asked[i] = pipeline.Eval(ctx, readBucket, []string{redisPrefix + bucket})
+		bucket, ok := "key:"+key.LimitBucket.String(), false // the gateways' name
+		if nodes[i], ok = s.limiter.node(bucket); ok {
+			replies[i] = pipeline.Get(ctx, redisPrefix+bucket)
 		}
 	}
-	if pipeline.Len() > 0 {
-		_, _ = pipeline.Exec(ctx) // each command has its own error
-	}
-	for i, command := range asked {
-		if command == nil {
+	_, _ = pipeline.Exec(ctx) // each reply has its own error
+	now := time.Now()
+	for i, reply := range replies {
+		if reply == nil {
 			continue
 		}
-		state, err := command.StringSlice()
-		if err != nil {
-			_ = s.limiter.failed(ctx, nodes[i], err) // noted there
-			continue
+		full, err := reply.Float64()
+		switch {
+		case err == nil, errors.Is(err, redis.Nil):
+			limits[i] = newRateLimit(full, now, keys[i].Limit)
+		case reply.Err() != nil:
+			_ = s.limiter.trip(ctx, nodes[i], err) // trip has logged it
 		}
-		limits[i] = newRateLimit(state, keys[i].Limit)
 	}
 	return limits
 }
 
-// bucketOf is what gateways name a key's bucket.
-func bucketOf(key *account.Key) string { return "key:" + key.LimitBucket.String() }
-
-// readBucket returns the time of the server that has a bucket, as TIME tells it, and what redis_rate keeps of the bucket: its
-// theoretical arrival time, empty for a full one.
-const readBucket = `local now = redis.call("TIME")
-return {now[1], now[2], redis.call("GET", KEYS[1]) or ""}`
-
 // redisRateEpoch is the Unix time from which redis_rate counts seconds.
 const redisRateEpoch = 1483228800
 
-// newRateLimit decides as redis_rate does for no request (GCRA). A bucket that redis_rate has not written is not known.
-func newRateLimit(state []string, limit account.Limit) RateLimit {
-	var seconds, micros, full float64
-	if _, err := fmt.Sscan(strings.Join(state[:2], " "), &seconds, &micros); err != nil {
-		return RateLimit{}
-	}
-	if state[2] != "" {
-		if _, err := fmt.Sscan(state[2], &full); err != nil {
-			return RateLimit{}
-		}
-	}
-	now := seconds - redisRateEpoch + micros/1e6
-	full = max(full, now)
+// newRateLimit decides as redis_rate does for no request (GCRA). full is when the bucket is full, 0 for a bucket that is not kept. This
+// machine's clock stands for that of Redis: the state is only shown.
+func newRateLimit(full float64, now time.Time, limit account.Limit) RateLimit {
+	reset := max(0, full+redisRateEpoch-float64(now.UnixMicro())/1e6)
 	interval := limit.Period.Seconds() / float64(limit.Requests)
-	free := (now - (full - interval*float64(limit.Requests))) / interval
 	return RateLimit{
-		Known: true, Remaining: int(max(0, math.Floor(free))), ResetAfter: time.Duration((full - now) * float64(time.Second)),
+		Known: true, Remaining: int(max(0, math.Floor(float64(limit.Requests)-reset/interval))),
+		ResetAfter: time.Duration(reset * float64(time.Second)),
 	}
 }

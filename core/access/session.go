@@ -10,10 +10,10 @@ import (
 	"intents.internal/core/account"
 )
 
-// freshFor is how old a session may be for what a password would otherwise confirm.
-const freshFor = 10 * time.Minute
+// maxFreshAge is the age up to which a session replaces the confirmation by password.
+const maxFreshAge = 10 * time.Minute
 
-// SignOut ends the session of a token; an empty token and one of no session are fine.
+// SignOut ends the session of a token; an empty or unknown token is no error.
 func (s *Service) SignOut(ctx context.Context, token string) error {
 	if token == "" {
 		return nil
@@ -48,12 +48,12 @@ func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID
 	return s.Store.DeleteSessionByID(ctx, owner, sessionID, entry)
 }
 
-// RevokeOtherSessions ends all sessions of an account but this one and tells how many those were.
+// RevokeOtherSessions ends all sessions of an account but this one and returns their number.
 func (s *Service) RevokeOtherSessions(ctx context.Context, v Visitor, session *account.Session) (int, error) {
 	return s.revokeExcept(ctx, v, session.AccountID, session.ID, "all other sessions")
 }
 
-// RevokeSessions ends all sessions of an account and tells how many those were.
+// RevokeSessions ends all sessions of an account and returns their number.
 func (s *Service) RevokeSessions(ctx context.Context, v Visitor, owner uuid.UUID) (int, error) {
 	return s.revokeExcept(ctx, v, owner, uuid.Nil, "all sessions")
 }
@@ -69,7 +69,7 @@ func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.
 
 // DeleteAccount ends the account of a session for good: its sessions end, its keys are refused, its intents stay for
 // audit. The password confirms it, or else ErrPassword; an account without one needs a session of the last ten minutes,
-// or else ErrSessionNotFresh. It may return ErrBusy and a *LimitedError too, since it could serve to guess.
+// or else ErrSessionNotFresh. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
 func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if err := s.confirm(ctx, v, session, owner, password); err != nil {
 		return err
@@ -83,13 +83,13 @@ func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account
 
 func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if owner.PasswordHash == "" {
-		if s.Store.Now().Sub(session.CreatedAt) > freshFor {
+		if s.Store.Now().Sub(session.CreatedAt) > maxFreshAge {
 			return ErrSessionNotFresh
 		}
 		return nil
 	}
-	// The session is what strangers lack, so their tries are not counted here.
-	if err := s.spendOfDevice(ctx, v, "session:"+session.ID.String()); err != nil {
+	// The limit is the session's own, so that tries of others do not count.
+	if err := s.limitDevice(ctx, v, "session:"+session.ID.String()); err != nil {
 		return err
 	}
 	matches, err := s.matches(ctx, password, owner.PasswordHash)

@@ -11,7 +11,7 @@ import (
 
 // SignIn checks a password and starts a session. An address without an account and a wrong password get the same
 // ErrCredentials in the same time. It returns an *account.InvalidError for a text that is no address, ErrBusy or a
-// *LimitedError; the limits on one account are spent before the check and given back by a right password.
+// *LimitedError; a try counts before the check, and a right password is refunded.
 func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string) (*SignedIn, error) {
 	email, err := account.ParseEmail(email)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	if err != nil {
 		return nil, err
 	}
-	forgive, err := s.spendPassword(ctx, v, email, known)
+	refund, err := s.limitPassword(ctx, v, email, known)
 	if err != nil {
 		return nil, err
 	}
@@ -38,51 +38,51 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	if !matches {
 		return nil, ErrCredentials
 	}
-	forgive()
+	refund()
 	return s.startPasswordSession(ctx, v, owner)
 }
 
-// spendPassword counts a try of an account's password and returns what a right one gives back. Tries from devices that have
-// signed in to the account are counted apart from all others, so that nobody else can use them up.
-func (s *Service) spendPassword(ctx context.Context, v Visitor, email string, known device) (forgive func(), err error) {
-	limits, tried := &s.rules, digest(email)
+// limitPassword counts a try of an account's password and returns the refund for a right one. Devices that have signed in to the
+// account have limits of their own, which nobody else can use up.
+func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, known device) (refund func(), err error) {
+	emailHash := digest(email)
 	if known.id != "" {
-		subject := tried + ":" + known.id
-		return func() { s.limiter.reset(ctx, limits.signInPerDevice, subject) }, s.spendOfDevice(ctx, v, subject)
+		subject := emailHash + ":" + known.id
+		return func() { s.limits.signInPerDevice.reset(ctx, subject) }, s.limitDevice(ctx, v, subject)
 	}
-	if err := s.limiter.spend(ctx, limits.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
-	// The address's own tries end before those of all addresses, so that one address cannot use these up.
-	fromHere := tried + ":" + v.network()
-	if err := s.limiter.spend(ctx, limits.signInPerAccountAndIP, fromHere); err != nil {
+	// The limit of the address is below the account's, so that one address cannot use that up.
+	accountAndIP := emailHash + ":" + v.network()
+	if err := s.limits.signInPerAccountAndIP.take(ctx, accountAndIP); err != nil {
 		return nil, err
 	}
-	if err := s.limiter.spend(ctx, limits.signInPerAccount, tried); err != nil {
+	if err := s.limits.signInPerAccount.take(ctx, emailHash); err != nil {
 		return nil, err
 	}
 	return func() {
-		s.limiter.reset(ctx, limits.signInPerAccountAndIP, fromHere)
-		s.limiter.refund(ctx, limits.signInPerAccount, tried) // no more than it took: whoever guesses gets nothing back
+		s.limits.signInPerAccountAndIP.reset(ctx, accountAndIP)
+		s.limits.signInPerAccount.refund(ctx, emailHash) // the one try that it took, so that guesses stay counted
 	}, nil
 }
 
-// spendOfDevice counts a password try of a device or session that has signed in, and bounds those of one address together, so
-// that many devices do not add up to any number of passwords to check.
-func (s *Service) spendOfDevice(ctx context.Context, v Visitor, subject string) error {
-	if err := s.limiter.spend(ctx, s.rules.signInPerDevice, subject); err != nil {
+// limitDevice counts a password try of a known device or a session, and of its address, since many devices at one address would
+// otherwise have any number of tries.
+func (s *Service) limitDevice(ctx context.Context, v Visitor, subject string) error {
+	if err := s.limits.signInPerDevice.take(ctx, subject); err != nil {
 		return err
 	}
-	return s.limiter.spend(ctx, s.rules.signInOfDevices, v.network())
+	return s.limits.signInOfDevices.take(ctx, v.network())
 }
 
-// digest keeps addresses out of Redis. It is the same whether or not an account has the address.
+// digest replaces the e-mail address in the names of buckets, so that Redis has no addresses.
 func digest(email string) string {
 	sum := sha256.Sum256([]byte(email))
 	return hex.EncodeToString(sum[:16])
 }
 
-// startPasswordSession signs in a visitor who has given the owner's password, or just set it.
+// startPasswordSession signs in a visitor after a password check or sign-up.
 func (s *Service) startPasswordSession(ctx context.Context, v Visitor, owner *account.Account) (*SignedIn, error) {
 	in, err := s.startSession(ctx, v, owner, "with a password")
 	if err != nil {
@@ -92,8 +92,7 @@ func (s *Service) startPasswordSession(ctx context.Context, v Visitor, owner *ac
 	return in, nil
 }
 
-// startSession signs a visitor in; how is for the audit log. A session the browser held before ends, so that one planted
-// by somebody else is of no use.
+// startSession signs a visitor in; how is for the audit log. It ends the browser's earlier session against session fixation.
 func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Account, how string) (*SignedIn, error) {
 	if err := s.SignOut(ctx, v.Token); err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 	if err != nil {
 		return nil, err
 	}
-	// It tells whether the address is taken, so guesses are counted whatever their outcome.
-	if err := s.limiter.spend(ctx, s.rules.signUpPerIP, v.network()); err != nil {
+	// The response reveals whether the address is taken, so every try counts.
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	if owner.PasswordHash, err = s.hash(ctx, password); err != nil {

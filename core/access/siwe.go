@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// walletWindow is how old a wallet's message may be, and how long its nonce is good.
-	walletWindow = 10 * time.Minute
-	// walletSkew is how far a wallet's clock may be ahead of this one.
-	walletSkew = time.Minute
+	// walletMessageTTL is how old a wallet's message may be, and how long its nonce is valid.
+	walletMessageTTL = 10 * time.Minute
+	// walletClockSkew is how far a wallet's clock may be ahead of this one.
+	walletClockSkew = time.Minute
 )
 
-// What a wallet's message can be refused for, besides *siwe.SyntaxError and siwe.ErrSignature.
+// The errors of a wallet's message, besides *siwe.SyntaxError and siwe.ErrSignature.
 var (
 	ErrWalletSite        = errors.New("the message is for another site")
 	ErrWalletExpired     = errors.New("the message is too old")
@@ -29,23 +29,23 @@ var (
 	ErrWalletNonce       = errors.New("the message's nonce is not one to be used")
 )
 
-// WalletNonce returns a nonce for one message, which is good for ten minutes. It may return a *LimitedError.
+// WalletNonce returns a nonce for one message, which is valid for ten minutes. It may return a *LimitedError.
 func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return "", err
 	}
 	nonce := rand.Text()
-	if err := s.Store.InsertNonce(ctx, sha256.Sum256([]byte(nonce)), s.Store.Now().Add(walletWindow)); err != nil {
+	if err := s.Store.InsertNonce(ctx, sha256.Sum256([]byte(nonce)), s.Store.Now().Add(walletMessageTTL)); err != nil {
 		return "", err
 	}
 	return nonce, nil
 }
 
-// SignInWithEthereum signs in who signed an ERC-4361 message for this site, and makes an account of whoever comes the
-// first time. A message that is right but for its signature uses its nonce up. It returns a *siwe.SyntaxError, one of the
+// SignInWithEthereum signs in the signer of an ERC-4361 message for this site, and makes an account at the first sign-in. A message
+// that is valid but for its signature uses up its nonce. It returns a *siwe.SyntaxError, one of the
 // ErrWallet errors, siwe.ErrSignature, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, signature string) (*SignedIn, error) {
-	if err := s.limiter.spend(ctx, s.rules.signInPerIP, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
 	m, err := siwe.Parse(message)
@@ -53,7 +53,7 @@ func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, si
 		return nil, err
 	}
 	now := s.Store.Now()
-	if err := s.expectMessage(m, now); err != nil {
+	if err := s.checkMessage(m, now); err != nil {
 		return nil, err
 	}
 	fresh, err := s.Store.TakeNonce(ctx, sha256.Sum256([]byte(m.Nonce)), now)
@@ -77,8 +77,8 @@ func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, si
 	return signedIn, err
 }
 
-// expectMessage tells whether a message is one that this site would have asked for at this time.
-func (s *Service) expectMessage(m *siwe.Message, now time.Time) error {
+// checkMessage returns an ErrWallet error unless the message is for this site and this time.
+func (s *Service) checkMessage(m *siwe.Message, now time.Time) error {
 	site, err := url.Parse(s.PublicURL)
 	if err != nil {
 		return fmt.Errorf("read the public URL: %w", err)
@@ -89,15 +89,15 @@ func (s *Service) expectMessage(m *siwe.Message, now time.Time) error {
 		return ErrWalletSite
 	case m.Scheme != "" && m.Scheme != site.Scheme || m.Domain != site.Host && site.Scheme+"://"+m.Domain != originOf(site):
 		return ErrWalletSite
-	case m.IssuedAt.After(now.Add(walletSkew)) || now.Before(m.NotBefore):
+	case m.IssuedAt.After(now.Add(walletClockSkew)) || now.Before(m.NotBefore):
 		return ErrWalletNotYetValid
-	case now.Sub(m.IssuedAt) > walletWindow || !m.ExpirationTime.IsZero() && !now.Before(m.ExpirationTime):
+	case now.Sub(m.IssuedAt) > walletMessageTTL || !m.ExpirationTime.IsZero() && !now.Before(m.ExpirationTime):
 		return ErrWalletExpired
 	}
 	return nil
 }
 
-// originOf spells an origin as browsers do (RFC 6454): in lower case and without the scheme's own port.
+// originOf serializes an origin as browsers do (RFC 6454): in lower case and without the scheme's default port.
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	switch u.Scheme {

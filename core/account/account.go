@@ -1,5 +1,4 @@
-// Package account defines who uses the service: accounts, their passwords, browser sessions and API keys, and the
-// rules each of them keeps.
+// Package account defines accounts, their passwords, browser sessions and API keys, and the rules for each.
 package account
 
 import (
@@ -26,7 +25,7 @@ type Account struct {
 
 const longestName = 128
 
-// What callers branch on.
+// The errors that callers branch on.
 var (
 	ErrEmailTaken    = errors.New("an account with this e-mail address exists")
 	ErrIdentityTaken = errors.New("another account has this identity")
@@ -38,7 +37,7 @@ var (
 	ErrKeyRotated    = errors.New("the key was rotated and is on its way out")
 )
 
-// InvalidError is a field that breaks a rule, in words for the client.
+// InvalidError is an invalid field, with a message for the client.
 type InvalidError struct {
 	// Field is the field's name as clients write it.
 	Field   string
@@ -91,5 +90,5 @@ func parseName(s string, longest int) (string, error) {
 	return s, nil
 }
 
-// unstorable tells of text that no Postgres column takes.
+// unstorable reports whether Postgres cannot store a text.
 func unstorable(s string) bool { return strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) }

@@ -6,18 +6,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Actor is who did something: the account's owner in a browser, or an operator at a prompt.
+// Actor is the author of an action: the account's owner in a browser, or an operator on the command line.
 type Actor struct {
 	Operator bool
-	// IPAddress and UserAgent are where the owner came from, empty for an operator.
+	// IPAddress and UserAgent are the owner's browser, empty for an operator.
 	IPAddress string
 	UserAgent string
 }
 
-// Action is what was done.
+// Action is the kind of an audit log entry.
 type Action string
 
-// Every action that the audit log knows.
+// The actions of the audit log.
 const (
 	SignedUp        Action = "signed_up"
 	SignedIn        Action = "signed_in"
@@ -39,14 +39,14 @@ type AuditEntry struct {
 	OccurredAt time.Time
 	Actor      Actor
 	Action     Action
-	// KeyID and KeyName are the key an action was about, nil and empty for one about the account.
+	// KeyID and KeyName are the action's key, nil and empty for an action on the account.
 	KeyID   *uuid.UUID
 	KeyName string
-	// Detail says more in words, empty where the action says it all.
+	// Detail is further text, empty for none.
 	Detail string
 }
 
-// NewAuditEntry makes an entry about an account. What the actor claims of itself is clipped.
+// NewAuditEntry makes an entry about an account, with the actor's user agent clipped.
 func NewAuditEntry(accountID uuid.UUID, actor Actor, action Action, now time.Time) (AuditEntry, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -31,7 +31,7 @@ func NewWalletIdentity(address string) (Identity, error) {
 }
 
 // NewWalletAccount makes the account of a wallet, which has no password. Its name is the address in EIP-55 spelling, its
-// e-mail address one that nobody can own (RFC 2606).
+// e-mail address one under .invalid (RFC 2606).
 func NewWalletAccount(address string, now time.Time) (*Account, Identity, error) {
 	identity, err := NewWalletIdentity(address)
 	if err != nil {
@@ -60,8 +60,8 @@ func NewOIDCIdentity(issuer, subject string) (Identity, error) {
 	return Identity{Issuer: issuer, Subject: subject}, nil
 }
 
-// NewOIDCAccount makes the account of an OpenID Connect identity, which has no password. verifiedEmail is empty where
-// the issuer vouches for none; the account then gets an address that nobody can own (RFC 2606). A name is clipped to 128
+// NewOIDCAccount makes the account of an OpenID Connect identity, which has no password. verifiedEmail is empty if
+// the issuer has verified none; the account then gets an address under .invalid (RFC 2606). A name is clipped to 128
 // characters and defaults to the e-mail address.
 func NewOIDCAccount(issuer, subject, name, verifiedEmail string, now time.Time) (*Account, Identity, error) {
 	identity, err := NewOIDCIdentity(issuer, subject)

@@ -21,7 +21,7 @@ const (
 // DefaultLimit is 50 requests a minute: a bucket of 50 that refills continuously.
 var DefaultLimit = Limit{Requests: 50, Period: time.Minute}
 
-// Key is an API key as its owner sees it; the key itself is shown once, when it is made.
+// Key is the metadata of an API key; its text is shown once, when it is made.
 type Key struct {
 	ID          uuid.UUID
 	AccountID   uuid.UUID
@@ -35,10 +35,10 @@ type Key struct {
 	// LastUsedAt is nil until the key is first used.
 	LastUsedAt *time.Time
 	Limit      Limit
-	// LimitBucket is whose bucket of the rate limit the key spends: its own id, or that of the first key in a line of
-	// rotations, so that rotating gives no fresh bucket.
+	// LimitBucket is the id of the key's rate limit bucket: its own, or that of the first key in a chain of rotations, so that a rotation
+	// gives no full bucket.
 	LimitBucket uuid.UUID
-	// RotatedAt is when another key took this one's place, nil for never. From its ExpiresAt on such a key is gone.
+	// RotatedAt is the time at which another key replaced this one, nil for never. Such a key does not exist from its ExpiresAt on.
 	RotatedAt *time.Time
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -50,18 +50,18 @@ type Limit struct {
 	Period   time.Duration
 }
 
-// KeyRequest is what an owner chooses of a new key.
+// KeyRequest is the properties that an owner chooses for a new key.
 type KeyRequest struct {
 	Name string
-	// Environment is Test where none was chosen.
+	// Environment defaults to Test.
 	Environment network.Environment
-	// ExpiresIn is how long the key will work, as ParseExpiresIn gives it; zero for ever.
+	// ExpiresIn is how long the key will be valid, as ParseExpiresIn gives it; zero for ever.
 	ExpiresIn time.Duration
 	// FormToken is the SHA-256 of the one-time token of the form that makes the key, zero where no form does. A form makes one key.
 	FormToken [32]byte
 }
 
-// NewKey makes a key and its whole text, which is not kept. It returns an *InvalidError for a field that breaks a rule.
+// NewKey makes a key and its text, which is not stored. It returns an *InvalidError for a field that breaks a rule.
 func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key, error) {
 	name, err := parseName(r.Name, longestKeyName)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// KeyChange is what an owner changes of a key; nil leaves a property as it is.
+// KeyChange is a change of a key; nil leaves a property unchanged.
 type KeyChange struct {
 	Name    *string
 	Enabled *bool
-	// ExpiresIn is how long the key will work from now on, as ParseExpiresIn gives it; zero for ever.
+	// ExpiresIn is how long the key will be valid from now on, as ParseExpiresIn gives it; zero for ever.
 	ExpiresIn *time.Duration
 }
 
-// Change makes a change and tells what is different now, in words for the audit log. It returns an *InvalidError for a
+// Change makes a change and returns its description for the audit log. It returns an *InvalidError for a
 // name that breaks the rule, and ErrKeyRotated for a new expiry of a key that was rotated: its grace is fixed.
 func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 	var changes []string
@@ -50,9 +50,9 @@ func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 	return strings.Join(changes, ", "), nil
 }
 
-// Rotate makes the key that takes this one's place: of the same name, environment, state, expiry and limit, and out of
-// the same bucket. With a grace, this key works on until it ends, but no longer than it would have; with none, the
-// caller deletes it. It returns ErrKeyExpired or ErrKeyRotated for a key that has no place to give.
+// Rotate makes the key that replaces this one, with the same name, environment, state, expiry, limit and bucket. With a grace period,
+// this key stays valid until its end, but no longer than its own expiry; without one, the caller deletes it. It returns ErrKeyExpired
+// or ErrKeyRotated for a key that is not valid any more.
 func (k *Key) Rotate(grace time.Duration, now time.Time) (next *Key, text apikey.Key, err error) {
 	if k.RotatedAt != nil {
 		return nil, apikey.Key{}, ErrKeyRotated
@@ -80,7 +80,7 @@ func (k *Key) Rotate(grace time.Duration, now time.Time) (next *Key, text apikey
 	return next, text, nil
 }
 
-// ParseGracePeriod reads for how many seconds a rotated key works on, at most a day.
+// ParseGracePeriod reads the seconds for which a rotated key stays valid, at most a day.
 func ParseGracePeriod(seconds int64) (time.Duration, error) {
 	const most = int64(longestGrace / time.Second)
 	if seconds < 0 || seconds > most {
@@ -89,7 +89,7 @@ func ParseGracePeriod(seconds int64) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// Describe tells the key's environment and expiry in words for the audit log.
+// Describe is the key's environment and expiry for the audit log.
 func (k *Key) Describe() string { return string(k.Environment) + " key, " + k.expiryText() }
 
 func (k *Key) expiryText() string {
@@ -99,11 +99,11 @@ func (k *Key) expiryText() string {
 	return "expires " + k.ExpiresAt.UTC().Format(time.RFC3339)
 }
 
-// expiry is the moment at which a lifetime that begins now ends, nil for one without end.
-func expiry(lifetime time.Duration, now time.Time) *time.Time {
-	if lifetime == 0 {
+// expiry is the end of a duration from now, nil for the zero duration, which has no end.
+func expiry(d time.Duration, now time.Time) *time.Time {
+	if d == 0 {
 		return nil
 	}
-	at := now.Add(lifetime)
+	at := now.Add(d)
 	return &at
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/alexedwards/argon2id"
 )
 
-// Passwords hashes and checks passwords with Argon2id, a few at a time: each hash holds 19 MiB and a core for tens of
-// milliseconds, and a flood of sign-ins must leave room for the API.
+// Passwords hashes and checks passwords with Argon2id, a few at a time: each hash takes 19 MiB and a processor for tens of
+// milliseconds, and a flood of sign-ins must leave both to the API.
 type Passwords struct {
 	slots  chan struct{}
 	params argon2id.Params
 	decoy  string
 }
 
-// NewPasswords uses the parameters that OWASP's password storage advice names first.
+// NewPasswords uses the first parameters of OWASP's Password Storage Cheat Sheet.
 func NewPasswords() (*Passwords, error) {
 	p := &Passwords{
 		slots:  make(chan struct{}, max(1, runtime.NumCPU()/2)),
@@ -47,8 +47,8 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	return hash, nil
 }
 
-// Matches tells whether password made hash. An empty hash, of an account that does not exist, takes as long as any
-// other and never matches, so that the time of the answer does not tell who has an account.
+// Matches reports whether hash is of the password. An empty hash, of an account that does not exist, takes as long as any other and
+// never matches, so that the response time does not reveal which accounts exist.
 func (p *Passwords) Matches(ctx context.Context, password, hash string) (bool, error) {
 	if err := p.acquire(ctx); err != nil {
 		return false, err

@@ -11,7 +11,7 @@ import (
 // SessionLifetime is how long a browser stays signed in.
 const SessionLifetime = 7 * 24 * time.Hour
 
-// Session is a browser that has signed in. Its token is in the cookie alone; the service keeps the hash.
+// Session is a signed-in browser. Its token is only in the cookie; the service stores the hash.
 type Session struct {
 	ID        uuid.UUID
 	AccountID uuid.UUID
@@ -23,7 +23,7 @@ type Session struct {
 	UpdatedAt time.Time
 }
 
-// NewSession starts a session and returns the token for its cookie, which is not kept.
+// NewSession starts a session and returns the token for its cookie, which is not stored.
 func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time) (*Session, string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -37,13 +37,13 @@ func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time)
 	}, token, nil
 }
 
-// HashToken digests a session token. It has 260 random bits, so a plain digest cannot be turned back.
+// HashToken is the SHA-256 of a session token. A token has 260 random bits, so its digest needs no salt.
 func HashToken(token string) [32]byte { return sha256.Sum256([]byte(token)) }
 
-// clip keeps what identifies a browser and drops what could fill a disk.
+// clip bounds the length of a user agent.
 func clip(s string) string { return clipTo(s, 256) }
 
-// clipTo drops control characters, mends what is not UTF-8 and keeps at most the longest number of characters.
+// clipTo drops control characters, replaces invalid UTF-8 and keeps at most longest characters.
 func clipTo(s string, longest int) string {
 	printable := make([]rune, 0, min(len(s), longest))
 	for _, r := range s {

@@ -6,22 +6,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// Usage counts what was asked with a key in one minute.
+// Usage counts the requests of a key in one minute.
 type Usage struct {
 	KeyID uuid.UUID
-	// Minute is the minute's beginning.
+	// Minute is the minute's start.
 	Minute time.Time
-	// Accepted requests went through, Limited ones were over the rate limit, Refused ones were turned away otherwise.
+	// Accepted requests were forwarded, Limited ones were over the rate limit, Refused ones were rejected for another reason.
 	Accepted int64
 	Limited  int64
 	Refused  int64
-	// LastUsedAt is the moment of the last request, zero where it is not known.
+	// LastUsedAt is the time of the last request, zero if unknown.
 	LastUsedAt time.Time
 }
 
-// UsageInterval sums up what was asked with a key in some minutes on end.
+// UsageInterval counts the requests of a key in consecutive minutes.
 type UsageInterval struct {
-	// From is the first minute's beginning.
+	// From is the first minute's start.
 	From     time.Time
 	Accepted int64
 	Limited  int64

@@ -1,7 +1,7 @@
-// Package api is core's HTTP face: the routes that gateways pass on to it, the internal routes that gateways ask
-// themselves, and the one place where errors become statuses.
+// Package api is core's HTTP interface: the routes that gateways forward, the internal routes for the gateways themselves, and the
+// one mapping of errors to statuses.
 //
-// It reads requests and writes replies; what they mean is decided by the domain packages.
+// It reads requests and writes responses; the domain packages decide what they mean.
 package api
 
 import (
@@ -28,7 +28,7 @@ type Config struct {
 	Access   *access.Service
 	Log      *slog.Logger
 	Metrics  *prometheus.Registry
-	// Secrets are what every request must bear one of: only gateways may speak to core.
+	// Secrets are the gateways' secrets; every request must carry one.
 	Secrets Secrets
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
@@ -57,7 +57,7 @@ type Server struct {
 }
 
 // requestTimeout bounds the work on one request, streamed lists excepted. It is below the gateway's deadline, so that
-// a slow database is answered for by core, which knows why.
+// core answers for a slow database and logs the cause.
 const requestTimeout = 5 * time.Second
 
 // New returns the handler of all routes.
@@ -71,7 +71,7 @@ func New(config Config) (http.Handler, error) {
 	if err := crossOrigin.AddTrustedOrigin(config.PublicURL); err != nil {
 		return nil, err
 	}
-	crossOrigin.SetDenyHandler(s.route(func(http.ResponseWriter, *http.Request) error { return errCrossOrigin }, failure{}))
+	crossOrigin.SetDenyHandler(s.route(func(http.ResponseWriter, *http.Request) error { return errCrossOrigin }, fallbackError{}))
 
 	var err error
 	if s.assets, err = newAssets(); err != nil {
@@ -91,23 +91,23 @@ func New(config Config) (http.Handler, error) {
 	s.handleSessions(sessions)
 	mux.Handle("/auth/", crossOrigin.Handler(sessions))
 	if s.Console != nil {
-		console := s.streamRoute(s.console, failure{})
+		console := s.streamRoute(s.console, fallbackError{})
 		mux.Handle("/console", console)
 		mux.Handle("/console/", console)
 	}
-	mux.Handle("/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, failure{}))
+	mux.Handle("/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, fallbackError{}))
 	return s.onlyGateways(mux), nil
 }
 
-// publicRoutes compress their answers for clients that accept it. Session routes do not: they mix secrets with what a
-// request can choose.
+// publicRoutes are compressed for clients that accept it. Session routes are not, since they mix secrets with content that a request
+// can choose (BREACH).
 func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
-	tokens := failure{code: "TokenRegistryServiceError", message: "The token registry could not be read; try again later."}
-	transfers := failure{code: "TransferServiceError", message: "The transfer service failed; try again later."}
+	tokens := fallbackError{code: "TokenRegistryServiceError", message: "The token registry could not be read; try again later."}
+	transfers := fallbackError{code: "TransferServiceError", message: "The transfer service failed; try again later."}
 	return map[string]http.Handler{
-		"GET /openapi.json":              compress(s.route(s.getOpenAPI, failure{})),
-		"GET /docs":                      compress(s.route(s.getDocs, failure{})),
-		"GET " + docs.StylePath:          compress(s.route(s.getDocsStyle, failure{})),
+		"GET /openapi.json":              compress(s.route(s.getOpenAPI, fallbackError{})),
+		"GET /docs":                      compress(s.route(s.getDocs, fallbackError{})),
+		"GET " + docs.StylePath:          compress(s.route(s.getDocsStyle, fallbackError{})),
 		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokens)),
 		"GET /v2/chains":                 compress(s.route(s.listChains, tokens)),
 		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transfers)),
@@ -149,27 +149,27 @@ func (s *Server) sessionRoutes() map[string]sessionRoute {
 
 func (s *Server) handleSessions(mux *http.ServeMux) {
 	for path, route := range s.sessionRoutes() {
-		mux.Handle(route.method+" "+path, s.route(route.answer, failure{}))
+		mux.Handle(route.method+" "+path, s.route(route.answer, fallbackError{}))
 		mux.Handle(path, s.route(func(w http.ResponseWriter, _ *http.Request) error {
 			w.Header().Set("Allow", route.method)
 			return errMethod
-		}, failure{}))
+		}, fallbackError{}))
 	}
-	mux.Handle("/auth/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, failure{}))
+	mux.Handle("/auth/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, fallbackError{}))
 }
 
-// console passes a request on as it is: the pages have their own deadline, and their own answer to other sites. The route
-// in the log and the metrics is the page's.
+// console passes a request on: the pages have their own deadline and cross-origin protection. The route in the log and the metrics
+// is the page's.
 func (s *Server) console(w http.ResponseWriter, r *http.Request) error {
 	s.Console.ServeHTTP(w, r)
 	return nil
 }
 
 func (s *Server) internalRoutes(mux *http.ServeMux) {
-	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, failure{}))
-	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, failure{}))
-	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, failure{}))
-	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, failure{}))
+	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, fallbackError{}))
+	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, fallbackError{}))
+	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, fallbackError{}))
+	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, fallbackError{}))
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
-	mux.Handle("GET "+wire.PathChains, s.route(s.listChains, failure{}))
+	mux.Handle("GET "+wire.PathChains, s.route(s.listChains, fallbackError{}))
 }

@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// cancelTransfer is the change of POST /v2/transfers/{id}/cancel. Cancelling twice is as good as once, so that a client may
-// repeat a request whose answer was lost.
+// cancelTransfer is the change of POST /v2/transfers/{id}/cancel. It is idempotent, so that a client may repeat a request
+// whose response was lost.
 func (s *Server) cancelTransfer(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error) {
 	cancelled, err := s.Store.Transition(r.Context(), intent.AccountID, intent.ID, transfer.Cause{Trigger: transfer.Cancel})
 	if errors.Is(err, transfer.ErrTransition) && cancelled.Status == transfer.Cancelled {

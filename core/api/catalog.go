@@ -9,7 +9,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// catalog is the registry written out: what clients poll is encoded once a version, not once a request.
+// catalog is the encoded registry. Clients poll it, so it is encoded once a version and not once a request.
 type catalog struct {
 	version  int64
 	chains   page
@@ -18,7 +18,7 @@ type catalog struct {
 	noTokens page
 }
 
-// catalogs keeps the newest catalog. Two requests that find it old may both write the new one, which does no harm.
+// catalogs caches the newest catalog. Two requests that find it old may both encode the new one, which is harmless.
 type catalogs struct{ current atomic.Pointer[catalog] }
 
 func (c *catalogs) of(snapshot *registry.Snapshot) (*catalog, error) {

@@ -7,11 +7,11 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// change does to an intent what a request asks and returns the intent as it then is.
+// change applies a request to an intent and returns the changed intent.
 type change func(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error)
 
-// changeTransfer is the endpoint of every route that changes the intent its path names, so that none can leave out whose
-// intent it is, 404, and whether the key is of the source chain's environment, 403. It answers with the whole record.
+// changeTransfer is the endpoint of every route that changes an intent. It checks that the intent is the caller's, 404, and that the
+// key is of the source chain's environment, 403, and answers with the whole record.
 func (s *Server) changeTransfer(apply change) endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		by, intent, err := s.requestedTransfer(r)

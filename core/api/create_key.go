@@ -10,7 +10,7 @@ import (
 // createKey answers POST /auth/api-key/create with the new key, the only time that it is shown whole. The owner is the
 // session's account; a body that names another has an unknown field.
 func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// createTransfer answers POST /v2/transfers with the new intent. Faults are told in the order 413, 415, 400, 403, 422.
+// createTransfer answers POST /v2/transfers with the new intent. Faults are checked in the order 413, 415, 400, 403, 422.
 func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if len(issues) > 0 {
 		return invalid(issues...)
 	}
-	once, err := idempotency(r, body, by, request)
+	key, err := parseIdempotency(r, body, by, request)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := s.Store.Now()
 	id := transfer.NewID(now)
-	intent, err := s.recordTransfer(r.Context(), id, by, request, once)
+	intent, err := s.recordTransfer(r.Context(), id, by, request, key)
 	if err != nil {
 		return err
 	}
@@ -47,9 +47,9 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if intent.ID != id { // the idempotency key has made it before
+	if intent.ID != id { // an earlier request with the key has made it
 		w.Header().Set("Idempotent-Replayed", "true")
-		// The record is that of the first answer, but its transaction must not be sent any more once the intent has changed.
+		// The record is that of the first response, but its transaction must not be sent once the intent has changed.
 		if record.Tx, err = newTxJSON(intent, now); err != nil {
 			return err
 		}
@@ -58,27 +58,27 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, record)
 }
 
-// recordTransfer makes and stores the intent. A request that was answered with 201 before is answered so again, even if
-// it would be refused today: its deadline may have come too near, or a token have left the registry.
+// recordTransfer makes and stores the intent. A repeated request gets the 201 of the first one even if it would be rejected today,
+// because its deadline is too near by now or a token has left the registry.
 func (s *Server) recordTransfer(
-	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, once postgres.Idempotency,
+	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, idempotency postgres.Idempotency,
 ) (*transfer.Intent, error) {
 	intent, rejection := transfer.New(id, by, request, s.Registry.Current())
 	if rejection == nil {
-		return s.Store.InsertTransfer(ctx, intent, once)
+		return s.Store.InsertTransfer(ctx, intent, idempotency)
 	}
-	if once.Key == "" {
+	if idempotency.Key == "" {
 		return nil, rejection
 	}
-	intent, err := s.Store.TransferByIdempotencyKey(ctx, by.AccountID, once)
+	intent, err := s.Store.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
 	if errors.Is(err, postgres.ErrTransferNotFound) {
 		return nil, rejection
 	}
 	return intent, err
 }
 
-// idempotency reads the Idempotency-Key header of a request with this body.
-func idempotency(r *http.Request, body []byte, by transfer.Caller, request wire.TransferRequest) (postgres.Idempotency, error) {
+// parseIdempotency reads the Idempotency-Key header of a request with this body.
+func parseIdempotency(r *http.Request, body []byte, by transfer.Caller, request wire.TransferRequest) (postgres.Idempotency, error) {
 	given := r.Header.Values("Idempotency-Key")
 	if len(given) == 0 {
 		return postgres.Idempotency{}, nil

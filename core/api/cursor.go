@@ -21,7 +21,7 @@ const (
 
 var errCursor = errors.New("is not a cursor of this list; take it from the Link header")
 
-// formatCursor writes where a page ended. Clients take it as it is.
+// formatCursor encodes the end of a page; it is opaque to clients.
 func formatCursor(last transfer.Summary, orderedByTime bool) string {
 	raw := make([]byte, 0, cursorLength+1)
 	raw = append(raw, last.ID[:]...)

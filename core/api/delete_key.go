@@ -4,7 +4,7 @@ import "net/http"
 
 // deleteKey answers POST /auth/api-key/delete: the key is refused from then on.
 func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import "net/http"
 // deleteUser answers POST /auth/delete-user: the account ends for good. Its password confirms that; an account without
 // one must have signed in just now.
 func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
-	session, owner, err := s.signedIn(r)
+	session, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// finishOIDC answers GET /auth/oauth2/callback/oidc, where the provider sends the browser back to: it signs the browser
-// in and sends it on. A sign-in that failed ends at the sign-in page, whose `error` is one of a closed set of codes.
+// finishOIDC answers GET /auth/oauth2/callback/oidc, to which the provider redirects the browser: it signs the
+// browser in and redirects it. A sign-in that failed ends at the sign-in page, whose `error` is one of a closed set of codes.
 func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	flow, callback := s.flowCookie.Flow(r)
 	in, err := s.finishFlow(r, flow)
@@ -34,7 +34,7 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	return seeOther(w, callback)
 }
 
-// errDenied is a person who did not want to sign in after all.
+// errDenied means that the person cancelled the sign-in at the provider.
 var errDenied = errors.New("the sign-in was denied at the provider")
 
 // finishFlow ignores the parameters it does not know: providers add their own.
@@ -43,16 +43,16 @@ func (s *Server) finishFlow(r *http.Request, flow string) (*access.SignedIn, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: the answer is malformed", access.ErrOIDC)
 	}
-	switch problem := given.Get("error"); {
-	case problem == "access_denied":
+	switch code := given.Get("error"); {
+	case code == "access_denied":
 		return nil, errDenied
-	case problem != "":
-		return nil, fmt.Errorf("%w: it says %.64q", access.ErrOIDC, problem)
+	case code != "":
+		return nil, fmt.Errorf("%w: the error is %.64q", access.ErrOIDC, code)
 	}
 	return s.Access.FinishOIDC(r.Context(), s.visitor(r), flow, given.Get("state"), given.Get("code"))
 }
 
-// oidcCode is what the sign-in page is told of an error, empty for one that is not the sign-in's own.
+// oidcCode is the sign-in page's code for an error, empty for one that is not specific to the sign-in.
 func oidcCode(err error) string {
 	switch {
 	case errors.Is(err, errDenied):

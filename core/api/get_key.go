@@ -4,7 +4,7 @@ import "net/http"
 
 // getKey answers GET /auth/api-key/get?id= with one of the account's keys.
 func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}

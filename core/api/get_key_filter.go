@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// filterKept is how long a filter is given out: gateways that start together share one, and what has changed since is
-	// in the feed.
-	filterKept = 5 * time.Minute
-	// filterTimeout bounds the making of one, which takes a few seconds for each million keys.
+	// filterTTL is how long a filter is served: gateways that start together share one, and later changes are in the feed.
+	filterTTL = 5 * time.Minute
+	// filterTimeout bounds the time to build one, which takes a few seconds for each million keys.
 	filterTimeout = 5 * time.Minute
-	// roomForKeys is for how many keys, at least, a filter has room that are made while it is in use.
-	roomForKeys = 10_000
+	// minSpareKeys is the least number of new keys for which a filter has room.
+	minSpareKeys = 10_000
 )
 
-// keyFilter is the filter of all keys, as it was made last.
+// keyFilter caches the newest filter of all keys.
 type keyFilter struct {
-	mu     sync.Mutex
-	made   time.Time
-	cursor string
-	answer []byte
+	mu      sync.Mutex
+	builtAt time.Time
+	cursor  string
+	answer  []byte
 }
 
 // getKeyFilter answers the gateways' GET /internal/key-filter.
@@ -41,32 +40,32 @@ func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, json.RawMessage(answer))
 }
 
-// current gives the answer, made anew where it is too old or the feed has no longer its cursor, as after a failover of Postgres.
-// Who asks meanwhile waits for it; if whoever began it leaves, it is made all the same, for those that ask again.
+// current returns the cached response, rebuilt if it is too old or the feed has lost its cursor, as after a failover of Postgres.
+// Concurrent requests wait for one build, which goes on if its request ends.
 func (f *keyFilter) current(ctx context.Context, store *postgres.Store, feed *keyFeed) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := ctx.Err(); err != nil { // it was a long wait
+	if err := ctx.Err(); err != nil { // the wait for the lock was long
 		return nil, err
 	}
-	if f.answer != nil && time.Since(f.made) < filterKept {
+	if f.answer != nil && time.Since(f.builtAt) < filterTTL {
 		if _, _, err := feed.after(ctx, f.cursor, 0); !errors.Is(err, postgres.ErrCursorExpired) {
 			return f.answer, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filterTimeout)
 	defer cancel()
-	made := time.Now()
-	answer, cursor, err := makeKeyFilter(ctx, store)
+	builtAt := time.Now()
+	answer, cursor, err := buildKeyFilter(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	f.answer, f.cursor, f.made = answer, cursor, made
+	f.answer, f.cursor, f.builtAt = answer, cursor, builtAt
 	return answer, nil
 }
 
-func makeKeyFilter(ctx context.Context, store *postgres.Store) (answer []byte, cursor string, err error) {
-	// The cursor comes first: a key that is made while the others are read is a change since.
+func buildKeyFilter(ctx context.Context, store *postgres.Store) (answer []byte, cursor string, err error) {
+	// The cursor comes first, so that a key created during the read is a change after it.
 	_, cursor, err = store.KeyChanges(ctx, nil, store.Now())
 	if err != nil {
 		return nil, "", err
@@ -75,7 +74,7 @@ func makeKeyFilter(ctx context.Context, store *postgres.Store) (answer []byte, c
 	if err != nil {
 		return nil, "", err
 	}
-	filter := apikey.NewFilter(count + max(roomForKeys, count/4))
+	filter := apikey.NewFilter(count + max(minSpareKeys, count/4))
 	for hash, err := range store.KeyHashes(ctx) {
 		if err != nil {
 			return nil, "", err

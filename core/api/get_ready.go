@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// readyTimeout bounds a readiness check: gateways take a core that keeps them waiting for one that hangs.
+// readyTimeout bounds a readiness check; gateways treat a slower core as down.
 const readyTimeout = 300 * time.Millisecond
 
 var errNotReady = unavailable("This core cannot work now, or is about to end; ask another one.")
@@ -17,7 +17,7 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if s.Ready(ctx) != nil {
-		writeRefusal(w, errNotReady)
+		writeError(w, errNotReady)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

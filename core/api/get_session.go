@@ -11,7 +11,7 @@ import (
 // signed in.
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
-	session, owner, err := s.signedIn(r)
+	session, owner, err := s.authenticate(r)
 	if errors.Is(err, access.ErrSignedOut) {
 		return writeJSON(w, http.StatusOK, nil)
 	}

@@ -22,7 +22,7 @@ func (s *Server) getTransfer(w http.ResponseWriter, r *http.Request) error {
 	return s.writeIntent(w, intent)
 }
 
-// requestedTransfer is who asks, and the intent of that account which the path names.
+// requestedTransfer returns the caller and the caller's intent that the path names.
 func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent *transfer.Intent, err error) {
 	if by, err = caller(r); err != nil {
 		return by, nil, err
@@ -34,7 +34,7 @@ func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent 
 	return by, intent, err
 }
 
-// writeIntent answers with the whole record as it is now.
+// writeIntent answers with the current record.
 func (s *Server) writeIntent(w http.ResponseWriter, intent *transfer.Intent) error {
 	record, err := newIntentJSON(intent, s.Store.Now())
 	if err != nil {

@@ -13,100 +13,99 @@ import (
 )
 
 const (
-	// feedPause is the least time between the beginnings of two readings of the feed of changed keys, promptPause where a
-	// gateway asks for one at once, since requests wait for it.
-	feedPause   = 100 * time.Millisecond
-	promptPause = 20 * time.Millisecond
-	// feedPatience is how long a reading waits for the one before it, whose connection may be dead.
-	feedPatience = time.Second
+	// feedInterval is the least time between the starts of two reads of the feed of changed keys, urgentInterval if a gateway wants one
+	// at once because requests wait for it.
+	feedInterval   = 100 * time.Millisecond
+	urgentInterval = 20 * time.Millisecond
+	// previousTimeout is how long a read waits for the one before it, whose connection may be dead.
+	previousTimeout = time.Second
 )
 
-// keyFeed reads which keys have changed for all gateways that wait to hear of it, so that each core asks the database ten times a
-// second at most, however many gateways there are, and fifty times while unknown keys are presented to them, however many.
-// Where none waits it reads nothing. It is safe for concurrent use.
+// keyFeed reads the changed keys for all gateways that wait. It queries the database at most ten times a second for any number of
+// gateways, fifty times while gateways see unknown keys, and not at all while none waits. It is safe for concurrent use.
 type keyFeed struct {
 	store    *postgres.Store
 	readings prometheus.Counter
 
 	mu sync.Mutex
-	// coming is the reading that has not begun, nil for none.
-	coming *feedReading
-	// newest is the one before, and begun when it did.
-	newest *feedReading
-	begun  time.Time
+	// next is the read that has not started, nil for none.
+	next *feedRead
+	// last is the one before it, and startedAt its start.
+	last      *feedRead
+	startedAt time.Time
 }
 
-// feedReading is one reading of the feed for everyone who came before it began.
-type feedReading struct {
-	// waiting counts who waits, by their cursors.
+// feedRead is one read of the feed for all callers that joined before its start.
+type feedRead struct {
+	// waiting counts the waiting callers by cursor.
 	waiting map[string]int
-	// prompt is closed when the reading is to begin at once, hurried says that it is.
-	prompt  chan struct{}
-	hurried bool
-	// done is closed when what follows it is there.
-	done  chan struct{}
-	since map[string]postgres.KeyChanges
-	next  string
-	err   error
+	// urgent is closed when the read is to start at once, and isUrgent reports that it is.
+	urgent   chan struct{}
+	isUrgent bool
+	// done is closed when the results below are set.
+	done       chan struct{}
+	changes    map[string]postgres.KeyChanges
+	nextCursor string
+	err        error
 }
 
 func newKeyFeed(store *postgres.Store, readings prometheus.Counter) *keyFeed {
-	over := make(chan struct{})
-	close(over)
-	return &keyFeed{store: store, readings: readings, newest: &feedReading{done: over}}
+	done := make(chan struct{})
+	close(done)
+	return &keyFeed{store: store, readings: readings, last: &feedRead{done: done}}
 }
 
-// after tells what has changed since the cursor, and the cursor to ask with next, as soon as there is a change or when the wait is
-// over. What it tells was read after the call, whatever the wait. It returns ErrCursorExpired for a cursor of no use.
+// after returns the keys that have changed since the cursor, and the next cursor, as soon as there is a change or after the wait. It
+// always reads after the call, whatever the wait. It returns ErrCursorExpired for an invalid cursor.
 func (f *keyFeed) after(ctx context.Context, cursor string, wait time.Duration) (hashes []string, next string, err error) {
-	over := time.NewTimer(wait)
-	defer over.Stop()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	next = cursor
 	for read := false; ; read = true {
-		patience := over.C
+		timeout := timer.C
 		if !read {
-			patience = nil
+			timeout = nil
 		}
 		r := f.join(cursor, wait == 0)
 		select {
 		case <-r.done:
-		case <-patience:
+		case <-timeout:
 			f.leave(r, cursor)
 			return nil, next, nil
 		case <-ctx.Done():
 			f.leave(r, cursor)
 			return nil, "", ctx.Err()
 		}
-		switch changes := r.since[cursor]; {
+		switch changes := r.changes[cursor]; {
 		case r.err != nil:
 			return nil, "", r.err
 		case changes.Expired:
 			return nil, "", postgres.ErrCursorExpired
 		case len(changes.Hashes) > 0 || cursor == "" || wait == 0:
-			return changes.Hashes, r.next, nil
+			return changes.Hashes, r.nextCursor, nil
 		}
-		cursor, next = r.next, r.next // nothing has changed up to there
+		cursor, next = r.nextCursor, r.nextCursor // there is no change up to there
 	}
 }
 
-// join waits for the reading that comes, and sees to it that one does, at once if it is to be prompt.
-func (f *keyFeed) join(cursor string, prompt bool) *feedReading {
+// join adds a caller to the next read, which starts at once if it is urgent.
+func (f *keyFeed) join(cursor string, urgent bool) *feedRead {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.coming == nil {
-		f.coming = &feedReading{waiting: map[string]int{}, prompt: make(chan struct{}), done: make(chan struct{})}
-		go f.read(f.coming, f.newest, f.begun)
+	if f.next == nil {
+		f.next = &feedRead{waiting: map[string]int{}, urgent: make(chan struct{}), done: make(chan struct{})}
+		go f.read(f.next, f.last, f.startedAt)
 	}
-	if prompt && !f.coming.hurried {
-		f.coming.hurried = true
-		close(f.coming.prompt)
+	if urgent && !f.next.isUrgent {
+		f.next.isUrgent = true
+		close(f.next.urgent)
 	}
-	f.coming.waiting[cursor]++
-	return f.coming
+	f.next.waiting[cursor]++
+	return f.next
 }
 
-// leave waits no longer.
-func (f *keyFeed) leave(r *feedReading, cursor string) {
+// leave removes a caller from a read.
+func (f *keyFeed) leave(r *feedRead, cursor string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r.waiting[cursor]--; r.waiting[cursor] == 0 {
@@ -114,32 +113,32 @@ func (f *keyFeed) leave(r *feedReading, cursor string) {
 	}
 }
 
-// read carries a reading out after the pause since the one before it began, and when that is over.
-func (f *keyFeed) read(r, before *feedReading, begun time.Time) {
+// read queries the database once the interval since the start of the last read has passed and that read is done.
+func (f *keyFeed) read(r, last *feedRead, startedAt time.Time) {
 	defer close(r.done)
 	select {
-	case <-time.After(time.Until(begun.Add(feedPause))):
-	case <-r.prompt:
-		<-time.After(time.Until(begun.Add(promptPause)))
+	case <-time.After(time.Until(startedAt.Add(feedInterval))):
+	case <-r.urgent:
+		<-time.After(time.Until(startedAt.Add(urgentInterval)))
 	}
 	select {
-	case <-before.done:
-	case <-time.After(feedPatience):
+	case <-last.done:
+	case <-time.After(previousTimeout):
 	}
-	cursors := f.begin(r)
+	cursors := f.start(r)
 	if len(cursors) == 0 {
-		return // all of them have left
+		return // all callers have left
 	}
 	f.readings.Inc()
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	r.since, r.next, r.err = f.store.KeyChanges(ctx, cursors, f.store.Now())
+	r.changes, r.nextCursor, r.err = f.store.KeyChanges(ctx, cursors, f.store.Now())
 }
 
-// begin gives the cursors of those who wait. Who comes from now on waits for the next reading.
-func (f *keyFeed) begin(r *feedReading) []string {
+// start returns the cursors of the callers; later callers join the next read.
+func (f *keyFeed) start(r *feedRead) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.coming, f.newest, f.begun = nil, r, time.Now()
+	f.next, f.last, f.startedAt = nil, r, time.Now()
 	return slices.Collect(maps.Keys(r.waiting))
 }

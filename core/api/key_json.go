@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// keyJSON is a key as its owner sees it, in the words of better-auth's api-key plugin. rateLimitTimeWindow is in
+// keyJSON is a key in the shape of better-auth's api-key plugin. rateLimitTimeWindow is in
 // milliseconds.
 type keyJSON struct {
 	ID                  string              `json:"id"`
@@ -49,7 +49,7 @@ func writeShownKey(w http.ResponseWriter, k *account.Key, text apikey.Key) error
 	}{newKeyJSON(k), text.Reveal()})
 }
 
-// parseID answers for an id that cannot be one as for a key or session that does not exist.
+// parseID returns account.ErrNotFound for a malformed id, as for a key or session that does not exist.
 func parseID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err != nil || len(s) != 36 { // Parse takes other spellings too

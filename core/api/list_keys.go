@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// keyListJSON answers in the shape that better-auth's client expects since 1.5. Limit and Offset are as they were asked for.
+// keyListJSON has the shape that better-auth's client expects since 1.5. Limit and Offset repeat the request's.
 type keyListJSON struct {
 	APIKeys []keyJSON `json:"apiKeys"`
 	Total   int       `json:"total"`
@@ -21,7 +21,7 @@ type keyListJSON struct {
 
 // listKeys answers GET /auth/api-key/list with the account's keys, newest first or as asked for.
 func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}

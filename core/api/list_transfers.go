@@ -17,12 +17,12 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// heldRows is how many intents of a list are held before the first byte is sent. A list that ends by then gets an entity
-// tag of its content, a length and, if something fails, an honest error; a longer one is streamed.
-const heldRows = 1000
+// bufferedRows is how many intents of a list are buffered before the first byte is sent. A list that ends by then gets an entity tag
+// of its content, a length and, if something fails, an error response; a longer one is streamed.
+const bufferedRows = 1000
 
 // listTransfers answers GET /v2/transfers with the account's intents: all of them, or a page where a limit is given. An error
-// in mid-stream cuts the connection, since a shorter list would be a lie.
+// in mid-stream closes the connection, so that no client takes a part for the whole list.
 func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	}
 	var summaries iter.Seq2[transfer.Summary, error]
 	if list.limit > 0 {
-		list.filter.Limit = list.limit + 1 // one more tells whether there is a next page
+		list.filter.Limit = list.limit + 1 // one more shows whether there is a next page
 		summaries = s.Store.Transfers(r.Context(), by.AccountID, list.filter)
 	} else {
 		glance, err := s.tagWholeList(w, r, by.AccountID)
@@ -45,11 +45,11 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	}
 	next, stop := iter.Pull2(summaries)
 	defer stop()
-	held := list.limit
-	if held == 0 {
-		held = heldRows
+	rows := list.limit
+	if rows == 0 {
+		rows = bufferedRows
 	}
-	body, last, more, err := hold(next, held)
+	body, last, more, err := buffer(next, rows)
 	if err != nil {
 		return err
 	}
@@ -63,16 +63,16 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// wholeListTag begins the entity tags of lists that may be too long to be hashed before they are sent. The rest of such
-// a tag is where the account's events stood just before the list was read, so that a list can only be newer than its tag.
-// The number goes up with each release that shows other fields of an intent or another order.
+// wholeListTag is the prefix of the entity tags of lists that may be too long to hash before they are sent. The rest of the tag is the
+// position of the account's events before the list was read, so that a list is never older than its tag. The number grows with each
+// release that changes the fields of an intent or their order.
 const wholeListTag = `W/"e2.`
 
-// tagWholeList answers with 304 where nothing of the account's has changed since the list that the client holds, and
-// otherwise tags the one that will be sent.
+// tagWholeList answers 304 if no intent of the account has changed since the client's list, and otherwise sets the entity tag of the
+// list that follows.
 func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (postgres.ChangeCheck, error) {
-	held := r.Header.Get("If-None-Match")
-	cursor, ours := strings.CutPrefix(held, wholeListTag)
+	tag := r.Header.Get("If-None-Match")
+	cursor, ours := strings.CutPrefix(tag, wholeListTag)
 	if !ours {
 		cursor = ""
 	}
@@ -82,7 +82,7 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if !glance.Changed {
-		w.Header().Set("ETag", held)
+		w.Header().Set("ETag", tag)
 		w.WriteHeader(http.StatusNotModified)
 		return glance, nil
 	}
@@ -90,17 +90,17 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	return glance, nil
 }
 
-// together is how many intents are encoded before others have their turn on the processor: about 0.1 ms. The scheduler
-// itself would let a list run for 10 ms.
-const together = 32
+// yieldEvery is how many intents are encoded between two calls of runtime.Gosched, about 0.1 ms. The scheduler alone would let a list
+// run for 10 ms.
+const yieldEvery = 32
 
 type pull = func() (transfer.Summary, error, bool)
 
-// hold writes up to n intents into an array that is still open, and returns the last of them and the one that follows.
-func hold(next pull, n int) (body []byte, last transfer.Summary, more *transfer.Summary, err error) {
+// buffer encodes up to n intents as a JSON array without its closing bracket, and returns the last of them and the one that follows.
+func buffer(next pull, n int) (body []byte, last transfer.Summary, more *transfer.Summary, err error) {
 	var out bytes.Buffer
 	out.WriteByte('[')
-	for held := 0; ; held++ {
+	for rows := 0; ; rows++ {
 		summary, err, ok := next()
 		if err != nil {
 			return nil, last, nil, err
@@ -108,13 +108,13 @@ func hold(next pull, n int) (body []byte, last transfer.Summary, more *transfer.
 		if !ok {
 			return out.Bytes(), last, nil, nil
 		}
-		if held == n {
+		if rows == n {
 			return out.Bytes(), last, &summary, nil
 		}
-		if held > 0 {
+		if rows > 0 {
 			out.WriteByte(',')
 		}
-		if held%together == together-1 {
+		if rows%yieldEvery == yieldEvery-1 {
 			runtime.Gosched()
 		}
 		entry, err := json.Marshal(newSummaryJSON(summary))
@@ -126,13 +126,13 @@ func hold(next pull, n int) (body []byte, last transfer.Summary, more *transfer.
 	}
 }
 
-// stream sends what is held and then the rest as it is read.
-func stream(w http.ResponseWriter, held []byte, more transfer.Summary, next pull) error {
+// stream sends the buffered intents and then the rest as it is read.
+func stream(w http.ResponseWriter, buffered []byte, more transfer.Summary, next pull) error {
 	w.Header().Set("Content-Type", "application/json")
 	out := bufio.NewWriterSize(w, 32<<10)
-	_, _ = out.Write(held) // bufio keeps its first error for Flush
+	_, _ = out.Write(buffered) // bufio keeps its first error for Flush
 	for sent, summary, ok := 1, more, true; ok; sent++ {
-		if sent%together == 0 {
+		if sent%yieldEvery == 0 {
 			runtime.Gosched()
 		}
 		entry, err := json.Marshal(newSummaryJSON(summary))
@@ -161,5 +161,5 @@ func nextLink(r *http.Request, last transfer.Summary) string {
 // parseLimit reads a page size of 1 to 1000.
 func parseLimit(s string) (int, bool) {
 	limit, err := strconv.Atoi(s)
-	return limit, err == nil && limit >= 1 && limit <= heldRows && strconv.Itoa(limit) == s
+	return limit, err == nil && limit >= 1 && limit <= bufferedRows && strconv.Itoa(limit) == s
 }

@@ -14,7 +14,7 @@ import (
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
-	underWay prometheus.Gauge
+	inFlight prometheus.Gauge
 	defects  prometheus.Counter
 	outdated prometheus.Counter
 	readings prometheus.Counter
@@ -35,7 +35,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}, []string{"route"}),
-		underWay: factory.NewGauge(prometheus.GaugeOpts{
+		inFlight: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_requests_under_way",
 			Help: "Requests being answered. A rise without more traffic means that the database has become slow.",
 		}),
@@ -54,19 +54,19 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 }
 
-// count notes how a request ended. cause is why it failed, nil if it did not; cut and left tell that its answer broke off
-// and that nobody waits for it any more.
-func (m *metrics) count(route string, status int, elapsed time.Duration, cause error, cut, left bool) {
-	ended := strconv.Itoa(status)
+// count counts a finished request. cause is the error, nil for none; aborted means that the response is incomplete, clientClosed that
+// the gateway closed the connection first.
+func (m *metrics) count(route string, status int, elapsed time.Duration, cause error, aborted, clientClosed bool) {
+	label := strconv.Itoa(status)
 	switch {
-	case left && (cut || status >= http.StatusInternalServerError):
-		ended = "gone"
-	case cut:
-		ended = "cut"
+	case clientClosed && (aborted || status >= http.StatusInternalServerError):
+		label = "gone"
+	case aborted:
+		label = "cut"
 	}
-	m.requests.WithLabelValues(route, ended).Inc()
+	m.requests.WithLabelValues(route, label).Inc()
 	m.duration.WithLabelValues(route).Observe(elapsed.Seconds())
-	if !left && (status == http.StatusInternalServerError || cut && !postgres.Unavailable(cause)) {
+	if !clientClosed && (status == http.StatusInternalServerError || aborted && !postgres.Unavailable(cause)) {
 		m.defects.Inc()
 	}
 }

@@ -1,13 +1,13 @@
 package api_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -63,8 +63,16 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// settings are for start.
+// settings have start use the provider, which is discovered.
 func (p *provider) settings(c *settings) {
+	p.undiscovered(c)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c.access.OIDC.Discover(ctx, c.access.Log)
+}
+
+// undiscovered has start use the provider before it is discovered.
+func (p *provider) undiscovered(c *settings) {
 	c.access.OIDC = access.NewOIDC(access.OIDCConfig{Issuer: p.url, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.api.PublicURL)
 }
 
@@ -131,14 +139,11 @@ func TestStartOIDC(t *testing.T) {
 	same(t, "without a provider", off, none.call(t, "POST", path, `{"providerId":"oidc"}`))
 	same(t, "back without a provider", off, none.call(t, "GET", "/auth/oauth2/callback/oidc?code=a&state=b", ""))
 
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	p.url = gone.URL
-	away := startOn(t, s.store, p.settings)
-	same(t, "while the provider is away",
+	early := startOn(t, s.store, p.undiscovered)
+	same(t, "before the provider is discovered",
 		refused(t, 503, "SERVICE_UNAVAILABLE", "The OpenID Connect provider does not answer; try again in a moment.", "Retry-After", "1"),
-		away.call(t, "POST", path, `{"providerId":"oidc"}`))
-	if log := away.log.String(); !strings.Contains(log, "connection refused") {
+		early.call(t, "POST", path, `{"providerId":"oidc"}`))
+	if log := early.log.String(); !strings.Contains(log, "CORE_OIDC_ISSUER") {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
 }

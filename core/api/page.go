@@ -15,34 +15,33 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// page is a whole answer. Its entity tag is taken from the content and so is the same on every core.
+// page is a complete response. Its entity tag is a hash of the content, so it is the same on every core.
 type page struct {
 	mediaType    string
 	cacheControl string
 	body         []byte
 	etag         string
-	// encoded is the body in each of wire.Codings, of a page that is served often; others are compressed as they are sent.
-	encoded map[string][]byte
+	// encodedVariants are the body in each of wire.Codings, precompressed for pages that are served often.
+	encodedVariants map[string][]byte
 }
 
-// newPage is a page of JSON that belongs to one account's client and may change at any time.
+// newPage is a JSON page of one account that may change at any time.
 func newPage(body []byte) page {
 	return page{mediaType: "application/json", cacheControl: "private, no-cache", body: body, etag: etagOf(body)}
 }
 
-// etagOf is weak because a compressed answer has other bytes and the same meaning.
+// etagOf returns a weak tag, since a compressed response has other bytes and the same meaning.
 func etagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
-// newAsset is a page for everybody that changes only with the program. It is open to all, so it is compressed once and
-// not for each who asks.
+// newAsset is a public, precompressed page that changes only with the program.
 func newAsset(mediaType string, body []byte) (page, error) {
 	return page{mediaType: mediaType, cacheControl: "public, max-age=300", body: body, etag: etagOf(body)}.pack()
 }
 
-// packPage encodes a value and compresses it, once for all who will ask for it.
+// packPage encodes a value as a precompressed page.
 func packPage(value any) (page, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -51,10 +50,10 @@ func packPage(value any) (page, error) {
 	return newPage(body).pack()
 }
 
-// pack adds the compressed forms.
+// pack adds the encoded variants.
 func (p page) pack() (page, error) {
-	const worthIt = 1024 // bytes; below, headers weigh more than what is saved
-	if len(p.body) < worthIt {
+	const minBytes = 1024 // a smaller body saves less than the headers cost
+	if len(p.body) < minBytes {
 		return p, nil
 	}
 	zstdWriter, err := zstd.NewWriter(nil)
@@ -65,7 +64,7 @@ func (p page) pack() (page, error) {
 	gzipWriter := gzip.NewWriter(&gzipped)
 	_, _ = gzipWriter.Write(p.body) // a bytes.Buffer takes everything
 	_ = gzipWriter.Close()
-	p.encoded = map[string][]byte{"zstd": zstdWriter.EncodeAll(p.body, nil), "gzip": gzipped.Bytes()}
+	p.encodedVariants = map[string][]byte{"zstd": zstdWriter.EncodeAll(p.body, nil), "gzip": gzipped.Bytes()}
 	return p, nil
 }
 
@@ -81,11 +80,11 @@ func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", p.mediaType)
 	body := p.body
 	coding := wire.PreferredCoding(r.Header.Get("Accept-Encoding"))
-	if encoded, ok := p.encoded[coding]; ok {
+	if encoded, ok := p.encodedVariants[coding]; ok {
 		header.Set("Content-Encoding", coding)
 		body = encoded
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // the client is gone if this fails
+	_, _ = w.Write(body) // it fails only if the client is gone
 }

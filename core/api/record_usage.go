@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// longestReport is in bytes, above the 200 that a row can have.
-	longestReport = 512 << 10
-	// mostRequests is what one row may count; more would be a fault of the gateway's.
-	mostRequests = 1_000_000_000
-	// mostAhead is how far a gateway's clock may be ahead of this one.
-	mostAhead = time.Hour
+	// maxReportBytes leaves room for more than the 200 bytes of a row.
+	maxReportBytes = 512 << 10
+	// maxRequests bounds the counts of a row; more would be a fault of the gateway's.
+	maxRequests = 1_000_000_000
+	// maxClockSkew is how far a gateway's clock may be ahead of the database's.
+	maxClockSkew = time.Hour
 )
 
-var errReportTooLarge = refuse(http.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "A report may have at most 512 KiB.")
+var errReportTooLarge = newError(http.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "A report may have at most 512 KiB.")
 
 // recordUsage answers the gateways' POST /internal/usage: 204 once the report is stored, now or before.
 func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBodyUpTo(r, longestReport, errReportTooLarge)
+	body, err := readBodyUpTo(r, maxReportBytes, errReportTooLarge)
 	if err != nil {
 		return err
 	}
@@ -54,21 +54,21 @@ func readReport(report wire.UsageReport, now time.Time) (id uuid.UUID, usages []
 		fault("/keys", fmt.Sprintf("must have 1 to %d rows", wire.MaxUsageRows))
 		return id, nil, issues
 	}
-	type place struct {
+	type rowKey struct {
 		key    uuid.UUID
 		minute time.Time
 	}
-	seen := map[place]bool{}
+	seen := map[rowKey]bool{}
 	for i, row := range report.Keys {
-		usage, wrong := readRow(row, now)
-		for _, issue := range wrong {
+		usage, faults := readRow(row, now)
+		for _, issue := range faults {
 			fault(fmt.Sprintf("/keys/%d%s", i, issue.Path), issue.Message)
 		}
-		here := place{usage.KeyID, usage.Minute}
-		if len(wrong) == 0 && seen[here] {
+		current := rowKey{usage.KeyID, usage.Minute}
+		if len(faults) == 0 && seen[current] {
 			fault(fmt.Sprintf("/keys/%d", i), "has the key and minute of an earlier row")
 		}
-		seen[here] = true
+		seen[current] = true
 		usages = append(usages, usage)
 	}
 	return id, usages, issues
@@ -88,15 +88,15 @@ func readRow(row wire.KeyUsage, now time.Time) (usage account.Usage, issues []wi
 		fault("/minute", "is required")
 	case !row.Minute.Equal(row.Minute.Truncate(time.Minute)):
 		fault("/minute", "must be a whole minute")
-	case row.Minute.After(now.Add(mostAhead)):
+	case row.Minute.After(now.Add(maxClockSkew)):
 		fault("/minute", "must not be more than an hour ahead")
 	}
 	for _, count := range []struct {
 		path string
 		n    int64
 	}{{"/accepted", row.Accepted}, {"/limited", row.Limited}, {"/refused", row.Refused}} {
-		if count.n < 0 || count.n > mostRequests {
-			fault(count.path, fmt.Sprintf("must be 0 to %d", mostRequests))
+		if count.n < 0 || count.n > maxRequests {
+			fault(count.path, fmt.Sprintf("must be 0 to %d", maxRequests))
 		}
 	}
 	if row.LastUsedAt.IsZero() {

@@ -19,7 +19,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// caller is who the gateway says makes a keyed request. Only a broken gateway leaves it out.
+// caller reads the gateway's identity headers of a keyed request.
 func caller(r *http.Request) (transfer.Caller, error) {
 	accountID, accountErr := uuid.Parse(r.Header.Get(wire.HeaderAccountID))
 	keyID, keyErr := uuid.Parse(r.Header.Get(wire.HeaderKeyID))
@@ -35,14 +35,14 @@ func readBody(r *http.Request) ([]byte, error) {
 	return readBodyUpTo(r, wire.MaxTransferRequestBytes, errTooLarge)
 }
 
-// readBodyUpTo reads a JSON body of at most this many bytes; a longer one is refused as said.
-func readBodyUpTo(r *http.Request, most int, longer *refusal) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
+// readBodyUpTo reads a JSON body of at most limit bytes, or returns tooLarge for a longer one.
+func readBodyUpTo(r *http.Request, limit int, tooLarge *apiError) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
+		return nil, newError(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
 	}
-	if len(body) > most {
-		return nil, longer
+	if len(body) > limit {
+		return nil, tooLarge
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -95,8 +95,8 @@ func kindName(kind jsontext.Kind) string {
 	}
 }
 
-// query reads the query parameters; one that is unknown, repeated or malformed is an issue. NUL is refused for the
-// database's sake.
+// query reads the query parameters; one that is unknown, repeated or malformed is an issue. NUL is one too,
+// since Postgres cannot store it.
 func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

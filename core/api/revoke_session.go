@@ -10,7 +10,7 @@ import (
 // revokeSession answers POST /auth/revoke-session: the session ends. One that is not the account's is left alone with
 // the same answer, as better-auth does.
 func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 
 // revokeOtherSessions answers POST /auth/revoke-other-sessions: all sessions of the account end but the one that asks.
 func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) error {
-	session, _, err := s.signedIn(r)
+	session, _, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) err
 
 // revokeSessions answers POST /auth/revoke-sessions: all sessions of the account end.
 func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}

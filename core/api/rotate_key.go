@@ -10,7 +10,7 @@ import (
 // rotateKey answers POST /auth/api-key/rotate with a new key in the place of another, which works on for the grace
 // period. The answer is the only time that the new key is shown whole.
 func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}

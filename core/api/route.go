@@ -15,42 +15,42 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// endpoint answers a request or returns why it did not. An error after part of an answer has left cuts the connection:
-// nothing else could tell the client that the answer is not whole.
+// endpoint answers a request or returns the error to answer with. An error after the first byte closes the connection, which tells the
+// client that the response is incomplete.
 type endpoint func(http.ResponseWriter, *http.Request) error
 
 // route gives an endpoint its deadline, its error replies, its metrics and its log line.
-func (s *Server) route(e endpoint, unforeseen failure) http.Handler {
+func (s *Server) route(e endpoint, fallback fallbackError) http.Handler {
 	return s.streamRoute(func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
 		return e(w, r.WithContext(ctx))
-	}, unforeseen)
+	}, fallback)
 }
 
-// streamRoute is route without a deadline, for answers that take as long as their reader.
-func (s *Server) streamRoute(e endpoint, unforeseen failure) http.Handler {
+// streamRoute is route without a deadline, for responses as slow as their reader.
+func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		r, span := s.startTrace(r, started)
-		s.metrics.underWay.Inc()
-		defer s.metrics.underWay.Dec()
-		seen := &observed{ResponseWriter: w}
-		cause := attempt(e, seen, r)
-		cut := cause != nil && seen.status != 0
-		if cause != nil && !cut {
-			writeRefusal(seen, describe(cause, unforeseen))
+		s.metrics.inFlight.Inc()
+		defer s.metrics.inFlight.Dec()
+		recorder := &statusRecorder{ResponseWriter: w}
+		cause := recoverPanic(e, recorder, r)
+		aborted := cause != nil && recorder.status != 0
+		if cause != nil && !aborted {
+			writeError(recorder, toAPIError(cause, fallback))
 		}
-		s.record(r, seen.status, started, cause, cut)
-		endTrace(span, r, seen.status, cut)
-		if cut {
+		s.record(r, recorder.status, started, cause, aborted)
+		endTrace(span, r, recorder.status, aborted)
+		if aborted {
 			panic(http.ErrAbortHandler)
 		}
 	})
 }
 
-// attempt turns a panic into an error, so that one bad request never takes the process down.
-func attempt(e endpoint, w http.ResponseWriter, r *http.Request) (err error) {
+// recoverPanic calls the endpoint and returns a panic as an error, so that one request never ends the process.
+func recoverPanic(e endpoint, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
@@ -59,42 +59,42 @@ func attempt(e endpoint, w http.ResponseWriter, r *http.Request) (err error) {
 	return e(w, r)
 }
 
-// observed remembers the status of an answer.
-type observed struct {
+// statusRecorder records the status of a response.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (o *observed) WriteHeader(status int) {
-	if o.status == 0 {
-		o.status = status
+func (r *statusRecorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
 	}
-	o.ResponseWriter.WriteHeader(status)
+	r.ResponseWriter.WriteHeader(status)
 }
 
-func (o *observed) Write(b []byte) (int, error) {
-	if o.status == 0 {
-		o.status = http.StatusOK
+func (r *statusRecorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
 	}
-	return o.ResponseWriter.Write(b)
+	return r.ResponseWriter.Write(b)
 }
 
 // Unwrap lets http.ResponseController reach the writer beneath.
-func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// routine is what gateways ask without a client's request, every few seconds or more often; only its failures are worth a line.
+// routine are the routes that gateways poll every few seconds without a client's request; only their failures are logged.
 var routine = []string{
 	"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "POST " + wire.PathUsage,
 	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", "GET " + docs.StylePath,
 }
 
-func (s *Server) record(r *http.Request, status int, started time.Time, cause error, cut bool) {
+func (s *Server) record(r *http.Request, status int, started time.Time, cause error, aborted bool) {
 	route, elapsed := r.Pattern, time.Since(started)
 	if route == "" {
 		route = "none"
 	}
-	left := r.Context().Err() != nil
-	s.metrics.count(route, status, elapsed, cause, cut, left)
+	clientClosed := r.Context().Err() != nil
+	s.metrics.count(route, status, elapsed, cause, aborted, clientClosed)
 	attributes := []slog.Attr{
 		slog.String("route", route),
 		slog.Int("status", status),
@@ -102,8 +102,7 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		slog.String("key_id", r.Header.Get(wire.HeaderKeyID)),
 	}
 	level := slog.LevelInfo
-	// A client that has left needs nobody's help.
-	if (cut || status >= http.StatusInternalServerError) && !left {
+	if (aborted || status >= http.StatusInternalServerError) && !clientClosed {
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
@@ -114,18 +113,17 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 	s.Log.LogAttrs(r.Context(), level, "request", attributes...)
 }
 
-func writeRefusal(w http.ResponseWriter, r *refusal) {
-	// These speak of an answer that did not come about.
+func writeError(w http.ResponseWriter, e *apiError) {
+	// These belong to the response that failed.
 	w.Header().Del("ETag")
 	w.Header().Del("Cache-Control")
-	if r.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(r.retryAfter))
+	if e.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
 	}
-	_ = writeJSON(w, r.status, r.body) // the client is gone if this fails
+	_ = writeJSON(w, e.status, e.body) // it fails only if the client is gone
 }
 
-// writeJSON answers with one JSON value. Marshalling happens first, so that a value that cannot be written is an error
-// and not half an answer.
+// writeJSON answers with one JSON value. It marshals first, so that a failure leaves the response unwritten.
 func writeJSON(w http.ResponseWriter, status int, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -134,6 +132,6 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone if this fails
+	_, _ = w.Write(body) // it fails only if the client is gone
 	return nil
 }

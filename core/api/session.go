@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// signedIn finds the session a request bears, or returns access.ErrSignedOut.
-func (s *Server) signedIn(r *http.Request) (*account.Session, *account.Account, error) {
+// authenticate returns the session of a request's cookie, or access.ErrSignedOut.
+func (s *Server) authenticate(r *http.Request) (*account.Session, *account.Account, error) {
 	return s.Access.Session(r.Context(), s.cookie.Token(r))
 }
 
@@ -20,14 +20,14 @@ func (s *Server) writeSignedIn(w http.ResponseWriter, in *access.SignedIn) error
 	return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
 }
 
-// signedInJSON answers sign-up and sign-in. The token is null: it is in the HttpOnly cookie, out of scripts' reach.
+// signedInJSON is the response to sign-up and sign-in. The token is null: scripts cannot read the HttpOnly cookie that has it.
 type signedInJSON struct {
 	Redirect bool     `json:"redirect"`
 	Token    *string  `json:"token"`
 	User     userJSON `json:"user"`
 }
 
-// userJSON is an account in better-auth's words.
+// userJSON is an account in better-auth's shape.
 type userJSON struct {
 	ID            string    `json:"id"`
 	Name          string    `json:"name"`
@@ -45,8 +45,7 @@ func newUserJSON(a *account.Account) userJSON {
 	}
 }
 
-// sessionJSON is a session in better-auth's words. Token is the id again: it names the session to revoke and signs nobody
-// in.
+// sessionJSON is a session in better-auth's shape. Token repeats the id: it names the session to revoke and is no credential.
 type sessionJSON struct {
 	ID        string    `json:"id"`
 	Token     string    `json:"token"`
@@ -65,5 +64,5 @@ func newSessionJSON(s *account.Session) sessionJSON {
 	}
 }
 
-// statusJSON answers what better-auth says {"status":true} to.
+// statusJSON is better-auth's response without content.
 var statusJSON = map[string]bool{"status": true}

@@ -16,9 +16,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startTrace starts the span of a request below the gateway's, and adds the ids by which a request is found to every line of
-// its log. What gateways ask by themselves starts no trace, nor does a request that is refused before its route is known:
-// anyone may have sent its headers.
+// startTrace starts the span of a request below the gateway's, and adds the request and trace ids to its log lines. The routine
+// requests of gateways start no trace, nor do requests without a route, whose headers are not trusted.
 func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	span := trace.SpanFromContext(ctx)
@@ -29,23 +28,23 @@ func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, trace
 	return r.WithContext(telemetry.InRequest(ctx, ids...)), span
 }
 
-// endTrace ends the span with what has become known of the request. cut says that the answer broke off.
-func endTrace(span trace.Span, r *http.Request, status int, cut bool) {
+// endTrace ends the span of a request. aborted means that the response is incomplete.
+func endTrace(span trace.Span, r *http.Request, status int, aborted bool) {
 	if !span.IsRecording() {
 		return
 	}
 	about := tracing.Request{
 		Method: r.Method, Scheme: "http", Status: status, ID: r.Header.Get(wire.HeaderRequestID),
-		// The pattern is the page's by now, where the console was asked.
+		// The console has replaced the pattern with its page's.
 		Route: r.Pattern[strings.Index(r.Pattern, " ")+1:],
 	}
 	if about.KeyID = r.Header.Get(wire.HeaderKeyID); about.KeyID != "" {
 		about.Environment = r.Header.Get(wire.HeaderKeyEnv)
 	}
 	switch failed := status >= http.StatusInternalServerError; {
-	case r.Context().Err() != nil && (cut || failed):
+	case r.Context().Err() != nil && (aborted || failed):
 		about.Failure = "gone"
-	case cut:
+	case aborted:
 		about.Failure = "cut"
 	case failed:
 		about.Failure = strconv.Itoa(status)

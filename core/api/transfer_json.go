@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// timestamp is a time as ISO 8601 in UTC with milliseconds. It is text before it is encoded, since lists have many and the
-// encoder reads again what a type writes by itself.
+// timestamp is a time as ISO 8601 in UTC with milliseconds. It is a string, since the encoder validates the output of a MarshalText
+// method again, which costs time in long lists.
 type timestamp string
 
 func newTimestamp(t time.Time) timestamp {
@@ -61,8 +61,7 @@ func newSummaryJSON(t transfer.Summary) summaryJSON {
 	}
 }
 
-// intentJSON is the full record: the summary's fields and all the rest. Source and Destination are those of the summary
-// with more said of them.
+// intentJSON is the full record. Source and Destination replace those of the summary with more fields.
 type intentJSON struct {
 	summaryJSON
 	Final       bool      `json:"final"`
@@ -81,8 +80,7 @@ type legJSON struct {
 	Amount  string `json:"amount"`
 }
 
-// orderJSON bears every field of OrderData under its own name, so that a client can encode it again and find the same
-// order id.
+// orderJSON has every field of OrderData under its ABI name, so that a client can encode it and compute the order id.
 type orderJSON struct {
 	Scheme             string   `json:"scheme"`
 	OriginSettler      *string  `json:"originSettler"`

@@ -13,15 +13,15 @@ import (
 
 // updateKey answers POST /auth/api-key/update: it renames, disables or enables a key or sets its expiry.
 func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.signedIn(r)
+	_, owner, err := s.authenticate(r)
 	if err != nil {
 		return err
 	}
 	request, err := decode[struct {
-		KeyID     string   `json:"keyId"`
-		Name      *string  `json:"name"`
-		Enabled   *bool    `json:"enabled"`
-		ExpiresIn lifetime `json:"expiresIn"`
+		KeyID     string    `json:"keyId"`
+		Name      *string   `json:"name"`
+		Enabled   *bool     `json:"enabled"`
+		ExpiresIn expiresIn `json:"expiresIn"`
 	}](r)
 	if err != nil {
 		return err
@@ -44,26 +44,26 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, newKeyJSON(key))
 }
 
-// lifetime tells a null, which is for ever, from no lifetime at all.
-type lifetime struct {
+// expiresIn tells a null, which is no expiry, from an absent field.
+type expiresIn struct {
 	given   bool
 	seconds *int64
 }
 
 // UnmarshalJSONFrom reads a number of seconds or null.
-func (l *lifetime) UnmarshalJSONFrom(from *jsontext.Decoder) error {
-	l.given = true
-	return json.UnmarshalDecode(from, &l.seconds)
+func (e *expiresIn) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	e.given = true
+	return json.UnmarshalDecode(from, &e.seconds)
 }
 
-// parse returns nil where none is given, and zero for ever.
-func (l *lifetime) parse() (*time.Duration, error) {
-	if !l.given {
+// parse returns nil for an absent field and zero for no expiry.
+func (e *expiresIn) parse() (*time.Duration, error) {
+	if !e.given {
 		return nil, nil
 	}
-	if l.seconds == nil {
+	if e.seconds == nil {
 		return new(time.Duration), nil
 	}
-	lasting, err := account.ParseExpiresIn(*l.seconds)
-	return &lasting, err
+	d, err := account.ParseExpiresIn(*e.seconds)
+	return &d, err
 }

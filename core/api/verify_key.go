@@ -11,10 +11,10 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-var errKeyRefused = refuse(http.StatusNotFound, wire.InvalidAPIKey, "No usable key has this hash.")
+var errKeyRefused = newError(http.StatusNotFound, wire.InvalidAPIKey, "No usable key has this hash.")
 
-// verifyKey answers the gateways' POST /internal/keys/verify. Why a key is refused is not told: gateways say the same to
-// all.
+// verifyKey answers the gateways' POST /internal/keys/verify. The response does not say why a key is refused, as the
+// gateways' does not.
 func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[wire.VerifyKeyRequest](r)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Date", now.Format(http.TimeFormat)) // gateways reckon the time left from it
+	w.Header().Set("Date", now.Format(http.TimeFormat)) // gateways compute the time left from it
 	return writeJSON(w, http.StatusOK, wire.VerifiedKey{
 		KeyID: key.ID.String(), AccountID: key.AccountID.String(), Environment: key.Environment, ExpiresAt: key.ExpiresAt,
 		Limit:       wire.KeyLimit{Requests: key.Limit.Requests, PeriodSeconds: int(key.Limit.Period / time.Second)},

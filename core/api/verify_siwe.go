@@ -11,8 +11,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// verifySIWE answers POST /auth/siwe/verify: it signs in who signed the message. What the body says of the wallet must be
-// what the message says.
+// verifySIWE answers POST /auth/siwe/verify: it signs in the signer of the message. The wallet in the body must be the
+// one in the message.
 func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Message       string  `json:"message"`

@@ -1,7 +1,7 @@
-// Package chain defines the chains transfers run on and the rules a definition must keep.
+// Package chain defines the chains of transfers and the rules for their definitions.
 //
-// Chains are operator data: what is a testnet, which domain number a chain has in orders and where its settler stands
-// come from an imported file, never from code.
+// Chains are operator data: the environment, the domain in orders and the settler of a chain come from an imported
+// file, never from code.
 package chain
 
 import (
@@ -23,12 +23,11 @@ type Chain struct {
 	NativeCurrency Currency
 	// Domain names the chain inside orders. It is often, but not always, the chain number: see DefaultDomain.
 	Domain uint32
-	// Settler opens and fills orders on this chain; nil where none is configured, and then no swap or bridge can touch
-	// the chain.
+	// Settler opens and fills orders on this chain; a chain without one, nil, has no swaps or bridges.
 	Settler *Settler
 }
 
-// Currency is what a chain's fees are paid in.
+// Currency is a chain's native currency.
 type Currency struct {
 	Name     string
 	Symbol   string
@@ -39,7 +38,7 @@ type Currency struct {
 type Settler struct {
 	// Address is in EIP-55 spelling.
 	Address string
-	// SameChain tells that the settler can fill an order on the chain it was opened on, which a swap needs.
+	// SameChain means that the settler can fill an order on the chain it was opened on, which a swap needs.
 	SameChain bool
 }
 

@@ -16,7 +16,7 @@ var assetFiles embed.FS
 
 const assetsPath = "/console/assets/"
 
-// assets are the files that pages load, by file name. Their URLs bear a hash of the content and so may be kept for ever.
+// assets are the files that pages load, by file name. Their URLs have a hash of the content, so browsers may cache them for ever.
 type assets map[string]asset
 
 type asset struct {
@@ -62,5 +62,5 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", found.mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(found.body)))
-	_, _ = w.Write(found.body) // the client is gone if this fails
+	_, _ = w.Write(found.body) // it fails only if the client is gone
 }

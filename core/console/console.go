@@ -30,8 +30,7 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// pageTimeout bounds the work on one page. It is below the gateway's deadline, so that a slow database is answered for
-// here.
+// pageTimeout bounds the work on one page. It is below the gateway's deadline, so that core answers for a slow database.
 const pageTimeout = 5 * time.Second
 
 type console struct {
@@ -40,17 +39,17 @@ type console struct {
 	assets assets
 }
 
-// who is signed in.
-type who struct {
+// currentUser is the signed-in account and its session; both are nil on a public page.
+type currentUser struct {
 	session *account.Session
 	owner   *account.Account
 }
 
-// page answers a request or returns why it did not; then nothing was written yet.
-type page func(w http.ResponseWriter, r *http.Request, in who) error
+// page answers a request, or returns an error and has written nothing.
+type page func(w http.ResponseWriter, r *http.Request, user currentUser) error
 
-// New returns the handler of all pages. It answers requests from other sites itself, with a page, so it wants no further
-// protection against them. The pattern of the route is in the request afterwards.
+// New returns the handler of all pages. It rejects cross-origin requests itself, with a page. It leaves the pattern of the route in the
+// request.
 func New(config Config) (http.Handler, error) {
 	c := &console{Config: config, assets: newAssets()}
 	var err error
@@ -61,7 +60,7 @@ func New(config Config) (http.Handler, error) {
 	if err := protection.AddTrustedOrigin(config.PublicURL); err != nil {
 		return nil, fmt.Errorf("protect the console: %w", err)
 	}
-	protection.SetDenyHandler(c.open(func(http.ResponseWriter, *http.Request, who) error { return errCrossOrigin }))
+	protection.SetDenyHandler(c.open(func(http.ResponseWriter, *http.Request, currentUser) error { return errCrossOrigin }))
 	return protection.Handler(c.routes()), nil
 }
 
@@ -78,7 +77,7 @@ func (c *console) routes() *http.ServeMux {
 		"GET /console/audit":            c.listAudit,
 		"GET /console/account":          c.showAccount,
 	} {
-		mux.Handle(pattern, c.signedIn(answer))
+		mux.Handle(pattern, c.requireSession(answer))
 	}
 	for path, answer := range map[string]page{
 		"/console/keys":                   c.createKey,
@@ -92,16 +91,16 @@ func (c *console) routes() *http.ServeMux {
 		"/console/account/revoke-others":  c.revokeOtherSessions,
 		"/console/account/delete":         c.deleteAccount,
 	} {
-		mux.Handle("POST "+path, c.signedIn(answer))
+		mux.Handle("POST "+path, c.requireSession(answer))
 		if path != "/console/keys/{id}/delete" {
-			// Somebody who loads the address of a form's answer again gets the page with the form.
-			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { redirect(w, r, above(r.URL.Path)) })
+			// Reloading the address of a form's response leads to the page with the form.
+			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { redirect(w, r, parentPath(r.URL.Path)) })
 		}
 	}
 	return mux
 }
 
-// openRoutes are those for which nobody needs to be signed in.
+// openRoutes need no session.
 func (c *console) openRoutes(mux *http.ServeMux) {
 	for pattern, answer := range map[string]page{
 		"GET /console/sign-up":                 c.showSignUp,
@@ -111,7 +110,7 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 		"GET /console/sign-in/openid-connect":  c.startOpenIDConnect,
 		"POST /console/sign-in/wallet-message": c.writeWalletMessage,
 		"POST /console/sign-out":               c.signOut,
-		"/console/":                            func(http.ResponseWriter, *http.Request, who) error { return errNoPage },
+		"/console/":                            func(http.ResponseWriter, *http.Request, currentUser) error { return errNoPage },
 	} {
 		mux.Handle(pattern, c.open(answer))
 	}
@@ -121,32 +120,32 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 
 const home = "/console"
 
-// above is the page that a form stands on: forms post one step below it.
-func above(path string) string { return path[:strings.LastIndexByte(path, '/')] }
+// parentPath is the path of the page with a form: forms post one step below it.
+func parentPath(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
-// redirect goes on to another page with GET, whatever the method was.
+// redirect leads to another page with GET, whatever the method was.
 func redirect(w http.ResponseWriter, r *http.Request, target string) {
 	protect(w.Header())
 	http.Redirect(w, r, target, http.StatusSeeOther)
 }
 
-// signedIn finds out who asks and sends strangers to sign in, back to the same page afterwards.
-func (c *console) signedIn(answer page) http.Handler {
-	return c.open(func(w http.ResponseWriter, r *http.Request, _ who) error {
-		in, err := c.recognize(r)
+// requireSession calls the page with the current user. Without a session it redirects to the sign-in page, which leads back.
+func (c *console) requireSession(answer page) http.Handler {
+	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+		user, err := c.authenticate(r)
 		if err != nil {
 			return err
 		}
-		if err := answer(w, r, in); err != nil {
-			return c.refuse(w, r, in, err)
+		if err := answer(w, r, user); err != nil {
+			return c.renderError(w, r, user, err)
 		}
 		return nil
 	})
 }
 
-func (c *console) recognize(r *http.Request) (in who, err error) {
-	in.session, in.owner, err = c.Access.Session(r.Context(), c.Cookie.Token(r))
-	return in, err
+func (c *console) authenticate(r *http.Request) (user currentUser, err error) {
+	user.session, user.owner, err = c.Access.Session(r.Context(), c.Cookie.Token(r))
+	return user, err
 }
 
 // open gives a page its deadline and its error pages.
@@ -156,22 +155,22 @@ func (c *console) open(answer page) http.Handler {
 		defer cancel()
 		protect(w.Header())
 		r = r.WithContext(ctx)
-		if err := attempt(answer, w, r); err != nil {
-			if err := c.refuse(w, r, who{}, err); err != nil {
+		if err := recoverPanic(answer, w, r); err != nil {
+			if err := c.renderError(w, r, currentUser{}, err); err != nil {
 				panic(err) // the error page itself is broken
 			}
 		}
 	})
 }
 
-// attempt turns a panic into an error, so that one bad request never takes the process down.
-func attempt(answer page, w http.ResponseWriter, r *http.Request) (err error) {
+// recoverPanic calls the page and returns a panic as an error, so that one request never ends the process.
+func recoverPanic(answer page, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 		}
 	}()
-	return answer(w, r, who{})
+	return answer(w, r, currentUser{})
 }
 
 // protect sets the headers of every page. Nothing of a page may be kept, framed or loaded from elsewhere.

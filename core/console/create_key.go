@@ -17,8 +17,8 @@ type choice struct{ Value, Text string }
 // never is the expiry of a key that has none.
 const never = "never"
 
-// lifetimes are what the forms offer; the API takes any number of seconds.
-var lifetimes = []choice{
+// expiries are the choices of the forms; the API takes any number of seconds.
+var expiries = []choice{
 	{never, "Never"},
 	{days(1), "After 1 day"},
 	{days(7), "After 7 days"},
@@ -29,17 +29,17 @@ var lifetimes = []choice{
 
 func days(n int) string { return strconv.Itoa(n * int(24*time.Hour/time.Second)) }
 
-// lifetime reads a field with one of the lifetimes, or any other number of seconds that a key may have.
-func (f *form) lifetime(name string) (time.Duration, error) {
+// parseExpiresIn reads a field with one of the expiries, or another number of seconds.
+func (f *form) parseExpiresIn(name string) (time.Duration, error) {
 	if f.is(name, never) {
 		return 0, nil
 	}
 	return account.ParseExpiresIn(f.number(name))
 }
 
-// createKey answers POST /console/keys with the key, which is shown this once. The answer is the page itself: a redirect
-// would have to carry the key or keep it.
-func (c *console) createKey(w http.ResponseWriter, r *http.Request, in who) error {
+// createKey answers POST /console/keys with the key, which is shown only once. The response is the page itself: a
+// redirect would have to carry the key or store it.
+func (c *console) createKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "name", "environment", "expiresIn", "mark")
 	if err != nil {
 		return err
@@ -47,47 +47,47 @@ func (c *console) createKey(w http.ResponseWriter, r *http.Request, in who) erro
 	var key *account.Key
 	var text apikey.Key
 	if f.ok() {
-		key, text, err = c.makeKey(r, in, f)
+		key, text, err = c.makeKey(r, user, f)
 		if err := f.note(err); err != nil {
 			return err
 		}
 	}
 	if !f.ok() {
-		return c.renderKeys(w, r, in, f)
+		return c.renderKeys(w, r, user, f)
 	}
-	return c.renderNewKey(w, r, in, newKeyPage{Key: key, Text: text.Reveal()})
+	return c.renderNewKey(w, r, user, newKeyPage{Key: key, Text: text.Reveal()})
 }
 
-func (c *console) makeKey(r *http.Request, in who, f *form) (key *account.Key, text apikey.Key, err error) {
+func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *account.Key, text apikey.Key, err error) {
 	wanted := account.KeyRequest{Name: f.values["name"], Environment: network.Environment(f.values["environment"])}
-	if wanted.ExpiresIn, err = f.lifetime("expiresIn"); err != nil {
+	if wanted.ExpiresIn, err = f.parseExpiresIn("expiresIn"); err != nil {
 		return nil, text, err
 	}
-	// A fault in a field belongs into the form, whatever else was sent.
-	if _, _, err := account.NewKey(in.owner.ID, wanted, c.Store.Now()); err != nil {
+	// An invalid field is reported before an invalid form token.
+	if _, _, err := account.NewKey(user.owner.ID, wanted, c.Store.Now()); err != nil {
 		return nil, text, err
 	}
-	if wanted.FormToken, err = formToken(in, f); err != nil {
+	if wanted.FormToken, err = formToken(user, f); err != nil {
 		return nil, text, err
 	}
-	return c.Access.CreateKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, wanted)
+	return c.Access.CreateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, wanted)
 }
 
 // newKeyPage shows a key's text.
 type newKeyPage struct {
 	Key  *account.Key
 	Text string
-	// Replaces is the key whose place it takes, nil for none, and Grace how long that one works on, empty for not at all.
+	// Replaces is the key that it replaces, nil for none, and Grace how long that key stays valid, empty for not at all.
 	Replaces *account.Key
 	Grace    string
 	Curl     string
 }
 
-func (c *console) renderNewKey(w http.ResponseWriter, r *http.Request, in who, p newKeyPage) error {
+func (c *console) renderNewKey(w http.ResponseWriter, r *http.Request, user currentUser, p newKeyPage) error {
 	p.Curl = "curl -H 'x-api-key: " + p.Text + "' " + c.PublicURL + "/v2/chains"
 	title := "Your new key"
 	if p.Replaces != nil {
 		title = "Your key was rotated"
 	}
-	return c.render(w, r, in, "new-key", view{Title: title, Section: "keys", Body: p})
+	return c.render(w, r, user, "new-key", view{Title: title, Section: "keys", Body: p})
 }

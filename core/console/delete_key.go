@@ -7,18 +7,18 @@ import (
 )
 
 // confirmDeleteKey answers GET /console/keys/{id}/delete with a page that names the key and asks.
-func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, in who) error {
-	key, err := c.keyOf(r, in)
+func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	key, err := c.keyOf(r, user)
 	if err != nil {
 		return err
 	}
-	return c.render(w, r, in, "delete-key", view{
+	return c.render(w, r, user, "delete-key", view{
 		Title: "Delete a key", Section: "keys", Body: map[string]any{"Key": newKeyView(key, c.Store.Now())},
 	})
 }
 
 // deleteKey answers POST /console/keys/{id}/delete.
-func (c *console) deleteKey(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) deleteKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	if _, err := readForm(r); err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (c *console) deleteKey(w http.ResponseWriter, r *http.Request, in who) erro
 	if err != nil {
 		return err
 	}
-	if err := c.Access.DeleteKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, id); err != nil {
+	if err := c.Access.DeleteKey(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, id); err != nil {
 		return err
 	}
 	redirect(w, r, home+"?done=deleted")

@@ -13,19 +13,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxFormBytes bounds a form. It is far above any that the console has, so that a field which is too long is told from
-// a body which is.
+// maxFormBytes bounds a form. It is far above the console's forms, so that an error can distinguish a field that is too long from a
+// body that is.
 const maxFormBytes = 64 << 10
 
-// form is what was sent with a form, or nothing yet, and what is wrong with it.
+// form is the values of a form, or nothing before it is sent, and their errors.
 type form struct {
 	values map[string]string
-	// Problems are in the order in which they were found.
-	Problems []problem
+	// Errors are in the order in which they were found.
+	Errors []pageError
 }
 
-// readForm reads the body of a POST, which may have these fields, each once. What no field can hold is a problem of the
-// field; what the form does not have is an error.
+// readForm reads the body of a POST, which may have these fields, each once. A value that no field can hold is an
+// error of the field; an unknown field is an error of the request.
 func readForm(r *http.Request, fields ...string) (*form, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxFormBytes+1))
 	if err != nil {
@@ -63,7 +63,7 @@ func newForm(sent url.Values, fields []string) (*form, error) {
 	for _, name := range fields {
 		value := sent.Get(name)
 		if strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value) {
-			f.add(problem{status: http.StatusBadRequest, Field: name, Text: label(name) + " holds characters that cannot be stored."})
+			f.add(pageError{status: http.StatusBadRequest, Field: name, Text: label(name) + " holds characters that cannot be stored."})
 			value = ""
 		}
 		f.values[name] = value
@@ -71,7 +71,7 @@ func newForm(sent url.Values, fields []string) (*form, error) {
 	return f, nil
 }
 
-// Value is what was typed into a field, clipped to what is sensible to type again.
+// Value is the value of a field, clipped for the page that shows it again.
 func (f *form) Value(name string) string {
 	const longest = 300
 	value := f.values[name]
@@ -81,27 +81,27 @@ func (f *form) Value(name string) string {
 	return value
 }
 
-// is tells whether a field was sent with this value.
+// is reports whether a field was sent with this value.
 func (f *form) is(name, value string) bool { return f.values[name] == value }
 
-// Chose tells whether an option was chosen, for the templates.
+// Chose reports whether an option was chosen, for the templates.
 func (f *form) Chose(name, value string) bool { return f.is(name, value) }
 
-// ok tells whether nothing is wrong so far.
-func (f *form) ok() bool { return len(f.Problems) == 0 }
+// ok reports whether the form has no error so far.
+func (f *form) ok() bool { return len(f.Errors) == 0 }
 
-func (f *form) add(p problem) { f.Problems = append(f.Problems, p) }
+func (f *form) add(e pageError) { f.Errors = append(f.Errors, e) }
 
-// note makes a problem of an error that whoever sent the form can do something about, and returns any other.
+// note adds an error that the user can correct to the form, and returns any other.
 func (f *form) note(err error) error {
 	if err == nil {
 		return nil
 	}
-	p := describe(err)
-	if !p.correctable {
+	e := toPageError(err)
+	if !e.correctable {
 		return err
 	}
-	f.add(p)
+	f.add(e)
 	return nil
 }
 
@@ -114,30 +114,30 @@ func (f *form) number(name string) int64 {
 	return n
 }
 
-// At is the place of a field, for the templates that tie its hint and its problem to it.
-func (f *form) At(name string, hints ...string) place {
-	p := place{Name: name, Hints: hints}
-	for _, found := range f.Problems {
+// At is the help of a field, for the templates that tie its hints and its error to it.
+func (f *form) At(name string, hints ...string) fieldHelp {
+	help := fieldHelp{Name: name, Hints: hints}
+	for _, found := range f.Errors {
 		if found.Field == name {
-			p.Problem = found.Text
+			help.Error = found.Text
 			break
 		}
 	}
-	return p
+	return help
 }
 
-// place is a field and what describes it.
-type place struct {
-	Name    string
-	Hints   []string
-	Problem string
+// fieldHelp is a field and the elements that describe it.
+type fieldHelp struct {
+	Name  string
+	Hints []string
+	Error string
 }
 
 // DescribedBy are the ids of the elements that describe the field.
-func (p place) DescribedBy() string {
-	ids := p.Hints
-	if p.Problem != "" {
-		ids = append(slices.Clone(ids), p.Name+"-problem")
+func (h fieldHelp) DescribedBy() string {
+	ids := h.Hints
+	if h.Error != "" {
+		ids = append(slices.Clone(ids), h.Name+"-problem")
 	}
 	return strings.Join(ids, " ")
 }
@@ -147,12 +147,12 @@ func (f *form) status() int {
 	if f.ok() {
 		return http.StatusOK
 	}
-	return f.Problems[0].status
+	return f.Errors[0].status
 }
 
-// announce sets the headers that belong to the problems.
+// announce sets the headers of the form's errors.
 func (f *form) announce(header http.Header) {
-	for _, p := range f.Problems {
+	for _, p := range f.Errors {
 		if p.retryAfter > 0 {
 			header.Set("Retry-After", strconv.Itoa(seconds(p.retryAfter)))
 		}

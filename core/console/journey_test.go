@@ -104,7 +104,7 @@ func TestAccountPage(t *testing.T) {
 	other.get("/console").leadsTo("/console/sign-in?done=ended&next=%2Fconsole")
 	ann.get("/console/account?done=revoked-all").is(http.StatusOK, "All other sessions are ended.")
 
-	ann.post("/console/account/delete", "password", "wrong").is(http.StatusForbidden).tied("password", "The password is wrong.")
+	ann.post("/console/account/delete", "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
 	ann.post("/console/account/delete", "password", password).leadsTo("/console/sign-in?done=account-ended")
 	if a := ann.get("/console"); a.status != http.StatusSeeOther {
 		t.Errorf("the deleted account is answered with %d", a.status)

@@ -33,7 +33,7 @@ type auditView struct {
 }
 
 // listAudit answers GET /console/audit, newest first; before is the entry that the page before ended with.
-func (c *console) listAudit(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r, "before")
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, in who) erro
 	if err != nil {
 		return err
 	}
-	entries, err := c.Store.AuditLog(r.Context(), in.owner.ID, before, pageSize+1)
+	entries, err := c.Store.AuditLog(r.Context(), user.owner.ID, before, pageSize+1)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, in who) erro
 		}
 		views[i] = auditView{e, what}
 	}
-	return c.render(w, r, in, "audit", view{Title: "Audit log", Section: "audit", Body: map[string]any{
+	return c.render(w, r, user, "audit", view{Title: "Audit log", Section: "audit", Body: map[string]any{
 		"Entries": views, "Next": next, "First": before == uuid.Nil,
 	}})
 }
@@ -76,6 +76,6 @@ func (f *form) cursor(name string) (uuid.UUID, error) {
 	return id, nil
 }
 
-var errCursor = problem{
+var errCursor = pageError{
 	status: http.StatusBadRequest, Title: "No such page", Text: "The address names a place that this list does not have. Start again from its first page.",
 }

@@ -8,7 +8,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// keyView is a key with what its row does not say.
+// keyView is a key with its derived state.
 type keyView struct {
 	*account.Key
 	State string
@@ -16,14 +16,14 @@ type keyView struct {
 	Limit limitView
 }
 
-// limitView is how a key's bucket stands.
+// limitView is the state of a key's bucket.
 type limitView struct {
 	Known     bool
 	Remaining int
 	Requests  int
-	// FullIn says when the bucket will be full, empty when it is.
+	// FullIn is the time until the bucket is full, empty if it is full.
 	FullIn string
-	// Level is how full the bucket is, of 100.
+	// Level is the bucket's fill in percent.
 	Level int
 }
 
@@ -49,16 +49,16 @@ func newKeyView(k *account.Key, now time.Time) keyView {
 }
 
 // listKeys answers GET /console.
-func (c *console) listKeys(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r)
 	if err != nil {
 		return err
 	}
-	return c.renderKeys(w, r, in, f)
+	return c.renderKeys(w, r, user, f)
 }
 
-func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, in who, f *form) error {
-	keys, err := c.Store.Keys(r.Context(), in.owner.ID)
+func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	keys, err := c.Store.Keys(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}
@@ -68,12 +68,12 @@ func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, in who, f *
 		views[i] = newKeyView(k, now)
 	}
 	c.fillLimits(r.Context(), views)
-	return c.render(w, r, in, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
-		"Keys": views, "Most": account.MaxKeys, "Mark": newFormToken(), "Lifetimes": lifetimes,
+	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
+		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
 	}})
 }
 
-// fillLimits asks how the keys' buckets stand.
+// fillLimits sets the state of the keys' buckets.
 func (c *console) fillLimits(ctx context.Context, views []keyView) {
 	keys := make([]*account.Key, len(views))
 	for i, v := range views {

@@ -29,7 +29,7 @@ type transferRow struct {
 
 // listTransfers answers GET /console/transfers, newest first, with the filters that the query names; after is the intent
 // that the page before ended with.
-func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r, "type", "status", "chain", "after")
 	if err != nil {
 		return err
@@ -41,21 +41,21 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, in who) 
 	var rows []transferRow
 	next := ""
 	if f.ok() {
-		if rows, next, err = c.transferPage(r, in, f, filter); err != nil {
+		if rows, next, err = c.transferPage(r, user, f, filter); err != nil {
 			return err
 		}
 	}
-	return c.render(w, r, in, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
+	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
 		"Rows": rows, "Next": next, "First": filter.After == nil,
 		"Filtered": !f.is("type", "") || !f.is("status", "") || !f.is("chain", ""),
 		"Types":    types, "Statuses": statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
 	}})
 }
 
-// transferFilter reads the query. A filter that does not exist is a problem of its field.
+// transferFilter reads the query. An invalid filter is an error of its field.
 func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 	fault := func(field, text string) {
-		f.add(problem{status: http.StatusBadRequest, Field: field, Text: text})
+		f.add(pageError{status: http.StatusBadRequest, Field: field, Text: text})
 	}
 	if given := f.values["type"]; given != "" {
 		kind, ok := transfer.ParseType(given)
@@ -83,9 +83,9 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 	return filter, err
 }
 
-func (c *console) transferPage(r *http.Request, in who, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
+func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
 	filter.Limit = pageSize + 1
-	for summary, err := range c.Store.Transfers(r.Context(), in.owner.ID, filter) {
+	for summary, err := range c.Store.Transfers(r.Context(), user.owner.ID, filter) {
 		if err != nil {
 			return nil, "", err
 		}
@@ -110,7 +110,7 @@ func (f *form) pageAfter(last uuid.UUID) string {
 	return "/console/transfers?" + query.Encode()
 }
 
-// chainName is what people know a chain by.
+// chainName is the chain's name, or its id if the registry does not have it.
 func (c *console) chainName(id caip.ChainID) string {
 	if known, ok := c.Registry.Current().Chain(id); ok {
 		return known.Name

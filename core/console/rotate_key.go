@@ -9,14 +9,14 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// rotateKey answers POST /console/keys/{id}/rotate with the key that takes the other's place, shown this once. A second
-// copy of the form finds a key that was rotated already and does nothing.
-func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, in who) error {
+// rotateKey answers POST /console/keys/{id}/rotate with the key that replaces the other, shown only once. A second
+// copy of the form finds a rotated key and changes nothing.
+func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "gracePeriod")
 	if err != nil {
 		return err
 	}
-	old, err := c.keyOf(r, in)
+	old, err := c.keyOf(r, user)
 	if err != nil {
 		return err
 	}
@@ -26,18 +26,18 @@ func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, in who) erro
 	if f.ok() {
 		grace, err = account.ParseGracePeriod(f.number("gracePeriod"))
 		if err == nil {
-			key, text, err = c.Access.RotateKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, old.ID, grace)
+			key, text, err = c.Access.RotateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, old.ID, grace)
 		}
 		if err := f.note(err); err != nil {
 			return err
 		}
 	}
 	if !f.ok() {
-		return c.renderKey(w, r, in, f)
+		return c.renderKey(w, r, user, f)
 	}
 	p := newKeyPage{Key: key, Text: text.Reveal(), Replaces: old}
 	if grace > 0 {
 		p.Grace = wait(grace)
 	}
-	return c.renderNewKey(w, r, in, p)
+	return c.renderNewKey(w, r, user, p)
 }

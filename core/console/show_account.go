@@ -11,30 +11,30 @@ import (
 )
 
 // showAccount answers GET /console/account.
-func (c *console) showAccount(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r)
 	if err != nil {
 		return err
 	}
-	return c.renderAccount(w, r, in, f)
+	return c.renderAccount(w, r, user, f)
 }
 
-func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, in who, f *form) error {
-	sessions, err := c.Access.Sessions(r.Context(), in.owner.ID)
+func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	sessions, err := c.Access.Sessions(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}
-	email := in.owner.Email
+	email := user.owner.Email
 	if strings.HasSuffix(email, ".invalid") {
-		email = "" // it stands for none
+		email = "" // the account has none
 	}
-	return c.render(w, r, in, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
-		"Email": email, "Sessions": sessions, "This": in.session.ID, "Now": c.Store.Now(), "Password": in.owner.PasswordHash != "",
+	return c.render(w, r, user, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
+		"Email": email, "Sessions": sessions, "This": user.session.ID, "Now": c.Store.Now(), "Password": user.owner.PasswordHash != "",
 	}})
 }
 
 // revokeSession answers POST /console/account/revoke-session.
-func (c *console) revokeSession(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) revokeSession(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "session")
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (c *console) revokeSession(w http.ResponseWriter, r *http.Request, in who) 
 	if err != nil {
 		return account.ErrNotFound
 	}
-	if err := c.Access.RevokeSession(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, id); err != nil {
+	if err := c.Access.RevokeSession(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, id); err != nil {
 		return err
 	}
 	redirect(w, r, "/console/account?done=revoked")
@@ -51,31 +51,31 @@ func (c *console) revokeSession(w http.ResponseWriter, r *http.Request, in who) 
 }
 
 // revokeOtherSessions answers POST /console/account/revoke-others.
-func (c *console) revokeOtherSessions(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) revokeOtherSessions(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	if _, err := readForm(r); err != nil {
 		return err
 	}
-	if _, err := c.Access.RevokeOtherSessions(r.Context(), access.VisitorOf(r, c.Cookie), in.session); err != nil {
+	if _, err := c.Access.RevokeOtherSessions(r.Context(), access.VisitorOf(r, c.Cookie), user.session); err != nil {
 		return err
 	}
 	redirect(w, r, "/console/account?done=revoked-all")
 	return nil
 }
 
-// deleteAccount answers POST /console/account/delete. The password confirms it; who has none must have signed in lately.
-func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, in who) error {
+// deleteAccount answers POST /console/account/delete. The password confirms it; an account without one needs a recent session.
+func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "password")
 	if err != nil {
 		return err
 	}
 	if f.ok() {
-		err = c.Access.DeleteAccount(r.Context(), access.VisitorOf(r, c.Cookie), in.session, in.owner, f.values["password"])
+		err = c.Access.DeleteAccount(r.Context(), access.VisitorOf(r, c.Cookie), user.session, user.owner, f.values["password"])
 		if err := f.note(err); err != nil {
 			return err
 		}
 	}
 	if !f.ok() {
-		return c.renderAccount(w, r, in, f)
+		return c.renderAccount(w, r, user, f)
 	}
 	c.Cookie.Clear(w)
 	redirect(w, r, "/console/sign-in?done=account-ended")

@@ -10,31 +10,31 @@ import (
 	"intents.internal/core/console/chart"
 )
 
-// graces are for how long the form offers a rotated key to work on; the API takes any number of seconds up to a day.
+// graces are the form's choices for how long a rotated key stays valid; the API takes any number of seconds up to a day.
 var graces = []choice{
 	{"0", "Not at all: refuse it at once"}, {"300", "5 minutes more"}, {"3600", "1 hour more"}, {"86400", "24 hours more"},
 }
 
 // showKey answers GET /console/keys/{id}.
-func (c *console) showKey(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r)
 	if err != nil {
 		return err
 	}
-	return c.renderKey(w, r, in, f)
+	return c.renderKey(w, r, user, f)
 }
 
-func (c *console) renderKey(w http.ResponseWriter, r *http.Request, in who, f *form) error {
-	key, err := c.keyOf(r, in)
+func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	key, err := c.keyOf(r, user)
 	if err != nil {
 		return err
 	}
 	now := c.Store.Now()
-	hour, err := c.Store.KeyUsage(r.Context(), in.owner.ID, key.ID, chart.HourSince(now), time.Minute)
+	hour, err := c.Store.KeyUsage(r.Context(), user.owner.ID, key.ID, chart.HourSince(now), time.Minute)
 	if err != nil {
 		return err
 	}
-	day, err := c.Store.KeyUsage(r.Context(), in.owner.ID, key.ID, chart.DaySince(now), chart.DayColumn)
+	day, err := c.Store.KeyUsage(r.Context(), user.owner.ID, key.ID, chart.DaySince(now), chart.DayColumn)
 	if err != nil {
 		return err
 	}
@@ -45,19 +45,19 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, in who, f *f
 	if _, sent := f.values["name"]; sent {
 		name = f.Value("name")
 	}
-	return c.render(w, r, in, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
-		"Key": views[0], "Name": name, "Lifetimes": lifetimes, "Graces": graces,
+	return c.render(w, r, user, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
+		"Key": views[0], "Name": name, "Expiries": expiries, "Graces": graces,
 		"Charts": []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
 	}})
 }
 
-// keyOf is the key that the path names. It returns account.ErrNotFound for what is not a key of the account.
-func (c *console) keyOf(r *http.Request, in who) (*account.Key, error) {
+// keyOf is the key that the path names. It returns account.ErrNotFound if the account has no such key.
+func (c *console) keyOf(r *http.Request, user currentUser) (*account.Key, error) {
 	id, err := idOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return c.Store.Key(r.Context(), in.owner.ID, id)
+	return c.Store.Key(r.Context(), user.owner.ID, id)
 }
 
 func idOf(r *http.Request) (uuid.UUID, error) {

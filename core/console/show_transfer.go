@@ -19,16 +19,16 @@ type legView struct {
 }
 
 // showTransfer answers GET /console/transfers/{id} with all there is to know of an intent.
-func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	id, err := idOf(r)
 	if err != nil {
 		return postgres.ErrTransferNotFound
 	}
-	intent, err := c.Store.Transfer(r.Context(), in.owner.ID, id)
+	intent, err := c.Store.Transfer(r.Context(), user.owner.ID, id)
 	if err != nil {
 		return err
 	}
-	events, err := c.Store.Events(r.Context(), in.owner.ID, intent.ID)
+	events, err := c.Store.Events(r.Context(), user.owner.ID, intent.ID)
 	if err != nil {
 		return err
 	}
@@ -40,12 +40,12 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, in who) e
 	if err != nil {
 		return err
 	}
-	key, err := c.Store.Key(r.Context(), in.owner.ID, intent.KeyID)
+	key, err := c.Store.Key(r.Context(), user.owner.ID, intent.KeyID)
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // it may be deleted
 		return err
 	}
 	source, destination := c.legView(intent.Source), c.legView(intent.Destination)
-	return c.render(w, r, in, "transfer", view{
+	return c.render(w, r, user, "transfer", view{
 		Title: titleOf(intent, source), Section: "transfers", Body: map[string]any{
 			"Intent": intent, "Source": source, "Destination": destination, "Events": events, "Key": key,
 			"Final": transfer.Final(intent.Type, intent.Status), "Scheme": transfer.OrderScheme, "Order": order, "Tx": tx,

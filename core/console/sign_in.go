@@ -10,22 +10,22 @@ import (
 )
 
 // showSignIn answers GET /console/sign-in.
-func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ who) error {
+func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "next", "error")
 	if err != nil {
 		return err
 	}
-	if _, err := c.recognize(r); err == nil {
+	if _, err := c.authenticate(r); err == nil {
 		redirect(w, r, safeNext(f.values["next"]))
 		return nil
 	}
 	if text := failures[f.values["error"]]; text != "" {
-		f.add(problem{status: http.StatusOK, Text: text})
+		f.add(pageError{status: http.StatusOK, Text: text})
 	}
 	return c.renderSignIn(w, r, f)
 }
 
-// failures are what an OpenID Connect sign-in can come back with, by the word in the query parameter error.
+// failures are the texts for a failed OpenID Connect sign-in, by the query parameter error.
 var failures = map[string]string{
 	"oidc_denied":    "You did not finish signing in at the provider.",
 	"oidc_failed":    "The sign-in provider did not confirm who you are. Try again, or sign in another way.",
@@ -35,14 +35,14 @@ var failures = map[string]string{
 }
 
 // signIn answers POST /console/sign-in. It says the same of a wrong password as of an address without an account.
-func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ who) error {
+func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "email", "password", "next")
 	if err != nil {
 		return err
 	}
-	var come *access.SignedIn
+	var signedIn *access.SignedIn
 	if f.ok() {
-		come, err = c.Access.SignIn(r.Context(), access.VisitorOf(r, c.Cookie), f.values["email"], f.values["password"])
+		signedIn, err = c.Access.SignIn(r.Context(), access.VisitorOf(r, c.Cookie), f.values["email"], f.values["password"])
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -50,19 +50,19 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ who) error {
 	if !f.ok() {
 		return c.renderSignIn(w, r, f)
 	}
-	c.Cookie.SignIn(w, come)
+	c.Cookie.SignIn(w, signedIn)
 	redirect(w, r, safeNext(f.values["next"]))
 	return nil
 }
 
 func (c *console) renderSignIn(w http.ResponseWriter, r *http.Request, f *form) error {
-	return c.render(w, r, who{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
+	return c.render(w, r, currentUser{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
 		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Access.OIDCName(), "SignUp": c.Access.SignUpOpen,
 	}})
 }
 
 // signOut answers POST /console/sign-out.
-func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ who) error {
+func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	if err := c.Access.SignOut(r.Context(), c.Cookie.Token(r)); err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ who) error {
 	return nil
 }
 
-// safeNext is the page to go on to after signing in: the one that was asked for if it is the console's, else its first.
-// Anything a browser could read as another site, or as a way out of the console, is not.
+// safeNext is the page after sign-in: the requested one if it is the console's, else the first. A path that a browser could resolve
+// outside the console is not.
 func safeNext(next string) string {
 	u, err := url.Parse(next)
 	switch {

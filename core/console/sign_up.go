@@ -7,12 +7,12 @@ import (
 )
 
 // showSignUp answers GET /console/sign-up.
-func (c *console) showSignUp(w http.ResponseWriter, r *http.Request, _ who) error {
+func (c *console) showSignUp(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "next")
 	if err != nil {
 		return err
 	}
-	if _, err := c.recognize(r); err == nil {
+	if _, err := c.authenticate(r); err == nil {
 		redirect(w, r, safeNext(f.values["next"]))
 		return nil
 	}
@@ -20,14 +20,14 @@ func (c *console) showSignUp(w http.ResponseWriter, r *http.Request, _ who) erro
 }
 
 // signUp answers POST /console/sign-up: an account, signed in.
-func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ who) error {
+func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "name", "email", "password", "next")
 	if err != nil {
 		return err
 	}
-	var come *access.SignedIn
+	var signedIn *access.SignedIn
 	if f.ok() {
-		come, err = c.Access.SignUp(r.Context(), access.VisitorOf(r, c.Cookie), f.values["name"], f.values["email"], f.values["password"])
+		signedIn, err = c.Access.SignUp(r.Context(), access.VisitorOf(r, c.Cookie), f.values["name"], f.values["email"], f.values["password"])
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ who) error {
 	if !f.ok() {
 		return c.renderSignUp(w, r, f)
 	}
-	c.Cookie.SignIn(w, come)
+	c.Cookie.SignIn(w, signedIn)
 	target := safeNext(f.values["next"])
 	if target == home {
 		target += "?done=signed-up"
@@ -45,7 +45,7 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ who) error {
 }
 
 func (c *console) renderSignUp(w http.ResponseWriter, r *http.Request, f *form) error {
-	return c.render(w, r, who{}, "sign-up", view{Title: "Sign up", Section: "sign-up", Form: f, Body: map[string]any{
+	return c.render(w, r, currentUser{}, "sign-up", view{Title: "Sign up", Section: "sign-up", Form: f, Body: map[string]any{
 		"Open": c.Access.SignUpOpen, "Next": safeNext(f.values["next"]),
 	}})
 }

@@ -8,65 +8,65 @@ import (
 )
 
 // renameKey answers POST /console/keys/{id}/rename.
-func (c *console) renameKey(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) renameKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "name")
 	if err != nil {
 		return err
 	}
 	name := f.values["name"]
-	return c.changeKey(w, r, in, f, account.KeyChange{Name: &name}, "renamed")
+	return c.changeKey(w, r, user, f, account.KeyChange{Name: &name}, "renamed")
 }
 
 // enableKey answers POST /console/keys/{id}/enable.
-func (c *console) enableKey(w http.ResponseWriter, r *http.Request, in who) error {
-	return c.switchKey(w, r, in, true, "enabled")
+func (c *console) enableKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	return c.switchKey(w, r, user, true, "enabled")
 }
 
 // disableKey answers POST /console/keys/{id}/disable.
-func (c *console) disableKey(w http.ResponseWriter, r *http.Request, in who) error {
-	return c.switchKey(w, r, in, false, "disabled")
+func (c *console) disableKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	return c.switchKey(w, r, user, false, "disabled")
 }
 
-func (c *console) switchKey(w http.ResponseWriter, r *http.Request, in who, enabled bool, done string) error {
+func (c *console) switchKey(w http.ResponseWriter, r *http.Request, user currentUser, enabled bool, done string) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
 	}
-	return c.changeKey(w, r, in, f, account.KeyChange{Enabled: &enabled}, done)
+	return c.changeKey(w, r, user, f, account.KeyChange{Enabled: &enabled}, done)
 }
 
 // expireKey answers POST /console/keys/{id}/expire with another expiry, counted from now.
-func (c *console) expireKey(w http.ResponseWriter, r *http.Request, in who) error {
+func (c *console) expireKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "expiresIn")
 	if err != nil {
 		return err
 	}
 	var change account.KeyChange
 	if f.ok() {
-		lifetime, err := f.lifetime("expiresIn")
+		lifetime, err := f.parseExpiresIn("expiresIn")
 		if err := f.note(err); err != nil {
 			return err
 		}
 		change.ExpiresIn = &lifetime
 	}
-	return c.changeKey(w, r, in, f, change, "expiry")
+	return c.changeKey(w, r, user, f, change, "expiry")
 }
 
 // changeKey makes a change and goes back to the key's page, where done says so.
-func (c *console) changeKey(w http.ResponseWriter, r *http.Request, in who, f *form, change account.KeyChange, done string) error {
+func (c *console) changeKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form, change account.KeyChange, done string) error {
 	id, err := idOf(r)
 	if err != nil {
 		return err
 	}
 	if f.ok() {
-		_, err = c.Access.UpdateKey(r.Context(), access.VisitorOf(r, c.Cookie), in.owner.ID, id, change)
+		_, err = c.Access.UpdateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, id, change)
 		if err := f.note(err); err != nil {
 			return err
 		}
 	}
 	if !f.ok() {
-		return c.renderKey(w, r, in, f)
+		return c.renderKey(w, r, user, f)
 	}
-	redirect(w, r, above(r.URL.Path)+"?done="+done)
+	redirect(w, r, parentPath(r.URL.Path)+"?done="+done)
 	return nil
 }

@@ -55,9 +55,9 @@ type view struct {
 	Title string
 	// Section is the part of the console the page belongs to, for the navigation.
 	Section string
-	// Owner is who is signed in, nil for nobody.
+	// Owner is the signed-in account, nil for none.
 	Owner *account.Account
-	// Notice tells what has just been done.
+	// Notice is the result of the last request.
 	Notice string
 	// Form is the page's form, never nil.
 	Form *form
@@ -65,13 +65,13 @@ type view struct {
 	Body any
 }
 
-// render writes a page. It is written whole or not at all, so an error can still become an error page.
-func (c *console) render(w http.ResponseWriter, r *http.Request, in who, name string, v view) error {
+// render writes a complete page or nothing, so that an error page can follow an error.
+func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUser, name string, v view) error {
 	if v.Form == nil {
 		v.Form = &form{}
 	}
-	v.Owner, v.Notice = in.owner, notices[r.URL.Query().Get("done")]
-	if len(v.Form.Problems) > 0 {
+	v.Owner, v.Notice = user.owner, notices[r.URL.Query().Get("done")]
+	if len(v.Form.Errors) > 0 {
 		v.Notice = ""
 	}
 	var out bytes.Buffer
@@ -83,11 +83,11 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, in who, name st
 	header.Set("Content-Length", strconv.Itoa(out.Len()))
 	v.Form.announce(header)
 	w.WriteHeader(v.Form.status())
-	_, _ = w.Write(out.Bytes()) // the client is gone if this fails
+	_, _ = w.Write(out.Bytes()) // it fails only if the client is gone
 	return nil
 }
 
-// notices are what a page can say of what led to it, by the word in the query parameter done.
+// notices are the results that a page can show, by the query parameter done.
 var notices = map[string]string{
 	"signed-up":     "Welcome. Your account is ready; make your first key below.",
 	"signed-out":    "You are signed out.",
@@ -102,7 +102,7 @@ var notices = map[string]string{
 	"account-ended": "Your account is deleted, and its keys are refused from now on.",
 }
 
-// ago says how long before now a moment was, roughly.
+// ago is the time from t to now in words, rounded down.
 func ago(t, now time.Time) string {
 	d := now.Sub(t)
 	count := func(n int, unit string) string {

@@ -1,7 +1,6 @@
 // Package registry holds the chains and tokens of the service in memory.
 //
-// A Snapshot never changes once made, so any number of requests may read it without a lock; what keeps it fresh is the
-// caller's business.
+// A Snapshot is immutable, so any number of requests may read it without a lock; the caller replaces it.
 package registry
 
 import (
@@ -13,7 +12,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Snapshot is the registry at one version. The zero value knows nothing.
+// Snapshot is the registry at one version. The zero value is empty.
 type Snapshot struct {
 	// Version grows with every change of a chain or a token.
 	Version int64

@@ -25,14 +25,14 @@ type Definition struct {
 	Origin
 }
 
-// Origin says where a definition was published and under which licence; empty where that is not recorded.
+// Origin is the source and licence of a definition, empty if not recorded.
 type Origin struct {
 	Source string
 	// License is an SPDX license expression (https://spdx.org/licenses), such as MIT or GPL-3.0-or-later.
 	License string
 }
 
-// Native tells whether the id stands for the native asset of its chain.
+// Native reports whether the id stands for the native asset of its chain.
 func Native(id caip.AccountID) bool { return id.Address == NativeAddress }
 
 const (

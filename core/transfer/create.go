@@ -22,7 +22,7 @@ const (
 
 const zeroAddress = "0x0000000000000000000000000000000000000000"
 
-// Caller is on whose behalf an intent is made.
+// Caller owns the intent that a request makes.
 type Caller struct {
 	AccountID   uuid.UUID
 	KeyID       uuid.UUID
@@ -40,26 +40,26 @@ func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env netw
 	return chain.Chain{}, false
 }
 
-// New decides what a request means and makes the intent for it, or returns a *Rejection. Its id must be a fresh
-// UUIDv7; deadlines are counted from the id's time.
+// New makes the intent that a request asks for, or returns a *Rejection. The id must be a new UUIDv7; deadlines are counted from
+// its time.
 func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot) (*Intent, error) {
-	p := proposal{request: r, known: known}
-	if err := p.resolve(); err != nil {
+	d := draft{request: r, known: known}
+	if err := d.resolve(); err != nil {
 		return nil, err
 	}
 	created := idTime(id)
-	deadline, err := lifetime(r.Deadline, created)
+	deadline, err := parseDeadline(r.Deadline, created)
 	if err != nil {
 		return nil, err
 	}
-	route, err := p.route()
+	route, err := d.route()
 	if err != nil {
 		return nil, err
 	}
 	intent := &Intent{
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID,
-		Type: p.kind, Status: Created,
-		Source: p.source, Destination: p.destination, Route: route,
+		Type: d.kind, Status: Created,
+		Source: d.source, Destination: d.destination, Route: route,
 		Deadline: deadline, Reference: r.Reference,
 		CreatedAt: created, UpdatedAt: created,
 	}
@@ -71,8 +71,8 @@ func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Sn
 	return intent, nil
 }
 
-// proposal is a request on its way to an intent.
-type proposal struct {
+// draft is the intent that a request asks for, as far as it is resolved.
+type draft struct {
 	request                       wire.TransferRequest
 	known                         *registry.Snapshot
 	sourceChain, destinationChain chain.Chain
@@ -80,9 +80,9 @@ type proposal struct {
 	kind                          Type
 }
 
-// resolve fills the proposal in, step by step in the order in which a client is told of its faults.
-func (p *proposal) resolve() error {
-	for _, step := range []func() error{p.chains, p.tokens, p.amounts, p.recipient, p.infer} {
+// resolve fills the draft in the order in which faults are reported.
+func (d *draft) resolve() error {
+	for _, step := range []func() error{d.chains, d.tokens, d.amounts, d.recipient, d.infer} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -90,31 +90,31 @@ func (p *proposal) resolve() error {
 	return nil
 }
 
-func (p *proposal) chains() error {
-	for _, id := range p.request.Chains() {
-		if _, ok := p.known.Chain(id); !ok {
+func (d *draft) chains() error {
+	for _, id := range d.request.Chains() {
+		if _, ok := d.known.Chain(id); !ok {
 			return reject(UnsupportedChain, "Chain %s is not supported; GET /v2/chains lists those that are.", id)
 		}
 	}
-	p.sourceChain, _ = p.known.Chain(p.request.Source.Account.Chain)
-	p.destinationChain, _ = p.known.Chain(p.request.Destination.Account.Chain)
+	d.sourceChain, _ = d.known.Chain(d.request.Source.Account.Chain)
+	d.destinationChain, _ = d.known.Chain(d.request.Destination.Account.Chain)
 	return nil
 }
 
-func (p *proposal) tokens() error {
-	p.source.Account, p.destination.Account = p.request.Source.Account, p.request.Destination.Account
-	p.source.Token, p.destination.Token = p.request.Source.Token, p.request.Destination.Token
-	if p.destination.Token == (caip.AccountID{}) {
-		p.destination.Token = p.source.Token
+func (d *draft) tokens() error {
+	d.source.Account, d.destination.Account = d.request.Source.Account, d.request.Destination.Account
+	d.source.Token, d.destination.Token = d.request.Source.Token, d.request.Destination.Token
+	if d.destination.Token == (caip.AccountID{}) {
+		d.destination.Token = d.source.Token
 	}
-	if err := oneChain("source", p.source); err != nil {
+	if err := oneChain("source", d.source); err != nil {
 		return err
 	}
-	if err := oneChain("destination", p.destination); err != nil {
+	if err := oneChain("destination", d.destination); err != nil {
 		return err
 	}
-	for _, id := range []caip.AccountID{p.source.Token, p.destination.Token} {
-		if _, ok := p.known.Token(id); !ok {
+	for _, id := range []caip.AccountID{d.source.Token, d.destination.Token} {
+		if _, ok := d.known.Token(id); !ok {
 			return reject(UnknownToken, "Token %s is not in the registry; GET /v2/tokens lists those that are.", id)
 		}
 	}
@@ -129,12 +129,12 @@ func oneChain(side string, leg Leg) error {
 		side, leg.Account.Chain, leg.Token.Chain)
 }
 
-func (p *proposal) amounts() (err error) {
-	if p.source.Amount, err = parseAmount("source", p.request.Source.Amount); err != nil {
+func (d *draft) amounts() (err error) {
+	if d.source.Amount, err = parseAmount("source", d.request.Source.Amount); err != nil {
 		return err
 	}
-	if p.request.Destination.Amount != "" {
-		p.destination.Amount, err = parseAmount("destination", p.request.Destination.Amount)
+	if d.request.Destination.Amount != "" {
+		d.destination.Amount, err = parseAmount("destination", d.request.Destination.Amount)
 	}
 	return err
 }
@@ -151,45 +151,46 @@ func parseAmount(side, digits string) (*big.Int, error) {
 	return amount, nil
 }
 
-func (p *proposal) recipient() error {
-	switch p.destination.Account.Address {
+func (d *draft) recipient() error {
+	switch d.destination.Account.Address {
 	case zeroAddress:
 		return reject(InvalidRecipient, "The destination account is the zero address; what is sent there is lost.")
-	case p.destination.Token.Address:
+	case d.destination.Token.Address:
 		return reject(InvalidRecipient, "The destination account is the token itself; what is sent there is lost.")
 	}
-	if p.source.Account.Address == zeroAddress {
+	if d.source.Account.Address == zeroAddress {
 		return reject(InvalidRecipient, "The source account is the zero address, which nobody can sign for.")
 	}
 	return nil
 }
 
 // infer compares chains and token addresses, never symbols.
-func (p *proposal) infer() error {
+func (d *draft) infer() error {
 	switch {
-	case p.sourceChain.ID != p.destinationChain.ID:
-		p.kind = Bridge
-	case p.source.Token != p.destination.Token:
-		p.kind = Swap
-	case p.source.Account == p.destination.Account:
+	case d.sourceChain.ID != d.destinationChain.ID:
+		d.kind = Bridge
+	case d.source.Token != d.destination.Token:
+		d.kind = Swap
+	case d.source.Account == d.destination.Account:
 		return reject(SelfTransfer, "Source and destination are the same account and token.")
 	default:
-		p.kind = Transfer
+		d.kind = Transfer
 	}
-	if p.kind == Transfer {
-		if p.destination.Amount != nil && p.destination.Amount.Cmp(p.source.Amount) != 0 {
+	if d.kind == Transfer {
+		if d.destination.Amount != nil && d.destination.Amount.Cmp(d.source.Amount) != 0 {
 			return reject(DestinationAmountNotAllowed,
 				"A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount.")
 		}
-		p.destination.Amount = p.source.Amount
+		d.destination.Amount = d.source.Amount
 	}
-	if p.destination.Amount == nil {
-		return reject(DestinationAmountRequired, "A %s needs destination.amount, the least that may arrive.", p.kind)
+	if d.destination.Amount == nil {
+		return reject(DestinationAmountRequired, "A %s needs destination.amount, the least that may arrive.", d.kind)
 	}
 	return nil
 }
 
-func lifetime(deadline, created time.Time) (time.Time, error) {
+// parseDeadline rejects a deadline that is too near or too far.
+func parseDeadline(deadline, created time.Time) (time.Time, error) {
 	deadline = wholeDeadline(deadline, created)
 	if deadline.Before(created.Add(ShortestLife)) || deadline.After(created.Add(LongestLife)) {
 		return time.Time{}, reject(InvalidDeadline, "The deadline must be 60 seconds to 7 days from now.")
@@ -205,8 +206,7 @@ func wholeDeadline(deadline, created time.Time) time.Time {
 	return deadline.Truncate(time.Second)
 }
 
-// Answers tells whether the intent is what the request asks for, whatever its spelling and whether or not it writes
-// defaults out. Every field of a request is kept in the intent, so the request itself need not be.
+// Answers reports whether the intent is what the request asks for; spelling and written defaults make no difference. Every field of a request is kept in the intent, so the request itself need not be.
 func (i *Intent) Answers(r wire.TransferRequest) bool {
 	if r.Destination.Token == (caip.AccountID{}) {
 		r.Destination.Token = r.Source.Token
@@ -222,22 +222,22 @@ func (l Leg) isOf(r wire.Leg) bool {
 	return l.Account == r.Account && l.Token == r.Token && l.Amount.String() == r.Amount
 }
 
-// route picks the settlers. A record that nobody could execute is never made.
-func (p *proposal) route() (Route, error) {
-	route := Route{OriginDomain: p.sourceChain.Domain, DestinationDomain: p.destinationChain.Domain}
-	if p.kind == Transfer {
+// route picks the settlers, and rejects an intent that nobody could execute.
+func (d *draft) route() (Route, error) {
+	route := Route{OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain}
+	if d.kind == Transfer {
 		return route, nil
 	}
-	for _, c := range []chain.Chain{p.sourceChain, p.destinationChain} {
+	for _, c := range []chain.Chain{d.sourceChain, d.destinationChain} {
 		if c.Settler == nil {
-			return Route{}, reject(SettlerNotConfigured, "No settler is configured on %s, so no %s can be executed there.", c.ID, p.kind)
+			return Route{}, reject(SettlerNotConfigured, "No settler is configured on %s, so no %s can be executed there.", c.ID, d.kind)
 		}
 	}
-	if p.kind == Swap && !p.sourceChain.Settler.SameChain {
+	if d.kind == Swap && !d.sourceChain.Settler.SameChain {
 		return Route{}, reject(SettlerNotConfigured,
-			"The settler on %s cannot fill an order on its own chain, so no swap can be executed there.", p.sourceChain.ID)
+			"The settler on %s cannot fill an order on its own chain, so no swap can be executed there.", d.sourceChain.ID)
 	}
-	route.OriginSettler = p.sourceChain.Settler.Address
-	route.DestinationSettler = p.destinationChain.Settler.Address
+	route.OriginSettler = d.sourceChain.Settler.Address
+	route.DestinationSettler = d.destinationChain.Settler.Address
 	return route, nil
 }

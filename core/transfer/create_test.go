@@ -39,7 +39,7 @@ const (
 	maxUint256   = "115792089237316195423570985008687907853269984665640564039457584007913129639935"
 )
 
-// The first 48 bits of id are when it was made, in milliseconds.
+// The first 48 bits of id are its time in milliseconds.
 var id = uuid.MustParse("0199a1b2-c3c4-7e5f-8a6b-0c1d2e3f4a01")
 
 func fixture() *registry.Snapshot {
@@ -101,8 +101,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Each request is told the first of its faults.
-func TestNewRejectsOrInfers(t *testing.T) {
+// The first fault of a request is the one reported.
+func TestNew_RejectsOrInfers(t *testing.T) {
 	t.Parallel()
 	unknownChain := caip.EIP155Chain(424242)
 	zero := "0x0000000000000000000000000000000000000000"
@@ -178,8 +178,8 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 }
 
-// Every intent that is made can be carried out: its order leads back to it and its transaction moves what was asked.
-func TestIntentsAreExecutable(t *testing.T) {
+// Every new intent has an order with its id and a transaction that moves the amount asked for.
+func TestNew_Executable(t *testing.T) {
 	t.Parallel()
 	snapshot := fixture()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,7 +12,7 @@ import (
 	"intents.internal/core/token"
 )
 
-// OrderScheme names how orders are encoded and identified, so that another way can stand beside it one day.
+// OrderScheme names the encoding of orders and of their ids.
 const OrderScheme = "erc7683-v1/OrderData"
 
 // orderDataType is the EIP-712 type string of the order data that the Hyperlane/BootNode settler understands.
@@ -20,7 +20,7 @@ const orderDataType = "OrderData(bytes32 sender,bytes32 recipient,bytes32 inputT
 	"uint256 amountIn,uint256 amountOut,uint256 senderNonce,uint32 originDomain,uint32 destinationDomain," +
 	"bytes32 destinationSettler,uint32 fillDeadline,bytes data)"
 
-// OrderDataType is the Keccak-256 of the type string, which an ERC-7683 order names its data by.
+// OrderDataType is the Keccak-256 of the type string; an ERC-7683 order names the type of its data by it.
 var OrderDataType = crypto.Keccak256Hash([]byte(orderDataType))
 
 // Order is the OrderData of an intent (ERC-7683 as revised on 2025-01-08). The field names are those of the ABI.
@@ -82,7 +82,7 @@ func padAddress(address string) [32]byte { return common.BytesToHash(common.From
 
 var orderArguments = arguments(abi.ArgumentMarshaling{Name: "order", Type: "tuple", Components: components(orderDataType)})
 
-// components reads the fields of an EIP-712 type string, so that the encoding cannot drift from the type it is named by.
+// components reads the fields of an EIP-712 type string, so that the encoding always fits the type.
 func components(typeString string) []abi.ArgumentMarshaling {
 	_, list, _ := strings.Cut(strings.TrimSuffix(typeString, ")"), "(")
 	var fields []abi.ArgumentMarshaling

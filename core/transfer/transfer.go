@@ -35,7 +35,7 @@ func ParseType(s string) (t Type, ok bool) {
 	}
 }
 
-// Status is where an intent is in its life.
+// Status is the state of an intent.
 type Status string
 
 // The eight statuses. Created is the first of every intent.
@@ -69,8 +69,7 @@ type Leg struct {
 	Amount *big.Int
 }
 
-// Intent is a recorded transfer intent. Everything a client needs to recompute its order and transaction is in it, so
-// neither is stored.
+// Intent is a recorded transfer intent. Its order and transaction are computed from it and not stored.
 type Intent struct {
 	// ID is a UUIDv7 made when the request arrived; its number is the order's senderNonce.
 	ID        uuid.UUID
@@ -96,7 +95,7 @@ type Intent struct {
 	UpdatedAt time.Time
 }
 
-// Route is the operator's data an order was built with, kept as it was on that day.
+// Route holds the domains and settlers that an order was built with, as they were at its creation.
 type Route struct {
 	OriginDomain      uint32
 	DestinationDomain uint32
@@ -105,7 +104,7 @@ type Route struct {
 	DestinationSettler string
 }
 
-// Summary is an intent as lists show it. Amounts are decimal digits: lists have many and calculate with none.
+// Summary is the part of an intent that lists show. Amounts are decimal digits, since lists only print them.
 type Summary struct {
 	ID                uuid.UUID
 	Type              Type
@@ -120,7 +119,7 @@ type Summary struct {
 	UpdatedAt         time.Time
 }
 
-// Final tells whether an intent of this type in this status has come to its end.
+// Final reports whether the status of an intent of this type never changes again.
 func Final(t Type, s Status) bool {
 	switch s {
 	case Filled, Refunded, Cancelled:
@@ -132,7 +131,7 @@ func Final(t Type, s Status) bool {
 	}
 }
 
-// Summary is the intent as lists show it.
+// Summary is the part that lists show.
 func (i *Intent) Summary() Summary {
 	return Summary{
 		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain,

@@ -16,49 +16,49 @@ type Trigger string
 const (
 	// Submit reports a transaction's hash. A second one is a speed-up.
 	Submit Trigger = "submit"
-	// Cancel is the client's taking the intent back before anything was sent.
+	// Cancel is the client's request before anything was sent.
 	Cancel Trigger = "cancel"
-	// Expire is the deadline's passing with nothing sent.
+	// Expire means that the deadline has passed and nothing was sent.
 	Expire Trigger = "expire"
-	// Vanish is the deadline's passing with a transaction that the chain no longer knows.
-	Vanish Trigger = "vanish"
-	// Confirm is the effect's being on chain, deep enough to stay.
+	// Dropped means that the deadline has passed and the chain no longer knows the transaction.
+	Dropped Trigger = "dropped"
+	// Confirm means that the effect is on chain, deep enough to stay.
 	Confirm Trigger = "confirm"
-	// Fail is the transaction's doing something else than the intent asks, or nothing.
+	// Fail means that the transaction did something else than the intent asks, or nothing.
 	Fail Trigger = "fail"
 	// Fill is the settler's report that the recipient was paid.
 	Fill Trigger = "fill"
 	// Refund is the settler's report that the sender was paid back.
 	Refund Trigger = "refund"
-	// Reorganize is a reorganization of the chain that took a confirmed effect back.
-	Reorganize Trigger = "reorganize"
+	// Reorg means that a reorganization of the chain removed a confirmed effect.
+	Reorg Trigger = "reorg"
 )
 
-// move is one row of the state machine.
-type move struct {
+// transition is one row of the state machine.
+type transition struct {
 	from []Status
 	to   Status
-	// settled moves exist only for intents that a settler carries out: swaps and bridges.
-	settled bool
+	// settlerOnly transitions exist only for intents that a settler carries out: swaps and bridges.
+	settlerOnly bool
 }
 
-// machine is the whole state machine; an intent begins in Created.
-var machine = map[Trigger]move{
-	Submit:     {from: []Status{Created, Submitted, Failed, Expired}, to: Submitted},
-	Cancel:     {from: []Status{Created}, to: Cancelled},
-	Expire:     {from: []Status{Created}, to: Expired},
-	Vanish:     {from: []Status{Submitted}, to: Expired},
-	Confirm:    {from: []Status{Submitted}, to: Confirmed},
-	Fail:       {from: []Status{Submitted}, to: Failed},
-	Fill:       {from: []Status{Confirmed}, to: Filled, settled: true},
-	Refund:     {from: []Status{Confirmed}, to: Refunded, settled: true},
-	Reorganize: {from: []Status{Confirmed}, to: Submitted},
+// transitions are the whole state machine; an intent begins in Created.
+var transitions = map[Trigger]transition{
+	Submit:  {from: []Status{Created, Submitted, Failed, Expired}, to: Submitted},
+	Cancel:  {from: []Status{Created}, to: Cancelled},
+	Expire:  {from: []Status{Created}, to: Expired},
+	Dropped: {from: []Status{Submitted}, to: Expired},
+	Confirm: {from: []Status{Submitted}, to: Confirmed},
+	Fail:    {from: []Status{Submitted}, to: Failed},
+	Fill:    {from: []Status{Confirmed}, to: Filled, settlerOnly: true},
+	Refund:  {from: []Status{Confirmed}, to: Refunded, settlerOnly: true},
+	Reorg:   {from: []Status{Confirmed}, to: Submitted},
 }
 
 // ErrTransition is returned for a trigger that means nothing in the intent's status.
 var ErrTransition = errors.New("the intent's status does not allow this")
 
-// Failure is why an intent failed.
+// Failure is the reason why an intent failed.
 type Failure string
 
 // The failures that a transaction can have.
@@ -94,23 +94,23 @@ type Event struct {
 // it, or changes nothing and returns an error: one that wraps ErrTransition where the intent's status or type does not
 // allow the trigger, any other where the cause itself is malformed.
 func (i *Intent) Apply(c Cause, at time.Time) (Event, error) {
-	m, known := machine[c.Trigger]
-	if !known || (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
+	t, ok := transitions[c.Trigger]
+	if !ok || (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
 		return Event{}, fmt.Errorf("malformed cause: trigger %q with hash %q and failure %q", c.Trigger, c.Hash, c.Failure)
 	}
-	if !slices.Contains(m.from, i.Status) || (m.settled && i.Type == Transfer) {
+	if !slices.Contains(t.from, i.Status) || (t.settlerOnly && i.Type == Transfer) {
 		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
 	}
 	if c.Trigger == Expire && at.Before(i.Deadline) {
 		return Event{}, fmt.Errorf("expire a %s before its deadline: %w", i.Type, ErrTransition)
 	}
 	event := Event{
-		TransferID: i.ID, AccountID: i.AccountID, From: i.Status, To: m.to, Failure: c.Failure, At: at,
+		TransferID: i.ID, AccountID: i.AccountID, From: i.Status, To: t.to, Failure: c.Failure, At: at,
 	}
 	if c.Hash != "" {
 		i.Hash = c.Hash
 	}
 	event.Hash = i.Hash
-	i.Status, i.Failure, i.UpdatedAt = m.to, string(c.Failure), at
+	i.Status, i.Failure, i.UpdatedAt = t.to, string(c.Failure), at
 	return event, nil
 }

@@ -19,8 +19,8 @@ var (
 		transfer.Refunded, transfer.Failed, transfer.Expired, transfer.Cancelled,
 	}
 	allTriggers = []transfer.Trigger{
-		transfer.Submit, transfer.Cancel, transfer.Expire, transfer.Vanish, transfer.Confirm,
-		transfer.Fail, transfer.Fill, transfer.Refund, transfer.Reorganize,
+		transfer.Submit, transfer.Cancel, transfer.Expire, transfer.Dropped, transfer.Confirm,
+		transfer.Fail, transfer.Fill, transfer.Refund, transfer.Reorg,
 	}
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
@@ -37,7 +37,7 @@ func cause(trigger transfer.Trigger) transfer.Cause {
 	return c
 }
 
-// The whole machine, each of its 8 × 9 squares for both kinds of intent.
+// Each of the 8 × 9 squares of the state machine, for both kinds of intent.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	type square struct {
@@ -45,18 +45,18 @@ func TestApply(t *testing.T) {
 		trigger transfer.Trigger
 	}
 	allowed := map[square]transfer.Status{
-		{transfer.Created, transfer.Submit}:       transfer.Submitted,
-		{transfer.Submitted, transfer.Submit}:     transfer.Submitted,
-		{transfer.Failed, transfer.Submit}:        transfer.Submitted,
-		{transfer.Expired, transfer.Submit}:       transfer.Submitted,
-		{transfer.Created, transfer.Cancel}:       transfer.Cancelled,
-		{transfer.Created, transfer.Expire}:       transfer.Expired,
-		{transfer.Submitted, transfer.Vanish}:     transfer.Expired,
-		{transfer.Submitted, transfer.Confirm}:    transfer.Confirmed,
-		{transfer.Submitted, transfer.Fail}:       transfer.Failed,
-		{transfer.Confirmed, transfer.Fill}:       transfer.Filled,
-		{transfer.Confirmed, transfer.Refund}:     transfer.Refunded,
-		{transfer.Confirmed, transfer.Reorganize}: transfer.Submitted,
+		{transfer.Created, transfer.Submit}:    transfer.Submitted,
+		{transfer.Submitted, transfer.Submit}:  transfer.Submitted,
+		{transfer.Failed, transfer.Submit}:     transfer.Submitted,
+		{transfer.Expired, transfer.Submit}:    transfer.Submitted,
+		{transfer.Created, transfer.Cancel}:    transfer.Cancelled,
+		{transfer.Created, transfer.Expire}:    transfer.Expired,
+		{transfer.Submitted, transfer.Dropped}: transfer.Expired,
+		{transfer.Submitted, transfer.Confirm}: transfer.Confirmed,
+		{transfer.Submitted, transfer.Fail}:    transfer.Failed,
+		{transfer.Confirmed, transfer.Fill}:    transfer.Filled,
+		{transfer.Confirmed, transfer.Refund}:  transfer.Refunded,
+		{transfer.Confirmed, transfer.Reorg}:   transfer.Submitted,
 	}
 	for _, kind := range []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge} {
 		for _, from := range allStatuses {
@@ -82,7 +82,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyKeepsTheStory(t *testing.T) {
+func TestApply_Events(t *testing.T) {
 	t.Parallel()
 	intent := transfer.Intent{ID: uuid.New(), AccountID: uuid.New(), Type: transfer.Transfer, Status: transfer.Created, CreatedAt: noon}
 	var events []transfer.Event
@@ -118,7 +118,7 @@ func TestApplyKeepsTheStory(t *testing.T) {
 	}
 }
 
-// A malformed cause is the caller's fault and no answer for a client; it changes nothing and stops nothing else.
+// A malformed cause changes nothing.
 func TestApply_MalformedCause(t *testing.T) {
 	t.Parallel()
 	for _, c := range []transfer.Cause{
@@ -144,7 +144,6 @@ func TestApply_MalformedCause(t *testing.T) {
 	}
 }
 
-// There is a transaction only while somebody should still pay.
 func TestTx_OnlyWhilePayable(t *testing.T) {
 	t.Parallel()
 	for _, status := range allStatuses {
@@ -160,7 +159,7 @@ func TestTx_OnlyWhilePayable(t *testing.T) {
 	}
 }
 
-func TestNothingExpiresBeforeItsDeadline(t *testing.T) {
+func TestApply_ExpireBeforeDeadline(t *testing.T) {
 	t.Parallel()
 	intent := transfer.Intent{Type: transfer.Transfer, Status: transfer.Created, Deadline: noon}
 	if _, err := intent.Apply(cause(transfer.Expire), noon.Add(-time.Second)); !errors.Is(err, transfer.ErrTransition) {
@@ -168,8 +167,8 @@ func TestNothingExpiresBeforeItsDeadline(t *testing.T) {
 	}
 }
 
-// Whatever happens to an intent: what is filled, refunded or cancelled stays so.
-func TestTheEndIsTheEnd(t *testing.T) {
+// No trigger changes an intent that is filled, refunded or cancelled.
+func TestApply_FinalStatus(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type")

@@ -23,7 +23,7 @@ type Tx struct {
 	Allowances []Allowance
 }
 
-// Call is what a transaction says. Addresses are in EIP-55 spelling; Value is in wei.
+// Call is the target, value and data of a transaction. Addresses are in EIP-55 spelling; Value is in wei.
 type Call struct {
 	To    string
 	Value *big.Int

@@ -54,6 +54,13 @@ func TestOpenIDConnect(t *testing.T) {
 	}
 	project.env = append(project.env, "ISSUER="+issuer, "CLIENT_ID=intents", "CLIENT_SECRET=a secret: 100%", "REDIRECT_URI="+site+callbackPath)
 	startOIDCProvider(t, project)
+	eventually(t, func() error { // core asks again within 30 seconds
+		response := newSurfer(t, site).here.do(http.MethodPost, "/auth/sign-in/oauth2", map[string]any{"providerId": "oidc"})
+		if response.Status != http.StatusOK {
+			return fmt.Errorf("the provider is there, and sign-in answers %d", response.Status)
+		}
+		return nil
+	})
 
 	ann := newSurfer(t, site)
 	used := ann.goThrough("ann", "/console/keys?a=b")

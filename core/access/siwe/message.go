@@ -1,7 +1,6 @@
-// Package siwe reads Sign-in with Ethereum messages (ERC-4361) and checks who signed them.
+// Package siwe parses Sign-in with Ethereum messages (ERC-4361) and verifies their signatures.
 //
-// It takes nothing but what the standard's grammar allows, because a wallet shows people the same text that is checked
-// here. Whether a message is meant for this site, and whether its nonce is fresh, is for its callers to say; signatures of
+// It accepts only the standard's grammar, because a wallet shows people the same text that is checked here. The caller checks that a message is for this site and that its nonce is fresh; signatures of
 // contract wallets (ERC-1271) are refused, since only a node of their chain can check them.
 package siwe
 
@@ -15,7 +14,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Message is what a wallet was asked to sign.
+// Message is the text that a wallet signs.
 type Message struct {
 	// Scheme is empty where the message names none.
 	Scheme string
@@ -34,7 +33,7 @@ type Message struct {
 	RequestID      string
 	Resources      []string
 
-	// text is what was signed, byte for byte.
+	// text is the signed text, byte for byte.
 	text string
 }
 
@@ -129,7 +128,7 @@ func (p *parser) refuse(reason string) {
 	}
 }
 
-// has tells whether there is a next line and it begins with label.
+// has reports whether there is a next line and it begins with label.
 func (p *parser) has(label string) bool {
 	return p.err == nil && p.at < len(p.lines) && strings.HasPrefix(p.lines[p.at], label)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// ErrSignature is a signature that is not the one of the message's address.
+// ErrSignature means that the message's address did not make the signature.
 var ErrSignature = errors.New("the signature is not by the address in the message")
 
-// Verify tells whether the account at the message's address signed its text with personal_sign (EIP-191). The signature
+// Verify reports whether the account at the message's address signed its text with personal_sign (EIP-191). The signature
 // is 0x and 65 bytes r, s, v in hexadecimal, where s is in the lower half of the curve's order, so that there is one
 // signature of a message and not two, and v is 0, 1, 27 or 28. Anything else is ErrSignature.
 func (m *Message) Verify(signature string) error {

@@ -10,9 +10,9 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// startOpenIDConnect answers GET /console/sign-in/openid-connect by sending the browser to the provider. It is a link and
-// no form: browsers hold a form to form-action on redirects too.
-func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ who) error {
+// startOpenIDConnect answers GET /console/sign-in/openid-connect by sending the browser to the provider. It is a link, since
+// browsers apply form-action to the redirects of a form too.
+func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "next")
 	if err != nil {
 		return err
@@ -26,17 +26,17 @@ func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ w
 	return nil
 }
 
-// messageLifetime is how long a wallet may take to sign.
-const messageLifetime = 5 * time.Minute
+// messageTTL is how long a wallet may take to sign.
+const messageTTL = 5 * time.Minute
 
-var errWallet = problem{
+var errWallet = pageError{
 	status: http.StatusBadRequest, Title: "Not a wallet", Text: "The request does not name a wallet's address and chain.",
 }
 
 // writeWalletMessage answers POST /console/sign-in/wallet-message with the text (EIP-4361) that the wallet of this address
 // is to sign. It is written here because wallets name their address in any spelling and the message must have EIP-55's,
 // which a script cannot write without a hash function that browsers lack.
-func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ who) error {
+func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "address", "chain")
 	if err != nil {
 		return err
@@ -56,6 +56,6 @@ func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ w
 	fmt.Fprintf(w, "%s wants you to sign in with your Ethereum account:\n%s\n\nSign in to the console of the Transfer Intent Service.\n\n"+
 		"URI: %s\nVersion: 1\nChain ID: %s\nNonce: %s\nIssued At: %s\nExpiration Time: %s",
 		domain, address, c.PublicURL, chain.Reference, nonce,
-		now.Format(time.RFC3339), now.Add(messageLifetime).Format(time.RFC3339))
+		now.Format(time.RFC3339), now.Add(messageTTL).Format(time.RFC3339))
 	return nil
 }
