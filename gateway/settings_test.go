@@ -1,10 +1,13 @@
 package main_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"intents.internal/gateway/coretest"
@@ -47,10 +50,21 @@ func (c caller) ready() (status int) {
 	return status
 }
 
-// second is the status on a connection beside one that is kept.
+// second is the status on a connection beside one that is kept. A connection beyond the limit is answered before its request.
 func (c caller) second() int {
 	c.get("/health", "", true, http.Header{})
-	return c.get("/health", "", false, http.Header{})
+	conn, err := new(net.Dialer).DialContext(c.t.Context(), "tcp", strings.TrimPrefix(c.base, "http://"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
 }
 
 // Each setting reaches the part that it is for.

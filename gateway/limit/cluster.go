@@ -144,6 +144,7 @@ func (s batchedScripter) send(ctx context.Context, call *topology.Script) *redis
 func (n *node) runBatch(batch []*pending[*topology.Script]) error {
 	n.cluster.metrics.batch.Observe(float64(len(batch)))
 	_, err := n.breaker.Execute(func() (string, error) { return "", n.pipeline(batch) })
+	n.cluster.metrics.countCall(err)
 	return err
 }
 

@@ -150,7 +150,6 @@ func (l *Limiter) Take(span trace.Span, name string, rule redis_rate.Limit, now 
 // takeWithoutRedis decides by the fallback.
 func (l *Limiter) takeWithoutRedis(b *bucket, rule redis_rate.Limit, cause error) (Decision, error) {
 	if !isBreakerOpen(cause) {
-		l.metrics.failures.Inc()
 		if suppressed, due := l.sampler.Due(); due {
 			l.log.Warn("rate limiter without redis", "fallback", string(l.fallback), "error", cause, "suppressed", suppressed)
 		}

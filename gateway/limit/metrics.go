@@ -71,3 +71,10 @@ func newBucketMetrics(registry prometheus.Registerer, b *buckets, capacity int) 
 		Help: "Buckets of which this gateway may have copies: GATEWAY_LIMIT_MEMORY.",
 	}).Set(float64(capacity))
 }
+
+// countCall counts a call to Redis, which requests may share, if it failed.
+func (m metrics) countCall(err error) {
+	if err != nil && !isBreakerOpen(err) {
+		m.failures.Inc()
+	}
+}

@@ -72,6 +72,7 @@ func (s *single) evalTakeMany(batch []*pending[bucketTake], rule redis_rate.Limi
 		return takeMany.Run(ctx, s.redis, keys, rule.Burst, rule.Rate, rule.Period.Seconds()).Text()
 	})
 	endBatchSpan(span, err)
+	s.metrics.countCall(err)
 	if err != nil {
 		return err
 	}

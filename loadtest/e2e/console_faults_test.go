@@ -51,7 +51,7 @@ func faultyForms(b *tab) {
 	t.Log("deleting the account wants the password")
 	b.open("/console/account", http.StatusOK)
 	b.fill("#password", "wrong")
-	b.click("button.danger", http.StatusForbidden)
+	b.click("button.danger", http.StatusBadRequest)
 	b.says("The password is wrong.")
 	b.inspect("account-fault")
 	b.click("header button", http.StatusOK)

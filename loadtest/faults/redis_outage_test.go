@@ -59,8 +59,8 @@ func TestRedisDown(t *testing.T) {
 	}
 }
 
-// attempts is how often a second a gateway tried to reach Redis. A connection that is refused reaches no proxy, but fails at
-// once, and with it hardly more than the request that asked for it.
+// attempts is how often a second a gateway tried to reach Redis. A connection that is refused reaches no proxy, but
+// fails the call that asked for it.
 func (tr *trial) attempts(f fault) float64 {
 	if f == refused {
 		return (tr.watch.total(failedCalls) - tr.failedBefore) / time.Since(tr.struck).Seconds() / float64(len(tr.fleet))
