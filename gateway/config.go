@@ -77,8 +77,8 @@ type Config struct {
 	// it within a second in any case. Default 10s; at least 100ms.
 	UnknownKeyTTL time.Duration `env:"GATEWAY_UNKNOWN_KEY_TTL" envDefault:"10s"`
 	// KeyLookUpTimeout bounds a look-up at core, and the wait for core's key changes before a key is refused as unknown.
-	// Default 1s; 10ms to 1s, since an older answer proves nothing.
-	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"1s"`
+	// Default 800ms; 10ms to 1s, since an older answer proves nothing.
+	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"800ms"`
 	// KeyLookUps bounds the look-ups under way at once. Default 64; at least 1.
 	KeyLookUps int `env:"GATEWAY_KEY_LOOKUPS" envDefault:"64"`
 

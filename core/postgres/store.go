@@ -51,9 +51,9 @@ type Options struct {
 	MaxConnections int
 	// StatementTimeout ends a statement that runs longer, 5 s where it is 0.
 	StatementTimeout time.Duration
-	// AcquireTimeout is how long a statement waits for a connection while all are in use, 400 ms where it is 0, and LockTimeout how
-	// long it waits for a lock, 300 ms where it is 0. Together they are below a second, so that clients are told within one that
-	// the database is busy.
+	// AcquireTimeout is how long a statement waits for a connection while all are in use, 300 ms where it is 0, and LockTimeout how
+	// long it waits for a lock, 250 ms where it is 0. A request may wait for a connection twice, for its key and for itself, and is
+	// still told within a second that the database is busy.
 	AcquireTimeout, LockTimeout time.Duration
 	// Traced adds queries to the traces of requests.
 	Traced bool
@@ -65,8 +65,8 @@ type Options struct {
 func Open(url string, o Options) (*Store, error) {
 	o.MaxConnections = cmp.Or(o.MaxConnections, 16)
 	o.StatementTimeout = cmp.Or(o.StatementTimeout, 5*time.Second)
-	o.AcquireTimeout = cmp.Or(o.AcquireTimeout, 400*time.Millisecond)
-	o.LockTimeout = cmp.Or(o.LockTimeout, 300*time.Millisecond)
+	o.AcquireTimeout = cmp.Or(o.AcquireTimeout, 300*time.Millisecond)
+	o.LockTimeout = cmp.Or(o.LockTimeout, 250*time.Millisecond)
 	s := &Store{
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, listSemaphore: newListSemaphore(o.MaxConnections), metrics: newMetrics(o.Metrics),
 		migrationFiles: embeddedMigrations,
