@@ -34,7 +34,7 @@ func TestServeTellsOperators(t *testing.T) {
 	}
 	asynctest.Eventually(t, "the expiry lag was asked for", func() bool {
 		_, text := ask("/metrics")
-		return strings.Contains(text, "\nintents_core_census_failures_total 1\n")
+		return strings.Contains(text, "\nintents_core_expiry_lag_failures_total 1\n")
 	})
 	_, text := ask("/metrics")
 	for _, line := range []string{

@@ -137,7 +137,7 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 		summaryJSON: newSummaryJSON(i.Summary()),
 		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
 		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: newTimestamp(i.Deadline),
-		Order: newOrderJSON(order, i.Route.OriginSettler), Tx: tx,
+		Order: newOrderJSON(order, i.Settlement.OriginSettler), Tx: tx,
 	}, nil
 }
 

@@ -135,7 +135,7 @@ func TestTransfers(t *testing.T) {
 	for range 26 {
 		s.record(t, owner.ID, keyID, "eip155:84532", "inv-2")
 	}
-	if _, err := s.store.Transition(t.Context(), owner.ID, first.ID, transfer.Cause{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}); err != nil {
+	if _, err := s.store.Transition(t.Context(), owner.ID, first.ID, transfer.Command{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -65,7 +65,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 				"that expiring fails or does not keep up. Take the max over cores.",
 		}),
 		expiryLagFailures: factory.NewCounter(prometheus.CounterOpts{
-			Name: "intents_core_census_failures_total",
+			Name: "intents_core_expiry_lag_failures_total",
 			Help: "Times that intents_core_expiry_lag_seconds could not be read, which then keeps its last value.",
 		}),
 	}

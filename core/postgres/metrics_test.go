@@ -71,7 +71,7 @@ func TestMetrics_Transitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, cause := range []transfer.Cause{
+	for _, cause := range []transfer.Command{
 		{Trigger: transfer.Submit, Hash: "0x01"},
 		{Trigger: transfer.Fail, Failure: transfer.TxReplaced},
 		{Trigger: transfer.Cancel}, // refused
@@ -79,7 +79,7 @@ func TestMetrics_Transitions(t *testing.T) {
 	} {
 		_, _ = store.Transition(t.Context(), owner, intents[0].ID, cause)
 	}
-	if _, err := store.Transition(t.Context(), owner, intents[1].ID, transfer.Cause{Trigger: transfer.Cancel}); err != nil {
+	if _, err := store.Transition(t.Context(), owner, intents[1].ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
 		t.Fatal(err)
 	}
 	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 second' WHERE id IN ($1, $2)", intents[2].ID, intents[3].ID)
@@ -204,7 +204,7 @@ func TestExpiryLag(t *testing.T) {
 		t.Errorf("all have expired, and the lag is %g s", got)
 	}
 	_ = store.Close()
-	if err := store.ReadExpiryLag(t.Context()); err == nil || values()["intents_core_census_failures_total"] != 1 {
+	if err := store.ReadExpiryLag(t.Context()); err == nil || values()["intents_core_expiry_lag_failures_total"] != 1 {
 		t.Errorf("without a database: %v", err)
 	}
 }

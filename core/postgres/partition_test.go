@@ -111,7 +111,7 @@ func TestPartitionedByAccount(t *testing.T) {
 	store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
 	known := pgtest.LoadRegistry(t, store)
 	ann, bea := insertAccount(t, store, "ann@example.com").ID, insertAccount(t, store, "bea@example.com").ID
-	cancel := transfer.Cause{Trigger: transfer.Cancel}
+	cancel := transfer.Command{Trigger: transfer.Cancel}
 	must := func(intent *transfer.Intent, err error) *transfer.Intent {
 		t.Helper()
 		if err != nil {

@@ -107,7 +107,7 @@ func (c pooledStores) transfers(t *testing.T, core *postgres.Store, round int) {
 	if !found {
 		t.Errorf("the list lacks intent %s, which was acknowledged before", made.ID)
 	}
-	_, err = core.Transition(t.Context(), c.owner.ID, made.ID, transfer.Cause{Trigger: transfer.Cancel})
+	_, err = core.Transition(t.Context(), c.owner.ID, made.ID, transfer.Command{Trigger: transfer.Cancel})
 	if err != nil && !errors.Is(err, transfer.ErrTransition) {
 		t.Errorf("cancel: %v", err)
 	}

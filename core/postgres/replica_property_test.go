@@ -105,7 +105,7 @@ func (r *reader) step(t *testing.T) {
 	case 1:
 		for id, status := range r.acknowledged {
 			if status == transfer.Created {
-				if _, err := core().Transition(t.Context(), r.owner, id, transfer.Cause{Trigger: transfer.Cancel}); err != nil {
+				if _, err := core().Transition(t.Context(), r.owner, id, transfer.Command{Trigger: transfer.Cancel}); err != nil {
 					t.Error(err)
 				}
 				r.acknowledged[id] = transfer.Cancelled

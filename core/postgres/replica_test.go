@@ -140,7 +140,7 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 	})
 
 	fresh := insertIntent(t, s.a.Store, s.known, writer, transferBody)
-	cancelled, err := s.b.Transition(t.Context(), writer, old.ID, transfer.Cause{Trigger: transfer.Cancel})
+	cancelled, err := s.b.Transition(t.Context(), writer, old.ID, transfer.Command{Trigger: transfer.Cancel})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestPrune_Retention(t *testing.T) {
 	ids := map[string]uuid.UUID{}
 	for name, age := range map[string]int{"old": 100, "older": 400, "young": 1} {
 		intent := insertIntent(t, store, known, owner, transferBody)
-		_, err := store.Transition(t.Context(), owner, intent.ID, transfer.Cause{Trigger: transfer.Cancel})
+		_, err := store.Transition(t.Context(), owner, intent.ID, transfer.Command{Trigger: transfer.Cancel})
 		must(t, err)
 		ids[name] = intent.ID
 		pgtest.Exec(t, store, `UPDATE transfers SET updated_at = $2 WHERE id = $1`, intent.ID, at.AddDate(0, 0, -age))

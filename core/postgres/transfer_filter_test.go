@@ -26,14 +26,14 @@ func TestTransfers_FiltersAgreeWithLoop(t *testing.T) {
 		body := []string{transferBody, swapBody, bridgeBody}[n%3]
 		intent := insertIntent(t, store, known, owner, body)
 		insertIntent(t, store, known, uuid.New(), body)
-		var causes []transfer.Cause
+		var causes []transfer.Command
 		switch n % 5 {
 		case 1:
-			causes = []transfer.Cause{{Trigger: transfer.Cancel}}
+			causes = []transfer.Command{{Trigger: transfer.Cancel}}
 		case 2:
-			causes = []transfer.Cause{{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}}
+			causes = []transfer.Command{{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}}
 		case 3:
-			causes = []transfer.Cause{{Trigger: transfer.Submit, Hash: "0x02"}, {Trigger: transfer.Fail, Failure: transfer.TxReverted}}
+			causes = []transfer.Command{{Trigger: transfer.Submit, Hash: "0x02"}, {Trigger: transfer.Fail, Failure: transfer.TxReverted}}
 		default:
 		}
 		for _, cause := range causes {

@@ -107,7 +107,7 @@ func TestTransfers_Summary(t *testing.T) {
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
 	intent, err := store.Transition(t.Context(), owner, insertIntent(t, store, known, owner, bridgeBody).ID,
-		transfer.Cause{Trigger: transfer.Submit, Hash: "0xabc"})
+		transfer.Command{Trigger: transfer.Submit, Hash: "0xabc"})
 	if err != nil {
 		t.Fatal(err)
 	}

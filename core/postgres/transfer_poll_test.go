@@ -27,7 +27,7 @@ func TestTransfers_PolledAcrossLocks(t *testing.T) {
 		"a transition waits for its row": {
 			"SELECT FROM transfers WHERE deadline <= now() FOR UPDATE",
 			func(store *postgres.Store, i *transfer.Intent) error {
-				_, err := store.Transition(t.Context(), i.AccountID, i.ID, transfer.Cause{Trigger: transfer.Submit, Hash: "0x01"})
+				_, err := store.Transition(t.Context(), i.AccountID, i.ID, transfer.Command{Trigger: transfer.Submit, Hash: "0x01"})
 				return err
 			},
 		},
@@ -136,7 +136,7 @@ func TestTransfers_PolledWhileChanging(t *testing.T) {
 				last := page[0]
 				got[last.ID] = last.Status
 				if read++; read == after {
-					if _, err := store.Transition(t.Context(), owner, ids[changed], transfer.Cause{Trigger: transfer.Cancel}); err != nil {
+					if _, err := store.Transition(t.Context(), owner, ids[changed], transfer.Command{Trigger: transfer.Cancel}); err != nil {
 						t.Fatal(err)
 					}
 				}

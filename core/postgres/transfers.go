@@ -155,8 +155,8 @@ func newTransferRow(i *transfer.Intent) transferRow {
 		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
 		DestinationChain: i.Destination.Account.Chain.String(), DestinationAccount: i.Destination.Account.Address,
 		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
-		OriginDomain: i.Route.OriginDomain, DestinationDomain: i.Route.DestinationDomain,
-		OriginSettler: i.Route.OriginSettler, DestinationSettler: i.Route.DestinationSettler,
+		OriginDomain: i.Settlement.OriginDomain, DestinationDomain: i.Settlement.DestinationDomain,
+		OriginSettler: i.Settlement.OriginSettler, DestinationSettler: i.Settlement.DestinationSettler,
 		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure,
 		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
@@ -174,7 +174,7 @@ func (r transferRow) intent() (*transfer.Intent, error) {
 	return &transfer.Intent{
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Type: r.Type, Status: r.Status,
 		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
-		Route: transfer.Route{
+		Settlement: transfer.Settlement{
 			OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,
 			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
 		},

@@ -32,7 +32,7 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 		"least amounts":   {swapBody, func(i *transfer.Intent) { i.Source.Amount, i.Destination.Amount = big.NewInt(1), big.NewInt(1) }},
 		"2^255+1":         {swapBody, func(i *transfer.Intent) { i.Source.Amount = new(big.Int).SetBit(big.NewInt(1), 255, 1) }},
 		"odd reference":   {transferBody, func(i *transfer.Intent) { i.Reference = `'; "\ ?0 😀` + "\t" }},
-		"largest domains": {bridgeBody, func(i *transfer.Intent) { i.Route.OriginDomain, i.Route.DestinationDomain = 4294967295, 0 }},
+		"largest domains": {bridgeBody, func(i *transfer.Intent) { i.Settlement.OriginDomain, i.Settlement.DestinationDomain = 4294967295, 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

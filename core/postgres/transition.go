@@ -15,7 +15,7 @@ import (
 // Transition applies a cause to one of an account's intents and writes the change and its event in one transaction. It
 // returns the intent as it then is; ErrTransferNotFound, or an error that wraps transfer.ErrTransition and then the
 // intent as it was.
-func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause transfer.Cause) (*transfer.Intent, error) {
+func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause transfer.Command) (*transfer.Intent, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var intent *transfer.Intent
@@ -46,7 +46,7 @@ func (tx Tx) LockTransfer(ctx context.Context, accountID, id uuid.UUID) (*transf
 
 // Apply applies a cause to an intent that LockTransfer has locked, and writes the change and its event. It returns an error that wraps
 // transfer.ErrTransition where the intent's status does not allow the cause; then the intent is as it was.
-func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, cause transfer.Cause) (transfer.Event, error) {
+func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, cause transfer.Command) (transfer.Event, error) {
 	now, err := tx.now(ctx)
 	if err != nil {
 		return transfer.Event{}, err
@@ -94,7 +94,7 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 			if err != nil {
 				return err
 			}
-			if events[n], err = intent.Apply(transfer.Cause{Trigger: transfer.Expire}, now); err != nil {
+			if events[n], err = intent.Apply(transfer.Command{Trigger: transfer.Expire}, now); err != nil {
 				return err
 			}
 			due[n] = transferKey{row.AccountID, row.ID}

@@ -22,7 +22,7 @@ func TestTransition_WritesEvent(t *testing.T) {
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
 	intent := insertIntent(t, store, known, owner, transferBody)
-	for _, cause := range []transfer.Cause{
+	for _, cause := range []transfer.Command{
 		{Trigger: transfer.Submit, Hash: "0x01"},
 		{Trigger: transfer.Fail, Failure: transfer.TxReplaced},
 		{Trigger: transfer.Submit, Hash: "0x02"},
@@ -65,11 +65,11 @@ func TestTransition_Refused(t *testing.T) {
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
 	intent := insertIntent(t, store, known, owner, transferBody)
-	cancel := transfer.Cause{Trigger: transfer.Cancel}
+	cancel := transfer.Command{Trigger: transfer.Cancel}
 	if _, err := store.Transition(t.Context(), uuid.New(), intent.ID, cancel); !errors.Is(err, postgres.ErrTransferNotFound) {
 		t.Errorf("another account: %v", err)
 	}
-	got, err := store.Transition(t.Context(), owner, intent.ID, transfer.Cause{Trigger: transfer.Confirm})
+	got, err := store.Transition(t.Context(), owner, intent.ID, transfer.Command{Trigger: transfer.Confirm})
 	if !errors.Is(err, transfer.ErrTransition) || got.Status != transfer.Created {
 		t.Errorf("confirmed before it was submitted: %v, %+v", err, got)
 	}
@@ -89,7 +89,7 @@ func TestTransition_Concurrent(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			_, err := store.Transition(t.Context(), owner, intent.ID, transfer.Cause{Trigger: transfer.Cancel})
+			_, err := store.Transition(t.Context(), owner, intent.ID, transfer.Command{Trigger: transfer.Cancel})
 			switch {
 			case err == nil:
 				cancelled.Add(1)
@@ -128,7 +128,7 @@ func TestExpireTransfers(t *testing.T) {
 	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 second'")
 	waiting := insertIntent(t, store, known, owner, transferBody)
 	sent := insertIntent(t, store, known, owner, transferBody)
-	if _, err := store.Transition(t.Context(), owner, sent.ID, transfer.Cause{Trigger: transfer.Submit, Hash: "0x01"}); err != nil {
+	if _, err := store.Transition(t.Context(), owner, sent.ID, transfer.Command{Trigger: transfer.Submit, Hash: "0x01"}); err != nil {
 		t.Fatal(err)
 	}
 	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 second' WHERE id = $1", sent.ID)

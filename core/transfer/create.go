@@ -52,14 +52,14 @@ func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Sn
 	if err != nil {
 		return nil, err
 	}
-	route, err := d.route()
+	settlement, err := d.settlement()
 	if err != nil {
 		return nil, err
 	}
 	intent := &Intent{
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID,
 		Type: d.kind, Status: Created,
-		Source: d.source, Destination: d.destination, Route: route,
+		Source: d.source, Destination: d.destination, Settlement: settlement,
 		Deadline: deadline, Reference: r.Reference,
 		CreatedAt: created, UpdatedAt: created,
 	}
@@ -222,22 +222,22 @@ func (l Leg) isOf(r wire.Leg) bool {
 	return l.Account == r.Account && l.Token == r.Token && l.Amount.String() == r.Amount
 }
 
-// route picks the settlers, and rejects an intent that nobody could execute.
-func (d *draft) route() (Route, error) {
-	route := Route{OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain}
+// settlement picks the settlers, and rejects an intent that nobody could execute.
+func (d *draft) settlement() (Settlement, error) {
+	settlement := Settlement{OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain}
 	if d.kind == Transfer {
-		return route, nil
+		return settlement, nil
 	}
 	for _, c := range []chain.Chain{d.sourceChain, d.destinationChain} {
 		if c.Settler == nil {
-			return Route{}, reject(SettlerNotConfigured, "No settler is configured on %s, so no %s can be executed there.", c.ID, d.kind)
+			return Settlement{}, reject(SettlerNotConfigured, "No settler is configured on %s, so no %s can be executed there.", c.ID, d.kind)
 		}
 	}
 	if d.kind == Swap && !d.sourceChain.Settler.SameChain {
-		return Route{}, reject(SettlerNotConfigured,
+		return Settlement{}, reject(SettlerNotConfigured,
 			"The settler on %s cannot fill an order on its own chain, so no swap can be executed there.", d.sourceChain.ID)
 	}
-	route.OriginSettler = d.sourceChain.Settler.Address
-	route.DestinationSettler = d.destinationChain.Settler.Address
-	return route, nil
+	settlement.OriginSettler = d.sourceChain.Settler.Address
+	settlement.DestinationSettler = d.destinationChain.Settler.Address
+	return settlement, nil
 }

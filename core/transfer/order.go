@@ -55,9 +55,9 @@ func (i *Intent) Order() (Order, error) {
 		AmountIn:           i.Source.Amount,
 		AmountOut:          i.Destination.Amount,
 		SenderNonce:        new(big.Int).SetBytes(i.ID[:]),
-		OriginDomain:       i.Route.OriginDomain,
-		DestinationDomain:  i.Route.DestinationDomain,
-		DestinationSettler: padAddress(i.Route.DestinationSettler),
+		OriginDomain:       i.Settlement.OriginDomain,
+		DestinationDomain:  i.Settlement.DestinationDomain,
+		DestinationSettler: padAddress(i.Settlement.DestinationSettler),
 		FillDeadline:       uint32(i.Deadline.Unix()), //nolint:gosec // a deadline is at most days away; 32 bits last until 2106
 		Data:               []byte{},
 	}

@@ -89,12 +89,12 @@ func hexed(b []byte) string { return "0x" + hex.EncodeToString(b) }
 func (v vector) intent() *transfer.Intent {
 	origin := caip.EIP155Chain(uint64(v.Input.OriginDomain))
 	destination := caip.EIP155Chain(uint64(v.Input.DestinationDomain))
-	route := transfer.Route{OriginDomain: v.Input.OriginDomain, DestinationDomain: v.Input.DestinationDomain}
+	route := transfer.Settlement{OriginDomain: v.Input.OriginDomain, DestinationDomain: v.Input.DestinationDomain}
 	if v.Input.Type != transfer.Transfer {
 		route.OriginSettler, route.DestinationSettler = v.Input.OriginSettler, v.Input.DestinationSettler
 	}
 	return &transfer.Intent{
-		ID: v.Input.ID, Type: v.Input.Type, Status: transfer.Created, Route: route,
+		ID: v.Input.ID, Type: v.Input.Type, Status: transfer.Created, Settlement: route,
 		Source:      leg(origin, v.Input.Sender, v.Input.InputToken, v.Input.AmountIn),
 		Destination: leg(destination, v.Input.Recipient, v.Input.OutputToken, v.Input.AmountOut),
 		Deadline:    time.Unix(v.Input.FillDeadline, 0),

@@ -81,7 +81,7 @@ type Intent struct {
 	OrderID     [32]byte
 	Source      Leg
 	Destination Leg
-	Route       Route
+	Settlement  Settlement
 	// Deadline has whole seconds, as the order's fillDeadline has.
 	Deadline time.Time
 	// Reference is the client's own name for the intent, empty for none.
@@ -95,8 +95,8 @@ type Intent struct {
 	UpdatedAt time.Time
 }
 
-// Route holds the domains and settlers that an order was built with, as they were at its creation.
-type Route struct {
+// Settlement holds the domains and settlers that an order was built with, as they were at its creation.
+type Settlement struct {
 	OriginDomain      uint32
 	DestinationDomain uint32
 	// OriginSettler and DestinationSettler are EVM addresses, both empty for a transfer.

@@ -69,8 +69,8 @@ const (
 	OrderIDMismatch Failure = "ORDER_ID_MISMATCH"
 )
 
-// Cause is a trigger with what it reports.
-type Cause struct {
+// Command is a trigger with what it reports.
+type Command struct {
 	Trigger Trigger
 	// Hash is the transaction's, for Submit.
 	Hash string
@@ -93,7 +93,7 @@ type Event struct {
 // Apply is the one way in which an intent changes its status. It changes the intent and returns the event to write with
 // it, or changes nothing and returns an error: one that wraps ErrTransition where the intent's status or type does not
 // allow the trigger, any other where the cause itself is malformed.
-func (i *Intent) Apply(c Cause, at time.Time) (Event, error) {
+func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 	t, ok := transitions[c.Trigger]
 	if !ok || (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
 		return Event{}, fmt.Errorf("malformed cause: trigger %q with hash %q and failure %q", c.Trigger, c.Hash, c.Failure)

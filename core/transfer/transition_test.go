@@ -25,8 +25,8 @@ var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
 
-func cause(trigger transfer.Trigger) transfer.Cause {
-	c := transfer.Cause{Trigger: trigger}
+func cause(trigger transfer.Trigger) transfer.Command {
+	c := transfer.Command{Trigger: trigger}
 	switch trigger {
 	case transfer.Submit:
 		c.Hash = "0xabc"
@@ -86,7 +86,7 @@ func TestApply_Events(t *testing.T) {
 	t.Parallel()
 	intent := transfer.Intent{ID: uuid.New(), AccountID: uuid.New(), Type: transfer.Transfer, Status: transfer.Created, CreatedAt: noon}
 	var events []transfer.Event
-	for i, c := range []transfer.Cause{
+	for i, c := range []transfer.Command{
 		{Trigger: transfer.Submit, Hash: "0x1"},
 		{Trigger: transfer.Fail, Failure: transfer.TxReplaced},
 		{Trigger: transfer.Submit, Hash: "0x2"},
@@ -119,9 +119,9 @@ func TestApply_Events(t *testing.T) {
 }
 
 // A malformed cause changes nothing.
-func TestApply_MalformedCause(t *testing.T) {
+func TestApply_MalformedCommand(t *testing.T) {
 	t.Parallel()
-	for _, c := range []transfer.Cause{
+	for _, c := range []transfer.Command{
 		{},
 		{Trigger: "teleport"},
 		{Trigger: transfer.Submit},

@@ -80,17 +80,17 @@ func (i *Intent) openCall(native bool) (Call, []Allowance, error) {
 	if err != nil {
 		return Call{}, nil, err
 	}
-	open := Call{To: i.Route.OriginSettler, Value: new(big.Int), Data: data}
+	open := Call{To: i.Settlement.OriginSettler, Value: new(big.Int), Data: data}
 	if native {
 		open.Value = i.Source.Amount
 		return open, nil, nil
 	}
-	approve, err := tokenCall(erc20Approve, i.Source.Token, i.Route.OriginSettler, i.Source.Amount)
+	approve, err := tokenCall(erc20Approve, i.Source.Token, i.Settlement.OriginSettler, i.Source.Amount)
 	if err != nil {
 		return Call{}, nil, err
 	}
 	return open, []Allowance{{
-		Token: i.Source.Token, Owner: i.Source.Account.Address, Spender: i.Route.OriginSettler,
+		Token: i.Source.Token, Owner: i.Source.Account.Address, Spender: i.Settlement.OriginSettler,
 		Amount: i.Source.Amount, Approve: approve,
 	}}, nil
 }
