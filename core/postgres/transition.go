@@ -12,10 +12,10 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// Transition applies a cause to one of an account's intents and writes the change and its event in one transaction. It
+// Transition applies a command to one of an account's intents and writes the change and its event in one transaction. It
 // returns the intent as it then is; ErrTransferNotFound, or an error that wraps transfer.ErrTransition and then the
 // intent as it was.
-func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause transfer.Command) (*transfer.Intent, error) {
+func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, command transfer.Command) (*transfer.Intent, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var intent *transfer.Intent
@@ -24,7 +24,7 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, cause t
 		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {
 			return err
 		}
-		event, err = tx.Apply(ctx, intent, cause)
+		event, err = tx.Apply(ctx, intent, command)
 		return err
 	})
 	if err != nil && !errors.Is(err, transfer.ErrTransition) {
@@ -44,20 +44,20 @@ func (tx Tx) LockTransfer(ctx context.Context, accountID, id uuid.UUID) (*transf
 	})
 }
 
-// Apply applies a cause to an intent that LockTransfer has locked, and writes the change and its event. It returns an error that wraps
-// transfer.ErrTransition where the intent's status does not allow the cause; then the intent is as it was.
-func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, cause transfer.Command) (transfer.Event, error) {
+// Apply applies a command to an intent that LockTransfer has locked, and writes the change and its event. It returns an error that wraps
+// transfer.ErrTransition where the intent's status does not allow the command; then the intent is as it was.
+func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, command transfer.Command) (transfer.Event, error) {
 	now, err := tx.now(ctx)
 	if err != nil {
 		return transfer.Event{}, err
 	}
-	event, err := intent.Apply(cause, now)
+	event, err := intent.Apply(command, now)
 	if err != nil {
 		return transfer.Event{}, err
 	}
 	row := newTransferRow(intent)
 	if _, err := tx.db.NewUpdate().Model(&row).Column("status", "hash", "failure", "updated_at").WherePK().Exec(ctx); err != nil {
-		return transfer.Event{}, fmt.Errorf("%s transfer %s: %w", cause.Trigger, intent.ID, err)
+		return transfer.Event{}, fmt.Errorf("%s transfer %s: %w", command.Trigger, intent.ID, err)
 	}
 	return event, tx.insertEvents(ctx, []transfer.Event{event})
 }
