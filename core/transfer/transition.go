@@ -92,11 +92,11 @@ type Event struct {
 
 // Apply is the one way in which an intent changes its status. It changes the intent and returns the event to write with
 // it, or changes nothing and returns an error: one that wraps ErrTransition where the intent's status or type does not
-// allow the trigger, any other where the cause itself is malformed.
+// allow the trigger, any other where the command itself is malformed.
 func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 	t, ok := transitions[c.Trigger]
 	if !ok || (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
-		return Event{}, fmt.Errorf("malformed cause: trigger %q with hash %q and failure %q", c.Trigger, c.Hash, c.Failure)
+		return Event{}, fmt.Errorf("malformed command: trigger %q with hash %q and failure %q", c.Trigger, c.Hash, c.Failure)
 	}
 	if !slices.Contains(t.from, i.Status) || (t.settlerOnly && i.Type == Transfer) {
 		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
