@@ -118,7 +118,7 @@ func TestApply_Events(t *testing.T) {
 	}
 }
 
-// A malformed cause changes nothing.
+// A malformed command changes nothing.
 func TestApply_MalformedCommand(t *testing.T) {
 	t.Parallel()
 	for _, c := range []transfer.Command{
