@@ -1,0 +1,64 @@
+// Package evm holds the parts of Ethereum's data that following an intent needs: blocks, transactions, receipts and logs, as the
+// JSON-RPC of a node gives them.
+//
+// Fields that chains add to the standard ones are passed over, and no hash is computed from them: chains with fields of their own
+// hash them too, so only the hash that a node names is right on all chains.
+package evm
+
+import (
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Block is a block without its transactions' contents.
+type Block struct {
+	Number     uint64
+	Hash       common.Hash
+	ParentHash common.Hash
+	Time       time.Time
+	// Transactions are the hashes of the block's transactions in their order.
+	Transactions []common.Hash
+}
+
+// Log is an event that a contract emitted.
+type Log struct {
+	Address common.Address
+	// Topics are none to four; the first is the hash of the event's signature, unless the event is anonymous.
+	Topics []common.Hash
+	Data   []byte
+
+	BlockNumber uint64
+	BlockHash   common.Hash
+	TxHash      common.Hash
+	// Index is the log's position in its block.
+	Index uint
+}
+
+// Receipt is the result of a transaction that is in a block.
+type Receipt struct {
+	TxHash      common.Hash
+	BlockNumber uint64
+	BlockHash   common.Hash
+	From        common.Address
+	// To is nil for a transaction that creates a contract.
+	To *common.Address
+	// Succeeded is false for a transaction that was reverted.
+	Succeeded bool
+	Logs      []Log
+}
+
+// Transaction is a transaction that a node knows, in a block or not.
+type Transaction struct {
+	Hash  common.Hash
+	From  common.Address
+	To    *common.Address
+	Nonce uint64
+	// Value is in wei.
+	Value *big.Int
+	Input []byte
+	// BlockNumber and BlockHash are nil while the transaction is in no block.
+	BlockNumber *uint64
+	BlockHash   *common.Hash
+}
