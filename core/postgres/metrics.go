@@ -105,6 +105,13 @@ const (
 
 func (m *metrics) countListBatch(source string) { m.lists.WithLabelValues(source).Inc() }
 
+// countEvents counts transitions that have happened.
+func (m *metrics) countEvents(events []transfer.Event) {
+	for _, e := range events {
+		m.countTransitions(e.From, e.To, 1)
+	}
+}
+
 // countTransitions counts n intents that went from one status to another.
 func (m *metrics) countTransitions(from, to transfer.Status, n int) {
 	m.transitions.WithLabelValues(string(from), string(to)).Add(float64(n))

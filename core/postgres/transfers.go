@@ -45,6 +45,7 @@ type transferRow struct {
 	Fingerprint        []byte          `bun:"fingerprint,nullzero"`
 	Hash               string          `bun:"hash,nullzero"`
 	Failure            string          `bun:"failure,nullzero"`
+	CancelledAt        time.Time       `bun:"cancelled_at,nullzero"`
 	CreatedAt          time.Time       `bun:"created_at"`
 	UpdatedAt          time.Time       `bun:"updated_at"`
 }
@@ -157,7 +158,7 @@ func newTransferRow(i *transfer.Intent) transferRow {
 		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
 		OriginDomain: i.Settlement.OriginDomain, DestinationDomain: i.Settlement.DestinationDomain,
 		OriginSettler: i.Settlement.OriginSettler, DestinationSettler: i.Settlement.DestinationSettler,
-		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure,
+		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
 		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
@@ -179,7 +180,7 @@ func (r transferRow) intent() (*transfer.Intent, error) {
 			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
 		},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		CancelledAt: r.CancelledAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}, nil
 }
 

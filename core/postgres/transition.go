@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
 )
 
 // Transition applies a command to one of an account's intents and writes the change and its event in one transaction. It
@@ -31,7 +33,7 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, command
 		return nil, err
 	}
 	if err == nil {
-		s.metrics.countTransitions(event.From, event.To, 1)
+		s.metrics.countEvents([]transfer.Event{event})
 	}
 	return intent, err
 }
@@ -55,11 +57,7 @@ func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, command transfe
 	if err != nil {
 		return transfer.Event{}, err
 	}
-	row := newTransferRow(intent)
-	if _, err := tx.db.NewUpdate().Model(&row).Column("status", "hash", "failure", "updated_at").WherePK().Exec(ctx); err != nil {
-		return transfer.Event{}, fmt.Errorf("%s transfer %s: %w", command.Trigger, intent.ID, err)
-	}
-	return event, tx.insertEvents(ctx, []transfer.Event{event})
+	return event, tx.saveTransitions(ctx, []*transfer.Intent{intent}, []transfer.Event{event})
 }
 
 // transferKey is the primary key of an intent.
@@ -87,26 +85,18 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 		if err != nil {
 			return err
 		}
-		due := make([]transferKey, len(rows))
+		intents := make([]*transfer.Intent, len(rows))
 		events := make([]transfer.Event, len(rows))
 		for n, row := range rows {
-			intent, err := row.intent()
-			if err != nil {
+			if intents[n], err = row.intent(); err != nil {
 				return err
 			}
-			if events[n], err = intent.Apply(transfer.Command{Trigger: transfer.Expire}, now); err != nil {
+			if events[n], err = intents[n].Apply(transfer.Command{Trigger: transfer.Expire}, now); err != nil {
 				return err
 			}
-			due[n] = transferKey{row.AccountID, row.ID}
-		}
-		_, err = tx.db.NewUpdate().With("due", tx.db.NewValues(&due)).Model((*transferRow)(nil)).TableExpr("due").
-			Set("status = ?", transfer.Expired).Set("updated_at = ?", now).
-			Where("transfers.account_id = due.account_id AND transfers.id = due.id").Exec(ctx)
-		if err != nil {
-			return err
 		}
 		expired = len(rows)
-		return tx.insertEvents(ctx, events)
+		return tx.saveTransitions(ctx, intents, events)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("expire transfers: %w", err)
@@ -127,22 +117,56 @@ func (tx Tx) now(ctx context.Context) (now time.Time, err error) {
 type eventRow struct {
 	bun.BaseModel `bun:"table:events,alias:events"`
 
-	AccountID  uuid.UUID        `bun:"account_id"`
-	TransferID uuid.UUID        `bun:"transfer_id"`
-	From       transfer.Status  `bun:"from_status,nullzero"`
-	To         transfer.Status  `bun:"to_status"`
-	Hash       string           `bun:"hash,nullzero"`
-	Failure    transfer.Failure `bun:"failure,nullzero"`
-	OccurredAt time.Time        `bun:"occurred_at"`
+	AccountID   uuid.UUID        `bun:"account_id"`
+	TransferID  uuid.UUID        `bun:"transfer_id"`
+	Trigger     transfer.Trigger `bun:"trigger,nullzero"`
+	From        transfer.Status  `bun:"from_status,nullzero"`
+	To          transfer.Status  `bun:"to_status"`
+	Hash        string           `bun:"hash,nullzero"`
+	Failure     transfer.Failure `bun:"failure,nullzero"`
+	ChainID     string           `bun:"chain_id,nullzero"`
+	TxHash      []byte           `bun:"tx_hash"`
+	BlockNumber *uint64          `bun:"block_number"`
+	OccurredAt  time.Time        `bun:"occurred_at"`
+}
+
+func newEventRow(e transfer.Event) eventRow {
+	row := eventRow{
+		AccountID: e.AccountID, TransferID: e.TransferID, Trigger: e.Trigger, From: e.From, To: e.To,
+		Hash: e.Hash, Failure: e.Failure, OccurredAt: e.At,
+	}
+	if o := e.Observed; o != nil {
+		row.ChainID, row.TxHash = o.Chain.String(), o.Hash.Bytes()
+		if o.Block != nil {
+			row.BlockNumber = &o.Block.Number
+		}
+	}
+	return row
+}
+
+func (r eventRow) event() (transfer.Event, error) {
+	e := transfer.Event{
+		AccountID: r.AccountID, TransferID: r.TransferID, Trigger: r.Trigger, From: r.From, To: r.To,
+		Hash: r.Hash, Failure: r.Failure, At: r.OccurredAt.UTC(),
+	}
+	if r.ChainID == "" {
+		return e, nil
+	}
+	chain, err := caip.ParseChainID(r.ChainID)
+	if err != nil {
+		return e, fmt.Errorf("read an event of transfer %s: %w", r.TransferID, err)
+	}
+	e.Observed = &transfer.Transaction{Chain: chain, Hash: common.Hash(r.TxHash)}
+	if r.BlockNumber != nil {
+		e.Observed.Block = &transfer.Block{Number: *r.BlockNumber}
+	}
+	return e, nil
 }
 
 func (tx Tx) insertEvents(ctx context.Context, events []transfer.Event) error {
 	rows := make([]eventRow, len(events))
 	for n, e := range events {
-		rows[n] = eventRow{
-			AccountID: e.AccountID, TransferID: e.TransferID, From: e.From, To: e.To,
-			Hash: e.Hash, Failure: e.Failure, OccurredAt: e.At,
-		}
+		rows[n] = newEventRow(e)
 	}
 	if _, err := tx.db.NewInsert().Model(&rows).Exec(ctx); err != nil {
 		return fmt.Errorf("write %d events: %w", len(events), err)
@@ -159,9 +183,8 @@ func (s *Store) Events(ctx context.Context, accountID, transferID uuid.UUID) ([]
 	}
 	events := make([]transfer.Event, len(rows))
 	for n, r := range rows {
-		events[n] = transfer.Event{
-			AccountID: r.AccountID, TransferID: r.TransferID, From: r.From, To: r.To,
-			Hash: r.Hash, Failure: r.Failure, At: r.OccurredAt.UTC(),
+		if events[n], err = r.event(); err != nil {
+			return nil, err
 		}
 	}
 	return events, nil

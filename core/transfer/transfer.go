@@ -90,6 +90,9 @@ type Intent struct {
 	Hash string
 	// Failure is why the intent failed, empty if it did not.
 	Failure string
+	// CancelledAt is when the client cancelled the intent, zero if it did not. A cancelled intent whose transaction is seen on chain
+	// has another status and still was cancelled.
+	CancelledAt time.Time
 	// CreatedAt and UpdatedAt are by the database's clock once the intent is stored, equal until the first transition.
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -119,7 +122,8 @@ type Summary struct {
 	UpdatedAt         time.Time
 }
 
-// Final reports whether the status of an intent of this type never changes again.
+// Final reports whether nobody need do anything more about an intent of this type in this status. Only the chain itself can take
+// that back, by a reorganization.
 func Final(t Type, s Status) bool {
 	switch s {
 	case Filled, Refunded, Cancelled:
@@ -143,6 +147,6 @@ func (i *Intent) Summary() Summary {
 // AsCreated is the intent as it was before its first transition.
 func (i *Intent) AsCreated() *Intent {
 	created := *i
-	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt
+	created.Status, created.Hash, created.Failure, created.CancelledAt, created.UpdatedAt = Created, "", "", time.Time{}, i.CreatedAt
 	return &created
 }

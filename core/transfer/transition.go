@@ -14,45 +14,53 @@ type Trigger string
 
 // The triggers. README.md beside this file draws where each leads.
 const (
-	// Submit reports a transaction's hash. A second one is a speed-up.
+	// Submit means that a transaction is known: the client reported its hash, or its effect was seen in a block that is not deep
+	// enough. A second hash is a speed-up.
 	Submit Trigger = "submit"
 	// Cancel is the client's request before anything was sent.
 	Cancel Trigger = "cancel"
 	// Expire means that the deadline has passed and nothing was sent.
 	Expire Trigger = "expire"
-	// Dropped means that the deadline has passed and the chain no longer knows the transaction.
-	Dropped Trigger = "dropped"
+	// Drop means that the deadline has passed and no provider knows any of the transactions.
+	Drop Trigger = "drop"
 	// Confirm means that the effect is on chain, deep enough to stay.
 	Confirm Trigger = "confirm"
-	// Fail means that the transaction did something else than the intent asks, or nothing.
+	// Fail means that every transaction did something else than the intent asks, or nothing.
 	Fail Trigger = "fail"
 	// Fill is the settler's report that the recipient was paid.
 	Fill Trigger = "fill"
 	// Refund is the settler's report that the sender was paid back.
 	Refund Trigger = "refund"
-	// Reorg means that a reorganization of the chain removed a confirmed effect.
+	// Reorg means that a reorganization of the chain removed an effect.
 	Reorg Trigger = "reorg"
 )
 
 // transition is one row of the state machine.
 type transition struct {
 	from []Status
-	to   Status
+	// to has one status; where it has several the command says which.
+	to []Status
 	// settlerOnly transitions exist only for intents that a settler carries out: swaps and bridges.
 	settlerOnly bool
+	// observed transitions name the transaction that the chain showed.
+	observed bool
 }
 
-// transitions are the whole state machine; an intent begins in Created.
+// transitions are the whole state machine; an intent begins in Created. The chain is the truth: what is seen there moves an intent from
+// wherever the client left it.
 var transitions = map[Trigger]transition{
-	Submit:  {from: []Status{Created, Submitted, Failed, Expired}, to: Submitted},
-	Cancel:  {from: []Status{Created}, to: Cancelled},
-	Expire:  {from: []Status{Created}, to: Expired},
-	Dropped: {from: []Status{Submitted}, to: Expired},
-	Confirm: {from: []Status{Submitted}, to: Confirmed},
-	Fail:    {from: []Status{Submitted}, to: Failed},
-	Fill:    {from: []Status{Confirmed}, to: Filled, settlerOnly: true},
-	Refund:  {from: []Status{Confirmed}, to: Refunded, settlerOnly: true},
-	Reorg:   {from: []Status{Confirmed}, to: Submitted},
+	Cancel:  {from: []Status{Created}, to: []Status{Cancelled}},
+	Expire:  {from: []Status{Created}, to: []Status{Expired}},
+	Submit:  {from: []Status{Created, Submitted, Failed, Expired, Cancelled}, to: []Status{Submitted}},
+	Confirm: {from: []Status{Submitted}, to: []Status{Confirmed}, observed: true},
+	Fail:    {from: []Status{Submitted}, to: []Status{Failed}, observed: true},
+	Drop:    {from: []Status{Submitted}, to: []Status{Expired}},
+	Fill:    {from: []Status{Confirmed}, to: []Status{Filled}, settlerOnly: true, observed: true},
+	Refund:  {from: []Status{Confirmed}, to: []Status{Refunded}, settlerOnly: true, observed: true},
+	Reorg: {
+		from: []Status{Submitted, Confirmed, Filled, Refunded},
+		to:   []Status{Submitted, Confirmed, Created, Expired, Cancelled},
+	},
 }
 
 // ErrTransition is returned for a trigger that means nothing in the intent's status.
@@ -63,19 +71,28 @@ type Failure string
 
 // The failures that a transaction can have.
 const (
-	TxReverted      Failure = "TX_REVERTED"
-	TxReplaced      Failure = "TX_REPLACED"
-	TxMismatch      Failure = "TX_MISMATCH"
+	// TxReverted is a transaction that the chain undid.
+	TxReverted Failure = "TX_REVERTED"
+	// TxReplaced is a transaction whose nonce another transaction used, which does something else.
+	TxReplaced Failure = "TX_REPLACED"
+	// TxMismatch is a transaction without the effect that the intent asks for.
+	TxMismatch Failure = "TX_MISMATCH"
+	// OrderIDMismatch is a transaction in which the settler opened another order.
 	OrderIDMismatch Failure = "ORDER_ID_MISMATCH"
 )
 
 // Command is a trigger with what it reports.
 type Command struct {
 	Trigger Trigger
-	// Hash is the transaction's, for Submit.
+	// Hash is the transaction that carries the intent from now on, required for Submit and Confirm. After Reorg it is the attempt that
+	// is left, empty for none.
 	Hash string
 	// Failure is why, for Fail.
 	Failure Failure
+	// To is where Reorg leads.
+	To Status
+	// Observed is the transaction that the chain showed. It is required for Confirm, Fail, Fill and Refund.
+	Observed *Transaction
 }
 
 // Event is a transition that has happened. The first of every intent leads from no status to Created and is written with
@@ -83,34 +100,69 @@ type Command struct {
 type Event struct {
 	TransferID uuid.UUID
 	AccountID  uuid.UUID
+	Trigger    Trigger
 	From       Status
 	To         Status
 	Hash       string
 	Failure    Failure
-	At         time.Time
+	// Observed is the transaction that the chain showed, nil for transitions that no transaction caused. Events keep its chain, hash
+	// and block alone.
+	Observed *Transaction
+	At       time.Time
 }
 
 // Apply is the one way in which an intent changes its status. It changes the intent and returns the event to write with
 // it, or changes nothing and returns an error: one that wraps ErrTransition where the intent's status or type does not
 // allow the trigger, any other where the command itself is malformed.
 func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
-	t, ok := transitions[c.Trigger]
-	if !ok || (c.Trigger == Submit) != (c.Hash != "") || (c.Trigger == Fail) != (c.Failure != "") {
-		return Event{}, fmt.Errorf("malformed command: trigger %q with hash %q and failure %q", c.Trigger, c.Hash, c.Failure)
+	t, to, err := c.transition()
+	if err != nil {
+		return Event{}, err
 	}
-	if !slices.Contains(t.from, i.Status) || (t.settlerOnly && i.Type == Transfer) {
+	if !slices.Contains(t.from, i.Status) || (t.settlerOnly && i.Type == Transfer) || (c.Trigger == Reorg && to == i.Status) {
 		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
 	}
 	if c.Trigger == Expire && at.Before(i.Deadline) {
 		return Event{}, fmt.Errorf("expire a %s before its deadline: %w", i.Type, ErrTransition)
 	}
-	event := Event{
-		TransferID: i.ID, AccountID: i.AccountID, From: i.Status, To: t.to, Failure: c.Failure, At: at,
+	switch {
+	case i.Status == Cancelled:
+		i.CancelledAt = i.UpdatedAt
+	case to == Cancelled:
+		i.CancelledAt = at
 	}
-	if c.Hash != "" {
+	if c.Hash != "" || c.Trigger == Reorg {
 		i.Hash = c.Hash
 	}
-	event.Hash = i.Hash
-	i.Status, i.Failure, i.UpdatedAt = t.to, string(c.Failure), at
+	event := Event{
+		TransferID: i.ID, AccountID: i.AccountID, Trigger: c.Trigger, From: i.Status, To: to, Hash: i.Hash, Failure: c.Failure,
+		Observed: c.Observed, At: at,
+	}
+	i.Status, i.Failure, i.UpdatedAt = to, string(c.Failure), at
 	return event, nil
+}
+
+// transition finds the row of the state machine and where it leads, or says what is malformed.
+func (c Command) transition() (t transition, to Status, err error) {
+	t, ok := transitions[c.Trigger]
+	if !ok {
+		return t, "", fmt.Errorf("malformed command: there is no trigger %q", c.Trigger)
+	}
+	to = t.to[0]
+	if len(t.to) > 1 {
+		to = c.To
+	}
+	carries := c.Trigger == Submit || c.Trigger == Confirm
+	mayCarry := carries || c.Trigger == Reorg
+	switch {
+	case !slices.Contains(t.to, to) || (len(t.to) == 1 && c.To != ""):
+		return t, "", fmt.Errorf("malformed command: %s to %q", c.Trigger, c.To)
+	case carries && c.Hash == "", !mayCarry && c.Hash != "":
+		return t, "", fmt.Errorf("malformed command: %s with hash %q", c.Trigger, c.Hash)
+	case (c.Trigger == Fail) != (c.Failure != ""):
+		return t, "", fmt.Errorf("malformed command: %s with failure %q", c.Trigger, c.Failure)
+	case t.observed && c.Observed == nil:
+		return t, "", fmt.Errorf("malformed command: %s without the transaction that was observed", c.Trigger)
+	}
+	return t, to, nil
 }

@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"intents.internal/pkg/caip"
+)
+
+// Lease is the right to write what happens on a chain. Whoever takes the lease begins a new epoch, and nothing is written in an old
+// one: a process that was paused past its lease finds out at its next write. Advisory locks of a session would not do, as they break
+// behind a transaction pooler.
+type Lease struct {
+	Chain caip.ChainID
+	Epoch int64
+}
+
+// ErrLeaseLost is returned for a write under a lease that another process has taken over.
+var ErrLeaseLost = errors.New("another process watches the chain now")
+
+// AcquireLease takes the lease of a chain that nobody holds, for ttl by the database's clock. ok is false while another process holds it.
+func (s *Store) AcquireLease(ctx context.Context, chain caip.ChainID, holder string, ttl time.Duration) (lease Lease, ok bool, err error) {
+	lease.Chain = chain
+	err = s.db.NewRaw(`INSERT INTO watched_chains AS w (chain_id, holder, epoch, lease_until)
+		VALUES (?0, ?1, 1, clock_timestamp() + ?2 * interval '1 millisecond')
+		ON CONFLICT (chain_id) DO UPDATE SET holder = excluded.holder, epoch = w.epoch + 1, lease_until = excluded.lease_until
+		WHERE w.lease_until < clock_timestamp() RETURNING epoch`, chain.String(), holder, ttl.Milliseconds()).Scan(ctx, &lease.Epoch)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease, false, nil
+	}
+	if err != nil {
+		return lease, false, fmt.Errorf("acquire the lease of %s: %w", chain, err)
+	}
+	return lease, true, nil
+}
+
+// RenewLease extends a lease that is still of its epoch, even where it has run out meanwhile; ok is false once another process has
+// taken it.
+func (s *Store) RenewLease(ctx context.Context, lease Lease, ttl time.Duration) (ok bool, err error) {
+	result, err := s.db.NewRaw(`UPDATE watched_chains SET lease_until = clock_timestamp() + ?2 * interval '1 millisecond'
+		WHERE chain_id = ?0 AND epoch = ?1`, lease.Chain.String(), lease.Epoch, ttl.Milliseconds()).Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("renew the lease of %s: %w", lease.Chain, err)
+	}
+	renewed, _ := result.RowsAffected() // pgx never fails to tell
+	return renewed == 1, nil
+}
+
+// ReleaseLease lets another process take the chain at once.
+func (s *Store) ReleaseLease(ctx context.Context, lease Lease) error {
+	_, err := s.db.NewRaw("UPDATE watched_chains SET lease_until = '-infinity' WHERE chain_id = ? AND epoch = ?",
+		lease.Chain.String(), lease.Epoch).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("release the lease of %s: %w", lease.Chain, err)
+	}
+	return nil
+}
+
+// checkEpoch locks the chain's row, so that no epoch begins before the transaction ends.
+func (tx Tx) checkEpoch(ctx context.Context, lease Lease) error {
+	var epoch int64
+	err := tx.db.NewRaw("SELECT epoch FROM watched_chains WHERE chain_id = ? FOR UPDATE", lease.Chain.String()).Scan(ctx, &epoch)
+	if err != nil {
+		return fmt.Errorf("check the lease of %s: %w", lease.Chain, err)
+	}
+	if epoch != lease.Epoch {
+		return fmt.Errorf("write what happened on %s: %w", lease.Chain, ErrLeaseLost)
+	}
+	return nil
+}

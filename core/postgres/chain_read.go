@@ -1,0 +1,191 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+)
+
+// TransfersByOrders reads the intents of order ids, whosever they are. Ids of others' orders are passed over.
+func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*transfer.Intent, error) {
+	if len(orderIDs) == 0 {
+		return nil, nil
+	}
+	ids := make([][]byte, len(orderIDs))
+	for n := range orderIDs {
+		ids[n] = orderIDs[n][:]
+	}
+	var rows []transferRow
+	if err := s.db.NewSelect().Model(&rows).Where("order_id = ANY (?)", pgdialect.Array(ids)).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read the transfers of %d orders: %w", len(ids), err)
+	}
+	intents := make([]*transfer.Intent, len(rows))
+	for n, row := range rows {
+		var err error
+		if intents[n], err = row.intent(); err != nil {
+			return nil, err
+		}
+	}
+	return intents, nil
+}
+
+// ObservationsAbove reads the transactions of a chain that are in blocks above a number.
+func (s *Store) ObservationsAbove(ctx context.Context, chain caip.ChainID, number uint64) ([]Observation, error) {
+	return observationsAbove(ctx, s.db, chain, number)
+}
+
+func observationsAbove(ctx context.Context, db bun.IDB, chain caip.ChainID, number uint64) ([]Observation, error) {
+	var rows []transactionRow
+	err := db.NewSelect().Model(&rows).Where("chain_id = ? AND block_number > ?", chain.String(), number).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the transactions of %s above block %d: %w", chain, number, err)
+	}
+	return observations(rows)
+}
+
+// Followed is a transaction with its intent.
+type Followed struct {
+	Observation
+	Intent *transfer.Intent
+}
+
+// PendingAttempts reads attempts of a chain that are in no block yet, up to limit of them.
+func (s *Store) PendingAttempts(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
+	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("chain_id = ? AND state IN ('pending', 'dropped') AND due_at IS NOT NULL", chain.String()).Limit(limit)
+	})
+}
+
+// PendingAmong reads the attempts of a chain that are in no block yet and have one of the hashes.
+func (s *Store) PendingAmong(ctx context.Context, chain caip.ChainID, hashes []common.Hash) ([]Followed, error) {
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	wanted := make([][]byte, len(hashes))
+	for n, h := range hashes {
+		wanted[n] = h[:]
+	}
+	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("chain_id = ? AND state IN ('pending', 'dropped') AND due_at IS NOT NULL AND hash = ANY (?)", chain.String(), pgdialect.Array(wanted))
+	})
+}
+
+// DueTransactions reads the transactions of a chain that are to be looked up by now, the longest due first, up to limit of them:
+// attempts that are in no block yet, and open orders to compare with the settler.
+func (s *Store) DueTransactions(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
+	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("chain_id = ? AND due_at <= clock_timestamp()", chain.String()).Order("due_at").Limit(limit)
+	})
+}
+
+// UnconfirmedTransactions reads the transactions of a chain that are deep enough to count and do not yet, the oldest first, up to limit
+// of them. What the settler answers counts once it is final.
+func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p Progress, limit int64) ([]Followed, error) {
+	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("chain_id = ? AND block_number <= ? AND confirmed_at IS NULL AND state <> 'unsupported'", chain.String(), p.Confirmed).
+			Where("role IN ('send', 'open') OR block_number <= ?", p.Final).Order("block_number").Limit(limit)
+	})
+}
+
+// followed reads transactions and then their intents.
+func (s *Store) followed(ctx context.Context, narrow func(*bun.SelectQuery) *bun.SelectQuery) ([]Followed, error) {
+	var rows []transactionRow
+	if err := narrow(s.db.NewSelect().Model(&rows)).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read transactions to follow: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	read, err := observations(rows)
+	if err != nil {
+		return nil, err
+	}
+	keys := keysOf(read)
+	var intents []transferRow
+	err = s.db.NewSelect().With("wanted", s.db.NewValues(&keys)).Model(&intents).
+		Join("JOIN wanted ON wanted.account_id = transfers.account_id AND wanted.id = transfers.id").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the transfers of %d transactions: %w", len(rows), err)
+	}
+	byKey := make(map[transferKey]*transfer.Intent, len(intents))
+	for _, row := range intents {
+		if byKey[transferKey{row.AccountID, row.ID}], err = row.intent(); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]Followed, 0, len(read))
+	for _, o := range read {
+		if intent := byKey[transferKey{o.AccountID, o.TransferID}]; intent != nil {
+			all = append(all, Followed{o, intent})
+		}
+	}
+	return all, nil
+}
+
+// Payment names a transaction within an account.
+type Payment struct {
+	AccountID uuid.UUID
+	Hash      common.Hash
+}
+
+// TakenEffects reads which logs of transactions of a chain confirm intents of an account already.
+func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments []Payment) (map[Payment][]int64, error) {
+	if len(payments) == 0 {
+		return nil, nil
+	}
+	hashes := make([][]byte, len(payments))
+	for n := range payments {
+		hashes[n] = payments[n].Hash[:]
+	}
+	accounts := make([]string, len(payments))
+	for n := range payments {
+		accounts[n] = payments[n].AccountID.String()
+	}
+	var rows []transactionRow
+	err := s.db.NewSelect().Model(&rows).Column("account_id", "hash", "log_index").
+		Where("account_id = ANY (?::uuid[]) AND chain_id = ? AND hash = ANY (?) AND log_index IS NOT NULL", pgdialect.Array(accounts), chain.String(), pgdialect.Array(hashes)).
+		Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read which effects are taken: %w", err)
+	}
+	taken := map[Payment][]int64{}
+	for _, row := range rows {
+		key := Payment{row.AccountID, common.Hash(row.Hash)}
+		taken[key] = append(taken[key], *row.LogIndex)
+	}
+	return taken, nil
+}
+
+// ChainActive reports whether unfinished intents may touch a chain: because one was made whose deadline is not long past, or because a
+// transaction is still followed.
+func (s *Store) ChainActive(ctx context.Context, chain caip.ChainID) (active bool, err error) {
+	err = s.db.NewRaw(`SELECT EXISTS (SELECT FROM chain_activity WHERE chain_id = ?0 AND active_until > clock_timestamp())
+		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL)
+		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND block_number IS NOT NULL AND confirmed_at IS NULL AND state <> 'unsupported')`,
+		chain.String()).Scan(ctx, &active)
+	if err != nil {
+		return false, fmt.Errorf("read whether %s is active: %w", chain, err)
+	}
+	return active, nil
+}
+
+// KeepActive records that intents may touch chains until a time.
+func (s *Store) KeepActive(ctx context.Context, chains []caip.ChainID, until time.Time) error {
+	for _, chain := range chains {
+		_, err := s.db.NewRaw(`INSERT INTO chain_activity AS a (chain_id, active_until) VALUES (?, ?)
+			ON CONFLICT (chain_id) DO UPDATE SET active_until = excluded.active_until WHERE a.active_until < excluded.active_until`,
+			chain.String(), until).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("record that %s is active: %w", chain, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/transfer"
+)
+
+// ChainWrite is what one look at a chain found. It is written in one transaction with all that follows from it: the statuses of the
+// intents, their events and the cursor. Writing it again changes nothing.
+type ChainWrite struct {
+	// Seen are transactions as they are now.
+	Seen []Observation
+	// Gone are transactions that are not in their block any more.
+	Gone []Observation
+	// Fork is the newest block that a reorganization left in place, nil for none. What is recorded of blocks above it and is not among
+	// Seen is gone too.
+	Fork *uint64
+	// Progress is how far the chain has been read, nil to leave that as it is.
+	Progress *Progress
+	// Anchors are blocks to remember.
+	Anchors []transfer.Block
+}
+
+// WriteChain writes what was found on the chain of a lease. It returns the transitions it led to, or ErrLeaseLost.
+func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (events []transfer.Event, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.checkEpoch(ctx, lease); err != nil {
+			return err
+		}
+		gone := slices.Clone(w.Gone)
+		if w.Fork != nil {
+			above, err := observationsAbove(ctx, tx.db, lease.Chain, *w.Fork)
+			if err != nil {
+				return err
+			}
+			gone = append(gone, notIn(above, w.Seen)...)
+		}
+		intents, err := tx.lockTransfers(ctx, keysOf(w.Seen, gone))
+		if err != nil {
+			return err
+		}
+		now, err := tx.now(ctx)
+		if err != nil {
+			return err
+		}
+		if err := tx.removeFromBlocks(ctx, gone, now); err != nil {
+			return err
+		}
+		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
+			return err
+		}
+		if events, err = tx.evaluate(ctx, intents, now); err != nil || w.Progress == nil {
+			return err
+		}
+		return tx.saveProgress(ctx, lease.Chain, *w.Progress, w.Anchors, w.Fork)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.countEvents(events)
+	return events, nil
+}
+
+func keysOf(lists ...[]Observation) []transferKey {
+	var keys []transferKey
+	for _, list := range lists {
+		for _, o := range list {
+			keys = append(keys, transferKey{o.AccountID, o.TransferID})
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return slices.Compact(keys)
+}
+
+func compareKeys(a, b transferKey) int {
+	return cmp.Or(bytes.Compare(a.AccountID[:], b.AccountID[:]), bytes.Compare(a.ID[:], b.ID[:]))
+}
+
+// sameTransaction compares the primary keys.
+func sameTransaction(a, b Observation) bool {
+	return a.AccountID == b.AccountID && a.TransferID == b.TransferID && a.Chain == b.Chain && a.Hash == b.Hash && a.Role == b.Role
+}
+
+func notIn(all, seen []Observation) []Observation {
+	return slices.DeleteFunc(all, func(o Observation) bool {
+		return slices.ContainsFunc(seen, func(s Observation) bool { return sameTransaction(o, s) })
+	})
+}
+
+// lockTransfers locks intents in the order of their keys, so that the watchers of two chains do not deadlock.
+func (tx Tx) lockTransfers(ctx context.Context, keys []transferKey) ([]*transfer.Intent, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var rows []transferRow
+	err := tx.db.NewSelect().With("wanted", tx.db.NewValues(&keys)).Model(&rows).
+		Join("JOIN wanted ON wanted.account_id = transfers.account_id AND wanted.id = transfers.id").
+		OrderExpr("transfers.account_id, transfers.id").For("UPDATE OF transfers").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock %d transfers: %w", len(keys), err)
+	}
+	intents := make([]*transfer.Intent, len(rows))
+	for n, row := range rows {
+		if intents[n], err = row.intent(); err != nil {
+			return nil, err
+		}
+	}
+	return intents, nil
+}
+
+// removeFromBlocks makes attempts that clients reported pending again and forgets the other transactions.
+func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.Time) error {
+	var pending []Observation
+	var found []transactionRow
+	for _, o := range gone {
+		if !o.Reported {
+			found = append(found, newTransactionRow(o, now))
+			continue
+		}
+		o.State, o.Block, o.LogIndex, o.Confirmed, o.DueAt = transfer.Pending, nil, 0, false, now
+		pending = append(pending, o)
+	}
+	if len(found) > 0 {
+		if _, err := tx.db.NewDelete().Model(&found).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("remove %d transactions that are in no block any more: %w", len(found), err)
+		}
+	}
+	return tx.saveObservations(ctx, pending, now)
+}
+
+// saveObservations inserts and updates transactions. A client's report of one stays, and so does when it was first seen.
+func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.Time) error {
+	if len(seen) == 0 {
+		return nil
+	}
+	rows := make([]transactionRow, len(seen))
+	for n, o := range seen {
+		rows[n] = newTransactionRow(o, now)
+	}
+	_, err := tx.db.NewInsert().Model(&rows).
+		On("CONFLICT (account_id, transfer_id, chain_id, hash, role) DO UPDATE").
+		Set("state = excluded.state").Set("reported = transactions.reported OR excluded.reported").
+		Set("block_number = excluded.block_number").Set("block_hash = excluded.block_hash").Set("log_index = excluded.log_index").
+		Set("confirmed_at = CASE WHEN transactions.state = excluded.state AND transactions.block_hash IS NOT DISTINCT FROM excluded.block_hash THEN coalesce(transactions.confirmed_at, excluded.confirmed_at) ELSE excluded.confirmed_at END").
+		Set("sender = coalesce(excluded.sender, transactions.sender)").Set("nonce = coalesce(excluded.nonce, transactions.nonce)").
+		Set("due_at = excluded.due_at").Set("unknown_since = excluded.unknown_since").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write %d transactions: %w", len(rows), err)
+	}
+	return nil
+}
+
+// loadTransactions reads the transactions of intents.
+func (tx Tx) loadTransactions(ctx context.Context, keys []transferKey) (map[transferKey][]Observation, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var rows []transactionRow
+	err := tx.db.NewSelect().With("wanted", tx.db.NewValues(&keys)).Model(&rows).
+		Join("JOIN wanted ON wanted.account_id = transactions.account_id AND wanted.id = transactions.transfer_id").
+		OrderExpr("transactions.seen_at, transactions.chain_id, transactions.hash, transactions.role").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the transactions of %d transfers: %w", len(keys), err)
+	}
+	loaded := make(map[transferKey][]Observation, len(keys))
+	for _, row := range rows {
+		o, err := row.observation()
+		if err != nil {
+			return nil, err
+		}
+		key := transferKey{row.AccountID, row.TransferID}
+		loaded[key] = append(loaded[key], o)
+	}
+	return loaded, nil
+}
+
+// repairEvery is how often the settler is asked for the status of an open order.
+const repairEvery = time.Hour
+
+// evaluate brings locked intents to the statuses that their transactions give them.
+func (tx Tx) evaluate(ctx context.Context, intents []*transfer.Intent, now time.Time) (events []transfer.Event, err error) {
+	keys := make([]transferKey, len(intents))
+	for n, intent := range intents {
+		keys[n] = transferKey{intent.AccountID, intent.ID}
+	}
+	loaded, err := tx.loadTransactions(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	var changed []*transfer.Intent
+	var rescheduled []Observation
+	for n, intent := range intents {
+		transactions := loaded[keys[n]]
+		before := len(events)
+		if events, err = apply(intent, transactions, events, now); err != nil {
+			return nil, err
+		}
+		if len(events) > before {
+			changed = append(changed, intent)
+		}
+		rescheduled = append(rescheduled, reschedule(intent, transactions, now)...)
+	}
+	if err := tx.saveObservations(ctx, rescheduled, now); err != nil {
+		return nil, err
+	}
+	return events, tx.saveTransitions(ctx, changed, events)
+}
+
+// apply applies the commands that the transactions lead to.
+func apply(intent *transfer.Intent, observed []Observation, events []transfer.Event, now time.Time) ([]transfer.Event, error) {
+	transactions := make([]transfer.Transaction, len(observed))
+	for n, o := range observed {
+		transactions[n] = o.Transaction
+	}
+	commands, err := intent.Evaluate(transactions, now)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate transfer %s: %w", intent.ID, err)
+	}
+	for _, c := range commands {
+		event, err := intent.Apply(c, now)
+		if err != nil {
+			return nil, fmt.Errorf("evaluate transfer %s: %w", intent.ID, err)
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+// reschedule returns the transactions whose next look-up changes with the intent's status: attempts that have lost need none, and
+// orders that wait for the settler are compared with it.
+func reschedule(intent *transfer.Intent, observed []Observation, now time.Time) (changed []Observation) {
+	for _, o := range observed {
+		due := o.DueAt
+		switch {
+		case o.State == transfer.Pending && intent.Carried(), o.State != transfer.Pending && o.State != transfer.Dropped && o.Role != transfer.RoleOpen:
+			due = time.Time{}
+		case o.State == transfer.Pending && due.IsZero():
+			due = now
+		case o.Role == transfer.RoleOpen && o.State == transfer.Mined:
+			due = time.Time{}
+			if intent.Status == transfer.Confirmed {
+				if due = o.DueAt; due.IsZero() {
+					due = now.Add(repairEvery)
+				}
+			}
+		}
+		if !due.Equal(o.DueAt) {
+			o.DueAt = due
+			changed = append(changed, o)
+		}
+	}
+	return changed
+}
+
+// transitionRow is the part of an intent that transitions change.
+type transitionRow struct {
+	AccountID   uuid.UUID       `bun:"account_id,type:uuid"`
+	ID          uuid.UUID       `bun:"id,type:uuid"`
+	Status      transfer.Status `bun:"status,type:text"`
+	Hash        string          `bun:"hash,type:text,nullzero"`
+	Failure     string          `bun:"failure,type:text,nullzero"`
+	CancelledAt time.Time       `bun:"cancelled_at,type:timestamptz,nullzero"`
+	UpdatedAt   time.Time       `bun:"updated_at,type:timestamptz"`
+}
+
+// saveTransitions writes the changed intents and the events.
+func (tx Tx) saveTransitions(ctx context.Context, intents []*transfer.Intent, events []transfer.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	rows := make([]transitionRow, len(intents))
+	for n, i := range intents {
+		rows[n] = transitionRow{
+			AccountID: i.AccountID, ID: i.ID, Status: i.Status, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt, UpdatedAt: i.UpdatedAt,
+		}
+	}
+	_, err := tx.db.NewUpdate().With("changed", tx.db.NewValues(&rows)).Model((*transferRow)(nil)).TableExpr("changed").
+		Set("status = changed.status").Set("hash = changed.hash").Set("failure = changed.failure").
+		Set("cancelled_at = changed.cancelled_at").Set("updated_at = changed.updated_at").
+		Where("transfers.account_id = changed.account_id AND transfers.id = changed.id").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write the transitions of %d transfers: %w", len(rows), err)
+	}
+	return tx.insertEvents(ctx, events)
+}

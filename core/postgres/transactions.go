@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+)
+
+// Observation is a transaction of an intent with what the watcher of its chain remembers.
+type Observation struct {
+	AccountID, TransferID uuid.UUID
+	transfer.Transaction
+	// DueAt is when the watcher looks the transaction up next, zero for never.
+	DueAt time.Time
+	// UnknownSince is when a provider was first found not to know the transaction, zero while one knows it.
+	UnknownSince time.Time
+}
+
+type transactionRow struct {
+	bun.BaseModel `bun:"table:transactions,alias:transactions"`
+
+	AccountID    uuid.UUID      `bun:"account_id,pk"`
+	TransferID   uuid.UUID      `bun:"transfer_id,pk"`
+	ChainID      string         `bun:"chain_id,pk"`
+	Hash         []byte         `bun:"hash,pk"`
+	Role         transfer.Role  `bun:"role,pk"`
+	State        transfer.State `bun:"state"`
+	Reported     bool           `bun:"reported"`
+	BlockNumber  *uint64        `bun:"block_number"`
+	BlockHash    []byte         `bun:"block_hash"`
+	LogIndex     *int64         `bun:"log_index"`
+	ConfirmedAt  time.Time      `bun:"confirmed_at,nullzero"`
+	Sender       []byte         `bun:"sender"`
+	Nonce        *string        `bun:"nonce"`
+	SeenAt       time.Time      `bun:"seen_at"`
+	DueAt        time.Time      `bun:"due_at,nullzero"`
+	UnknownSince time.Time      `bun:"unknown_since,nullzero"`
+}
+
+func newTransactionRow(o Observation, now time.Time) transactionRow {
+	row := transactionRow{
+		AccountID: o.AccountID, TransferID: o.TransferID, ChainID: o.Chain.String(), Hash: o.Hash.Bytes(), Role: o.Role,
+		State: o.State, Reported: o.Reported, SeenAt: o.SeenAt, DueAt: o.DueAt, UnknownSince: o.UnknownSince,
+	}
+	if o.SeenAt.IsZero() {
+		row.SeenAt = now
+	}
+	if o.Block != nil {
+		row.BlockNumber, row.BlockHash = &o.Block.Number, o.Block.Hash.Bytes()
+	}
+	if o.State == transfer.Mined {
+		row.LogIndex = &o.LogIndex
+	}
+	if o.Confirmed {
+		row.ConfirmedAt = now
+	}
+	if o.Sender != nil {
+		nonce := strconv.FormatUint(o.Nonce, 10)
+		row.Sender, row.Nonce = o.Sender.Bytes(), &nonce
+	}
+	return row
+}
+
+func (r transactionRow) observation() (Observation, error) {
+	chain, err := caip.ParseChainID(r.ChainID)
+	if err != nil {
+		return Observation{}, fmt.Errorf("read a transaction of transfer %s: %w", r.TransferID, err)
+	}
+	o := Observation{
+		AccountID: r.AccountID, TransferID: r.TransferID, DueAt: r.DueAt, UnknownSince: r.UnknownSince,
+		Transaction: transfer.Transaction{
+			Role: r.Role, Chain: chain, Hash: common.Hash(r.Hash), State: r.State, Reported: r.Reported,
+			Confirmed: !r.ConfirmedAt.IsZero(), SeenAt: r.SeenAt.UTC(),
+		},
+	}
+	if r.BlockNumber != nil {
+		o.Block = &transfer.Block{Number: *r.BlockNumber, Hash: common.Hash(r.BlockHash)}
+	}
+	if r.LogIndex != nil {
+		o.LogIndex = *r.LogIndex
+	}
+	if r.Nonce != nil {
+		sender := common.Address(r.Sender)
+		if o.Nonce, err = strconv.ParseUint(*r.Nonce, 10, 64); err != nil {
+			return Observation{}, fmt.Errorf("read the nonce of a transaction of transfer %s: %w", r.TransferID, err)
+		}
+		o.Sender = &sender
+	}
+	return o, nil
+}
+
+func observations(rows []transactionRow) ([]Observation, error) {
+	read := make([]Observation, len(rows))
+	for n, row := range rows {
+		var err error
+		if read[n], err = row.observation(); err != nil {
+			return nil, err
+		}
+	}
+	return read, nil
+}
+
+// Transactions reads the transactions of one of an account's intents, oldest first.
+func (s *Store) Transactions(ctx context.Context, accountID, transferID uuid.UUID) ([]transfer.Transaction, error) {
+	var rows []transactionRow
+	err := s.db.NewSelect().Model(&rows).Where("account_id = ? AND transfer_id = ?", accountID, transferID).
+		Order("seen_at", "chain_id", "hash", "role").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the transactions of transfer %s: %w", transferID, err)
+	}
+	read, err := observations(rows)
+	if err != nil {
+		return nil, err
+	}
+	transactions := make([]transfer.Transaction, len(read))
+	for n, o := range read {
+		transactions[n] = o.Transaction
+	}
+	return transactions, nil
+}
+
+// maxAttempts bounds how many transactions a client may report for one intent.
+const maxAttempts = 50
+
+// ReportTransaction records an attempt that a client reports for one of its intents, and returns the intent as it then is and whether
+// the attempt is a new one. The same hash again changes nothing, unless nobody had known it for so long that it was dropped. It returns
+// ErrTransferNotFound, or an error that wraps transfer.ErrTransition and then the intent as it was, where another transaction has
+// carried the intent already.
+func (s *Store) ReportTransaction(ctx context.Context, accountID, id uuid.UUID, hash common.Hash) (intent *transfer.Intent, added bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var events []transfer.Event
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {
+			return err
+		}
+		events, added, err = tx.report(ctx, intent, hash)
+		return err
+	})
+	if err != nil {
+		return intent, false, err
+	}
+	s.metrics.countEvents(events)
+	return intent, added, nil
+}
+
+func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Hash) (events []transfer.Event, added bool, err error) {
+	now, err := tx.now(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	loaded, err := tx.loadTransactions(ctx, []transferKey{{intent.AccountID, intent.ID}})
+	if err != nil {
+		return nil, false, err
+	}
+	known := loaded[transferKey{intent.AccountID, intent.ID}]
+	attempt := Observation{AccountID: intent.AccountID, TransferID: intent.ID, DueAt: now, Transaction: transfer.Transaction{
+		Role: intent.AttemptRole(), Chain: intent.Source.Account.Chain, Hash: hash, State: transfer.Pending, Reported: true,
+	}}
+	for _, o := range known {
+		if o.Hash != hash || o.Role != attempt.Role {
+			continue
+		}
+		if intent.Carried() && intent.Hash != hash.Hex() {
+			return nil, false, reportTooLate(intent)
+		}
+		if o.Reported && o.State != transfer.Dropped {
+			return nil, false, nil
+		}
+		o.Reported = true
+		if o.State == transfer.Dropped {
+			o.State, o.DueAt, o.UnknownSince = transfer.Pending, now, time.Time{}
+		}
+		attempt, added = o, true
+	}
+	if !added && (intent.Carried() || len(known) >= maxAttempts) {
+		return nil, false, reportTooLate(intent)
+	}
+	added = true
+	if err := tx.saveObservations(ctx, []Observation{attempt}, now); err != nil {
+		return nil, false, err
+	}
+	events, err = tx.evaluate(ctx, []*transfer.Intent{intent}, now)
+	return events, added, err
+}
+
+func reportTooLate(intent *transfer.Intent) error {
+	return fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
+}
