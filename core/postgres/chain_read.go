@@ -189,3 +189,15 @@ func (s *Store) KeepActive(ctx context.Context, chains []caip.ChainID, until tim
 	}
 	return nil
 }
+
+// ChainSettlers reads every settler that a chain ever had.
+func (s *Store) ChainSettlers(ctx context.Context, chain caip.ChainID) (addresses []common.Address, err error) {
+	var texts []string
+	if err := s.db.NewRaw("SELECT address FROM chain_settlers WHERE chain_id = ? ORDER BY address", chain.String()).Scan(ctx, &texts); err != nil {
+		return nil, fmt.Errorf("read the settlers of %s: %w", chain, err)
+	}
+	for _, text := range texts {
+		addresses = append(addresses, common.HexToAddress(text))
+	}
+	return addresses, nil
+}

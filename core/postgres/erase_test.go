@@ -156,7 +156,7 @@ func TestEraseAccount_KnowsEveryTable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'account_id' AND NOT attisdropped)`)
-	want := []string{"api_keys", "audit_log", "events", "identities", "key_usage", "sessions", "transfers"}
+	want := []string{"api_keys", "audit_log", "events", "identities", "key_usage", "sessions", "transactions", "transfers"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tables with rows of accounts; see to it in erase.go (-known +there):\n%s", diff)
 	}

@@ -122,7 +122,7 @@ func firstIDAt(t time.Time) (id uuid.UUID) {
 	return id
 }
 
-// transfers removes intents account by account, by the index on (account_id, updated_at), and their events. Intents that may still
+// transfers removes intents account by account, by the index on (account_id, updated_at), with their events and transactions. Intents that may still
 // change stay, however old they are.
 func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 	const ended = `status NOT IN ('created', 'submitted') AND (status <> 'confirmed' OR type = 'transfer')`
@@ -132,7 +132,8 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 			DELETE FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` AND id = ANY (ARRAY(
 				SELECT id FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` ORDER BY updated_at LIMIT ?2))
 			RETURNING id
-		), deleted_events AS (DELETE FROM events WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted))
+		), deleted_events AS (DELETE FROM events WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted)),
+		deleted_transactions AS (DELETE FROM transactions WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted))
 		SELECT count(*) FROM deleted`)
 }
 

@@ -135,3 +135,11 @@ func (m method) pack(args ...any) ([]byte, error) {
 	}
 	return append(slices.Clip(m.selector), packed...), nil
 }
+
+var settlerOrderStatus = newMethod("orderStatus(bytes32)", plain("bytes32"))
+
+// OrderStatusCall is the data of a call that asks a settler for the status of an order. The answer is text, padded with zeros to 32
+// bytes: none, OPENED, FILLED, SETTLED or REFUNDED.
+func OrderStatusCall(orderID [32]byte) []byte {
+	return slices.Concat(settlerOrderStatus.selector, orderID[:])
+}

@@ -19,4 +19,6 @@ ALTER TABLE events
         'submitted > confirmed', 'submitted > failed',
         'confirmed > filled', 'confirmed > refunded', 'confirmed > submitted'));
 ALTER TABLE transfers DROP COLUMN cancelled_at;
-DROP TABLE chain_activity, chain_anchors, watched_chains, transactions;
+DROP TRIGGER chains_settler ON chains;
+DROP FUNCTION keep_chain_settler;
+DROP TABLE chain_activity, chain_settlers, chain_anchors, watched_chains, transactions;

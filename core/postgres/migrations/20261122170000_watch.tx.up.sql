@@ -61,6 +61,25 @@ CREATE TABLE chain_anchors (
     PRIMARY KEY (chain_id, number)
 );
 
+-- Every settler that a chain ever had: orders that were opened at an old one are followed to their end.
+CREATE TABLE chain_settlers (
+    chain_id text NOT NULL,
+    address  text NOT NULL,
+    PRIMARY KEY (chain_id, address)
+);
+
+INSERT INTO chain_settlers SELECT id, settler_address FROM chains WHERE settler_address IS NOT NULL;
+
+CREATE FUNCTION keep_chain_settler() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.settler_address IS NOT NULL THEN
+        INSERT INTO chain_settlers VALUES (NEW.id, NEW.settler_address) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER chains_settler AFTER INSERT OR UPDATE OF settler_address ON chains FOR EACH ROW EXECUTE FUNCTION keep_chain_settler();
+
 -- Until when intents are expected to touch a chain. It is a table of its own, so that a POST never waits for the watcher.
 CREATE TABLE chain_activity (
     chain_id     text PRIMARY KEY,

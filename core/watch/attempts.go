@@ -1,0 +1,231 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/evm"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
+	"intents.internal/core/token"
+	"intents.internal/core/transfer"
+)
+
+const (
+	// dueBatch is how many transactions are looked up because they are due, at the most, in one look.
+	dueBatch = 50
+	// maxBlockLists is how many blocks' lists of transactions are read at the most in one look.
+	maxBlockLists = 1000
+	// longestRetry is the longest time between two look-ups of an attempt that is in no block.
+	longestRetry = 10 * time.Minute
+	// droppedRetry is the time between two look-ups of an attempt that was given up, and droppedFor how long it is still looked for.
+	droppedRetry, droppedFor = time.Hour, 7 * 24 * time.Hour
+)
+
+// readAttempts finds the reported transactions that are in blocks now, and looks up those that are due: they may be unknown, replaced
+// or too old.
+func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observation, error) {
+	due, err := l.Store.DueTransactions(ctx, l.id, dueBatch)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	due = slices.DeleteFunc(due, func(f postgres.Followed) bool { return f.State == transfer.Mined }) // repair compares these
+	candidates, err := l.candidates(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range due {
+		if !slices.ContainsFunc(candidates, func(c postgres.Followed) bool { return keyOf(c.Observation) == keyOf(d.Observation) }) {
+			candidates = append(candidates, d)
+		}
+	}
+	mined, pending, err := l.receipts(ctx, v, candidates)
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.judge(ctx, v, mined)
+	if err != nil {
+		return nil, err
+	}
+	isDue := func(f postgres.Followed) bool {
+		return slices.ContainsFunc(due, func(d postgres.Followed) bool { return keyOf(d.Observation) == keyOf(f.Observation) })
+	}
+	pending = slices.DeleteFunc(pending, func(f postgres.Followed) bool { return !isDue(f) })
+	missing, err := l.lookUp(ctx, v, pending)
+	return append(found, missing...), err
+}
+
+// candidates are the attempts that may be in one of the new blocks. There are two ways to find them, and the one that takes fewer calls
+// is gone: the receipt of each attempt, or the list of each new block's transactions.
+func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, error) {
+	first := v.before.Head + 1
+	if v.fork != nil {
+		first = min(first, *v.fork+1)
+	}
+	if !v.before.Read || v.head.Number < first {
+		first = v.head.Number
+	}
+	blocks := v.head.Number + 1 - first
+	attempts, err := l.Store.PendingAttempts(ctx, l.id, int64(min(blocks, maxBlockLists))+1) //nolint:gosec // at most maxBlockLists
+	if err != nil || uint64(len(attempts)) <= blocks {
+		return attempts, ofStore(err)
+	}
+	first = max(first, v.head.Number+1-min(v.head.Number+1, maxBlockLists)) // older ones are found when they are due
+	var requests []rpc.Request
+	var lists []*rpc.Call[*evm.Block]
+	for n := first; n <= v.head.Number; n++ {
+		list := rpc.BlockByNumber(rpc.Number(n))
+		lists, requests = append(lists, list), append(requests, list)
+	}
+	if err := v.provider.Do(ctx, requests...); err != nil {
+		return nil, err
+	}
+	var hashes []common.Hash
+	for _, list := range lists {
+		block, err := list.Result()
+		if err != nil {
+			return nil, err
+		}
+		if block == nil {
+			return nil, errLags
+		}
+		hashes = append(hashes, block.Transactions...)
+	}
+	attempts, err = l.Store.PendingAmong(ctx, l.id, hashes)
+	return attempts, ofStore(err)
+}
+
+// minedAttempt is an attempt with its receipt.
+type minedAttempt struct {
+	postgres.Followed
+	receipt evm.Receipt
+}
+
+// receipts parts the attempts into those that are in blocks and those that are not.
+func (l *loop) receipts(ctx context.Context, v *view, attempts []postgres.Followed) (mined []minedAttempt, pending []postgres.Followed, err error) {
+	calls := make([]*rpc.Call[*evm.Receipt], len(attempts))
+	requests := make([]rpc.Request, len(attempts))
+	for n, a := range attempts {
+		calls[n] = rpc.Receipt(a.Hash)
+		requests[n] = calls[n]
+	}
+	if len(requests) > 0 {
+		if err := v.provider.Do(ctx, requests...); err != nil {
+			return nil, nil, err
+		}
+	}
+	for n, a := range attempts {
+		receipt, err := calls[n].Result()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case receipt == nil:
+			pending = append(pending, a)
+		case receipt.BlockNumber <= v.head.Number: // a block after the head is read with its events by the next look
+			mined = append(mined, minedAttempt{a, *receipt})
+		}
+	}
+	return mined, pending, nil
+}
+
+// judge finds what attempts that are in blocks did.
+func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]postgres.Observation, error) {
+	if len(mined) == 0 {
+		return nil, nil
+	}
+	evidence, err := l.gather(ctx, v, mined)
+	if err != nil {
+		return nil, err
+	}
+	payments := make([]postgres.Payment, len(mined))
+	for n, m := range mined {
+		payments[n] = postgres.Payment{AccountID: m.AccountID, Hash: m.Hash}
+	}
+	taken, err := l.Store.TakenEffects(ctx, l.id, payments)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	found := make([]postgres.Observation, len(mined))
+	for n, m := range mined {
+		sighting := evidence[n]
+		sighting.Taken = taken[payments[n]]
+		o := m.Observation
+		o.State, o.LogIndex = m.Intent.JudgeAttempt(sighting)
+		o.Block = &transfer.Block{Number: m.receipt.BlockNumber, Hash: m.receipt.BlockHash}
+		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
+		if o.State == transfer.Mined {
+			taken[payments[n]] = append(taken[payments[n]], o.LogIndex)
+		}
+		found[n] = o
+	}
+	return found, nil
+}
+
+// gather reads what else the judgement of transfers needs: the block's time and, for native assets, the transaction itself and whether
+// the source is a contract.
+func (l *loop) gather(ctx context.Context, v *view, mined []minedAttempt) ([]transfer.Sighting, error) {
+	var requests []rpc.Request
+	blocks := map[uint64]*rpc.Call[*evm.Block]{}
+	transactions := map[int]*rpc.Call[*evm.Transaction]{}
+	codes := map[int]*rpc.Call[[]byte]{}
+	for n, m := range mined {
+		if m.Intent.Type != transfer.Transfer {
+			continue
+		}
+		if blocks[m.receipt.BlockNumber] == nil {
+			blocks[m.receipt.BlockNumber] = rpc.BlockByNumber(rpc.Number(m.receipt.BlockNumber))
+			requests = append(requests, blocks[m.receipt.BlockNumber])
+		}
+		if !token.Native(m.Intent.Source.Token) {
+			continue
+		}
+		source := common.HexToAddress(m.Intent.Source.Account.Address)
+		transactions[n] = rpc.TransactionByHash(m.Hash)
+		codes[n] = rpc.Code(source, rpc.Number(m.receipt.BlockNumber))
+		requests = append(requests, transactions[n])
+		if m.receipt.From != source {
+			requests = append(requests, codes[n])
+		}
+	}
+	if len(requests) > 0 {
+		if err := v.provider.Do(ctx, requests...); err != nil {
+			return nil, err
+		}
+	}
+	sightings := make([]transfer.Sighting, len(mined))
+	for n, m := range mined {
+		s := transfer.Sighting{Receipt: m.receipt}
+		if call := blocks[m.receipt.BlockNumber]; call != nil && m.Intent.Type == transfer.Transfer {
+			block, err := call.Result()
+			if err != nil {
+				return nil, err
+			}
+			if block == nil || block.Hash != m.receipt.BlockHash {
+				return nil, errLags // the chain is being reorganized
+			}
+			s.BlockTime = block.Time
+		}
+		if call := transactions[n]; call != nil {
+			t, err := call.Result()
+			if err != nil {
+				return nil, err
+			}
+			if t == nil {
+				return nil, errLags
+			}
+			s.Transaction = *t
+			if m.receipt.From != common.HexToAddress(m.Intent.Source.Account.Address) {
+				code, err := codes[n].Result()
+				if err != nil {
+					return nil, err
+				}
+				s.SourceHasCode = len(code) > 0
+			}
+		}
+		sightings[n] = s
+	}
+	return sightings, nil
+}

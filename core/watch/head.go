@@ -1,0 +1,218 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/evm"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
+)
+
+var (
+	// errLags is returned for a provider whose head is below one that was seen before.
+	errLags = errors.New("the provider lags behind the chain")
+	// errContradicted is returned for a provider that shows other blocks than the rest.
+	errContradicted = errors.New("another provider shows other blocks")
+	// errNoTag is returned for a provider without the block tag that the chain's finality names.
+	errNoTag = errors.New("the provider does not know the block tag that the chain's finality names; change finality with `core chains import`")
+)
+
+// view is the chain as one provider shows it in one look.
+type view struct {
+	provider   *rpc.Provider
+	definition chain.Chain
+	// before is how far the chain was read when the look began.
+	before postgres.Progress
+	head   evm.Block
+	// confirmed is the newest block in which an effect confirms an intent, final the newest that counts as final.
+	confirmed, final uint64
+	// fork is the newest known block that a reorganization left in place, nil for none. What is recorded above it is to be seen again.
+	fork *uint64
+	// changed says which final block has changed, empty for none.
+	changed string
+	// from and to are the blocks whose logs are read.
+	from, to uint64
+	// anchors are the blocks to remember.
+	anchors []transfer.Block
+}
+
+// cursor is the newest block that is not read again.
+func (v *view) cursor() uint64 {
+	switch {
+	case !v.before.Read:
+		return v.final
+	case v.fork != nil:
+		return min(*v.fork, v.before.Cursor)
+	default:
+		return v.before.Cursor
+	}
+}
+
+// next is how far the chain is read after this look. Every block is read at least twice, and as long as it is not deep: a provider that
+// lacked logs, or a reorganization, is made up for by the next look.
+func (v *view) next() postgres.Progress {
+	cursor := max(v.cursor(), min(v.confirmed, v.to, v.before.Head))
+	if !v.before.Read {
+		cursor = v.cursor()
+	}
+	return postgres.Progress{Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: cursor}
+}
+
+// readHead asks one provider for its newest block and compares the newest block of the look before. If that has changed, it finds where
+// the chain forked.
+func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before postgres.Progress) (*view, error) {
+	v := &view{provider: provider, definition: definition, before: before}
+	latest, known := rpc.BlockByNumber(rpc.Latest), rpc.BlockByNumber(rpc.Number(before.Head))
+	safe, finalized := rpc.BlockByNumber(rpc.Safe), rpc.BlockByNumber(rpc.Finalized)
+	calls := []rpc.Request{latest}
+	if before.Read {
+		calls = append(calls, known)
+	}
+	if definition.Finality == chain.Safe {
+		calls = append(calls, safe)
+	}
+	if definition.Finality != chain.Depth {
+		calls = append(calls, finalized)
+	}
+	if err := provider.Do(ctx, calls...); err != nil {
+		return nil, err
+	}
+	head, err := latest.Result()
+	if err != nil {
+		return nil, err
+	}
+	if head == nil || head.Number < before.Head {
+		return nil, errLags
+	}
+	v.head = *head
+	if err := v.depths(safe, finalized); err != nil {
+		return nil, err
+	}
+	if before.Read {
+		if err := l.compareKnown(ctx, v, known); err != nil {
+			return nil, err
+		}
+	}
+	v.anchors = append(v.anchors, transfer.Block{Number: head.Number, Hash: head.Hash})
+	return v, nil
+}
+
+// depths finds the confirmed and the final block by the chain's rule. They never step back.
+func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
+	depth := func(n uint64) uint64 { return v.head.Number + 1 - min(n, v.head.Number+1) }
+	v.confirmed, v.final = depth(v.definition.Confirmations), depth(2*v.definition.Confirmations)
+	if v.definition.Finality != chain.Depth {
+		block, err := finalized.Result()
+		if err != nil || block == nil {
+			return errNoTag
+		}
+		v.final, v.confirmed = block.Number, block.Number
+	}
+	if v.definition.Finality == chain.Safe {
+		block, err := safe.Result()
+		if err != nil || block == nil {
+			return errNoTag
+		}
+		v.confirmed = block.Number
+	}
+	v.confirmed, v.final = max(v.confirmed, v.before.Confirmed), max(v.final, v.before.Final)
+	return nil
+}
+
+// compareKnown compares the newest block that was known.
+func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.Block]) error {
+	anchors, err := l.Store.Anchors(ctx, l.id, v.before.Head, 1)
+	if err != nil {
+		return ofStore(err)
+	}
+	if len(anchors) == 0 || anchors[0].Number != v.before.Head {
+		// The chain was resumed: nothing above the cursor is relied on.
+		cursor := v.before.Cursor
+		v.fork = &cursor
+		return nil
+	}
+	block, err := known.Result()
+	switch {
+	case err != nil:
+		return err
+	case block == nil:
+		return errLags
+	case block.Hash == anchors[0].Hash:
+		return nil
+	}
+	if err := l.askOthers(ctx, v, anchors[0]); err != nil {
+		return err
+	}
+	return l.findFork(ctx, v)
+}
+
+// askOthers has the other providers say whether a known block is gone. One that still shows it contradicts the provider of the look.
+func (l *loop) askOthers(ctx context.Context, v *view, known transfer.Block) error {
+	for _, other := range l.chain.Other(v.provider) {
+		call := rpc.BlockByNumber(rpc.Number(known.Number))
+		if other.Do(ctx, call) != nil {
+			continue
+		}
+		if block, err := call.Result(); err == nil && block != nil {
+			if block.Hash == known.Hash {
+				l.metrics.disagreed(v.provider)
+				return fmt.Errorf("%w: %s still shows block %d as it was", errContradicted, other.Host(), known.Number)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// anchorBatch is how many known blocks are compared at once.
+const anchorBatch = 50
+
+// findFork finds the newest known block that still stands. Where one that was final has changed, the chain is to be stopped.
+func (l *loop) findFork(ctx context.Context, v *view) error {
+	for highest := v.before.Head; ; {
+		anchors, err := l.Store.Anchors(ctx, l.id, highest, anchorBatch)
+		if err != nil {
+			return ofStore(err)
+		}
+		calls := make([]*rpc.Call[*evm.Block], len(anchors))
+		requests := make([]rpc.Request, len(anchors))
+		for n, a := range anchors {
+			calls[n] = rpc.BlockByNumber(rpc.Number(a.Number))
+			requests[n] = calls[n]
+		}
+		if err := v.provider.Do(ctx, requests...); err != nil && len(requests) > 0 {
+			return err
+		}
+		for n, a := range anchors {
+			block, err := calls[n].Result()
+			if err != nil {
+				return err
+			}
+			if block != nil && block.Hash == a.Hash {
+				v.fork = &anchors[n].Number
+				return nil
+			}
+			if a.Number <= v.before.Final {
+				if err := l.askOthers(ctx, v, a); err != nil {
+					return err
+				}
+				v.changed = fmt.Sprintf("block %d was final with hash %s and has another hash now", a.Number, a.Hash)
+				return nil
+			}
+		}
+		if len(anchors) < anchorBatch {
+			// The chain is younger than its final depth.
+			fork := v.before.Cursor
+			if len(anchors) > 0 {
+				fork = min(fork, anchors[len(anchors)-1].Number-1)
+			}
+			v.fork = &fork
+			return nil
+		}
+		highest = anchors[len(anchors)-1].Number - 1
+	}
+}

@@ -1,0 +1,217 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"intents.internal/core/chain"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
+	"intents.internal/pkg/caip"
+)
+
+const (
+	// idlePeriod is the time between two looks at a chain that no unfinished intent touches.
+	idlePeriod = time.Minute
+	// tickTimeout bounds one look at a chain.
+	tickTimeout = 2 * time.Minute
+)
+
+// loop follows one chain under one lease. Its methods are called by one goroutine.
+type loop struct {
+	*Watcher
+	id      caip.ChainID
+	chain   *rpc.Chain
+	lease   postgres.Lease
+	cancel  context.CancelFunc
+	wake    chan struct{}
+	metrics chainMetrics
+	log     *slog.Logger
+	// othersDownSince is since when no second provider answers, zero while one does.
+	othersDownSince time.Time
+	failing         bool
+}
+
+func newLoop(w *Watcher, chain *rpc.Chain, lease postgres.Lease, cancel context.CancelFunc) *loop {
+	return &loop{
+		Watcher: w, id: chain.ID(), chain: chain, lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
+		metrics: w.metrics.of(chain.ID()), log: w.Log.With("chain", chain.ID().String()),
+	}
+}
+
+// run looks at the chain again and again until ctx ends or the lease is lost.
+func (l *loop) run(ctx context.Context) {
+	l.log.Info("following a chain", "epoch", l.lease.Epoch)
+	for {
+		started := time.Now()
+		again, err := l.tick(ctx)
+		l.metrics.tick(time.Since(started), err)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, postgres.ErrLeaseLost) {
+			l.log.Info("another process follows the chain now")
+			return
+		}
+		l.report(err)
+		if !again && !l.wait(ctx, started) {
+			return
+		}
+	}
+}
+
+// report logs the first of several failures and the success after them.
+func (l *loop) report(err error) {
+	switch {
+	case err != nil && !l.failing:
+		l.log.Warn("chain cannot be read; trying again", "retry_every", l.period().String(), "error", err)
+	case err == nil && l.failing:
+		l.log.Info("chain is read again")
+	}
+	l.failing = err != nil
+}
+
+// wait returns when the chain is to be looked at again; it is false when ctx has ended. While no unfinished intent touches the chain
+// it asks the database every Tick whether one does now, as any core may have recorded it.
+func (l *loop) wait(ctx context.Context, started time.Time) bool {
+	next := started.Add(l.period())
+	idleUntil := started.Add(idlePeriod)
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-l.wake:
+			return true
+		case <-time.After(time.Until(next)):
+		}
+		if l.active(ctx) || !time.Now().Before(idleUntil) {
+			return true
+		}
+		next = time.Now().Add(l.Tick)
+	}
+}
+
+// active reports whether unfinished intents may touch the chain; in doubt they do.
+func (l *loop) active(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	active, err := l.Store.ChainActive(ctx, l.id)
+	return err != nil || active
+}
+
+// period is a block's time, but not less than Tick.
+func (l *loop) period() time.Duration {
+	c, _ := l.Registry.Current().Chain(l.id)
+	return max(l.Tick, c.BlockTime)
+}
+
+// errNoProvider is returned where no provider of the chain can be used.
+var errNoProvider = errors.New("no provider can be used")
+
+// tick looks at the chain once: at the provider that is best, and at the next where that one lags, fails or is contradicted. again is
+// true while blocks wait that were not read yet.
+func (l *loop) tick(ctx context.Context) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
+	defer cancel()
+	definition, known := l.Registry.Current().Chain(l.id)
+	if !known {
+		return false, errors.New("the chain is not in the registry any more")
+	}
+	progress, err := l.Store.ChainProgress(ctx, l.id)
+	if err != nil {
+		return false, err
+	}
+	l.metrics.stopped(progress.Stopped != "")
+	if progress.Stopped != "" {
+		return false, fmt.Errorf("the chain is stopped: %s; `core chains resume %s --from N` follows it again", progress.Stopped, l.id)
+	}
+	failures := l.chain.Verify(ctx)
+	for _, provider := range l.chain.Providers() {
+		again, err := l.look(ctx, definition, provider, progress)
+		if err == nil || errors.Is(err, postgres.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
+			return again, err
+		}
+		l.metrics.providerFailed(provider, err)
+		l.chain.Demote(provider)
+		failures = errors.Join(failures, fmt.Errorf("%s: %w", provider.Host(), err))
+	}
+	if failures == nil {
+		failures = errNoProvider
+	}
+	return false, failures
+}
+
+// isOfProvider reports whether another provider may do better.
+func isOfProvider(err error) bool {
+	_, ours := errors.AsType[storeError](err)
+	return !ours
+}
+
+// storeError is an error of the database, which no other provider would mend.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+func ofStore(err error) error {
+	if err == nil {
+		return nil
+	}
+	return storeError{err}
+}
+
+// look reads the chain at one provider and writes what it shows.
+func (l *loop) look(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress postgres.Progress) (again bool, err error) {
+	v, err := l.readHead(ctx, definition, provider, progress)
+	if err != nil {
+		return false, err
+	}
+	if v.changed != "" {
+		l.log.Error("a final block of the chain has changed; the chain is stopped", "reason", v.changed)
+		l.metrics.stopped(true)
+		return false, ofStore(l.Store.StopChain(ctx, l.lease, v.changed))
+	}
+	seen, err := l.readWindow(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	attempts, err := l.readAttempts(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	if err := l.write(ctx, v, append(seen, attempts...)); err != nil {
+		return false, err
+	}
+	if err := l.confirm(ctx, v); err != nil {
+		return false, err
+	}
+	return v.to < v.head.Number, l.repair(ctx, v)
+}
+
+// writeBatch is how many transactions one database transaction writes.
+const writeBatch = 500
+
+// write writes what was seen, the cursor with the last of it.
+func (l *loop) write(ctx context.Context, v *view, seen []postgres.Observation) error {
+	for len(seen) > writeBatch && v.fork == nil {
+		if _, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: seen[:writeBatch]}); err != nil {
+			return ofStore(err)
+		}
+		seen = seen[writeBatch:]
+	}
+	next := v.next()
+	events, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{
+		Seen: seen, Fork: v.fork, Progress: &next, Anchors: v.anchors,
+	})
+	if err != nil {
+		return ofStore(err)
+	}
+	if v.fork != nil {
+		l.metrics.reorganized(v.before.Head - min(*v.fork, v.before.Head))
+		l.log.Warn("the chain was reorganized", "fork", *v.fork, "head_before", v.before.Head, "transitions", len(events))
+	}
+	l.metrics.read(v)
+	return nil
+}

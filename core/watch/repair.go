@@ -1,0 +1,207 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/evm"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+)
+
+const (
+	// repairBatch is how many open orders are compared with their settlers in one look.
+	repairBatch = 100
+	// repairEvery is the time between two comparisons of one order.
+	repairEvery = time.Hour
+)
+
+// repair compares open orders with the settlers' own records, which should tell nothing new. Where they do, the events that were missed
+// are looked for and recorded like any others.
+func (l *loop) repair(ctx context.Context, v *view) error {
+	due, err := l.Store.DueTransactions(ctx, l.id, repairBatch)
+	if err != nil {
+		return ofStore(err)
+	}
+	var orders []postgres.Followed
+	for _, f := range due {
+		if f.Role == transfer.RoleOpen && f.State == transfer.Mined {
+			orders = append(orders, f)
+		}
+	}
+	if len(orders) == 0 {
+		return nil
+	}
+	var seen []postgres.Observation
+	for _, side := range []struct {
+		chain func(*transfer.Intent) (caip.ChainID, string)
+		role  map[string]transfer.Role
+	}{
+		{originOf, map[string]transfer.Role{"SETTLED": transfer.RoleSettle, "REFUNDED": transfer.RoleRefund}},
+		{destinationOf, map[string]transfer.Role{"FILLED": transfer.RoleFill}},
+	} {
+		missed, err := l.missed(ctx, v, orders, side.chain, side.role)
+		if err != nil {
+			return err
+		}
+		seen = append(seen, missed...)
+	}
+	if len(seen) > 0 {
+		l.metrics.repaired(len(seen))
+		l.log.Error("events of settlers were missed and are recorded now", "events", len(seen))
+	}
+	next := l.Store.Now().Add(repairEvery)
+	for _, o := range orders {
+		o.DueAt = next
+		seen = append(seen, o.Observation)
+	}
+	_, err = l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: seen})
+	return ofStore(err)
+}
+
+func originOf(i *transfer.Intent) (caip.ChainID, string) {
+	return i.Source.Account.Chain, i.Settlement.OriginSettler
+}
+
+func destinationOf(i *transfer.Intent) (caip.ChainID, string) {
+	return i.Destination.Account.Chain, i.Settlement.DestinationSettler
+}
+
+// missed asks the settlers of one side for the statuses of orders and finds the events behind what they answer. Orders on a chain
+// without providers are passed over.
+func (l *loop) missed(
+	ctx context.Context, v *view, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), roles map[string]transfer.Role,
+) ([]postgres.Observation, error) {
+	byChain := map[caip.ChainID][]postgres.Followed{}
+	for _, o := range orders {
+		id, _ := side(o.Intent)
+		byChain[id] = append(byChain[id], o)
+	}
+	var seen []postgres.Observation
+	for id, list := range byChain {
+		provider, confirmed, final, ok := l.reader(ctx, v, id)
+		if !ok {
+			continue
+		}
+		statuses, err := orderStatuses(ctx, provider, list, side, confirmed)
+		if err != nil {
+			continue // it is asked again in an hour
+		}
+		for n, o := range list {
+			role, told := roles[statuses[n]]
+			if !told {
+				continue
+			}
+			_, settler := side(o.Intent)
+			t, ok, err := l.findEvent(ctx, provider, o.Intent, id, common.HexToAddress(settler), role, confirmed)
+			if err != nil {
+				return nil, err
+			}
+			known, err := l.Store.Transactions(ctx, o.AccountID, o.TransferID)
+			if err != nil {
+				return nil, ofStore(err)
+			}
+			if !ok || isKnown(known, t) || t.Block.Number > final {
+				continue
+			}
+			seen = append(seen, postgres.Observation{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t})
+		}
+	}
+	return seen, nil
+}
+
+func isKnown(known []transfer.Transaction, t transfer.Transaction) bool {
+	for _, k := range known {
+		if k.Hash == t.Hash && k.Role == t.Role && k.Chain == t.Chain {
+			return true
+		}
+	}
+	return false
+}
+
+// reader is a provider of a chain and how far that chain is confirmed and final.
+func (l *loop) reader(ctx context.Context, v *view, id caip.ChainID) (provider *rpc.Provider, confirmed, final uint64, ok bool) {
+	if id == l.id {
+		return v.provider, v.confirmed, v.final, true
+	}
+	chain, ok := l.Client.Chain(id)
+	if !ok {
+		return nil, 0, 0, false
+	}
+	progress, err := l.Store.ChainProgress(ctx, id)
+	providers := chain.Providers()
+	if err != nil || !progress.Read || progress.Stopped != "" || len(providers) == 0 {
+		return nil, 0, 0, false
+	}
+	return providers[0], progress.Confirmed, progress.Final, true
+}
+
+// orderStatuses asks for orderStatus(bytes32) at a block: text, padded with zeros on the right.
+func orderStatuses(
+	ctx context.Context, provider *rpc.Provider, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
+) ([]string, error) {
+	calls := make([]*rpc.Call[[]byte], len(orders))
+	requests := make([]rpc.Request, len(orders))
+	for n, o := range orders {
+		_, settler := side(o.Intent)
+		calls[n] = rpc.CallContract(rpc.Message{To: common.HexToAddress(settler), Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(block))
+		requests[n] = calls[n]
+	}
+	if err := provider.Do(ctx, requests...); err != nil {
+		return nil, err
+	}
+	statuses := make([]string, len(orders))
+	for n, call := range calls {
+		answer, err := call.Result()
+		if err != nil {
+			return nil, err
+		}
+		statuses[n] = string(bytes.TrimRight(answer, "\x00"))
+	}
+	return statuses, nil
+}
+
+// findEvent looks for a settler's event about one order, from the newest block back to the time of the intent.
+func (l *loop) findEvent(
+	ctx context.Context, provider *rpc.Provider, intent *transfer.Intent, id caip.ChainID, settler common.Address, role transfer.Role, newest uint64,
+) (t transfer.Transaction, ok bool, err error) {
+	for to := newest; ; {
+		from := to + 1 - min(to+1, provider.LogRange())
+		logs := rpc.Logs(rpc.LogFilter{From: from, To: to, Addresses: []common.Address{settler}, Topics: [][]common.Hash{transfer.SettlerTopics}})
+		first := rpc.BlockByNumber(rpc.Number(from))
+		err := provider.Do(ctx, logs, first)
+		if errors.Is(err, rpc.ErrRange) && to > from {
+			continue
+		}
+		if err != nil {
+			return t, false, err
+		}
+		found, err := logs.Result()
+		if errors.Is(err, rpc.ErrRange) && to > from {
+			continue
+		}
+		if err != nil {
+			return t, false, err
+		}
+		for _, log := range found {
+			if t, ok = intent.Match(id, log); ok && t.Role == role {
+				return t, true, nil
+			}
+		}
+		if block, err := first.Result(); err != nil || from == 0 || isBefore(block, intent.CreatedAt) {
+			return t, false, err
+		}
+		to = from - 1
+	}
+}
+
+// isBefore reports whether a block is older than an intent, with the time that clocks may differ.
+func isBefore(block *evm.Block, created time.Time) bool {
+	return block == nil || block.Time.Before(created.Add(-time.Hour))
+}

@@ -1,0 +1,148 @@
+// Package watch follows intents on their chains: it reads blocks, events of settlers and the transactions that clients report, and writes
+// what they mean for intents.
+//
+// Each chain is followed by one process at a time, which holds its lease. What a transaction means is the domain's to decide and what an
+// intent becomes of it the database transaction's; this package decides what is known well enough to be written.
+package watch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
+	"intents.internal/pkg/caip"
+)
+
+const (
+	// leaseTTL is how long a chain stays without a reader after its reader was killed.
+	leaseTTL = 15 * time.Second
+	// leaseEvery is how often leases are renewed and free ones taken.
+	leaseEvery = 4 * time.Second
+	// leaseTimeout bounds one statement about a lease.
+	leaseTimeout = 3 * time.Second
+	// DefaultTick is the shortest time between two looks at a chain.
+	DefaultTick = 4 * time.Second
+	// DefaultGrace is how long after its deadline an attempt that nobody knows is waited for.
+	DefaultGrace = time.Hour
+)
+
+// Config is what the watcher needs to know.
+type Config struct {
+	Store    *postgres.Store
+	Registry *postgres.LiveRegistry
+	Client   *rpc.Client
+	Log      *slog.Logger
+	// Metrics registers the watcher's metrics; nil for none.
+	Metrics prometheus.Registerer
+	// Tick is the shortest time between two looks at a chain, DefaultTick where it is 0. Chains with longer block times are looked at
+	// once a block.
+	Tick time.Duration
+	// Grace is how long after its deadline an attempt that no provider knows is waited for, DefaultGrace where it is 0.
+	Grace time.Duration
+}
+
+// Watcher follows chains.
+type Watcher struct {
+	Config
+	holder  string
+	metrics *metrics
+
+	mu    sync.Mutex
+	loops map[caip.ChainID]*loop
+}
+
+// New returns a watcher of the chains that have providers.
+func New(config Config) *Watcher {
+	if config.Tick == 0 {
+		config.Tick = DefaultTick
+	}
+	if config.Grace == 0 {
+		config.Grace = DefaultGrace
+	}
+	return &Watcher{Config: config, holder: uuid.NewString(), metrics: newMetrics(config.Metrics), loops: map[caip.ChainID]*loop{}}
+}
+
+// Run follows the chains that no other process follows, until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ticker := time.NewTicker(leaseEvery)
+	defer ticker.Stop()
+	for {
+		for _, chain := range w.Client.Chains() {
+			w.hold(ctx, chain, &running)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Wake has a chain looked at now, if this process follows it.
+func (w *Watcher) Wake(chain caip.ChainID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.loops[chain]; l != nil {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// hold renews the lease of a chain that this process follows, or takes one that is free and begins to follow its chain.
+func (w *Watcher) hold(ctx context.Context, chain *rpc.Chain, running *sync.WaitGroup) {
+	if _, known := w.Registry.Current().Chain(chain.ID()); !known {
+		return
+	}
+	attempt, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	w.mu.Lock()
+	current := w.loops[chain.ID()]
+	w.mu.Unlock()
+	if current != nil {
+		if ok, err := w.Store.RenewLease(attempt, current.lease, leaseTTL); err == nil && !ok {
+			current.cancel()
+		}
+		return
+	}
+	lease, ok, err := w.Store.AcquireLease(attempt, chain.ID(), w.holder, leaseTTL)
+	if err != nil || !ok {
+		if err != nil && ctx.Err() == nil {
+			w.Log.Warn("lease of a chain cannot be read; trying again", "chain", chain.ID().String(), "retry_every", leaseEvery.String(), "error", err)
+		}
+		return
+	}
+	w.follow(ctx, chain, lease, running)
+}
+
+// follow runs the loop of a chain until its lease is lost or ctx ends, and then gives the lease back.
+func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease postgres.Lease, running *sync.WaitGroup) {
+	ctx, cancel := context.WithCancel(ctx)
+	l := newLoop(w, chain, lease, cancel)
+	w.mu.Lock()
+	w.loops[chain.ID()] = l
+	w.mu.Unlock()
+	running.Go(func() {
+		defer cancel()
+		l.run(ctx)
+		w.mu.Lock()
+		delete(w.loops, chain.ID())
+		w.mu.Unlock()
+		l.metrics.forget()
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
+		defer cancel()
+		if err := w.Store.ReleaseLease(release, lease); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			w.Log.Warn("lease of a chain is not released; it runs out", "chain", chain.ID().String(), "error", err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"intents.internal/core/evm"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
+)
+
+// errLacksLogs is returned for a provider that does not show an event which it must have: its block stands.
+var errLacksLogs = errors.New("the provider lacks events that were seen before")
+
+// readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed. All of
+// them are returned after a reorganization.
+func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation, error) {
+	logs, err := l.readLogs(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.match(ctx, logs)
+	if err != nil {
+		return nil, err
+	}
+	known, err := l.Store.ObservationsAbove(ctx, l.id, v.cursor())
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	byKey := make(map[observationKey]postgres.Observation, len(known))
+	for _, o := range known {
+		byKey[keyOf(o)] = o
+	}
+	var changed []postgres.Observation
+	for _, o := range found {
+		old, ok := byKey[keyOf(o)]
+		delete(byKey, keyOf(o))
+		if v.fork == nil && ok && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
+			continue
+		}
+		if ok {
+			o.DueAt, o.Sender, o.Nonce = old.DueAt, old.Sender, old.Nonce
+		}
+		changed = append(changed, o)
+	}
+	for _, o := range byKey {
+		if v.fork == nil && isEvent(o) && o.Block.Number <= v.to {
+			l.metrics.disagreed(v.provider)
+			return nil, fmt.Errorf("%w: %s in block %d", errLacksLogs, o.Hash, o.Block.Number)
+		}
+	}
+	return changed, nil
+}
+
+// isEvent reports whether a transaction is known by a settler's event.
+func isEvent(o postgres.Observation) bool { return o.Role != transfer.RoleSend && o.State == transfer.Mined }
+
+type observationKey struct {
+	account, transfer uuid.UUID
+	hash              common.Hash
+	role              transfer.Role
+}
+
+func keyOf(o postgres.Observation) observationKey {
+	return observationKey{o.AccountID, o.TransferID, o.Hash, o.Role}
+}
+
+// readLogs reads the settlers' events from the cursor on, as many blocks as the provider gives at once. The last block is asked for in
+// the same batch: a provider that does not have it answers with no events, which would look like an empty chain.
+func (l *loop) readLogs(ctx context.Context, v *view) ([]evm.Log, error) {
+	settlers, err := l.Store.ChainSettlers(ctx, l.id)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	v.from, v.to = v.cursor()+1, v.head.Number
+	if len(settlers) == 0 || v.from > v.to {
+		return nil, nil
+	}
+	for {
+		v.to = min(v.head.Number, v.from+v.provider.LogRange()-1)
+		logs := rpc.Logs(rpc.LogFilter{From: v.from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
+		last := rpc.BlockByNumber(rpc.Number(v.to))
+		err := v.provider.Do(ctx, logs, last)
+		if err == nil {
+			_, err = logs.Result()
+		}
+		if errors.Is(err, rpc.ErrRange) && v.to > v.from {
+			continue // the provider's range is smaller now
+		}
+		if err != nil {
+			return nil, err
+		}
+		block, err := last.Result()
+		switch {
+		case err != nil:
+			return nil, err
+		case block == nil, v.to == v.head.Number && block.Hash != v.head.Hash:
+			return nil, errLags
+		}
+		if v.to < v.head.Number {
+			v.anchors = append(v.anchors, transfer.Block{Number: block.Number, Hash: block.Hash})
+		}
+		found, err := logs.Result()
+		return found, err
+	}
+}
+
+// match finds the intents of the events. Most events may be of others' orders.
+func (l *loop) match(ctx context.Context, logs []evm.Log) ([]postgres.Observation, error) {
+	byOrder := map[[32]byte][]evm.Log{}
+	var orders [][32]byte
+	for _, log := range logs {
+		e, ok := transfer.ParseSettlerEvent(log)
+		if !ok {
+			l.metrics.unmatched()
+			continue
+		}
+		if _, known := byOrder[e.OrderID]; !known {
+			orders = append(orders, e.OrderID)
+		}
+		byOrder[e.OrderID] = append(byOrder[e.OrderID], log)
+	}
+	intents, err := l.Store.TransfersByOrders(ctx, orders)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	var found []postgres.Observation
+	for _, intent := range intents {
+		for _, log := range byOrder[intent.OrderID] {
+			t, ok := intent.Match(l.id, log)
+			if !ok { // another contract or chain than the intent's
+				l.metrics.unmatched()
+				continue
+			}
+			found = append(found, postgres.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t})
+		}
+	}
+	return found, nil
+}
