@@ -82,7 +82,9 @@ func TestProvider_HostileAnswers(t *testing.T) {
 		`","transactionHash":"` + hash + `","logIndex":"0x0"}`
 	one := func(result string) string { return `{"jsonrpc":"2.0","id":$1,"result":` + result + `}` }
 	blocks := func() []rpc.Request { return []rpc.Request{rpc.BlockByNumber(rpc.Number(16))} }
-	two := func() []rpc.Request { return []rpc.Request{rpc.BlockByNumber(rpc.Latest), rpc.TransactionCount(common.Address{}, rpc.Latest)} }
+	two := func() []rpc.Request {
+		return []rpc.Request{rpc.BlockByNumber(rpc.Latest), rpc.TransactionCount(common.Address{}, rpc.Latest)}
+	}
 	logs := func() []rpc.Request {
 		return []rpc.Request{rpc.Logs(rpc.LogFilter{From: 16, To: 20, Addresses: []common.Address{common.HexToAddress("0x" + strings.Repeat("11", 20))}, Topics: [][]common.Hash{{common.HexToHash(hash)}}})}
 	}

@@ -78,8 +78,8 @@ func TestError_Kinds(t *testing.T) {
 			t.Errorf("%s: got %v", test.message, err)
 		}
 		for _, kind := range []error{rpc.ErrRange, rpc.ErrRate, rpc.ErrMissing, rpc.ErrReverted, rpc.ErrTransport, rpc.ErrMalformed} {
-			if got := errors.Is(err, kind); got != (kind == test.want) {
-				t.Errorf("%d %s: is %v: %t", test.code, test.message, kind, got)
+			if want := errors.Is(test.want, kind); errors.Is(err, kind) != want {
+				t.Errorf("%d %s: whether it is %q must be %t", test.code, test.message, kind, want)
 			}
 		}
 	}
