@@ -1,0 +1,192 @@
+package evm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Decoding follows the schemas of https://github.com/ethereum/execution-apis: quantities are 0x and hexadecimal digits without leading
+// zeros, hashes and addresses have their exact length, a member that is required is neither missing nor null, and no member stands
+// twice. Other members and the types of transactions that L2 chains add are passed over.
+
+const maxTopics = 4
+
+// UnmarshalJSON reads a block of eth_getBlockByNumber, with the hashes of its transactions or whole transactions. A block without a
+// number or a hash is pending, which is an error.
+func (b *Block) UnmarshalJSON(text []byte) error {
+	var wire struct {
+		Number       *Quantity         `json:"number"`
+		Hash         *common.Hash      `json:"hash"`
+		ParentHash   *common.Hash      `json:"parentHash"`
+		Timestamp    *Quantity         `json:"timestamp"`
+		Transactions *[]jsontext.Value `json:"transactions"`
+	}
+	if err := json.Unmarshal(text, &wire); err != nil {
+		return fmt.Errorf("block: %w", err)
+	}
+	var fields fields
+	decoded := Block{
+		Number:     fields.blockNumber("number", wire.Number),
+		Hash:       value(&fields, "hash", wire.Hash),
+		ParentHash: value(&fields, "parentHash", wire.ParentHash),
+		Time:       fields.time("timestamp", wire.Timestamp),
+	}
+	transactions := value(&fields, "transactions", wire.Transactions)
+	if fields.err != nil {
+		return fmt.Errorf("block: %w", fields.err)
+	}
+	decoded.Transactions = make([]common.Hash, len(transactions))
+	for i, text := range transactions {
+		hash, err := transactionHash(text)
+		if err != nil {
+			return fmt.Errorf("block: transactions[%d]: %w", i, err)
+		}
+		decoded.Transactions[i] = hash
+	}
+	*b = decoded
+	return nil
+}
+
+// transactionHash reads an element of a block's transactions: a hash, or an object that has one.
+func transactionHash(text jsontext.Value) (common.Hash, error) {
+	if text.Kind() != '{' {
+		var hash common.Hash
+		err := json.Unmarshal(text, &hash)
+		return hash, err
+	}
+	var wire struct {
+		Hash *common.Hash `json:"hash"`
+	}
+	if err := json.Unmarshal(text, &wire); err != nil {
+		return common.Hash{}, err
+	}
+	var fields fields
+	return value(&fields, "hash", wire.Hash), fields.err
+}
+
+// UnmarshalJSON reads a log of eth_getLogs or of a receipt. A log that was removed by a reorganization and one that is in no block
+// are errors.
+func (l *Log) UnmarshalJSON(text []byte) error {
+	var wire struct {
+		Address     *common.Address `json:"address"`
+		Topics      *[]common.Hash  `json:"topics"`
+		Data        *Data           `json:"data"`
+		BlockNumber *Quantity       `json:"blockNumber"`
+		BlockHash   *common.Hash    `json:"blockHash"`
+		TxHash      *common.Hash    `json:"transactionHash"`
+		Index       *Quantity       `json:"logIndex"`
+		Removed     bool            `json:"removed"`
+	}
+	if err := json.Unmarshal(text, &wire); err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	var fields fields
+	decoded := Log{
+		Address:     value(&fields, "address", wire.Address),
+		Topics:      value(&fields, "topics", wire.Topics),
+		Data:        value(&fields, "data", wire.Data),
+		BlockNumber: fields.blockNumber("blockNumber", wire.BlockNumber),
+		BlockHash:   value(&fields, "blockHash", wire.BlockHash),
+		TxHash:      value(&fields, "transactionHash", wire.TxHash),
+		Index:       uint(value(&fields, "logIndex", wire.Index)),
+	}
+	switch {
+	case fields.err != nil:
+		return fmt.Errorf("log: %w", fields.err)
+	case wire.Removed:
+		return errors.New("log: removed is true")
+	case len(decoded.Topics) > maxTopics:
+		return fmt.Errorf("log: has %d topics, at most %d are possible", len(decoded.Topics), maxTopics)
+	case decoded.Index > math.MaxInt32:
+		return errors.New("log: logIndex is over 31 bits")
+	}
+	*l = decoded
+	return nil
+}
+
+// UnmarshalJSON reads a receipt of eth_getTransactionReceipt. Its logs must be of the same transaction and block.
+func (r *Receipt) UnmarshalJSON(text []byte) error {
+	var wire struct {
+		TxHash      *common.Hash    `json:"transactionHash"`
+		BlockNumber *Quantity       `json:"blockNumber"`
+		BlockHash   *common.Hash    `json:"blockHash"`
+		From        *common.Address `json:"from"`
+		To          *common.Address `json:"to"`
+		Status      *Quantity       `json:"status"`
+		Logs        *[]Log          `json:"logs"`
+	}
+	if err := json.Unmarshal(text, &wire); err != nil {
+		return fmt.Errorf("receipt: %w", err)
+	}
+	var fields fields
+	status := value(&fields, "status", wire.Status)
+	decoded := Receipt{
+		TxHash:      value(&fields, "transactionHash", wire.TxHash),
+		BlockNumber: fields.blockNumber("blockNumber", wire.BlockNumber),
+		BlockHash:   value(&fields, "blockHash", wire.BlockHash),
+		From:        value(&fields, "from", wire.From),
+		To:          wire.To,
+		Succeeded:   status == 1,
+		Logs:        value(&fields, "logs", wire.Logs),
+	}
+	switch {
+	case fields.err != nil:
+		return fmt.Errorf("receipt: %w", fields.err)
+	case status > 1:
+		return errors.New("receipt: status is neither 0x0 nor 0x1")
+	}
+	for i, log := range decoded.Logs {
+		if log.TxHash != decoded.TxHash || log.BlockHash != decoded.BlockHash || log.BlockNumber != decoded.BlockNumber {
+			return fmt.Errorf("receipt: logs[%d] is of another transaction or block", i)
+		}
+	}
+	*r = decoded
+	return nil
+}
+
+// UnmarshalJSON reads a transaction of eth_getTransactionByHash or of a block. A transaction has both the number and the hash of its
+// block or, while it is pending, neither.
+func (t *Transaction) UnmarshalJSON(text []byte) error {
+	var wire struct {
+		Hash        *common.Hash    `json:"hash"`
+		From        *common.Address `json:"from"`
+		To          *common.Address `json:"to"`
+		Nonce       *Quantity       `json:"nonce"`
+		Value       *amount         `json:"value"`
+		Input       *Data           `json:"input"`
+		BlockNumber *Quantity       `json:"blockNumber"`
+		BlockHash   *common.Hash    `json:"blockHash"`
+	}
+	if err := json.Unmarshal(text, &wire); err != nil {
+		return fmt.Errorf("transaction: %w", err)
+	}
+	var fields fields
+	wei := big.Int(value(&fields, "value", wire.Value))
+	decoded := Transaction{
+		Hash:      value(&fields, "hash", wire.Hash),
+		From:      value(&fields, "from", wire.From),
+		To:        wire.To,
+		Nonce:     uint64(value(&fields, "nonce", wire.Nonce)),
+		Value:     &wei,
+		Input:     value(&fields, "input", wire.Input),
+		BlockHash: wire.BlockHash,
+	}
+	if wire.BlockNumber != nil {
+		number := fields.blockNumber("blockNumber", wire.BlockNumber)
+		decoded.BlockNumber = &number
+	}
+	switch {
+	case fields.err != nil:
+		return fmt.Errorf("transaction: %w", fields.err)
+	case (wire.BlockNumber == nil) != (wire.BlockHash == nil):
+		return errors.New("transaction: has only one of blockNumber and blockHash")
+	}
+	*t = decoded
+	return nil
+}

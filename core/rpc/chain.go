@@ -1,0 +1,174 @@
+// Package rpc asks the nodes of EVM chains over JSON-RPC.
+//
+// It owns the transport, the limits of providers, the order in which they are asked and the kinds of their errors. What answers mean
+// for an intent, and when two providers must agree, is not its business.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/pkg/caip"
+)
+
+// Options of a Client; the zero value is usable.
+type Options struct {
+	// Timeout of a request; 0 means 10 seconds.
+	Timeout time.Duration
+	// Registry takes the metrics; nil means none.
+	Registry prometheus.Registerer
+	// Transport replaces the network in tests; nil means HTTP with the proxy of the environment.
+	Transport http.RoundTripper
+}
+
+// Client has the chains that have providers.
+type Client struct {
+	chains map[caip.ChainID]*Chain
+	http   *http.Client
+}
+
+// NewClient makes the chains' providers. It sends nothing yet.
+func NewClient(providers Providers, options Options) (*Client, error) {
+	transport := options.Transport
+	if transport == nil {
+		network := http.DefaultTransport.(*http.Transport).Clone()
+		network.MaxIdleConnsPerHost = 8
+		transport = network
+	}
+	client := &Client{
+		chains: map[caip.ChainID]*Chain{},
+		http: &http.Client{
+			Transport: transport,
+			// A redirect would send the key and the answer's trust elsewhere.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	metrics := newMetrics(options.Registry)
+	for id, endpoints := range providers {
+		number, ok := id.Number()
+		if !ok || len(endpoints) == 0 {
+			return nil, fmt.Errorf("make the providers of %s: no EVM chain, or no URL", id)
+		}
+		chain := &Chain{id: id}
+		hosts := map[string]int{}
+		for i, endpoint := range endpoints {
+			p, err := newProvider(endpoint)
+			if err != nil {
+				return nil, fmt.Errorf("make provider %d of %s: %w", i, id, err)
+			}
+			p.chain, p.number, p.client, p.metrics, p.timeout = id.String(), number, client.http, metrics, options.Timeout
+			if p.timeout <= 0 {
+				p.timeout = defaultTimeout
+			}
+			if hosts[p.host]++; hosts[p.host] > 1 {
+				p.label = fmt.Sprintf("%s#%d", p.host, hosts[p.host])
+			}
+			metrics.registerAvailable(p)
+			chain.providers = append(chain.providers, p)
+		}
+		client.chains[id] = chain
+	}
+	return client, nil
+}
+
+// Chain is false for a chain without providers.
+func (c *Client) Chain(id caip.ChainID) (*Chain, bool) {
+	chain, ok := c.chains[id]
+	return chain, ok
+}
+
+// Chains are all chains that have providers, in no order.
+func (c *Client) Chains() []*Chain {
+	var chains []*Chain
+	for _, chain := range c.chains {
+		chains = append(chains, chain)
+	}
+	return chains
+}
+
+// Close drops the idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Chain is the nodes of one chain. It is safe for concurrent use.
+type Chain struct {
+	id        caip.ChainID
+	providers []*Provider
+
+	mu sync.Mutex
+	// preferred is the provider that was last the best.
+	preferred *Provider
+}
+
+// ID is the chain's CAIP-2 id.
+func (c *Chain) ID() caip.ChainID { return c.id }
+
+// All are the chain's providers as they are configured, those that are not used among them.
+func (c *Chain) All() []*Provider { return slices.Clone(c.providers) }
+
+// Providers are those to ask, the best first: the one that was the best before while it answers well, the others that answer well in
+// the configured order, those that failed lately, those that are switched off. Providers of another chain are left out.
+func (c *Chain) Providers() []*Provider {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var well, failing, off []*Provider
+	for _, p := range c.providers {
+		_, wrong, _ := p.verified.state()
+		switch {
+		case wrong:
+		case p.health.paused() > 0:
+			off = append(off, p)
+		case p.health.failing():
+			failing = append(failing, p)
+		case p == c.preferred:
+			well = slices.Insert(well, 0, p)
+		default:
+			well = append(well, p)
+		}
+	}
+	if len(well) > 0 {
+		c.preferred = well[0]
+	}
+	return slices.Concat(well, failing, off)
+}
+
+// Other is Providers without those of the same host: another key for the same provider is no second opinion.
+func (c *Chain) Other(than *Provider) []*Provider {
+	return slices.DeleteFunc(c.Providers(), func(p *Provider) bool { return p.host == than.host })
+}
+
+// Demote prefers the next provider that answers well, for one that lags behind the chain.
+func (c *Chain) Demote(p *Provider) {
+	for _, next := range c.Providers() {
+		if next != p && next.health.paused() <= 0 && !next.health.failing() {
+			c.mu.Lock()
+			c.preferred = next
+			c.mu.Unlock()
+			return
+		}
+	}
+}
+
+// Verify asks the providers for their chain where that is due: at first, hourly, after a failure, and each minute where it was
+// another chain. The error names each that could not be verified.
+func (c *Chain) Verify(ctx context.Context) error {
+	var group sync.WaitGroup
+	faults := make([]error, len(c.providers))
+	for i, p := range c.providers {
+		group.Go(func() {
+			if due, wrong, problem := p.verified.state(); due {
+				faults[i] = p.verify(ctx)
+			} else if wrong {
+				faults[i] = fmt.Errorf("%s: %w: %s", p.host, ErrWrongChain, problem)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(faults...)
+}

@@ -1,0 +1,149 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	defaultRate     = 50
+	defaultRange    = 2000
+	defaultMaxRange = 10_000
+
+	minPause = time.Second
+	maxPause = time.Minute
+	// maxRetryAfter bounds the Retry-After of a node.
+	maxRetryAfter = 10 * time.Minute
+	// halfLife is the time in which a success or a failure loses half its weight.
+	halfLife = 30 * time.Second
+)
+
+// health is what a provider has learned of its node: how much it may ask, and how well it answers.
+type health struct {
+	mu      sync.Mutex
+	limiter *rate.Limiter
+	maxRate rate.Limit
+	// pause is the length of the last pause; the next is twice as long unless a success comes between.
+	pause       time.Duration
+	pausedAt    time.Time
+	pausedUntil time.Time
+	// span is how many blocks of logs to ask for.
+	span, maxSpan     uint64
+	failed, succeeded float64
+	countedAt         time.Time
+}
+
+func newHealth(e Endpoint) *health {
+	h := &health{maxRate: defaultRate, span: defaultRange, maxSpan: defaultMaxRange}
+	if e.RequestsPerSecond > 0 {
+		h.maxRate = rate.Limit(e.RequestsPerSecond)
+	}
+	if e.MaxRange > 0 {
+		h.span, h.maxSpan = e.MaxRange, e.MaxRange
+	}
+	h.limiter = rate.NewLimiter(h.maxRate, max(1, int(math.Ceil(float64(h.maxRate)))))
+	return h
+}
+
+// wait returns when n calls may be sent. It refuses at once while the provider is switched off, and when the context ends before
+// their turn.
+func (h *health) wait(ctx context.Context, n int) error {
+	if left := h.paused(); left > 0 {
+		return &failure{kind: ErrRate, text: fmt.Sprintf("switched off for another %v", left.Round(time.Millisecond))}
+	}
+	for burst := h.limiter.Burst(); n > 0; n -= burst {
+		err := h.limiter.WaitN(ctx, min(n, burst))
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait for the turn that requestsPerSecond gives: %w", ctx.Err())
+		}
+		if err != nil {
+			return &failure{kind: ErrRate, text: "requestsPerSecond leaves no time before the deadline"}
+		}
+	}
+	return nil
+}
+
+// paused is how long the provider stays switched off.
+func (h *health) paused() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Until(h.pausedUntil)
+}
+
+// limited halves the rate and switches the provider off after the node refused a request for its rate. Requests that were under way
+// when it was switched off count once.
+func (h *health) limited(sent time.Time, retryAfter time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if sent.Before(h.pausedAt) {
+		return
+	}
+	h.pause = min(max(minPause, 2*h.pause), maxPause)
+	h.pausedAt = time.Now()
+	h.pausedUntil = h.pausedAt.Add(max(h.pause, min(retryAfter, maxRetryAfter)))
+	h.limiter.SetLimit(max(h.limiter.Limit()/2, h.maxRate/64))
+	h.count(&h.failed)
+}
+
+func (h *health) fail() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count(&h.failed)
+}
+
+// succeed raises the rate by a hundredth of the configured one.
+func (h *health) succeed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pause = 0
+	h.limiter.SetLimit(min(h.limiter.Limit()+h.maxRate/100, h.maxRate))
+	h.count(&h.succeeded)
+}
+
+// count adds one to a count, after both have decayed.
+func (h *health) count(which *float64) {
+	h.decay()
+	*which++
+}
+
+func (h *health) decay() {
+	now := time.Now()
+	factor := math.Exp2(-float64(now.Sub(h.countedAt)) / float64(halfLife))
+	h.failed, h.succeeded, h.countedAt = h.failed*factor, h.succeeded*factor, now
+}
+
+// failing is true while more requests failed than succeeded lately. It ends half a minute after a single failure, so that the node is
+// tried again.
+func (h *health) failing() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.decay()
+	return h.failed > h.succeeded && h.failed > 0.5
+}
+
+// shrink halves the range of blocks after that many were too many.
+func (h *health) shrink(span uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.span = max(1, min(h.span, span)/2)
+}
+
+// grow adds a tenth to the range of blocks after a whole range was answered.
+func (h *health) grow(span uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if span >= h.span {
+		h.span = min(h.span+max(1, h.span/10), h.maxSpan)
+	}
+}
+
+func (h *health) logRange() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.span
+}

@@ -1,0 +1,252 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	// maxBatch is the most calls of one request.
+	maxBatch = 100
+	// maxAnswer bounds the bytes of an answer after decompression.
+	maxAnswer = 32 << 20
+	// minSecret is the shortest part of a URL that is taken out of texts: "v3" and "eth" are no secrets.
+	minSecret = 4
+)
+
+// Provider is one node of a chain. Its URL is in no error, log or metric. It is safe for concurrent use.
+type Provider struct {
+	chain    string
+	number   uint64
+	host     string
+	label    string
+	address  string
+	userinfo *url.Userinfo
+	redact   *strings.Replacer
+	client   *http.Client
+	timeout  time.Duration
+	health   *health
+	verified verification
+	lastID   atomic.Uint64
+	metrics  *metrics
+}
+
+func newProvider(endpoint Endpoint) (*Provider, error) {
+	address, err := parseURL(endpoint.URL.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{
+		host: address.Host, label: address.Host, userinfo: address.User, redact: redactor(address, endpoint.URL.Reveal()), health: newHealth(endpoint),
+	}
+	address.User = nil
+	p.address = address.String()
+	return p, nil
+}
+
+// redactor takes the secret parts of a URL out of texts: a node or a proxy may repeat them.
+func redactor(address *url.URL, text string) *strings.Replacer {
+	secrets := []string{text, address.Path, address.EscapedPath(), address.RawQuery}
+	secrets = append(secrets, strings.Split(address.Path, "/")...)
+	secrets = append(secrets, strings.Split(address.EscapedPath(), "/")...)
+	for _, values := range address.Query() {
+		secrets = append(secrets, values...)
+	}
+	if user := address.User; user != nil {
+		password, _ := user.Password()
+		secrets = append(secrets, user.String(), user.Username(), password, base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	secrets = slices.DeleteFunc(secrets, func(s string) bool { return len(s) < minSecret })
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, s := range secrets {
+		pairs = append(pairs, s, "[redacted]")
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// Host is all that may be shown of the URL.
+func (p *Provider) Host() string { return p.host }
+
+// Format prints the host for every verb.
+func (p *Provider) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, p.host) }
+
+// LogRange is how many blocks to ask for in one eth_getLogs: half after ErrRange, a tenth more after success.
+func (p *Provider) LogRange() uint64 { return p.health.logRange() }
+
+// Do sends the calls in order, up to 100 in a request. Afterwards each call has its result or its error; the error that Do returns is
+// of the request as a whole, and then every call that it left without a result has it too.
+func (p *Provider) Do(ctx context.Context, requests ...Request) error {
+	calls := make([]*call, len(requests))
+	for i, r := range requests {
+		calls[i] = r.pending()
+	}
+	err := p.verifyWhenDue(ctx)
+	for chunk := range slices.Chunk(calls, maxBatch) {
+		if err == nil {
+			err = p.send(ctx, chunk)
+		}
+		for _, c := range chunk {
+			if err != nil {
+				c.err = err
+			}
+		}
+	}
+	return err
+}
+
+// send is one request: it waits for its turn, makes it and learns from how it went.
+func (p *Provider) send(ctx context.Context, calls []*call) error {
+	if err := p.health.wait(ctx, len(calls)); err != nil {
+		return fmt.Errorf("%s: %w", p.host, err)
+	}
+	sent := time.Now()
+	err := p.exchange(ctx, calls)
+	p.metrics.seconds.WithLabelValues(p.chain, p.label).Observe(time.Since(sent).Seconds())
+	p.learn(sent, calls, err)
+	for _, c := range calls {
+		if c.err != nil {
+			c.err = fmt.Errorf("%s: %s: %w", p.host, c.method, c.err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.host, err)
+	}
+	return nil
+}
+
+// learn counts the calls and adapts what the node may be asked.
+func (p *Provider) learn(sent time.Time, calls []*call, err error) {
+	var limited, malformed bool
+	unexplained := true
+	for _, c := range calls {
+		e := err
+		if e == nil {
+			e = c.err
+		}
+		p.metrics.requests.WithLabelValues(p.chain, p.label, c.method).Inc()
+		if e != nil {
+			p.metrics.errors.WithLabelValues(p.chain, p.label, c.method, reason(e)).Inc()
+		}
+		limited, malformed = limited || errors.Is(e, ErrRate), malformed || errors.Is(e, ErrMalformed)
+		unexplained = unexplained && c.unexplained(e)
+		switch {
+		case c.span == 0:
+		case e == nil:
+			p.health.grow(c.span)
+		case errors.Is(e, ErrRange), errors.Is(e, context.DeadlineExceeded):
+			p.health.shrink(c.span)
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+	case limited:
+		var pause time.Duration
+		if f, ok := errors.AsType[*failure](err); ok {
+			pause = f.retryAfter
+		}
+		p.health.limited(sent, pause)
+	case malformed || unexplained || errors.Is(err, ErrTransport):
+		p.health.fail()
+		p.verified.expire()
+	default:
+		p.health.succeed()
+	}
+}
+
+// exchange sends a request and gives each call its result or its error.
+func (p *Provider) exchange(ctx context.Context, calls []*call) error {
+	body, err := p.encode(calls)
+	if err != nil {
+		return err
+	}
+	inTime, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(inTime, http.MethodPost, p.address, bytes.NewReader(body))
+	if err != nil {
+		return p.noAnswer(inTime, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", "intents-core")
+	if p.userinfo != nil {
+		password, _ := p.userinfo.Password()
+		request.SetBasicAuth(p.userinfo.Username(), password)
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return p.noAnswer(inTime, err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case response.StatusCode == http.StatusTooManyRequests:
+		return &failure{kind: ErrRate, text: "HTTP 429", retryAfter: retryAfter(response.Header)}
+	case err != nil:
+		return p.noAnswer(inTime, err)
+	case len(answer) > maxAnswer && slices.ContainsFunc(calls, func(c *call) bool { return c.span > 1 }):
+		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
+	case len(answer) > maxAnswer:
+		return &failure{kind: ErrMalformed, text: "the answer is over 32 MiB"}
+	}
+	err = p.decode(answer, calls)
+	if response.StatusCode != http.StatusOK && !isNodeError(err, calls) {
+		return &failure{kind: ErrTransport, text: strings.TrimSpace(fmt.Sprintf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode)))}
+	}
+	return err
+}
+
+// isNodeError is true where the answer holds JSON-RPC errors alone, which some providers send with a status of their own.
+func isNodeError(err error, calls []*call) bool {
+	_, ok := errors.AsType[*Error](err)
+	return ok || (err == nil && !slices.ContainsFunc(calls, func(c *call) bool { return c.err == nil }))
+}
+
+// noAnswer is an error of net/http without the URL.
+func (p *Provider) noAnswer(ctx context.Context, err error) error {
+	if withURL, ok := errors.AsType[*url.Error](err); ok {
+		err = withURL.Err
+	}
+	text := err.Error()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+		text = err.Error()
+	}
+	return &failure{kind: ErrTransport, text: p.clean(text), cause: err}
+}
+
+// clean makes a text of a node safe to show: without parts of the URL, on one line and short.
+func (p *Provider) clean(text string) string {
+	text = text[:min(len(text), 64<<10)]
+	text = p.redact.Replace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text))
+	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
+}
+
+// retryAfter reads the header's seconds or date; 0 when there is none.
+func retryAfter(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return time.Until(at)
+	}
+	return 0
+}
