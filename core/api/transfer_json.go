@@ -107,6 +107,7 @@ type txJSON struct {
 	Value      string          `json:"value"`
 	Data       hexBytes        `json:"data"`
 	Allowances []allowanceJSON `json:"allowances"`
+	Calls      sendCallsJSON   `json:"calls"`
 }
 
 type allowanceJSON struct {
@@ -121,6 +122,16 @@ type callJSON struct {
 	To    string   `json:"to"`
 	Value string   `json:"value"`
 	Data  hexBytes `json:"data"`
+}
+
+// sendCallsJSON is the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. Wallets that cannot execute the calls as
+// one transaction send them one after the other, as AtomicRequired is false.
+type sendCallsJSON struct {
+	Version        string     `json:"version"`
+	ChainID        string     `json:"chainId"`
+	From           string     `json:"from"`
+	AtomicRequired bool       `json:"atomicRequired"`
+	Calls          []callJSON `json:"calls"`
 }
 
 // newIntentJSON is the record of an intent for a client that reads it now.
@@ -169,5 +180,16 @@ func newTxJSON(i *transfer.Intent, now time.Time) (*txJSON, error) {
 				Approve: callJSON{To: a.Approve.To, Value: a.Approve.Value.String(), Data: a.Approve.Data},
 			}
 		}),
+		Calls: newSendCallsJSON(tx),
 	}, nil
+}
+
+func newSendCallsJSON(tx *transfer.Tx) sendCallsJSON {
+	number, _ := tx.Chain.Number() // the registry has eip155 chains only
+	return sendCallsJSON{
+		Version: "2.0.0", ChainID: fmt.Sprintf("%#x", number), From: tx.From,
+		Calls: each(tx.Calls(), func(c transfer.Call) callJSON {
+			return callJSON{To: c.To, Value: fmt.Sprintf("%#x", c.Value), Data: c.Data}
+		}),
+	}
 }
