@@ -148,7 +148,7 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 		summaryJSON: newSummaryJSON(i.Summary()),
 		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
 		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: newTimestamp(i.Deadline),
-		Order: newOrderJSON(order, i.Settlement.OriginSettler), Tx: tx,
+		Order: newOrderJSON(order, i.Settlement), Tx: tx,
 	}, nil
 }
 
@@ -156,9 +156,9 @@ func newLegJSON(l transfer.Leg) legJSON {
 	return legJSON{Account: l.Account.String(), Token: l.Token.String(), Amount: l.Amount.String()}
 }
 
-func newOrderJSON(o transfer.Order, originSettler string) orderJSON {
+func newOrderJSON(o transfer.Order, settlement transfer.Settlement) orderJSON {
 	return orderJSON{
-		Scheme: transfer.OrderScheme, OriginSettler: optional(originSettler),
+		Scheme: settlement.Scheme, OriginSettler: optional(settlement.OriginSettler),
 		Sender: o.Sender[:], Recipient: o.Recipient[:], InputToken: o.InputToken[:], OutputToken: o.OutputToken[:],
 		AmountIn: o.AmountIn.String(), AmountOut: o.AmountOut.String(), SenderNonce: o.SenderNonce.String(),
 		OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,
