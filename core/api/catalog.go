@@ -97,6 +97,9 @@ type chainJSON struct {
 	NativeCurrency currencyJSON `json:"nativeCurrency"`
 	Domain         uint32       `json:"domain"`
 	Settler        *settlerJSON `json:"settler"`
+	// Confirmations is shown also where Finality is a block tag.
+	Confirmations uint64         `json:"confirmations"`
+	Finality      chain.Finality `json:"finality"`
 }
 
 type currencyJSON struct {
@@ -113,6 +116,7 @@ func newChainJSON(c chain.Chain) chainJSON {
 	out := chainJSON{
 		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment), Domain: c.Domain,
 		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
+		Confirmations:  c.Confirmations, Finality: c.Finality,
 	}
 	if c.Settler != nil {
 		out.Settler = &settlerJSON{Address: c.Settler.Address, SameChain: c.Settler.SameChain}

@@ -72,15 +72,16 @@ const (
 	wordSettler  = "0000000000000000000000000000000000000000000000000000000011155111"
 )
 
-// record is a full record as the service writes it. order and tx are what differs between the kinds of intents.
-func record(kind, sourceToken, destination, reference, order, tx string) string {
+// record is a full record as the service writes it. order, tx and its calls are what differs between the kinds of intents.
+func record(kind, sourceToken, destination, reference, order, tx, calls string) string {
 	return fmt.Sprintf(`{"id":"<id>","type":%q,"status":"created","orderId":"<order id>","createdAt":"<time>","updatedAt":"<time>",
 		"metadata":{"chainId":"eip155:11155111"},"final":false,"failure":null,
 		"source":{"account":%q,"token":%q,"amount":"5"},"destination":%s,"deadline":"<time>","reference":%s,
 		"order":{"scheme":"erc7683-v1/OrderData","senderNonce":"<nonce>","fillDeadline":"<seconds>","data":"0x","orderData":"<order data>",
 			"sender":"0x`+wordAlice+`","recipient":"0x`+wordBob+`","amountIn":"5","originDomain":11155111,%s},
-		"tx":{"chainId":11155111,"from":"`+alice+`",%s}}`,
-		kind, aliceOnSepolia, sourceToken, destination, reference, order, tx)
+		"tx":{"chainId":11155111,"from":"`+alice+`",%s,
+			"calls":{"version":"2.0.0","chainId":"0xaa36a7","from":"`+alice+`","atomicRequired":false,"calls":[%s]}}}`,
+		kind, aliceOnSepolia, sourceToken, destination, reference, order, tx, calls)
 }
 
 func TestCreateTransfer(t *testing.T) {
@@ -90,6 +91,9 @@ func TestCreateTransfer(t *testing.T) {
 		return time.Now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
 	}
 	const settler = "0x0000000000000000000000000000000011155111"
+	const openCall = `{"to":"` + settler + `","value":"0x0","data":"<open>"}`
+	approveAndOpen := `{"to":"0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","value":"0x0","data":"0x095ea7b3` + wordSettler + wordFive + `"},` + openCall
+	const openWithValue = `{"to":"` + settler + `","value":"0x5","data":"<open>"}`
 	approval := `"to":"` + settler + `","value":"0","data":"<open>","allowances":[{"token":"` + sepoliaUSDC + `","owner":"` + alice + `",
 		"spender":"` + settler + `","amount":"5","approve":{"to":"0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","value":"0",
 		"data":"0x095ea7b3` + wordSettler + wordFive + `"}}]`
@@ -97,52 +101,60 @@ func TestCreateTransfer(t *testing.T) {
 	unsettled := `"originSettler":null,"destinationDomain":11155111,"amountOut":"5","destinationSettler":"0x` + wordZero + `"`
 	toBob := `{"account":"` + bobOnSepolia + `","token":"` + sepoliaUSDC + `","amount":"5"}`
 	callTransfer := `"to":"0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","value":"0","data":"0xa9059cbb` + wordBob + wordFive + `","allowances":[]`
+	const transferCall = `{"to":"0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","value":"0x0","data":"0xa9059cbb` + wordBob + wordFive + `"}`
 
 	for name, c := range map[string]struct{ request, want string }{
 		"a transfer": {
 			transferBody,
 			record("transfer", sepoliaUSDC, toBob, "null",
-				unsettled+`,"inputToken":"0x`+wordUSDC+`","outputToken":"0x`+wordUSDC+`"`, callTransfer),
+				unsettled+`,"inputToken":"0x`+wordUSDC+`","outputToken":"0x`+wordUSDC+`"`, callTransfer, transferCall),
 		},
 		"a transfer that says everything": {
 			body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaUSDC, "5", `,"deadline":"`+in(7*24*time.Hour-time.Minute)+`","reference":"Rechnung №42 \u0026 \"more\""`),
 			record("transfer", sepoliaUSDC, toBob, `"Rechnung №42 & \"more\""`,
-				unsettled+`,"inputToken":"0x`+wordUSDC+`","outputToken":"0x`+wordUSDC+`"`, callTransfer),
+				unsettled+`,"inputToken":"0x`+wordUSDC+`","outputToken":"0x`+wordUSDC+`"`, callTransfer, transferCall),
 		},
 		"lower-case addresses": {
 			strings.ToLower(transferBody),
 			record("transfer", sepoliaUSDC, toBob, "null",
-				unsettled+`,"inputToken":"0x`+wordUSDC+`","outputToken":"0x`+wordUSDC+`"`, callTransfer),
+				unsettled+`,"inputToken":"0x`+wordUSDC+`","outputToken":"0x`+wordUSDC+`"`, callTransfer, transferCall),
 		},
 		"a transfer of the native asset": {
 			body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, "", "", ""),
 			record("transfer", sepoliaETH, `{"account":"`+bobOnSepolia+`","token":"`+sepoliaETH+`","amount":"5"}`, "null",
 				unsettled+`,"inputToken":"0x`+wordZero+`","outputToken":"0x`+wordZero+`"`,
-				`"to":"`+bob+`","value":"5","data":"0x","allowances":[]`),
+				`"to":"`+bob+`","value":"5","data":"0x","allowances":[]`, `{"to":"`+bob+`","value":"0x5","data":"0x"}`),
 		},
 		"a swap": {
 			swapBody,
 			record("swap", sepoliaUSDC, `{"account":"`+bobOnSepolia+`","token":"`+sepoliaWETH+`","amount":"4"}`, "null",
-				settled+`,"outputToken":"0x`+wordWETH+`","amountOut":"4","destinationDomain":11155111,"destinationSettler":"0x`+wordSettler+`"`, approval),
+				settled+`,"outputToken":"0x`+wordWETH+`","amountOut":"4","destinationDomain":11155111,"destinationSettler":"0x`+wordSettler+`"`, approval, approveAndOpen),
 		},
 		"a swap of the native asset": {
 			body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, sepoliaWETH, "4", ""),
 			record("swap", sepoliaETH, `{"account":"`+bobOnSepolia+`","token":"`+sepoliaWETH+`","amount":"4"}`, "null",
 				`"originSettler":"`+settler+`","inputToken":"0x`+wordZero+`","outputToken":"0x`+wordWETH+`","amountOut":"4",
 				"destinationDomain":11155111,"destinationSettler":"0x`+wordSettler+`"`,
-				`"to":"`+settler+`","value":"5","data":"<open>","allowances":[]`),
+				`"to":"`+settler+`","value":"5","data":"<open>","allowances":[]`, openWithValue),
+		},
+		"a bridge of the native asset": {
+			body(aliceOnSepolia, sepoliaETH, "5", bobOnBase, baseUSDC, "4", ""),
+			record("bridge", sepoliaETH, `{"account":"`+bobOnBase+`","token":"`+baseUSDC+`","amount":"4"}`, "null",
+				`"originSettler":"`+settler+`","inputToken":"0x`+wordZero+`","outputToken":"0x`+wordBaseUSDC+`","amountOut":"4",
+				"destinationDomain":84532,"destinationSettler":"0x0000000000000000000000000000000000000000000000000000000000084532"`,
+				`"to":"`+settler+`","value":"5","data":"<open>","allowances":[]`, openWithValue),
 		},
 		"a bridge": {
 			bridgeBody,
 			record("bridge", sepoliaUSDC, `{"account":"`+bobOnBase+`","token":"`+baseUSDC+`","amount":"4"}`, "null",
 				settled+`,"outputToken":"0x`+wordBaseUSDC+`","amountOut":"4","destinationDomain":84532,
-				"destinationSettler":"0x0000000000000000000000000000000000000000000000000000000000084532"`, approval),
+				"destinationSettler":"0x0000000000000000000000000000000000000000000000000000000000084532"`, approval, approveAndOpen),
 		},
 		"a bridge to a chain whose domain is not its number": {
 			body(aliceOnSepolia, sepoliaUSDC, "5", bobOnFar, farUSDC, "4", `,"deadline":"`+in(time.Hour)+`"`),
 			record("bridge", sepoliaUSDC, `{"account":"`+bobOnFar+`","token":"`+farUSDC+`","amount":"4"}`, "null",
 				settled+`,"outputToken":"0x`+wordFarUSDC+`","amountOut":"4","destinationDomain":4242,
-				"destinationSettler":"0x0000000000000000000000000000000000000000000000000000000000004242"`, approval),
+				"destinationSettler":"0x0000000000000000000000000000000000000000000000000000000000004242"`, approval, approveAndOpen),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,6 +181,10 @@ func maskOrder(a answer) answer {
 	mask(order, "orderData", "<order data>")
 	if data, _ := tx["data"].(string); strings.HasPrefix(data, "0xe917a962") {
 		tx["data"] = "<open>"
+		calls := tx["calls"].(map[string]any)["calls"].([]any)
+		if last := calls[len(calls)-1].(map[string]any); last["data"] == data {
+			last["data"] = "<open>"
+		}
 	}
 	return a
 }

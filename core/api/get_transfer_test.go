@@ -47,6 +47,19 @@ func TestGetTransfer(t *testing.T) {
 	same(t, "query", invalid(t, "full", "is not a known parameter"), s.call(t, "GET", "/v2/transfers/"+id+"?full=1", "", ann...))
 }
 
+// The scheme is the one that the order was made with.
+func TestGetTransferShowsTheStoredScheme(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, bridgeBody, account...)
+	pgtest.Exec(t, s.store, `UPDATE transfers SET order_scheme = 'StandardOrder'`)
+	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
+	if order, _ := record["order"].(map[string]any); order["scheme"] != "StandardOrder" {
+		t.Errorf("order %+v", order)
+	}
+}
+
 func TestGetTransferOfEveryStatus(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -28,14 +28,14 @@ const (
 		` + tokenSepolia + `,
 		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null}]`
 	chainsAll = `[
-		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":1,"settler":null},
+		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":1,"settler":null,"confirmations":12,"finality":"depth"},
 		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":84532,
-			"settler":{"address":"0x0000000000000000000000000000000000084532","sameChain":false}},
-		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":421614,"settler":null},
+			"settler":{"address":"0x0000000000000000000000000000000000084532","sameChain":false},"confirmations":12,"finality":"depth"},
+		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":421614,"settler":null,"confirmations":12,"finality":"depth"},
 		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":11155111,
-			"settler":{"address":"0x0000000000000000000000000000000011155111","sameChain":true}},
+			"settler":{"address":"0x0000000000000000000000000000000011155111","sameChain":true},"confirmations":12,"finality":"depth"},
 		{"chainId":"eip155:99000000001","name":"Far Testnet, whose number fits no domain","environment":"test","nativeCurrency":{"symbol":"FAR","decimals":9},"domain":4242,
-			"settler":{"address":"0x0000000000000000000000000000000000004242","sameChain":true}}]`
+			"settler":{"address":"0x0000000000000000000000000000000000004242","sameChain":true},"confirmations":12,"finality":"depth"}]`
 )
 
 func TestListTokensAndChains(t *testing.T) {
@@ -116,7 +116,7 @@ func TestChangedRegistryHasAnotherTag(t *testing.T) {
 	chains, tokens := tagOf("/v2/chains"), tagOf("/v2/tokens")
 	entry := chain.Entry{KeepSettler: true}
 	entry.Chain, _ = s.live.Current().Chain(caip.EIP155Chain(1))
-	entry.Name = "Renamed"
+	entry.Confirmations, entry.Finality = 64, chain.Safe
 	if _, err := s.store.ImportChains(t.Context(), []chain.Entry{entry}, time.Now(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +126,8 @@ func TestChangedRegistryHasAnotherTag(t *testing.T) {
 	if tagOf("/v2/chains") == chains {
 		t.Error("the chains changed and their tag did not")
 	}
+	changed := strings.Replace(chainsAll, `"confirmations":12,"finality":"depth"`, `"confirmations":64,"finality":"safe"`, 1)
+	same(t, "the chains", want(t, 200, changed, "Etag", tag, "Cache-Control", fresh), s.call(t, "GET", "/v2/chains", noData))
 	if tagOf("/v2/tokens") != tokens {
 		t.Error("the tag of the tokens changed and they did not")
 	}

@@ -107,6 +107,7 @@ type txJSON struct {
 	Value      string          `json:"value"`
 	Data       hexBytes        `json:"data"`
 	Allowances []allowanceJSON `json:"allowances"`
+	Calls      sendCallsJSON   `json:"calls"`
 }
 
 type allowanceJSON struct {
@@ -123,6 +124,16 @@ type callJSON struct {
 	Data  hexBytes `json:"data"`
 }
 
+// sendCallsJSON is the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. Wallets that cannot execute the calls as
+// one transaction send them one after the other, as AtomicRequired is false.
+type sendCallsJSON struct {
+	Version        string     `json:"version"`
+	ChainID        string     `json:"chainId"`
+	From           string     `json:"from"`
+	AtomicRequired bool       `json:"atomicRequired"`
+	Calls          []callJSON `json:"calls"`
+}
+
 // newIntentJSON is the record of an intent for a client that reads it now.
 func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 	order, err := i.Order()
@@ -137,7 +148,7 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 		summaryJSON: newSummaryJSON(i.Summary()),
 		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
 		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: newTimestamp(i.Deadline),
-		Order: newOrderJSON(order, i.Settlement.OriginSettler), Tx: tx,
+		Order: newOrderJSON(order, i.Settlement), Tx: tx,
 	}, nil
 }
 
@@ -145,9 +156,9 @@ func newLegJSON(l transfer.Leg) legJSON {
 	return legJSON{Account: l.Account.String(), Token: l.Token.String(), Amount: l.Amount.String()}
 }
 
-func newOrderJSON(o transfer.Order, originSettler string) orderJSON {
+func newOrderJSON(o transfer.Order, settlement transfer.Settlement) orderJSON {
 	return orderJSON{
-		Scheme: transfer.OrderScheme, OriginSettler: optional(originSettler),
+		Scheme: settlement.Scheme, OriginSettler: optional(settlement.OriginSettler),
 		Sender: o.Sender[:], Recipient: o.Recipient[:], InputToken: o.InputToken[:], OutputToken: o.OutputToken[:],
 		AmountIn: o.AmountIn.String(), AmountOut: o.AmountOut.String(), SenderNonce: o.SenderNonce.String(),
 		OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,
@@ -169,5 +180,16 @@ func newTxJSON(i *transfer.Intent, now time.Time) (*txJSON, error) {
 				Approve: callJSON{To: a.Approve.To, Value: a.Approve.Value.String(), Data: a.Approve.Data},
 			}
 		}),
+		Calls: newSendCallsJSON(tx),
 	}, nil
+}
+
+func newSendCallsJSON(tx *transfer.Tx) sendCallsJSON {
+	number, _ := tx.Chain.Number() // the registry has eip155 chains only
+	return sendCallsJSON{
+		Version: "2.0.0", ChainID: fmt.Sprintf("%#x", number), From: tx.From,
+		Calls: each(tx.Calls(), func(c transfer.Call) callJSON {
+			return callJSON{To: c.To, Value: fmt.Sprintf("%#x", c.Value), Data: c.Data}
+		}),
+	}
 }

@@ -1,7 +1,7 @@
 // Package chain defines the chains of transfers and the rules for their definitions.
 //
-// Chains are operator data: the environment, the domain in orders and the settler of a chain come from an imported
-// file, never from code.
+// Chains are operator data: the environment, the domain in orders, the settler of a chain and how deep a block of it must be
+// come from an imported file, never from code.
 package chain
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"intents.internal/pkg/caip"
@@ -25,6 +26,45 @@ type Chain struct {
 	Domain uint32
 	// Settler opens and fills orders on this chain; a chain without one, nil, has no swaps or bridges.
 	Settler *Settler
+	// Confirmations is the depth N at which a block counts as permanent, 1 for the head: 1 to MaxConfirmations.
+	Confirmations uint64
+	// Finality is the rule that says when a block counts as permanent.
+	Finality Finality
+	// BlockTime is the usual time between two blocks, in whole milliseconds from MinBlockTime to MaxBlockTime.
+	BlockTime time.Duration
+}
+
+// The bounds and the defaults of Confirmations and BlockTime.
+const (
+	DefaultConfirmations = 12
+	MaxConfirmations     = 10_000
+
+	DefaultBlockTime = 12 * time.Second
+	MinBlockTime     = 50 * time.Millisecond
+	MaxBlockTime     = 10 * time.Minute
+)
+
+// Finality is a rule for when a block counts as permanent.
+type Finality string
+
+// The three rules.
+const (
+	// Depth asks for Confirmations blocks, the block itself included. It is the default.
+	Depth Finality = "depth"
+	// Safe asks for the JSON-RPC block tag "safe".
+	Safe Finality = "safe"
+	// Finalized asks for the JSON-RPC block tag "finalized".
+	Finalized Finality = "finalized"
+)
+
+// ParseFinality reads one of the three words exactly.
+func ParseFinality(s string) (Finality, error) {
+	switch f := Finality(s); f {
+	case Depth, Safe, Finalized:
+		return f, nil
+	default:
+		return "", fmt.Errorf(`finality must be "depth", "safe" or "finalized", not %q`, s)
+	}
 }
 
 // Currency is a chain's native currency.
@@ -40,7 +80,12 @@ type Settler struct {
 	Address string
 	// SameChain means that the settler can fill an order on the chain it was opened on, which a swap needs.
 	SameChain bool
+	// Scheme is the encoding of the orders that the settler understands: OrderDataScheme.
+	Scheme string
 }
+
+// OrderDataScheme names orders that are ABI-encoded OrderData and the ids that are their Keccak-256. There is no other scheme.
+const OrderDataScheme = "erc7683-v1/OrderData"
 
 // ErrNoDomain is returned where a chain names no domain and its number does not fit one.
 var ErrNoDomain = errors.New("has no domain and its chain number does not fit the 32 bits of one")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"time"
 
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -16,11 +18,15 @@ type List struct {
 	Refused []Refusal
 }
 
-// Entry is one definition to import. A row that says nothing of a settler leaves the one that is configured alone, so
-// that a published list can be imported again and again over an operator's own; "settler": null takes it away.
+// Entry is one definition to import. What a row leaves out of the operator's own data stays as it is configured, so that a
+// published list can be imported again and again over an operator's own; null takes a settler away and returns the others to
+// their defaults, which a new chain starts with.
 type Entry struct {
 	Chain
-	KeepSettler bool
+	KeepSettler       bool
+	KeepConfirmations bool
+	KeepFinality      bool
+	KeepBlockTime     bool
 }
 
 // Refusal is a row that was left out and why.
@@ -41,11 +47,14 @@ type row struct {
 		Symbol   string `json:"symbol"`
 		Decimals *uint8 `json:"decimals"`
 	} `json:"nativeCurrency"`
-	Settler json.RawMessage `json:"settler"`
+	Settler       json.RawMessage `json:"settler"`
+	Confirmations json.RawMessage `json:"confirmations"`
+	Finality      json.RawMessage `json:"finality"`
+	BlockTimeMS   json.RawMessage `json:"blockTimeMs"`
 }
 
-// ReadList reads a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, domain?, settler?}]}`. A row
-// that breaks a rule is refused alone; an error means that the file as a whole could not be read.
+// ReadList reads a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, domain?, settler?, confirmations?,
+// finality?, blockTimeMs?}]}`. A row that breaks a rule is refused alone; an error means that the file as a whole could not be read.
 func ReadList(r io.Reader) (List, error) {
 	var file struct {
 		Chains []json.RawMessage `json:"chains"`
@@ -98,28 +107,72 @@ func parse(raw json.RawMessage) (entry Entry, name string, err error) {
 	} else if entry.Domain, err = DefaultDomain(entry.ID); err != nil {
 		return Entry{}, name, err
 	}
-	entry.KeepSettler = r.Settler == nil
-	entry.Settler, err = parseSettler(r.Settler)
-	return entry, name, err
+	return entry, name, entry.readOperatorData(r)
+}
+
+func (e *Entry) readOperatorData(r row) (err error) {
+	e.KeepSettler, e.KeepConfirmations = r.Settler == nil, r.Confirmations == nil
+	e.KeepFinality, e.KeepBlockTime = r.Finality == nil, r.BlockTimeMS == nil
+	if e.Settler, err = parseSettler(r.Settler); err != nil {
+		return err
+	}
+	e.Confirmations, err = parseWholeNumber("confirmations", r.Confirmations, 1, MaxConfirmations, DefaultConfirmations)
+	if err != nil {
+		return err
+	}
+	if e.Finality, err = parseFinality(r.Finality); err != nil {
+		return err
+	}
+	milliseconds, err := parseWholeNumber("blockTimeMs", r.BlockTimeMS,
+		uint64(MinBlockTime/time.Millisecond), uint64(MaxBlockTime/time.Millisecond), uint64(DefaultBlockTime/time.Millisecond))
+	e.BlockTime = time.Duration(milliseconds) * time.Millisecond //nolint:gosec // at most MaxBlockTime
+	return err
 }
 
 func parseSettler(raw json.RawMessage) (*Settler, error) {
-	if raw == nil {
+	if unset(raw) {
 		return nil, nil
 	}
-	var r *struct {
-		Address   string `json:"address"`
-		SameChain bool   `json:"sameChain"`
+	var r struct {
+		Address   string  `json:"address"`
+		SameChain bool    `json:"sameChain"`
+		Scheme    *string `json:"scheme"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("settler is not one: %w", err)
-	}
-	if r == nil {
-		return nil, nil
 	}
 	address, err := caip.ParseAddress(r.Address)
 	if err != nil {
 		return nil, fmt.Errorf("settler.address %w", err)
 	}
-	return &Settler{Address: address, SameChain: r.SameChain}, nil
+	if r.Scheme != nil && *r.Scheme != OrderDataScheme {
+		return nil, fmt.Errorf("settler.scheme must be %q, the only one that is supported, not %q", OrderDataScheme, *r.Scheme)
+	}
+	return &Settler{Address: address, SameChain: r.SameChain, Scheme: OrderDataScheme}, nil
 }
+
+func parseFinality(raw json.RawMessage) (Finality, error) {
+	if unset(raw) {
+		return Depth, nil
+	}
+	var word string
+	if err := json.Unmarshal(raw, &word); err != nil {
+		return "", fmt.Errorf("finality must be a string: %w", err)
+	}
+	return ParseFinality(word)
+}
+
+// parseWholeNumber takes a number in plain digits only: neither 12.0 nor 1e1 nor "12".
+func parseWholeNumber(name string, raw json.RawMessage, least, most, byDefault uint64) (uint64, error) {
+	if unset(raw) {
+		return byDefault, nil
+	}
+	number, err := strconv.ParseUint(string(raw), 10, 64)
+	if err != nil || number < least || number > most {
+		return 0, fmt.Errorf("%s must be a whole number from %d to %d, in digits", name, least, most)
+	}
+	return number, nil
+}
+
+// unset reports whether a member is absent or null.
+func unset(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }

@@ -1,9 +1,11 @@
 package chain_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,30 +19,62 @@ func TestReadList(t *testing.T) {
 	const currency = `"nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}`
 	const settler = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
 	ether := chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18}
-	rows := []struct {
+	published := func(number uint64, change func(*chain.Entry)) *chain.Entry {
+		e := &chain.Entry{
+			Chain: chain.Chain{
+				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether, Domain: uint32(number),
+				Confirmations: 12, Finality: chain.Depth, BlockTime: 12 * time.Second,
+			},
+			KeepSettler: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true,
+		}
+		change(e)
+		return e
+	}
+	row := func(number int, rest string) string {
+		return fmt.Sprintf(`{"chainId":"eip155:%d","name":"A","environment":"live",%s%s}`, number, currency, rest)
+	}
+	scheme := chain.OrderDataScheme
+	type listed struct {
 		row    string
 		want   *chain.Entry
 		reason string
-	}{
+	}
+	rows := []listed{
 		{
-			row: `{"chainId":"eip155:1","name":"Ethereum","environment":"live",` + currency + `}`,
-			want: &chain.Entry{KeepSettler: true, Chain: chain.Chain{
-				ID: caip.EIP155Chain(1), Name: "Ethereum", Environment: network.Live, NativeCurrency: ether, Domain: 1,
-			}},
+			row:  row(1, ""),
+			want: published(1, func(*chain.Entry) {}),
 		},
 		{
-			row: `{"chainId":"eip155:5","name":"A","environment":"test",` + currency + `,"domain":77,"settler":{"address":"` + strings.ToLower(settler) + `","sameChain":true}}`,
-			want: &chain.Entry{Chain: chain.Chain{
-				ID: caip.EIP155Chain(5), Name: "A", Environment: network.Test, NativeCurrency: ether, Domain: 77,
-				Settler: &chain.Settler{Address: settler, SameChain: true},
-			}},
+			row: `{"chainId":"eip155:5","name":"B","environment":"test",` + currency + `,"domain":77,"settler":{"address":"` + strings.ToLower(settler) + `","sameChain":true}}`,
+			want: published(5, func(e *chain.Entry) {
+				e.Name, e.Environment, e.Domain = "B", network.Test, 77
+				e.KeepSettler, e.Settler = false, &chain.Settler{Address: settler, SameChain: true, Scheme: scheme}
+			}),
 		},
 		{
-			row: `{"chainId":"eip155:6","name":"B","environment":"test",` + currency + `,"settler":null}`,
-			want: &chain.Entry{Chain: chain.Chain{
-				ID: caip.EIP155Chain(6), Name: "B", Environment: network.Test, NativeCurrency: ether, Domain: 6,
-			}},
+			row: row(6, `,"settler":null,"confirmations":null,"finality":null,"blockTimeMs":null`),
+			want: published(6, func(e *chain.Entry) {
+				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+			}),
 		},
+		{
+			row: row(7, `,"confirmations":1,"finality":"safe","blockTimeMs":50,"settler":{"address":"`+settler+`","scheme":"erc7683-v1/OrderData"}`),
+			want: published(7, func(e *chain.Entry) {
+				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.Confirmations, e.Finality, e.BlockTime = 1, chain.Safe, 50*time.Millisecond
+				e.Settler = &chain.Settler{Address: settler, Scheme: scheme}
+			}),
+		},
+		{
+			row: row(8, `,"finality":"finalized","confirmations": 10000 ,"blockTimeMs":600000,"settler":{"address":"`+settler+`","scheme":null}`),
+			want: published(8, func(e *chain.Entry) {
+				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.Confirmations, e.Finality, e.BlockTime = 10_000, chain.Finalized, 10*time.Minute
+				e.Settler = &chain.Settler{Address: settler, Scheme: scheme}
+			}),
+		},
+		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime = false, 2*time.Second })},
+		{row: row(11, `,"finality":"depth"`), want: published(11, func(e *chain.Entry) { e.KeepFinality = false })},
 		{row: `7`, reason: "not a chain"},
 		{row: `{"chainId":"eip155:1","name":"Again","environment":"live",` + currency + `}`, reason: "chain eip155:1 stands earlier in the same list"},
 		{row: `{"chainId":"1","name":"C","environment":"live",` + currency + `}`, reason: "chainId must be a CAIP-2 chain id"},
@@ -51,6 +85,18 @@ func TestReadList(t *testing.T) {
 		{row: `{"chainId":"eip155:4294967296","name":"C","environment":"live",` + currency + `}`, reason: chain.ErrNoDomain.Error()},
 		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"settler":{"address":"0x1"}}`, reason: "settler.address must be"},
 		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"domain":4294967296}`, reason: "not a chain"},
+		{row: row(9, `,"finality":"latest"`), reason: `finality must be "depth", "safe" or "finalized", not "latest"`},
+		{row: row(9, `,"finality":""`), reason: `finality must be "depth", "safe" or "finalized", not ""`},
+		{row: row(9, `,"finality":12`), reason: "finality must be a string"},
+		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":"StandardOrder"}`), reason: `settler.scheme must be "erc7683-v1/OrderData", the only one that is supported, not "StandardOrder"`},
+		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":""}`), reason: "settler.scheme must be"},
+		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":1}`), reason: "settler is not one"},
+	}
+	for _, number := range []string{`0`, `10001`, `-1`, `12.5`, `12.0`, `1e1`, `"12"`, `true`, `[]`, `{}`, `18446744073709551616`} {
+		rows = append(rows, listed{row: row(9, `,"confirmations":`+number), reason: "confirmations must be a whole number from 1 to 10000, in digits"})
+	}
+	for _, number := range []string{`49`, `600001`, `250.5`, `2e3`, `"2000"`} {
+		rows = append(rows, listed{row: row(9, `,"blockTimeMs":`+number), reason: "blockTimeMs must be a whole number from 50 to 600000, in digits"})
 	}
 	var given []string
 	var want []chain.Entry

@@ -48,7 +48,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	return c.render(w, r, user, "transfer", view{
 		Title: titleOf(intent, source), Section: "transfers", Body: map[string]any{
 			"Intent": intent, "Source": source, "Destination": destination, "Events": events, "Key": key,
-			"Final": transfer.Final(intent.Type, intent.Status), "Scheme": transfer.OrderScheme, "Order": order, "Tx": tx,
+			"Final": transfer.Final(intent.Type, intent.Status), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
 		},
 	})
 }

@@ -30,22 +30,8 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 	var imported Imported
 	err := s.runImport(ctx, func(ctx context.Context, tx Tx) error {
 		for i, entry := range entries {
-			row := chainRow{
-				ID: entry.ID.String(), Name: entry.Name, Environment: entry.Environment,
-				CurrencyName: entry.NativeCurrency.Name, CurrencySymbol: entry.NativeCurrency.Symbol,
-				CurrencyDecimals: entry.NativeCurrency.Decimals, Domain: entry.Domain,
-				CreatedAt: now, UpdatedAt: now,
-			}
-			columns := []string{
-				"name", "environment", "currency_name", "currency_symbol", "currency_decimals", "domain",
-			}
-			if !entry.KeepSettler {
-				columns = append(columns, "settler_address", "settler_same_chain")
-			}
-			if entry.Settler != nil {
-				row.SettlerAddress, row.SettlerSameChain = &entry.Settler.Address, entry.Settler.SameChain
-			}
-			if err := imported.upsert(ctx, tx.db.NewInsert().Model(&row), "chains", "(id)", columns); err != nil {
+			row := newChainRow(entry.Chain, now)
+			if err := imported.upsert(ctx, tx.db.NewInsert().Model(&row), "chains", "(id)", chainColumns(entry)); err != nil {
 				return fmt.Errorf("import chain %s: %w", entry.ID, err)
 			}
 			progress(i + 1)
@@ -56,6 +42,39 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 		return Imported{}, err
 	}
 	return imported, nil
+}
+
+// newChainRow has the default scheme for a chain without a settler.
+func newChainRow(c chain.Chain, now time.Time) chainRow {
+	row := chainRow{
+		ID: c.ID.String(), Name: c.Name, Environment: c.Environment,
+		CurrencyName: c.NativeCurrency.Name, CurrencySymbol: c.NativeCurrency.Symbol, CurrencyDecimals: c.NativeCurrency.Decimals,
+		Domain: c.Domain, SettlerScheme: chain.OrderDataScheme,
+		Confirmations: c.Confirmations, Finality: c.Finality, BlockTimeMS: c.BlockTime.Milliseconds(),
+		CreatedAt: now, UpdatedAt: now,
+	}
+	if c.Settler != nil {
+		row.SettlerAddress, row.SettlerSameChain, row.SettlerScheme = &c.Settler.Address, c.Settler.SameChain, c.Settler.Scheme
+	}
+	return row
+}
+
+// chainColumns are the columns that the import of an entry changes in a chain that is known.
+func chainColumns(entry chain.Entry) []string {
+	columns := []string{"name", "environment", "currency_name", "currency_symbol", "currency_decimals", "domain"}
+	if !entry.KeepSettler {
+		columns = append(columns, "settler_address", "settler_same_chain", "settler_scheme")
+	}
+	if !entry.KeepConfirmations {
+		columns = append(columns, "confirmations")
+	}
+	if !entry.KeepFinality {
+		columns = append(columns, "finality")
+	}
+	if !entry.KeepBlockTime {
+		columns = append(columns, "block_time_ms")
+	}
+	return columns
 }
 
 // ImportTokens adds and updates tokens in one transaction, so that an import that fails changes nothing. Tokens that

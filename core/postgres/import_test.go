@@ -21,6 +21,7 @@ func entry(number uint64, change func(*chain.Entry)) chain.Entry {
 	e := chain.Entry{Chain: chain.Chain{
 		ID: caip.EIP155Chain(number), Name: fmt.Sprintf("Chain %d", number), Environment: network.Test,
 		NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18}, Domain: uint32(number),
+		Confirmations: chain.DefaultConfirmations, Finality: chain.Depth, BlockTime: chain.DefaultBlockTime,
 	}}
 	if change != nil {
 		change(&e)
@@ -40,24 +41,26 @@ func importChains(t *testing.T, store *postgres.Store, entries ...chain.Entry) p
 func TestImportChains(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
-	settled := func(e *chain.Entry) { e.Settler = &chain.Settler{Address: alice, SameChain: true} }
+	settlerOfAlice := &chain.Settler{Address: alice, SameChain: true, Scheme: chain.OrderDataScheme}
+	settlerOfBob := &chain.Settler{Address: bob, Scheme: chain.OrderDataScheme}
+	settled := func(e *chain.Entry) { e.Settler = settlerOfAlice }
 	steps := []struct {
 		name    string
 		entries []chain.Entry
 		want    postgres.Imported
 		settler *chain.Settler // of chain 1 afterwards
 	}{
-		{"two new", []chain.Entry{entry(1, settled), entry(2, nil)}, postgres.Imported{Added: 2}, &chain.Settler{Address: alice, SameChain: true}},
-		{"the same again", []chain.Entry{entry(1, settled), entry(2, nil)}, postgres.Imported{}, &chain.Settler{Address: alice, SameChain: true}},
+		{"two new", []chain.Entry{entry(1, settled), entry(2, nil)}, postgres.Imported{Added: 2}, settlerOfAlice},
+		{"the same again", []chain.Entry{entry(1, settled), entry(2, nil)}, postgres.Imported{}, settlerOfAlice},
 		{"one new, one changed, one the same", []chain.Entry{
 			entry(3, nil), entry(2, func(e *chain.Entry) { e.Name = "Renamed" }), entry(1, settled),
-		}, postgres.Imported{Added: 1, Updated: 1}, &chain.Settler{Address: alice, SameChain: true}},
+		}, postgres.Imported{Added: 1, Updated: 1}, settlerOfAlice},
 		{"a list that says nothing of settlers", []chain.Entry{
 			entry(1, func(e *chain.Entry) { e.KeepSettler, e.Name = true, "Renamed" }),
-		}, postgres.Imported{Updated: 1}, &chain.Settler{Address: alice, SameChain: true}},
+		}, postgres.Imported{Updated: 1}, settlerOfAlice},
 		{"another settler", []chain.Entry{entry(1, func(e *chain.Entry) {
-			e.Name, e.Settler = "Renamed", &chain.Settler{Address: bob}
-		})}, postgres.Imported{Updated: 1}, &chain.Settler{Address: bob}},
+			e.Name, e.Settler = "Renamed", settlerOfBob
+		})}, postgres.Imported{Updated: 1}, settlerOfBob},
 		{"the settler taken away", []chain.Entry{entry(1, func(e *chain.Entry) { e.Name = "Renamed" })}, postgres.Imported{Updated: 1}, nil},
 		{"every other column", []chain.Entry{entry(1, func(e *chain.Entry) {
 			e.Name, e.Environment, e.Domain = "Renamed", network.Live, 4294967295
@@ -85,6 +88,83 @@ func TestImportChains(t *testing.T) {
 		if diff := cmp.Diff(step.settler, first.Settler); diff != "" {
 			t.Errorf("%s: settler differs (-want +got):\n%s", step.name, diff)
 		}
+	}
+}
+
+// What a row leaves out stays as it is configured, each member by itself; a new chain has the defaults.
+func TestImportChains_OperatorData(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	keepAll := func(e *chain.Entry) {
+		e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = true, true, true, true
+	}
+	type data struct {
+		Confirmations uint64
+		Finality      chain.Finality
+		BlockTime     time.Duration
+	}
+	for _, step := range []struct {
+		name   string
+		change func(*chain.Entry)
+		want   data
+	}{
+		{"a new chain", keepAll, data{12, chain.Depth, 12 * time.Second}},
+		{"all", func(e *chain.Entry) {
+			e.Confirmations, e.Finality, e.BlockTime = 10_000, chain.Finalized, 50*time.Millisecond
+		}, data{10_000, chain.Finalized, 50 * time.Millisecond}},
+		{"none", keepAll, data{10_000, chain.Finalized, 50 * time.Millisecond}},
+		{"confirmations", func(e *chain.Entry) {
+			keepAll(e)
+			e.KeepConfirmations, e.Confirmations = false, 1
+		}, data{1, chain.Finalized, 50 * time.Millisecond}},
+		{"finality", func(e *chain.Entry) {
+			keepAll(e)
+			e.KeepFinality, e.Finality = false, chain.Safe
+		}, data{1, chain.Safe, 50 * time.Millisecond}},
+		{"block time", func(e *chain.Entry) {
+			keepAll(e)
+			e.KeepBlockTime, e.BlockTime = false, 10*time.Minute
+		}, data{1, chain.Safe, 10 * time.Minute}},
+	} {
+		importChains(t, store, entry(1, step.change))
+		snapshot, err := store.Registry(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := snapshot.Chain(caip.EIP155Chain(1))
+		if diff := cmp.Diff(step.want, data{got.Confirmations, got.Finality, got.BlockTime}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+// The import of the release before knows nothing of an operator's confirmations, finality, block time and scheme: a new chain
+// has the defaults, and a known one keeps what is configured.
+func TestImportChains_ReleaseBefore(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	configured := entry(1, func(e *chain.Entry) {
+		e.Confirmations, e.Finality, e.BlockTime = 64, chain.Safe, 2*time.Second
+	})
+	importChains(t, store, configured)
+	for _, id := range []string{"eip155:1", "eip155:2"} {
+		pgtest.Exec(t, store, `INSERT INTO "chains" ("id", "name", "environment", "currency_name", "currency_symbol", "currency_decimals", "domain",
+				"settler_address", "settler_same_chain", "created_at", "updated_at")
+			VALUES ($1, 'Renamed', 'test', 'Ether', 'ETH', 18, right($1, 1)::int, $2, true, now(), now())
+			ON CONFLICT (id) DO UPDATE SET updated_at = EXCLUDED.updated_at, "name" = EXCLUDED."name",
+				"settler_address" = EXCLUDED."settler_address", "settler_same_chain" = EXCLUDED."settler_same_chain"`, id, alice)
+	}
+	snapshot, err := store.Registry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []chain.Chain{configured.Chain, entry(2, nil).Chain}
+	for i := range want {
+		want[i].Name = "Renamed"
+		want[i].Settler = &chain.Settler{Address: alice, SameChain: true, Scheme: chain.OrderDataScheme}
+	}
+	if diff := cmp.Diff(want, snapshot.Chains); diff != "" {
+		t.Errorf("chains (-want +got):\n%s", diff)
 	}
 }
 

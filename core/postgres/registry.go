@@ -27,6 +27,10 @@ type chainRow struct {
 	Domain           uint32              `bun:"domain"`
 	SettlerAddress   *string             `bun:"settler_address"`
 	SettlerSameChain bool                `bun:"settler_same_chain"`
+	SettlerScheme    string              `bun:"settler_scheme"`
+	Confirmations    uint64              `bun:"confirmations"`
+	Finality         chain.Finality      `bun:"finality"`
+	BlockTimeMS      int64               `bun:"block_time_ms"`
 	CreatedAt        time.Time           `bun:"created_at"`
 	UpdatedAt        time.Time           `bun:"updated_at"`
 }
@@ -119,9 +123,10 @@ func (r chainRow) chain() (chain.Chain, error) {
 	c := chain.Chain{
 		ID: id, Name: r.Name, Environment: r.Environment, Domain: r.Domain,
 		NativeCurrency: chain.Currency{Name: r.CurrencyName, Symbol: r.CurrencySymbol, Decimals: r.CurrencyDecimals},
+		Confirmations:  r.Confirmations, Finality: r.Finality, BlockTime: time.Duration(r.BlockTimeMS) * time.Millisecond,
 	}
 	if r.SettlerAddress != nil {
-		c.Settler = &chain.Settler{Address: *r.SettlerAddress, SameChain: r.SettlerSameChain}
+		c.Settler = &chain.Settler{Address: *r.SettlerAddress, SameChain: r.SettlerSameChain, Scheme: r.SettlerScheme}
 	}
 	return c, nil
 }

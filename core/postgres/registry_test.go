@@ -41,7 +41,8 @@ func TestRegistry(t *testing.T) {
 	wantFar := chain.Chain{
 		ID: far, Name: "Far Testnet, whose number fits no domain", Environment: network.Test, Domain: 4242,
 		NativeCurrency: chain.Currency{Symbol: "FAR", Decimals: 9, Name: "Far"},
-		Settler:        &chain.Settler{Address: "0x0000000000000000000000000000000000004242", SameChain: true},
+		Settler:        &chain.Settler{Address: "0x0000000000000000000000000000000000004242", SameChain: true, Scheme: chain.OrderDataScheme},
+		Confirmations:  12, Finality: chain.Depth, BlockTime: 12 * time.Second,
 	}
 	gotFar, _ := got.Chain(far)
 	if diff := cmp.Diff(wantFar, gotFar); diff != "" {

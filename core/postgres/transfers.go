@@ -27,6 +27,7 @@ type transferRow struct {
 	Type               transfer.Type   `bun:"type"`
 	Status             transfer.Status `bun:"status"`
 	OrderID            []byte          `bun:"order_id"`
+	OrderScheme        string          `bun:"order_scheme"`
 	SourceChain        string          `bun:"source_chain"`
 	SourceAccount      string          `bun:"source_account"`
 	SourceToken        string          `bun:"source_token"`
@@ -151,7 +152,8 @@ func readIntent(ctx context.Context, query func(*transferRow) *bun.SelectQuery) 
 
 func newTransferRow(i *transfer.Intent) transferRow {
 	return transferRow{
-		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Type: i.Type, Status: i.Status, OrderID: i.OrderID[:],
+		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Type: i.Type, Status: i.Status,
+		OrderID: i.OrderID[:], OrderScheme: i.Settlement.Scheme,
 		SourceChain: i.Source.Account.Chain.String(), SourceAccount: i.Source.Account.Address,
 		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
 		DestinationChain: i.Destination.Account.Chain.String(), DestinationAccount: i.Destination.Account.Address,
@@ -176,7 +178,7 @@ func (r transferRow) intent() (*transfer.Intent, error) {
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Type: r.Type, Status: r.Status,
 		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
 		Settlement: transfer.Settlement{
-			OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,
+			Scheme: r.OrderScheme, OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,
 			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
 		},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,

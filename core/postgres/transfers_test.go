@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/chain"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
@@ -32,6 +33,7 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 		"least amounts":   {swapBody, func(i *transfer.Intent) { i.Source.Amount, i.Destination.Amount = big.NewInt(1), big.NewInt(1) }},
 		"2^255+1":         {swapBody, func(i *transfer.Intent) { i.Source.Amount = new(big.Int).SetBit(big.NewInt(1), 255, 1) }},
 		"odd reference":   {transferBody, func(i *transfer.Intent) { i.Reference = `'; "\ ?0 😀` + "\t" }},
+		"another scheme":  {bridgeBody, func(i *transfer.Intent) { i.Settlement.Scheme = "StandardOrder" }},
 		"largest domains": {bridgeBody, func(i *transfer.Intent) { i.Settlement.OriginDomain, i.Settlement.DestinationDomain = 4294967295, 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +73,21 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 	}
 	if _, err := store.Transfer(t.Context(), ann, uuid.New()); !errors.Is(err, postgres.ErrTransferNotFound) {
 		t.Errorf("an unknown id: %v", err)
+	}
+}
+
+// The release before inserts intents without a scheme.
+func TestTransfer_ReleaseBefore(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	want := insertIntent(t, store, pgtest.LoadRegistry(t, store), uuid.New(), bridgeBody)
+	pgtest.Exec(t, store, `UPDATE transfers SET order_scheme = DEFAULT`)
+	got, err := store.Transfer(t.Context(), want.AccountID, want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, amounts); diff != "" || got.Settlement.Scheme != chain.OrderDataScheme {
+		t.Errorf("scheme %q (-want +got):\n%s", got.Settlement.Scheme, diff)
 	}
 }
 

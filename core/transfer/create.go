@@ -224,7 +224,9 @@ func (l Leg) isOf(r wire.Leg) bool {
 
 // settlement picks the settlers, and rejects an intent that nobody could execute.
 func (d *draft) settlement() (Settlement, error) {
-	settlement := Settlement{OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain}
+	settlement := Settlement{
+		Scheme: chain.OrderDataScheme, OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain,
+	}
 	if d.kind == Transfer {
 		return settlement, nil
 	}

@@ -88,7 +88,8 @@ func TestNew(t *testing.T) {
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Type: transfer.Bridge, Status: transfer.Created,
 		OrderID: got.OrderID, Source: leg(request.Source), Destination: leg(request.Destination),
 		Settlement: transfer.Settlement{
-			OriginDomain: 11155111, DestinationDomain: 999, OriginSettler: settler, DestinationSettler: otherSettler,
+			Scheme: chain.OrderDataScheme, OriginDomain: 11155111, DestinationDomain: 999,
+			OriginSettler: settler, DestinationSettler: otherSettler,
 		},
 		Deadline: created.Add(time.Hour).Truncate(time.Second), Reference: "inv-42", CreatedAt: created, UpdatedAt: created,
 	}

@@ -12,9 +12,6 @@ import (
 	"intents.internal/core/token"
 )
 
-// OrderScheme names the encoding of orders and of their ids.
-const OrderScheme = "erc7683-v1/OrderData"
-
 // orderDataType is the EIP-712 type string of the order data that the Hyperlane/BootNode settler understands.
 const orderDataType = "OrderData(bytes32 sender,bytes32 recipient,bytes32 inputToken,bytes32 outputToken," +
 	"uint256 amountIn,uint256 amountOut,uint256 senderNonce,uint32 originDomain,uint32 destinationDomain," +

@@ -98,8 +98,10 @@ type Intent struct {
 	UpdatedAt time.Time
 }
 
-// Settlement holds the domains and settlers that an order was built with, as they were at its creation.
+// Settlement holds the domains, the settlers and the scheme that an order was built with, as they were at its creation.
 type Settlement struct {
+	// Scheme is how the order is encoded and identified: chain.OrderDataScheme, which Order implements.
+	Scheme            string
 	OriginDomain      uint32
 	DestinationDomain uint32
 	// OriginSettler and DestinationSettler are EVM addresses, both empty for a transfer.

@@ -23,6 +23,15 @@ type Tx struct {
 	Allowances []Allowance
 }
 
+// Calls are the calls that grant the allowances and then the transaction's own, in the order in which they must be executed.
+func (t *Tx) Calls() []Call {
+	calls := make([]Call, 0, len(t.Allowances)+1)
+	for _, a := range t.Allowances {
+		calls = append(calls, a.Approve)
+	}
+	return append(calls, t.Call)
+}
+
 // Call is the target, value and data of a transaction. Addresses are in EIP-55 spelling; Value is in wei.
 type Call struct {
 	To    string

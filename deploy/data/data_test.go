@@ -31,6 +31,10 @@ type chainList struct {
 	Chains  []struct {
 		ChainID     string `json:"chainId"`
 		Environment string `json:"environment"`
+
+		Confirmations int    `json:"confirmations"`
+		Finality      string `json:"finality"`
+		BlockTimeMS   int    `json:"blockTimeMs"`
 	} `json:"chains"`
 }
 
@@ -61,6 +65,39 @@ func decode[T any](t *testing.T, name string) (value T) {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return value
+}
+
+// README.md says how many chains have a published block time, finality or number of confirmations.
+func TestChains(t *testing.T) {
+	t.Parallel()
+	timed, finalized, deeper := 0, 0, 0
+	for _, chain := range decode[chainList](t, "chains.json").Chains {
+		if chain.BlockTimeMS != 0 {
+			timed++
+		}
+		switch {
+		case chain.Finality == "finalized":
+			finalized++
+		case chain.Finality != "":
+			t.Errorf("%s: finality %s", chain.ChainID, chain.Finality)
+		}
+		switch {
+		case chain.Confirmations > 12:
+			deeper++
+		case chain.Confirmations != 0:
+			t.Errorf("%s: %d confirmations, fewer than by default", chain.ChainID, chain.Confirmations)
+		}
+	}
+	readme := string(read(t, "README.md"))
+	for _, words := range []string{
+		fmt.Sprintf("which %d of the chains have", timed),
+		fmt.Sprintf("%d chains are `finalized` by it", finalized),
+		fmt.Sprintf("and %d asks for more than the default of 12", deeper),
+	} {
+		if !strings.Contains(readme, words) {
+			t.Errorf("README.md does not say %q", words)
+		}
+	}
 }
 
 func TestTokens(t *testing.T) {

@@ -13,7 +13,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 // The rules of the Token Lists schema: major when a token goes, minor when one comes, patch otherwise.
-const VERSION = { major: 2, minor: 0, patch: 0 }
+const VERSION = { major: 2, minor: 0, patch: 1 }
 
 // integrity is the hash that npm checks a package against. licenseFile is null where the package declares its licence in
 // package.json and ships no text.
@@ -68,6 +68,9 @@ const CONFIRMED = [
   { chainId: 43113, address: '0xd00ae08403B9bbb9124bB305C09058E32C39A48c', name: 'Wrapped AVAX', symbol: 'WAVAX', decimals: 18 },
 ]
 
+// How deep a block must be where a chain's row says nothing: DefaultConfirmations of core/chain.
+const DEFAULT_CONFIRMATIONS = 12
+
 // The rows of CONFIRMED are this project's own statements, under its own licence.
 const BY_HAND = 'confirmed by hand'
 const LICENSES = {
@@ -115,8 +118,8 @@ function publishedChain(chainId, { viemChains, hyperlaneChains }) {
 
   // viem exports some chains under several names; two different chains under one id are not for us to choose from.
   const aliases = viemChains.filter((chain) => chain.id === chainId)
-  const shapes = new Set(aliases.map(({ name, testnet, nativeCurrency: { symbol, decimals } }) =>
-    JSON.stringify([name, testnet === true, symbol, decimals])))
+  const shapes = new Set(aliases.map(({ name, testnet, nativeCurrency: { symbol, decimals }, blockTime }) =>
+    JSON.stringify([name, testnet === true, symbol, decimals, blockTime])))
   if (shapes.size !== 1) fail(`viem has ${shapes.size} definitions`)
   const [viem] = aliases
   const matches = hyperlaneChains.filter((chain) => chain.chainId === chainId)
@@ -139,7 +142,26 @@ function publishedChain(chainId, { viemChains, hyperlaneChains }) {
 
   const domain = hyperlane.domainId
   if (!Number.isInteger(domain) || domain < 1 || domain > 0xffffffff) fail(`domain ${domain} is not a uint32`)
-  return { chainId: `eip155:${chainId}`, name: viem.name, environment, nativeCurrency: { name, symbol, decimals }, domain }
+  return {
+    chainId: `eip155:${chainId}`, name: viem.name, environment, nativeCurrency: { name, symbol, decimals }, domain,
+    ...publishedFinality(hyperlane, fail), ...publishedBlockTime(viem, fail),
+  }
+}
+
+// Hyperlane's reorgPeriod is a block tag, or how many blocks must follow one. Fewer than the default's are not taken: on a roll-up
+// they mean that its sequencer is trusted.
+function publishedFinality({ blocks }, fail) {
+  const reorgPeriod = blocks?.reorgPeriod ?? 0
+  if (reorgPeriod === 'safe' || reorgPeriod === 'finalized') return { finality: reorgPeriod }
+  if (!Number.isInteger(reorgPeriod) || reorgPeriod < 0 || reorgPeriod >= 10000) fail(`reorgPeriod ${reorgPeriod}`)
+  const confirmations = reorgPeriod + 1 // the block itself counts
+  return confirmations > DEFAULT_CONFIRMATIONS ? { confirmations } : {}
+}
+
+function publishedBlockTime({ blockTime }, fail) {
+  if (blockTime === undefined) return {}
+  if (!Number.isInteger(blockTime) || blockTime < 50 || blockTime > 600000) fail(`blockTime ${blockTime}`)
+  return { blockTimeMs: blockTime }
 }
 
 // Every published token of a shipped chain by source, in the order in which `mergeTokens` prefers them.

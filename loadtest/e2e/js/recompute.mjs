@@ -2,7 +2,10 @@
 // viem, from the named fields of `order` alone. Fails at the first difference; prints what it has agreed on.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { encodeAbiParameters, encodeFunctionData, getAddress, keccak256, parseAbi, parseAbiParameters, slice, toHex, zeroHash } from 'viem'
+import {
+  createWalletClient, custom, encodeAbiParameters, encodeFunctionData, getAddress, keccak256, parseAbi, parseAbiParameters, slice, toHex,
+  zeroHash,
+} from 'viem'
 
 const fields =
   'bytes32 sender,bytes32 recipient,bytes32 inputToken,bytes32 outputToken,uint256 amountIn,uint256 amountOut,' +
@@ -38,6 +41,20 @@ function transaction(order, encoded, token) {
   return { ...open, allowances: [allowance] }
 }
 
+// What viem asks of a wallet that executes the allowances and the transaction as a batch (EIP-5792). viem leaves a value of zero out.
+async function sendCalls({ chainId, from, to, value, data, allowances }) {
+  let asked
+  const wallet = createWalletClient({
+    chain: { id: chainId }, account: from,
+    transport: custom({ request: async ({ method, params }) => { asked = { method, params }; return { id: '0x1' } } }),
+  })
+  const calls = [...allowances.map(({ approve }) => approve), { to, value, data }]
+  await wallet.sendCalls({ calls: calls.map((one) => ({ ...one, value: BigInt(one.value) })) })
+  assert.equal(asked.method, 'wallet_sendCalls')
+  const [parameters] = JSON.parse(JSON.stringify(asked.params))
+  return { ...parameters, calls: parameters.calls.map((one) => ({ value: '0x0', ...one })) }
+}
+
 for (const record of JSON.parse(readFileSync(0, 'utf8'))) {
   const { order, tx, id } = record
   const numbers = { amountIn: BigInt(order.amountIn), amountOut: BigInt(order.amountOut), senderNonce: BigInt(order.senderNonce) }
@@ -48,6 +65,6 @@ for (const record of JSON.parse(readFileSync(0, 'utf8'))) {
 
   const chainId = Number(record.metadata.chainId.split(':')[1])
   const want = { chainId, from: address(order.sender), ...transaction(order, encoded, record.source.token) }
-  assert.deepEqual(tx, want, `tx of ${id}`)
+  assert.deepEqual(tx, { ...want, calls: await sendCalls(want) }, `tx of ${id}`)
   console.log(`${record.type} ${order.inputToken === zeroHash ? 'native' : 'ERC-20'}`)
 }
