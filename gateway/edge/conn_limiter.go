@@ -29,7 +29,6 @@ const (
 // answer in plain text, do not count IPv6 addresses, and end the server when the process has no file descriptor left.
 type connLimiter struct {
 	options ServerOptions
-	log     *slog.Logger
 
 	// conns counts the open connections by client prefix.
 	conns *quota[netip.Addr]
@@ -49,7 +48,6 @@ func newConnLimiter(o ServerOptions, log *slog.Logger, registry prometheus.Regis
 	}
 	l := &connLimiter{
 		options:     o,
-		log:         log,
 		conns:       newQuota[netip.Addr](most, each),
 		rejectQueue: make(chan struct{}, rejectQueueSize),
 	}
