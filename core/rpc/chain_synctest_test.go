@@ -82,6 +82,9 @@ func TestChain_Verify(t *testing.T) {
 		if err := head(t, wrong); !errors.Is(err, rpc.ErrWrongChain) {
 			t.Errorf("after an hour: %v", err)
 		}
+		if err := head(t, chain.All()[1]); err != nil {
+			t.Error(err)
+		}
 		nodes[1].Set(func(f *rpctest.Faults) { f.Down = true })
 		_ = head(t, chain.All()[1])
 		nodes[1].Set(func(f *rpctest.Faults) { f.Down, f.ChainID = false, 9 })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,28 @@ func TestProvider_Pause(t *testing.T) {
 		time.Sleep(time.Second)
 		if err := head(t, p); err != nil || !slices.Equal(samples(t, registry, "intents_core_rpc_available"), []float64{1}) {
 			t.Errorf("after the pause: %v, available %v", err, samples(t, registry, "intents_core_rpc_available"))
+		}
+	})
+}
+
+func TestProvider_PauseOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		node := rpctest.NewNode(rpctest.NewChain(1))
+		p := inMemory(t, rpc.Endpoint{}, nil, node).All()[0]
+		if err := head(t, p); err != nil {
+			t.Fatal(err)
+		}
+		node.Set(func(f *rpctest.Faults) { f.Status, f.Delay = 429, 100*time.Millisecond })
+		var group sync.WaitGroup
+		for range 5 {
+			group.Go(func() { _ = head(t, p) })
+		}
+		group.Wait()
+		node.Set(func(f *rpctest.Faults) { *f = rpctest.Faults{} })
+		time.Sleep(time.Second)
+		if err := head(t, p); err != nil {
+			t.Errorf("requests under way when the provider was switched off count again: %v", err)
 		}
 	})
 }

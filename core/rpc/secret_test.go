@@ -45,8 +45,8 @@ func TestProvider_Secrets(t *testing.T) {
 		p := provider(t, address, rpc.Options{Registry: prometheus.WrapRegistererWith(prometheus.Labels{"of": address}, registry)})
 		call := rpc.BlockByNumber(rpc.Latest)
 		err := p.Do(t.Context(), call)
-		if err == nil || !strings.Contains(err.Error(), p.Host()) {
-			t.Errorf("no error with the host: %v", err)
+		if err == nil || !strings.Contains(err.Error(), p.Host()) || strings.Contains(err.Error(), "http://") {
+			t.Errorf("no error with the host alone: %v", err)
 		}
 		var log bytes.Buffer
 		slog.New(slog.NewTextHandler(&log, nil)).Info("asked", "err", err, "provider", p)
