@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -112,34 +111,10 @@ func (f *flood) send(ctx context.Context, next time.Time) (statuses map[int]int,
 
 // coreCounters are how many unknown keys core has looked up and how often it has read the key changes, from its metrics.
 func coreCounters(ctx context.Context, env stack.Env) (lookUps, readings float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, env.CoreMetricsURL, nil)
+	lookUps, err = readCounter(ctx, env.CoreMetricsURL, `intents_core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`)
 	if err != nil {
 		return 0, 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if route, labels := strings.CutPrefix(lines.Text(), `intents_core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`); labels {
-			name = "look-ups"
-			_, value, _ = strings.Cut(route, "} ")
-		}
-		if name != "look-ups" && name != "intents_core_key_feed_readings_total" {
-			continue
-		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("read core's metrics: %w", err)
-		}
-		if name == "look-ups" {
-			lookUps += n
-		} else {
-			readings += n
-		}
-	}
-	return lookUps, readings, lines.Err()
+	readings, err = readCounter(ctx, env.CoreMetricsURL, "intents_core_key_feed_readings_total ")
+	return lookUps, readings, err
 }
