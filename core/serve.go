@@ -46,7 +46,7 @@ func serve(ctx context.Context, args []string) error {
 }
 
 func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Registry) (err error) {
-	config, err := readConfig(Config.Validate)
+	config, _, err := readWithProviders(Config.Validate)
 	if err != nil {
 		return err
 	}
