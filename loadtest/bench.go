@@ -20,20 +20,20 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// bench is the whole service on this machine with many keys, and a place for the peers it is measured beside.
+// bench is a stack with many keys on this machine, and the peers that its gateway is compared with.
 type bench struct {
 	dir    string
 	log    *os.File
 	secret string
-	cores  cores
+	cpus   cpuSplit
 	stack  *stack.Stack
 	env    stack.Env
 	keys   keyLists
 	peers  []*embedded.Process
-	// profiles is where CPU profiles of the gateway under test are written, empty for none.
+	// profiles is the directory for CPU profiles of the gateway under test, empty for none.
 	profiles string
 
-	// The gateway under test, and what it and its peers proxy to.
+	// The gateway under test, and the upstream of it and its peers.
 	gatewayAddress string
 	gatewayPID     int
 	metricsURL     string
@@ -42,8 +42,8 @@ type bench struct {
 	upstreamPIDs   []int
 }
 
-// openBench starts the service, pinned to the CPUs that are not the proxy's when pinned is true, with these settings of gateways
-// besides the usual ones. What the processes say goes to a file in out.
+// openBench starts the stack with these additional settings of gateways. If pinned, its processes run on the CPUs that are not
+// the proxy's. The log of the processes is a file in out.
 func openBench(ctx context.Context, out, name string, gateways, keys int, pinned bool, gatewayEnv ...string) (b *bench, err error) {
 	b = &bench{secret: rand.Text() + rand.Text()}
 	defer func() {
@@ -61,12 +61,12 @@ func openBench(ctx context.Context, out, name string, gateways, keys int, pinned
 		return b, err
 	}
 	if pinned {
-		if b.cores, err = divideCores(); err != nil {
+		if b.cpus, err = splitCPUs(); err != nil {
 			return b, err
 		}
 	}
-	// All that is started from here on inherits it.
-	if err := pin(ctx, b.cores.rest, os.Getpid()); err != nil {
+	// Child processes inherit the CPUs.
+	if err := pin(ctx, b.cpus.others, os.Getpid()); err != nil {
 		return b, err
 	}
 	if err := b.startStack(ctx, gateways, gatewayEnv); err != nil {
@@ -80,7 +80,7 @@ func openBench(ctx context.Context, out, name string, gateways, keys int, pinned
 func (b *bench) startStack(ctx context.Context, gateways int, gatewayEnv []string) (err error) {
 	fmt.Println("building and starting the stack")
 	b.stack, err = stack.Start(ctx, stack.Config{
-		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, OnDisk: true, Log: quiet{b.log},
+		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, OnDisk: true, Log: requestLogFilter{b.log},
 		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + b.secret, "GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()-1))},
 		GatewayEnv: append(b.gatewayEnv(), gatewayEnv...),
 	})
@@ -89,13 +89,13 @@ func (b *bench) startStack(ctx context.Context, gateways int, gatewayEnv []strin
 	}
 	b.env = b.stack.Env()
 	if b.env.PID(stack.Redis) == 0 {
-		return errors.New("this needs redis-server on PATH: the Redis within this program says nothing about speed")
+		return errors.New("this needs redis-server on PATH: miniredis is too slow to measure")
 	}
 	b.gatewayAddress, b.gatewayPID = b.gateway(1)
 	b.metricsURL = b.env.GatewayMetricsURL
 	b.upstreamName = stack.Core
 	b.upstream, b.upstreamPIDs = strings.TrimPrefix(b.env.CoreURL, "http://"), []int{b.env.PID(stack.Core)}
-	fmt.Printf("using %s; %s; %s\n", b.env.PostgresSource, b.env.RedisSource, b.cores)
+	fmt.Printf("using %s; %s; %s\n", b.env.PostgresSource, b.env.RedisSource, b.cpus)
 	return nil
 }
 
@@ -103,9 +103,9 @@ func (b *bench) gatewayEnv() []string {
 	return []string{
 		"GATEWAY_CORE_SECRET=" + b.secret,
 		"GOMAXPROCS=1",
-		"GATEWAY_TIMER_SLACK=1ms", // as README.md says of the edge's processor time
+		"GATEWAY_TIMER_SLACK=1ms", // see The edge in README.md
 		"GATEWAY_ACCESS_LOG=false",
-		// All keys are looked up at one time, before the measurement; they must not expire at one time within it.
+		// All keys are looked up at the same time, before the measurement, and must not expire during it.
 		"GATEWAY_KEY_TTL=1h",
 	}
 }
@@ -115,19 +115,19 @@ func (b *bench) gateway(n int) (address string, pid int) {
 	return strings.TrimPrefix(b.env.GatewayURLs[n-1], "http://"), b.env.PID(stack.GatewayName(n))
 }
 
-// quiet drops core's line of each request: the file would be the slowest part of all.
-type quiet struct{ out io.Writer }
+// requestLogFilter drops core's log lines of requests, which would make the log file the bottleneck.
+type requestLogFilter struct{ out io.Writer }
 
-func (q quiet) Write(line []byte) (int, error) {
+func (q requestLogFilter) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte(`"msg":"request"`)) {
 		return len(line), nil
 	}
 	return q.out.Write(line)
 }
 
-// startPeer starts a program and waits until it answers at every address.
+// startPeer starts a program and waits until it responds at every address.
 func (b *bench) startPeer(ctx context.Context, c embedded.Command, addresses ...string) (*embedded.Process, error) {
-	c.OrphanSignal = endSignal // nginx's master takes its worker along only if it is asked to end
+	c.OrphanSignal = stopSignal // after a SIGKILL of nginx's master its worker keeps running
 	c.Output = func(line string) { fmt.Fprintf(b.log, "%-9s | %s\n", c.Name, line) }
 	process, err := embedded.StartProcess(c)
 	if err != nil {
@@ -135,19 +135,19 @@ func (b *bench) startPeer(ctx context.Context, c embedded.Command, addresses ...
 	}
 	b.peers = append(b.peers, process)
 	for _, address := range addresses {
-		if err := awaitAnswer(ctx, process, address); err != nil {
+		if err := awaitResponse(ctx, process, address); err != nil {
 			return nil, fmt.Errorf("start %s: %w%s", c.Name, err, process.Tail())
 		}
 	}
 	return process, nil
 }
 
-// decidedWithoutRedis counts the decisions that the gateway under test had to make on its own. Many of them would flatter.
-func (b *bench) decidedWithoutRedis(ctx context.Context) (float64, error) {
+// fallbackDecisions is how many decisions the gateway under test made without Redis, which cost less.
+func (b *bench) fallbackDecisions(ctx context.Context) (float64, error) {
 	return readCounter(ctx, b.metricsURL, `intents_gateway_limit_decisions_total{decision="fallback_`)
 }
 
-// readCounter is the sum of the counters of which the line starts with prefix.
+// readCounter is the sum of the counters whose line starts with prefix.
 func readCounter(ctx context.Context, url, prefix string) (sum float64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -175,7 +175,7 @@ func readCounter(ctx context.Context, url, prefix string) (sum float64, err erro
 func (b *bench) close() error {
 	var errs []error
 	for _, peer := range b.peers {
-		errs = append(errs, peer.Stop(endSignal, 5*time.Second))
+		errs = append(errs, peer.Stop(stopSignal, 5*time.Second))
 	}
 	if b.stack != nil {
 		errs = append(errs, b.stack.Stop())

@@ -15,9 +15,9 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// Some peers are this program again, as processes of their own, so that their CPU time can be told apart.
+// Some peers are this program in processes of their own, so that their CPU time can be measured.
 
-// startChild starts this program with a scenario of its own and the address it shall listen at.
+// startChild starts a scenario of this program that listens at a free address.
 func (b *bench) startChild(ctx context.Context, scenario string, args ...string) (address string, pids []int, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -32,19 +32,19 @@ func (b *bench) startChild(ctx context.Context, scenario string, args ...string)
 	if err != nil {
 		return "", nil, err
 	}
-	return address, family(process.PID()), nil
+	return address, processTree(process.PID()), nil
 }
 
-// startFixed starts fasthttp with a fixed refusal: nothing written on fasthttp can refuse for less.
+// startFixed starts a fasthttp server with a fixed 429 response, the lower bound of the cost of a rejection by fasthttp.
 func (b *bench) startFixed(ctx context.Context) (p peer, err error) {
 	p.limited, p.pids, err = b.startChild(ctx, "fixed")
 	if err != nil {
 		return p, err
 	}
-	return p, pin(ctx, b.cores.proxy, p.pids...)
+	return p, pin(ctx, b.cpus.proxy, p.pids...)
 }
 
-// fixed serves one refusal at an address, of the gateway's size.
+// fixed serves a 429 response of the gateway's size at an address.
 func fixed(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return errors.New("fixed needs an address")
@@ -58,11 +58,11 @@ func fixed(ctx context.Context, args []string) error {
 	})
 }
 
-// standIn answers the measured request in core's place, with what core answered to it once, and passes the gateway's own
-// questions on to core. Its arguments are where to listen, core's address, and the headers that core demands.
+// standIn serves the measured request with a copy of core's response, and forwards the gateway's other requests to core. Its
+// arguments are the address to listen at, core's address, and the headers that core requires.
 func standIn(ctx context.Context, args []string) error {
 	if len(args) < 2 {
-		return errors.New("stand-in needs two addresses")
+		return errors.New("stand-in needs its own and core's address")
 	}
 	core := &fasthttp.HostClient{Addr: args[1], MaxConns: 1024}
 	var first fasthttp.Request
@@ -71,16 +71,16 @@ func standIn(ctx context.Context, args []string) error {
 		name, value, _ := strings.Cut(header, ": ")
 		first.Header.Set(name, value)
 	}
-	var answer fasthttp.Response
-	if err := core.Do(&first, &answer); err != nil {
-		return fmt.Errorf("ask core: %w", err)
+	var response fasthttp.Response
+	if err := core.Do(&first, &response); err != nil {
+		return fmt.Errorf("request core: %w", err)
 	}
-	if answer.StatusCode() != fasthttp.StatusOK {
-		return fmt.Errorf("ask core: it answers %d %s", answer.StatusCode(), answer.Body())
+	if response.StatusCode() != fasthttp.StatusOK {
+		return fmt.Errorf("request core: status %d: %s", response.StatusCode(), response.Body())
 	}
 	return serveChild(ctx, args[0], func(ctx *fasthttp.RequestCtx) {
 		if string(ctx.RequestURI()) == target {
-			answer.CopyTo(&ctx.Response)
+			response.CopyTo(&ctx.Response)
 			return
 		}
 		if err := core.DoTimeout(&ctx.Request, &ctx.Response, time.Minute); err != nil {
@@ -97,11 +97,11 @@ func serveChild(ctx context.Context, address string, handler fasthttp.RequestHan
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
-		return nil // its clients end with it
+		return nil // its clients have ended
 	}
 }
 
-// useStandIn puts a stand-in between core and the proxies, and a gateway of its own before that.
+// useStandIn starts a stand-in for core and another gateway in front of it.
 func (b *bench) useStandIn(ctx context.Context) error {
 	args := []string{b.upstream}
 	for _, header := range b.identity() {

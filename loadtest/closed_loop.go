@@ -16,24 +16,24 @@ import (
 	"time"
 )
 
-// loaded is what one span of load came to.
-type loaded struct {
+// closedResult is the result of a closed loop.
+type closedResult struct {
 	requests int
-	refused  int // answered other than 2xx
+	refused  int // responses other than 2xx
 	took     time.Duration
-	generate time.Duration // CPU time of a load generator that has ended by now
+	generate time.Duration // CPU time of wrk
 	p50, p99 time.Duration
 }
 
-// closedLoop makes requests with a list's keys over a fixed number of connections, each sending its next request when it
-// has its answer, and starts at a random place in the list.
+// closedLoop sends requests with a list's keys over a fixed number of connections, from a random position in the list. Each
+// connection sends its next request after the response.
 type closedLoop struct {
-	wrk, script string // empty where wrk is not installed: then this program makes the load
+	wrk, script string // empty if wrk is not installed: then this program generates the load
 	connections int
-	span        time.Duration
+	duration    time.Duration
 }
 
-const wrkScript = `-- Walks a file of API keys, from a place that is given, and prints one line that a program can read.
+const wrkScript = `-- Iterates over a file of API keys from the given position, and prints a line for this program.
 local requests, n = {}, 0
 function init(args)
   for key in io.lines(args[1]) do
@@ -52,11 +52,11 @@ function done(summary, latency)
 end
 `
 
-func newClosedLoop(dir string, connections int, span time.Duration) (*closedLoop, error) {
-	c := &closedLoop{connections: connections, span: span}
+func newClosedLoop(dir string, connections int, duration time.Duration) (*closedLoop, error) {
+	c := &closedLoop{connections: connections, duration: duration}
 	var err error
 	if c.wrk, err = exec.LookPath("wrk"); err != nil {
-		return c, nil //nolint:nilerr // without wrk this program makes the load
+		return c, nil //nolint:nilerr // without wrk this program generates the load
 	}
 	c.script = filepath.Join(dir, "keys.lua")
 	return c, os.WriteFile(c.script, []byte(wrkScript), 0o600)
@@ -69,18 +69,18 @@ func (c *closedLoop) String() string {
 	return fmt.Sprintf("load by wrk, one thread, %d connections", c.connections)
 }
 
-func (c *closedLoop) run(ctx context.Context, address string, list *keyList) (loaded, error) {
+func (c *closedLoop) run(ctx context.Context, address string, list *keyList) (closedResult, error) {
 	start := rand.IntN(len(list.keys))
 	if c.wrk == "" {
-		return c.runHere(ctx, address, list, start)
+		return c.runInternal(ctx, address, list, start)
 	}
 	command := exec.CommandContext(ctx, c.wrk, "-t1", "-c"+strconv.Itoa(c.connections),
-		"-d"+strconv.Itoa(int(c.span.Seconds()))+"s", "-s", c.script, "http://"+address, "--", list.path, strconv.Itoa(start), target)
+		"-d"+strconv.Itoa(int(c.duration.Seconds()))+"s", "-s", c.script, "http://"+address, "--", list.path, strconv.Itoa(start), target)
 	out, err := command.CombinedOutput()
 	if err != nil {
-		return loaded{}, fmt.Errorf("run wrk: %w\n%s", err, out)
+		return closedResult{}, fmt.Errorf("run wrk: %w\n%s", err, out)
 	}
-	var l loaded
+	var l closedResult
 	var failed, took, p50, p99 int
 	_, line, _ := bytes.Cut(out, []byte("loaded "))
 	if _, err := fmt.Sscan(string(line), &l.requests, &l.refused, &failed, &took, &p50, &p99); err != nil {
@@ -96,22 +96,22 @@ func (c *closedLoop) run(ctx context.Context, address string, list *keyList) (lo
 
 func microseconds(n int) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// runHere makes the load without wrk. It takes more of the machine's time than wrk does.
-func (c *closedLoop) runHere(ctx context.Context, address string, list *keyList, start int) (loaded, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.span)
+// runInternal generates the load without wrk, for more CPU time.
+func (c *closedLoop) runInternal(ctx context.Context, address string, list *keyList, start int) (closedResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.duration)
 	defer cancel()
 	var next atomic.Int64
 	next.Store(int64(start))
 	began := time.Now()
-	times, refused, err := eachCaller(ctx, address, c.connections, func(call func([]byte) error) error {
+	times, refused, err := eachConn(ctx, address, c.connections, func(do func([]byte) error) error {
 		for ctx.Err() == nil {
-			if err := call(list.request(int(next.Add(1)))); err != nil {
+			if err := do(list.request(int(next.Add(1)))); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	l := loaded{requests: len(times), refused: refused, took: time.Since(began)}
+	l := closedResult{requests: len(times), refused: refused, took: time.Since(began)}
 	if err != nil || l.requests == 0 {
 		return l, errors.Join(err, ctx.Err())
 	}
@@ -119,16 +119,16 @@ func (c *closedLoop) runHere(ctx context.Context, address string, list *keyList,
 	return l, nil
 }
 
-// warm makes a request with every key of a list, so that the gateway has looked them all up. On a machine that is busy with
-// other work a look-up may take too long, so it goes over the list again until all are let through.
+// warm sends a request with every key of a list, so that the gateway has all their verdicts. Look-ups may time out on a busy
+// machine, so it repeats the list until every key is accepted.
 func (c *closedLoop) warm(ctx context.Context, address string, list *keyList) error {
 	refused := 0
 	for range 5 {
 		var next atomic.Int64
 		var err error
-		_, refused, err = eachCaller(ctx, address, c.connections, func(call func([]byte) error) error {
+		_, refused, err = eachConn(ctx, address, c.connections, func(do func([]byte) error) error {
 			for n := int(next.Add(1)) - 1; n < len(list.keys) && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				if err := call(list.request(n)); err != nil {
+				if err := do(list.request(n)); err != nil {
 					return err
 				}
 			}
@@ -138,11 +138,11 @@ func (c *closedLoop) warm(ctx context.Context, address string, list *keyList) er
 			return err
 		}
 	}
-	return fmt.Errorf("%d of %d keys were refused again and again", refused, len(list.keys))
+	return fmt.Errorf("%d of %d keys are still refused after 5 attempts", refused, len(list.keys))
 }
 
-// eachCaller runs work on as many connections at once and returns how long each call took, in ascending order.
-func eachCaller(ctx context.Context, address string, connections int, work func(call func([]byte) error) error) (
+// eachConn runs work on every connection concurrently and returns the response times in ascending order.
+func eachConn(ctx context.Context, address string, connections int, work func(do func([]byte) error) error) (
 	times []time.Duration, refused int, err error,
 ) {
 	var mu sync.Mutex
@@ -156,7 +156,7 @@ func eachCaller(ctx context.Context, address string, connections int, work func(
 				defer c.close()
 				err = work(func(request []byte) error {
 					began := time.Now()
-					err := c.call(request)
+					err := c.do(request)
 					own = append(own, time.Since(began))
 					return err
 				})
@@ -174,7 +174,7 @@ func eachCaller(ctx context.Context, address string, connections int, work func(
 	return times, refused, errors.Join(errs...)
 }
 
-// percentile is the time that the given share of calls did not exceed; times are in ascending order.
+// percentile is the given quantile of times, which are in ascending order.
 func percentile(times []time.Duration, share float64) time.Duration {
 	if len(times) == 0 {
 		return 0

@@ -21,7 +21,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// database is a private, durable Postgres of this run's own, migrated.
+// database is a private, durable and migrated Postgres.
 type database struct {
 	server *embedded.Postgres
 	store  *postgres.Store
@@ -71,14 +71,14 @@ func sepolia() *registry.Snapshot {
 	)
 }
 
-// newIntent makes the n-th intent of an account, by the same code as the service.
-func newIntent(accountID uuid.UUID, n int, known *registry.Snapshot) (*transfer.Intent, error) {
+// newIntent creates the n-th intent of an account with core's code.
+func newIntent(accountID uuid.UUID, n int, snapshot *registry.Snapshot) (*transfer.Intent, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
 	}
-	c := known.Chains[0].ID
-	native := known.Tokens[0].ID
+	c := snapshot.Chains[0].ID
+	native := snapshot.Tokens[0].ID
 	return transfer.New(id, transfer.Caller{AccountID: accountID, KeyID: accountID, Environment: network.Test}, wire.TransferRequest{
 		Source: wire.Leg{
 			Account: caip.AccountID{Chain: c, Address: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"},
@@ -86,5 +86,5 @@ func newIntent(accountID uuid.UUID, n int, known *registry.Snapshot) (*transfer.
 		},
 		Destination: wire.Leg{Account: caip.AccountID{Chain: c, Address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}},
 		Reference:   fmt.Sprintf("order-%d", n),
-	}, known)
+	}, snapshot)
 }

@@ -13,7 +13,7 @@ import (
 // edgeFlags are the settings of edge and replicas.
 type edgeFlags struct {
 	rounds, keys, connections int
-	span                      time.Duration
+	duration                  time.Duration
 	out                       string
 	rows                      *regexp.Regexp
 	standIn, profile          bool
@@ -21,15 +21,15 @@ type edgeFlags struct {
 
 func parseEdgeFlags(name string, args []string) (f edgeFlags, err error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.IntVar(&f.rounds, "rounds", 5, "how often each row has its turn")
-	flags.DurationVar(&f.span, "time", 4*time.Second, "how long a turn lasts, whole seconds")
-	flags.IntVar(&f.keys, "keys", 20_000, "how many API keys make requests")
-	flags.IntVar(&f.connections, "connections", 64, "how many connections make requests")
-	flags.StringVar(&f.out, "out", "loadtest/out", "directory for the figures as JSON, and the log")
-	rows := flags.String("rows", "", "measure only the rows of which group and name match this regular expression")
+	flags.IntVar(&f.rounds, "rounds", 5, "how often each row is measured")
+	flags.DurationVar(&f.duration, "time", 4*time.Second, "how long a turn lasts, whole seconds")
+	flags.IntVar(&f.keys, "keys", 20_000, "number of API keys of the requests")
+	flags.IntVar(&f.connections, "connections", 64, "number of connections")
+	flags.StringVar(&f.out, "out", "loadtest/out", "directory of the results as JSON, and of the log")
+	rows := flags.String("rows", "", "measure only the rows whose group and name match this regular expression")
 	if name == "edge" {
-		flags.BoolVar(&f.profile, "profile", false, "write a CPU profile of the gateway for each kind of its turns to out")
-		flags.BoolVar(&f.standIn, "stand-in", false, "let a bare fasthttp server answer in core's place, which proxies saturate sooner")
+		flags.BoolVar(&f.profile, "profile", false, "write a CPU profile of the gateway for each group of rows to out")
+		flags.BoolVar(&f.standIn, "stand-in", false, "replace core by a bare fasthttp server, which is faster")
 	}
 	if err := flags.Parse(args); err != nil {
 		return f, err
@@ -37,13 +37,13 @@ func parseEdgeFlags(name string, args []string) (f edgeFlags, err error) {
 	if f.rows, err = regexp.Compile(*rows); err != nil {
 		return f, fmt.Errorf("rows: %w", err)
 	}
-	if f.rounds < 1 || f.span < time.Second || f.span%time.Second != 0 || f.keys < 100 || f.connections < 1 {
+	if f.rounds < 1 || f.duration < time.Second || f.duration%time.Second != 0 || f.keys < 100 || f.connections < 1 {
 		return f, errors.New("rounds and connections must be at least 1, keys at least 100, time whole seconds")
 	}
 	return f, nil
 }
 
-// edge measures what the gateway's checks cost beside proxies without any, and beside other ways to refuse.
+// edge measures the cost of the gateway's checks, compared with proxies without checks and with other rate limiters.
 func edge(ctx context.Context, args []string) (err error) {
 	f, err := parseEdgeFlags("edge", args)
 	if err != nil {
@@ -63,7 +63,7 @@ func edge(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	load, err := newClosedLoop(b.dir, f.connections, f.span)
+	load, err := newClosedLoop(b.dir, f.connections, f.duration)
 	if err != nil {
 		return err
 	}
@@ -71,25 +71,25 @@ func edge(ctx context.Context, args []string) (err error) {
 	if err := load.warm(ctx, t.gateway.address, b.keys.good); err != nil {
 		return err
 	}
-	t.keepOnly(f.rows)
+	t.filter(f.rows)
 	if f.profile {
 		b.profiles = f.out
 	}
-	if err := b.takeTurns(ctx, load, t.rows, f.rounds); err != nil {
+	if err := b.runRounds(ctx, load, t.rows, f.rounds); err != nil {
 		return err
 	}
-	alone, err := b.decidedWithoutRedis(ctx)
+	fallbacks, err := b.fallbackDecisions(ctx)
 	if err != nil {
 		return err
 	}
-	if alone > 0 {
-		fmt.Printf("%.0f decisions of the gateway were made without Redis, which was slow or silent\n", alone)
+	if fallbacks > 0 {
+		fmt.Printf("%.0f decisions of the gateway were made without Redis, which did not answer in time\n", fallbacks)
 	}
 	t.print()
 	if len(t.gateway.Turns) == 0 {
-		return nil // without its rate there is no half of it
+		return nil // the constant rate below is half of the gateway's
 	}
-	rate := t.gateway.over(func(t turn) float64 { return t.Rate }) / 2
+	rate := t.gateway.medianOf(func(t turn) float64 { return t.Rate }) / 2
 	constant, err := b.constantLoad(ctx, f, rate, t)
 	if err != nil {
 		return err
@@ -98,10 +98,10 @@ func edge(ctx context.Context, args []string) (err error) {
 	return t.write(f.out, constant)
 }
 
-// fewFailures is the share of answers other than 2xx that a row of good keys may have.
-const fewFailures = 0.001
+// maxFailureShare is the allowed share of responses other than 2xx to good keys.
+const maxFailureShare = 0.001
 
-// edgeTable starts the peers and lists the rows.
+// edgeTable starts the peers and returns the rows.
 func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
 	nginx, err := b.startNginx(ctx)
 	if err != nil {
@@ -115,33 +115,33 @@ func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := pin(ctx, b.cores.proxy, b.gatewayPID); err != nil {
+	if err := pin(ctx, b.cpus.proxy, b.gatewayPID); err != nil {
 		return nil, err
 	}
-	through := func(name string, list *keyList, least, most float64) *row {
+	gatewayRow := func(name string, list *keyList, minRefused, maxRefused float64) *row {
 		return &row{
-			Name: name, address: b.gatewayAddress, keys: list, proxy: []int{b.gatewayPID}, redis: true, least: least, most: most,
+			Name: name, address: b.gatewayAddress, keys: list, proxy: []int{b.gatewayPID}, redis: true, minRefused: minRefused, maxRefused: maxRefused,
 		}
 	}
-	beside := func(name string, p peer, address string, list *keyList, least, most float64) *row {
-		return &row{Name: name, Missing: p.missing, address: address, keys: list, proxy: p.pids, least: least, most: most}
+	peerRow := func(name string, p peer, address string, list *keyList, minRefused, maxRefused float64) *row {
+		return &row{Name: name, Missing: p.missing, address: address, keys: list, proxy: p.pids, minRefused: minRefused, maxRefused: maxRefused}
 	}
 	t := &edgeTable{
-		nginx:   beside("nginx, no checks", nginx, nginx.bare, b.keys.good, 0, fewFailures),
-		gateway: through(fmt.Sprintf("gateway, %d keys", keys), b.keys.good, 0, fewFailures),
-		fixed:   beside("fasthttp, a fixed reply", bare, bare.limited, b.keys.spent, 1, 1),
+		nginx:   peerRow("nginx, no checks", nginx, nginx.bare, b.keys.good, 0, maxFailureShare),
+		gateway: gatewayRow(fmt.Sprintf("gateway, %d keys", keys), b.keys.good, 0, maxFailureShare),
+		fixed:   peerRow("fasthttp, a fixed reply", bare, bare.limited, b.keys.limited, 1, 1),
 	}
-	t.add("pass-through", t.nginx, beside("haproxy, no checks", haproxy, haproxy.bare, b.keys.good, 0, fewFailures), t.gateway)
+	t.add("pass-through", t.nginx, peerRow("haproxy, no checks", haproxy, haproxy.bare, b.keys.good, 0, maxFailureShare), t.gateway)
 	t.add("refused", t.fixed,
-		beside("nginx, limit_req", nginx, nginx.limited, b.keys.spent, 0.5, 1),
-		beside("haproxy, stick-table", haproxy, haproxy.limited, b.keys.spent, 0.5, 1),
-		through("gateway", b.keys.spent, 0.5, 1))
-	t.add("unknown keys", through("gateway", b.keys.unknown, 1, 1))
-	t.add("mixed", through("gateway, 5 % spent, 5 % unknown", b.keys.mixed, 0.05, 0.15))
+		peerRow("nginx, limit_req", nginx, nginx.limited, b.keys.limited, 0.5, 1),
+		peerRow("haproxy, stick-table", haproxy, haproxy.limited, b.keys.limited, 0.5, 1),
+		gatewayRow("gateway", b.keys.limited, 0.5, 1))
+	t.add("unknown keys", gatewayRow("gateway", b.keys.unknown, 1, 1))
+	t.add("mixed", gatewayRow("gateway, 5 % spent, 5 % unknown", b.keys.mixed, 0.05, 0.15))
 	return t, nil
 }
 
-// constantLoad measures the time of answers at a constant rate, of core alone and through the proxies before it.
+// constantLoad measures response times at a constant rate, of core directly and through the proxies.
 func (b *bench) constantLoad(ctx context.Context, f edgeFlags, rate float64, t *edgeTable) ([]*constantRow, error) {
 	var identity []string
 	for _, header := range b.identity() {
@@ -154,7 +154,7 @@ func (b *bench) constantLoad(ctx context.Context, f edgeFlags, rate float64, t *
 		{Name: t.nginx.Name, address: t.nginx.address, request: withKey, missing: t.nginx.Missing != ""},
 		{Name: t.gateway.Name, address: t.gateway.address, request: withKey},
 	}
-	load := openLoop{connections: f.connections, rate: rate, span: f.span}
+	load := openLoop{connections: f.connections, rate: rate, duration: f.duration}
 	for round := range f.rounds {
 		fmt.Printf("constant rate of %.0f/s, round %d of %d\n", rate, round+1, f.rounds)
 		for n := range rows {

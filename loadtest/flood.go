@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,15 +21,15 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// flood is a row of requests with unknown keys.
+// flood sends requests with unknown keys at a rate.
 type flood struct {
 	url string
-	// address is where they seem to come from, each from another one where it is empty.
+	// address is their client address (X-Forwarded-For), a random one for each request if it is empty.
 	address     string
 	rate, conns int
-	span        time.Duration
+	duration    time.Duration
 
-	// took and statuses are the outcome.
+	// took and statuses are the result.
 	took     time.Duration
 	statuses map[int]int
 }
@@ -43,7 +42,7 @@ func (f *flood) sent() int {
 	return sum
 }
 
-// run sends at the rate, or as fast as answers come where that is slower.
+// run sends at the rate, or as fast as the responses if that is slower.
 func (f *flood) run(ctx context.Context) error {
 	f.statuses = map[int]int{}
 	failures := make(chan error, f.conns)
@@ -73,7 +72,7 @@ func (f *flood) run(ctx context.Context) error {
 	}
 }
 
-// send is one connection's share, from its first request on.
+// send sends one connection's share, the first request at next.
 func (f *flood) send(ctx context.Context, next time.Time) (statuses map[int]int, err error) {
 	host := strings.TrimPrefix(f.url, "http://")
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", host)
@@ -81,13 +80,13 @@ func (f *flood) send(ctx context.Context, next time.Time) (statuses map[int]int,
 		return nil, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(next.Add(f.span + 30*time.Second)); err != nil {
+	if err := conn.SetDeadline(next.Add(f.duration + 30*time.Second)); err != nil {
 		return nil, err
 	}
 	reader := bufio.NewReader(conn)
 	statuses = map[int]int{}
-	apart := time.Duration(f.conns) * time.Second / time.Duration(f.rate)
-	for end := next.Add(f.span); next.Before(end) && ctx.Err() == nil; next = next.Add(apart) {
+	interval := time.Duration(f.conns) * time.Second / time.Duration(f.rate)
+	for end := next.Add(f.duration); next.Before(end) && ctx.Err() == nil; next = next.Add(interval) {
 		time.Sleep(time.Until(next))
 		if time.Now().After(end) {
 			break
@@ -110,36 +109,12 @@ func (f *flood) send(ctx context.Context, next time.Time) (statuses map[int]int,
 	return statuses, nil
 }
 
-// askedOfCore is how many unknown keys core looked up so far and how often it read the key changes, by its own metrics.
-func askedOfCore(ctx context.Context, env stack.Env) (lookUps, readings float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, env.CoreMetricsURL, nil)
+// coreCounters are how many unknown keys core has looked up and how often it has read the key changes, from its metrics.
+func coreCounters(ctx context.Context, env stack.Env) (lookUps, readings float64, err error) {
+	lookUps, err = readCounter(ctx, env.CoreMetricsURL, `intents_core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`)
 	if err != nil {
 		return 0, 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if route, labels := strings.CutPrefix(lines.Text(), `intents_core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`); labels {
-			name = "look-ups"
-			_, value, _ = strings.Cut(route, "} ")
-		}
-		if name != "look-ups" && name != "intents_core_key_feed_readings_total" {
-			continue
-		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("read core's metrics: %w", err)
-		}
-		if name == "look-ups" {
-			lookUps += n
-		} else {
-			readings += n
-		}
-	}
-	return lookUps, readings, lines.Err()
+	readings, err = readCounter(ctx, env.CoreMetricsURL, "intents_core_key_feed_readings_total ")
+	return lookUps, readings, err
 }

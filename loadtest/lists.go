@@ -16,10 +16,10 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// lists grows one account's intents tenfold, step by step, and measures the first page of each kind of list.
+// lists measures the first page of each kind of list with ever more intents of one account, ten times as many at each step.
 func lists(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("lists", flag.ContinueOnError)
-	most := flags.Int("rows", 10_000_000, "how many intents to end with; steps are 1000, 10000, … up to it")
+	maxRows := flags.Int("rows", 10_000_000, "number of intents at the end; the steps are 1000, 10000, … up to it")
 	repeats := flags.Int("repeats", 21, "how often each list is read")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -39,8 +39,8 @@ func lists(ctx context.Context, args []string) (err error) {
 	rows := map[string][]string{}
 	var sizes []string
 	loaded := 0
-	for size := 1000; size <= *most; size *= 10 {
-		if err := grow(ctx, conn, account, loaded, size); err != nil {
+	for size := 1000; size <= *maxRows; size *= 10 {
+		if err := copyIntents(ctx, conn, account, loaded, size); err != nil {
 			return err
 		}
 		loaded = size
@@ -66,17 +66,17 @@ func lists(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// apart is the time between two intents.
-const apart = 100 * time.Millisecond
+// creationInterval is the time between the creation of two intents.
+const creationInterval = 100 * time.Millisecond
 
 type listCase struct {
 	name   string
 	filter postgres.TransferFilter
 }
 
-// listCases are the kinds of lists; cursors point to the middle of size intents.
+// listCases are the kinds of lists. Their cursors point to the middle of size intents.
 func listCases(size int) []listCase {
-	half := time.Now().Add(-time.Duration(size) / 2 * apart)
+	half := time.Now().Add(-time.Duration(size) / 2 * creationInterval)
 	middle := &postgres.KeysetCursor{ID: syntheticID(half, 0), UpdatedAt: half}
 	return []listCase{
 		{"all", postgres.TransferFilter{}},
@@ -94,7 +94,7 @@ func listCases(size int) []listCase {
 	}
 }
 
-// firstPage is the median time to read 100 intents.
+// firstPage is the median time to read the first 100 intents.
 func firstPage(ctx context.Context, store *postgres.Store, account uuid.UUID, filter postgres.TransferFilter, repeats int) (time.Duration, error) {
 	filter.Limit = 100
 	var times []float64
@@ -129,10 +129,10 @@ func explain(ctx context.Context, store *postgres.Store, account uuid.UUID, filt
 	return strings.Join(nodes, "; "), nil
 }
 
-// grow loads intents by COPY, their creation spread over the days before now, one in ten cancelled.
-func grow(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, to int) error {
-	known := sepolia()
-	pattern, err := newIntent(account, 0, known)
+// copyIntents inserts intents from from to to by COPY, created at creationInterval before now. One in ten is cancelled.
+func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, to int) error {
+	registry := sepolia()
+	pattern, err := newIntent(account, 0, registry)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func grow(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, to int) 
 		if n == to {
 			return nil, nil
 		}
-		created := now.Add(-time.Duration(n) * apart)
+		created := now.Add(-time.Duration(n) * creationInterval)
 		if time.Now().After(next) {
 			fmt.Printf("loading: %d of %d rows\n", n, to)
 			next = time.Now().Add(2 * time.Second)

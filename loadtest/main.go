@@ -1,5 +1,5 @@
-// Command loadtest measures what the service promises of its speed and size, against real peers on the same machine in
-// the same run. The machine is shared by all that runs, so only ratios and medians mean anything.
+// Command loadtest measures the performance of the service and of its peers on the same machine. The load generator runs on that
+// machine too, so only ratios and medians are meaningful.
 package main
 
 import (
@@ -12,14 +12,14 @@ import (
 
 const usage = `loadtest measures the service against real peers.
 
-  go run ./loadtest writes     inserting intents beside pgbench's single-row inserts into the same table
-  go run ./loadtest lists      the first page of lists with 10^3 to 10^7 intents, and the plans behind them
-  go run ./loadtest stream     the memory that core and gateway take to send one list of 10^6 intents
-  go run ./loadtest keys       what 10^4 unknown keys a second cost the gateway, core and honest clients
-  go run ./loadtest crowd      what idle, slow and flooding clients do to the others
-  go run ./loadtest edge       what the gateway's checks cost, beside nginx, haproxy and a fixed reply
-  go run ./loadtest replicas   1, 2 and 4 gateways on one Redis behind haproxy
-  go run ./loadtest run        a constant load on any deployment, with keys of your own
+  go run ./loadtest writes     inserts of intents, and single-row inserts of pgbench into the same table
+  go run ./loadtest lists      the first page of lists with 10^3 to 10^7 intents, and their query plans
+  go run ./loadtest stream     the memory of core and gateway while they send a list of 10^6 intents
+  go run ./loadtest keys       the cost of 10^4 unknown keys a second to the gateway, core and honest clients
+  go run ./loadtest crowd      the effect of idle, slow and flooding clients on honest ones
+  go run ./loadtest edge       the cost of the gateway's checks, compared with nginx, haproxy and a fixed reply
+  go run ./loadtest replicas   1, 2 and 4 gateways with one Redis behind haproxy
+  go run ./loadtest run        a constant load on any deployment, with your keys
 
 Each takes -h for its flags.
 `
@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	scenarios := map[string]func(context.Context, []string) error{
 		"writes": writes, "lists": lists, "stream": stream, "keys": keys, "edge": edge, "replicas": replicas,
 		"crowd": crowd, "run": runDeployment,
-		"fixed": fixed, "stand-in": standIn, // which edge starts as processes of their own
+		"fixed": fixed, "stand-in": standIn, // child processes of edge
 	}
 	if len(args) == 0 || scenarios[args[0]] == nil {
 		fmt.Print(usage)

@@ -13,18 +13,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// openLoop sends requests at a constant rate, whether or not earlier ones have been answered, and counts each answer's time
-// from when its request was due, not from when it could be sent. A server that stalls is charged for everybody who would
-// have waited.
+// openLoop sends requests at a constant rate, whether or not there are responses to earlier ones. A response time counts from
+// when the request was due, not from when it was sent, so that it includes the stalls of the server (coordinated omission).
 type openLoop struct {
 	connections int
 	rate        float64 // a second
-	span        time.Duration
+	duration    time.Duration
 }
 
-// steady is what a span of constant load came to. Late is how long after it was due a request was sent, which is part of the
-// times above it.
-type steady struct {
+// constantResult is the result of a constant load. LateP99 is how long after they were due requests were sent, which is part of
+// the response times.
+type constantResult struct {
 	Rate    float64
 	P50     time.Duration
 	P99     time.Duration
@@ -38,65 +37,65 @@ type job struct {
 	due time.Time
 }
 
-// tally is what one connection saw: the time of each answer, and how late each request went out.
-type tally struct {
-	times, late []time.Duration
-	refused     int
-	refusal     string // one of them
-	err         error
+// connResult is the result of one connection: the response times, and how late each request was sent.
+type connResult struct {
+	times, late   []time.Duration
+	refused       int
+	refusedSample string // one of them
+	err           error
 }
 
 // run sends to address; request makes the n-th request.
-func (o openLoop) run(ctx context.Context, address string, request func(n int) []byte) (steady, error) {
-	total := int(o.rate * o.span.Seconds())
+func (o openLoop) run(ctx context.Context, address string, request func(n int) []byte) (constantResult, error) {
+	total := int(o.rate * o.duration.Seconds())
 	if total == 0 {
-		return steady{}, errors.New("a rate without requests")
+		return constantResult{}, errors.New("the rate and duration are below one request")
 	}
-	callers := make([]*caller, o.connections)
-	for n := range callers {
+	conns := make([]*httpConn, o.connections)
+	for n := range conns {
 		c, err := dial(ctx, address)
 		if err != nil {
-			return steady{}, err
+			return constantResult{}, err
 		}
 		defer c.close()
-		callers[n] = c
+		conns[n] = c
 	}
-	jobs := make(chan job, total) // the clock never waits for the workers
-	tallies := make([]tally, len(callers))
+	jobs := make(chan job, total) // so that pace does not wait for the workers
+	results := make([]connResult, len(conns))
 	var workers sync.WaitGroup
-	for n, c := range callers {
-		workers.Go(func() { tallies[n] = c.work(jobs, request) })
+	for n, c := range conns {
+		workers.Go(func() { results[n] = c.work(jobs, request) })
 	}
 	began := time.Now()
 	o.pace(ctx, began, jobs)
 	workers.Wait()
 	took := time.Since(began)
 
-	var all tally
-	for _, t := range tallies {
+	var all connResult
+	for _, t := range results {
 		all.times, all.late = append(all.times, t.times...), append(all.late, t.late...)
 		all.refused += t.refused
-		if t.refusal != "" {
-			all.refusal = t.refusal
+		if t.refusedSample != "" {
+			all.refusedSample = t.refusedSample
 		}
 		all.err = errors.Join(all.err, t.err)
 	}
-	if float64(all.refused) > fewFailures*float64(total) {
-		all.err = errors.Join(all.err, fmt.Errorf("%d of %d answers were not 2xx, such as %s", all.refused, total, all.refusal))
+	if float64(all.refused) > maxFailureShare*float64(total) {
+		all.err = errors.Join(all.err, fmt.Errorf("%d of %d responses were not 2xx, such as %s", all.refused, total, all.refusedSample))
 	}
 	if err := errors.Join(all.err, ctx.Err()); err != nil {
-		return steady{}, err
+		return constantResult{}, err
 	}
 	slices.Sort(all.times)
 	slices.Sort(all.late)
-	return steady{
+	return constantResult{
 		Rate: float64(len(all.times)) / took.Seconds(),
 		P50:  percentile(all.times, 0.5), P99: percentile(all.times, 0.99), P999: percentile(all.times, 0.999),
 		LateP99: percentile(all.late, 0.99),
 	}, nil
 }
 
-// pace hands every job out when it is due, fills what jobs has room for, and closes it.
+// pace sends cap(jobs) jobs, each when it is due, and closes jobs.
 func (o openLoop) pace(ctx context.Context, began time.Time, jobs chan<- job) {
 	defer close(jobs)
 	for n := range cap(jobs) {
@@ -111,54 +110,54 @@ func (o openLoop) pace(ctx context.Context, began time.Time, jobs chan<- job) {
 	}
 }
 
-// work carries jobs out until there are no more, or one fails.
-func (c *caller) work(jobs <-chan job, request func(n int) []byte) (t tally) {
+// work sends the requests of jobs until jobs is closed or a request fails.
+func (c *httpConn) work(jobs <-chan job, request func(n int) []byte) (t connResult) {
 	for j := range jobs {
 		text := request(j.n)
 		t.late = append(t.late, time.Since(j.due))
-		if t.err = c.call(text); t.err != nil {
+		if t.err = c.do(text); t.err != nil {
 			return t
 		}
 		t.times = append(t.times, time.Since(j.due))
 	}
-	t.refused, t.refusal = c.refused, c.refusal
+	t.refused, t.refusedSample = c.refused, c.refusedSample
 	return t
 }
 
-// caller is one connection that sends prepared requests and reads the answers.
-type caller struct {
-	conn    net.Conn
-	in      *bufio.Reader
-	answer  fasthttp.Response
-	refused int
-	refusal string // the first of them
+// httpConn is a connection that sends prepared requests and reads the responses.
+type httpConn struct {
+	conn          net.Conn
+	in            *bufio.Reader
+	response      fasthttp.Response
+	refused       int
+	refusedSample string // the first of them
 }
 
-// longestRun is when a caller gives up in any case.
-const longestRun = 10 * time.Minute
+// connTimeout bounds the use of a connection.
+const connTimeout = 10 * time.Minute
 
-func dial(ctx context.Context, address string) (*caller, error) {
+func dial(ctx context.Context, address string) (*httpConn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return &caller{conn: conn, in: bufio.NewReader(conn)}, conn.SetDeadline(time.Now().Add(longestRun))
+	return &httpConn{conn: conn, in: bufio.NewReader(conn)}, conn.SetDeadline(time.Now().Add(connTimeout))
 }
 
-func (c *caller) call(request []byte) error {
+func (c *httpConn) do(request []byte) error {
 	if _, err := c.conn.Write(request); err != nil {
 		return err
 	}
-	if err := c.answer.Read(c.in); err != nil {
-		return fmt.Errorf("read an answer: %w", err)
+	if err := c.response.Read(c.in); err != nil {
+		return fmt.Errorf("read a response: %w", err)
 	}
-	if status := c.answer.StatusCode(); status < 200 || status > 299 {
+	if status := c.response.StatusCode(); status < 200 || status > 299 {
 		c.refused++
-		if c.refusal == "" {
-			c.refusal = fmt.Sprintf("%d %s", status, c.answer.Body())
+		if c.refusedSample == "" {
+			c.refusedSample = fmt.Sprintf("%d %s", status, c.response.Body())
 		}
 	}
 	return nil
 }
 
-func (c *caller) close() { _ = c.conn.Close() }
+func (c *httpConn) close() { _ = c.conn.Close() }

@@ -10,7 +10,7 @@ import (
 
 // A server that answers one at a time and stalls once: everyone who was due meanwhile has waited, also those that could not
 // be sent for want of a connection.
-func TestOpenLoopChargesStalls(t *testing.T) {
+func TestOpenLoop_Stall(t *testing.T) {
 	t.Parallel()
 	const stall = 300 * time.Millisecond
 	var config net.ListenConfig
@@ -28,7 +28,7 @@ func TestOpenLoopChargesStalls(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = listener.Close() })
 
-	load := openLoop{connections: 1, rate: 200, span: 500 * time.Millisecond}
+	load := openLoop{connections: 1, rate: 200, duration: 500 * time.Millisecond}
 	got, err := load.run(t.Context(), listener.Addr().String(), func(int) []byte { return getRequest() })
 	if err != nil {
 		t.Fatal(err)

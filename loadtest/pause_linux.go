@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// pause waits by the kernel's own clock. Go's timers come a millisecond late in an idle program, which is longer than what
-// is measured here. A signal ends it early.
+// pause sleeps by nanosleep, which a signal ends early. Go's timers fire up to a millisecond late in an idle program, which is
+// longer than the measured times.
 func pause(d time.Duration) {
 	wait := syscall.NsecToTimespec(int64(d))
 	_ = syscall.Nanosleep(&wait, nil)

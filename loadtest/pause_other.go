@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// pause waits by Go's timers, which may come a millisecond late.
+// pause sleeps by Go's timers, which may fire a millisecond late.
 func pause(d time.Duration) { time.Sleep(d) }

@@ -20,9 +20,9 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-const endSignal = syscall.SIGTERM
+const stopSignal = syscall.SIGTERM
 
-// identity is what a proxy must tell core with every request.
+// identity are the headers that core requires of a gateway.
 func (b *bench) identity() [][2]string {
 	return [][2]string{
 		{wire.HeaderGatewaySecret, b.secret},
@@ -32,9 +32,9 @@ func (b *bench) identity() [][2]string {
 	}
 }
 
-// peer is a program that proxies to core at bare without any check, and at limited with a limit per API key.
+// peer is a proxy of core: at the address bare without checks, and at limited with a rate limit per API key.
 type peer struct {
-	missing       string // why it does not run
+	missing       string // why it does not run, empty if it does
 	bare, limited string
 	pids          []int
 }
@@ -99,11 +99,11 @@ backend core
   server core {{.Core}}
 `))
 
-// startProxy starts nginx or haproxy before core, if it is installed.
+// startProxy starts nginx or haproxy in front of core, if it is installed.
 func (b *bench) startProxy(ctx context.Context, program string, config *template.Template, args ...string) (p peer, err error) {
-	path, err := findServer(program)
+	path, err := findProgram(program)
 	if err != nil {
-		return peer{missing: err.Error()}, nil //nolint:nilerr // it is told in its row
+		return peer{missing: err.Error()}, nil //nolint:nilerr // its row has the error
 	}
 	if p.bare, err = freeAddress(); err != nil {
 		return p, err
@@ -122,8 +122,8 @@ func (b *bench) startProxy(ctx context.Context, program string, config *template
 	if err != nil {
 		return p, err
 	}
-	p.pids = family(process.PID())
-	return p, pin(ctx, b.cores.proxy, p.pids...)
+	p.pids = processTree(process.PID())
+	return p, pin(ctx, b.cpus.proxy, p.pids...)
 }
 
 func (b *bench) startNginx(ctx context.Context) (peer, error) {
@@ -143,8 +143,8 @@ func (b *bench) writeConfig(name string, config *template.Template, data any) (p
 	return path, errors.Join(config.Execute(file, data), file.Close())
 }
 
-// findServer looks on PATH and where Debian keeps servers.
-func findServer(program string) (string, error) {
+// findProgram looks on PATH and in /usr/sbin, where Debian installs servers.
+func findProgram(program string) (string, error) {
 	for _, path := range []string{program, filepath.Join("/usr/sbin", program)} {
 		if found, err := exec.LookPath(path); err == nil {
 			return found, nil
@@ -158,32 +158,32 @@ func freeAddress() (string, error) {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }
 
-// awaitAnswer returns when a server answers at address: nginx takes connections before it has a worker for them.
-func awaitAnswer(ctx context.Context, process *embedded.Process, address string) error {
+// awaitResponse returns when a server responds at address: nginx accepts connections before it has a worker.
+func awaitResponse(ctx context.Context, process *embedded.Process, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		err := callOnce(ctx, address)
+		err := requestOnce(ctx, address)
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ticker.C:
 		case <-process.Done():
-			return errors.Join(errors.New("it ended"), process.Err())
+			return errors.Join(errors.New("it ended while starting"), process.Err())
 		case <-ctx.Done():
 			return err
 		}
 	}
 }
 
-func callOnce(ctx context.Context, address string) error {
+func requestOnce(ctx context.Context, address string) error {
 	c, err := dial(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	return c.call(getRequest())
+	return c.do(getRequest())
 }

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// profile writes what the gateway under test spends its CPU time on for this long, where that is asked for and the row is
-// the gateway's. It costs the gateway one or two percent.
-func (b *bench) profile(ctx context.Context, r *row, span time.Duration) <-chan error {
+// profile writes a CPU profile of this duration, if the row is the gateway's and profiles is set. It costs the gateway one or two
+// percent.
+func (b *bench) profile(ctx context.Context, r *row, duration time.Duration) <-chan error {
 	done := make(chan error, 1)
 	if b.profiles == "" || r.address != b.gatewayAddress {
 		done <- nil
@@ -23,12 +23,12 @@ func (b *bench) profile(ctx context.Context, r *row, span time.Duration) <-chan 
 	}
 	name := strings.Trim(regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(r.Group), "-"), "-")
 	path := filepath.Join(b.profiles, "edge-"+name+".pprof")
-	go func() { done <- b.writeProfile(ctx, path, span) }()
+	go func() { done <- b.writeProfile(ctx, path, duration) }()
 	return done
 }
 
-func (b *bench) writeProfile(ctx context.Context, path string, span time.Duration) error {
-	url := strings.TrimSuffix(b.metricsURL, "/metrics") + fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(span.Seconds()))
+func (b *bench) writeProfile(ctx context.Context, path string, duration time.Duration) error {
+	url := strings.TrimSuffix(b.metricsURL, "/metrics") + fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(duration.Seconds()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

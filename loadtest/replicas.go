@@ -9,7 +9,7 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// replicaCounts are the numbers of gateways that are compared.
+// replicaCounts are the compared numbers of gateways.
 var replicaCounts = []int{1, 2, 4}
 
 var balancerConfig = template.Must(template.New("balancer").Parse(`global
@@ -21,27 +21,27 @@ defaults
   timeout client 60s
   timeout server 60s
   http-reuse always
-{{range $n, $farm := .Farms}}frontend clients{{$n}}
-  bind {{$farm.Address}}
+{{range $n, $group := .Groups}}frontend clients{{$n}}
+  bind {{$group.Address}}
   default_backend gateways{{$n}}
 backend gateways{{$n}}
-{{range $m, $gateway := $farm.Gateways}}  server gateway{{$m}} {{$gateway}}
+{{range $m, $gateway := $group.Gateways}}  server gateway{{$m}} {{$gateway}}
 {{end}}{{end}}`))
 
-// farm is a number of gateways behind one address.
-type farm struct {
+// gatewayGroup is a number of gateways behind one address.
+type gatewayGroup struct {
 	Address  string
 	Gateways []string
 	pids     []int
 }
 
-// replicas measures several gateways on one Redis behind haproxy.
+// replicas measures several gateways with one Redis behind haproxy.
 func replicas(ctx context.Context, args []string) (err error) {
 	f, err := parseEdgeFlags("replicas", args)
 	if err != nil {
 		return err
 	}
-	haproxy, err := findServer("haproxy")
+	haproxy, err := findProgram("haproxy")
 	if err != nil {
 		return fmt.Errorf("%w; on Debian: apt-get install haproxy", err)
 	}
@@ -54,7 +54,7 @@ func replicas(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	load, err := newClosedLoop(b.dir, f.connections, f.span)
+	load, err := newClosedLoop(b.dir, f.connections, f.duration)
 	if err != nil {
 		return err
 	}
@@ -65,28 +65,28 @@ func replicas(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
-	if err := b.takeTurns(ctx, load, rows, f.rounds); err != nil {
+	if err := b.runRounds(ctx, load, rows, f.rounds); err != nil {
 		return err
 	}
 	return reportReplicas(f.out, rows)
 }
 
 func (b *bench) replicaRows(ctx context.Context, haproxy string) ([]*row, error) {
-	var farms []farm
+	var groups []gatewayGroup
 	var addresses []string
 	for _, count := range replicaCounts {
 		address, err := freeAddress()
 		if err != nil {
 			return nil, err
 		}
-		one := farm{Address: address}
+		one := gatewayGroup{Address: address}
 		for n := range count {
 			gateway, pid := b.gateway(n + 1)
 			one.Gateways, one.pids = append(one.Gateways, gateway), append(one.pids, pid)
 		}
-		farms, addresses = append(farms, one), append(addresses, address)
+		groups, addresses = append(groups, one), append(addresses, address)
 	}
-	config, err := b.writeConfig("balancer", balancerConfig, map[string]any{"Farms": farms})
+	config, err := b.writeConfig("balancer", balancerConfig, map[string]any{"Groups": groups})
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +94,11 @@ func (b *bench) replicaRows(ctx context.Context, haproxy string) ([]*row, error)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]*row, len(farms))
-	for n, one := range farms {
+	rows := make([]*row, len(groups))
+	for n, one := range groups {
 		rows[n] = &row{
 			Group: "replicas", Name: fmt.Sprintf("%d", len(one.pids)), address: one.Address, keys: b.keys.good,
-			proxy: one.pids, balance: family(process.PID()), redis: true, most: fewFailures,
+			proxy: one.pids, balance: processTree(process.PID()), redis: true, maxRefused: maxFailureShare,
 		}
 	}
 	return rows, nil

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// edgeTable is what edge measures in closed loop. The named rows are those that others are compared with.
+// edgeTable has the rows that edge measures in a closed loop. The others are compared with the named ones.
 type edgeTable struct {
 	rows                  []*row
 	nginx, fixed, gateway *row
@@ -22,12 +22,12 @@ func (t *edgeTable) add(group string, rows ...*row) {
 	}
 }
 
-// keepOnly drops the rows that do not match.
-func (t *edgeTable) keepOnly(wanted *regexp.Regexp) {
+// filter drops the rows that do not match.
+func (t *edgeTable) filter(wanted *regexp.Regexp) {
 	t.rows = slices.DeleteFunc(t.rows, func(r *row) bool { return !wanted.MatchString(r.Group + ", " + r.Name) })
 }
 
-// figures are the medians of a row, as they are printed and written.
+// figures are the medians of a row.
 type figures struct {
 	Group, Name, Missing    string
 	Rate, P50, P99, Refused float64
@@ -42,16 +42,16 @@ func (r *row) figures() figures {
 	if r.Missing != "" {
 		return f
 	}
-	f.Rate = r.over(func(t turn) float64 { return t.Rate })
-	f.P50 = r.over(func(t turn) float64 { return t.P50 })
-	f.P99 = r.over(func(t turn) float64 { return t.P99 })
-	f.Refused = r.over(func(t turn) float64 { return t.Refused })
-	f.Proxy = r.over(func(t turn) float64 { return t.Proxy })
-	f.Redis = r.over(func(t turn) float64 { return t.Redis })
-	f.Both = r.over(turn.checks)
-	f.Core = r.over(func(t turn) float64 { return t.Core })
-	f.Others = r.over(func(t turn) float64 { return t.Others })
-	f.Balance = r.over(func(t turn) float64 { return t.Balance })
+	f.Rate = r.medianOf(func(t turn) float64 { return t.Rate })
+	f.P50 = r.medianOf(func(t turn) float64 { return t.P50 })
+	f.P99 = r.medianOf(func(t turn) float64 { return t.P99 })
+	f.Refused = r.medianOf(func(t turn) float64 { return t.Refused })
+	f.Proxy = r.medianOf(func(t turn) float64 { return t.Proxy })
+	f.Redis = r.medianOf(func(t turn) float64 { return t.Redis })
+	f.Both = r.medianOf(turn.checks)
+	f.Core = r.medianOf(func(t turn) float64 { return t.Core })
+	f.Others = r.medianOf(func(t turn) float64 { return t.Others })
+	f.Balance = r.medianOf(func(t turn) float64 { return t.Balance })
 	return f
 }
 
@@ -84,7 +84,7 @@ func (t *edgeTable) print() {
 	printOthers(t.rows)
 }
 
-// printOthers tells how quiet the machine was.
+// printOthers prints how much of the machine other programs used.
 func printOthers(rows []*row) {
 	var shares []float64
 	for _, r := range rows {
@@ -102,16 +102,16 @@ func orNone(ratio float64) string {
 	return fmt.Sprintf("%.2f", ratio)
 }
 
-// constantRow is one place that gets load at a constant rate.
+// constantRow is one address that gets a constant load.
 type constantRow struct {
 	Name    string
 	address string
 	request func(n int) []byte
 	missing bool
-	Turns   []steady
+	Turns   []constantResult
 }
 
-func (r *constantRow) over(figure func(steady) float64) float64 {
+func (r *constantRow) medianOf(figure func(constantResult) float64) float64 {
 	values := make([]float64, len(r.Turns))
 	for n, s := range r.Turns {
 		values[n] = figure(s)
@@ -119,11 +119,11 @@ func (r *constantRow) over(figure func(steady) float64) float64 {
 	return median(values)
 }
 
-func p50(s steady) float64  { return milliseconds(s.P50) }
-func p99(s steady) float64  { return milliseconds(s.P99) }
-func p999(s steady) float64 { return milliseconds(s.P999) }
+func p50(s constantResult) float64  { return milliseconds(s.P50) }
+func p99(s constantResult) float64  { return milliseconds(s.P99) }
+func p999(s constantResult) float64 { return milliseconds(s.P999) }
 
-// printConstant prints the rows beside the first, which is core without anything before it.
+// printConstant prints the rows and compares them with the first, which is core without a proxy.
 func printConstant(rate float64, rows []*constantRow) {
 	fmt.Printf("\n| %.0f requests/s, ms from when each was due | p50 | p99 | p99.9 | sent late, p99 | added, p50 | added, p99 |\n"+
 		"| --- | --- | --- | --- | --- | --- | --- |\n", rate)
@@ -131,8 +131,8 @@ func printConstant(rate float64, rows []*constantRow) {
 		if r.missing {
 			continue
 		}
-		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.2f |", r.Name, r.over(p50), r.over(p99), r.over(p999),
-			r.over(func(s steady) float64 { return milliseconds(s.LateP99) }))
+		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.2f |", r.Name, r.medianOf(p50), r.medianOf(p99), r.medianOf(p999),
+			r.medianOf(func(s constantResult) float64 { return milliseconds(s.LateP99) }))
 		if n == 0 {
 			fmt.Println(" | |")
 			continue
@@ -141,8 +141,8 @@ func printConstant(rate float64, rows []*constantRow) {
 	}
 }
 
-// added is the median, over the rounds, of how much more a figure of r is than base's in the same round.
-func (r *constantRow) added(base *constantRow, figure func(steady) float64) float64 {
+// added is the median, over the rounds, of a figure of r minus that of base in the same round.
+func (r *constantRow) added(base *constantRow, figure func(constantResult) float64) float64 {
 	values := make([]float64, len(r.Turns))
 	for n, s := range r.Turns {
 		values[n] = figure(s) - figure(base.Turns[n])
@@ -164,6 +164,6 @@ func writeOutput(dir, name string, data any) error {
 	if err := os.WriteFile(path+".json", append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	fmt.Printf("\nwritten: %s.json; what the processes said: %s.log\n", path, path)
+	fmt.Printf("\nwritten: %s.json; the log of the processes: %s.log\n", path, path)
 	return nil
 }

@@ -24,12 +24,12 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// operation is a kind of request that run can make.
+// operation is a kind of request of run.
 type operation struct {
 	method, path, body string
 }
 
-// operations are all kinds. The intents are of a testnet, and nobody signs them.
+// operations are all kinds. The intents are on a testnet and are not executed.
 var operations = map[string]operation{
 	"list":   {http.MethodGet, "/v2/transfers?limit=20", ""},
 	"tokens": {http.MethodGet, "/v2/tokens?chain-id=eip155:11155111", ""},
@@ -39,27 +39,27 @@ var operations = map[string]operation{
 		"destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}`},
 }
 
-// deployment is an installation, and the load that it is put under.
+// deployment is a deployed service and its load.
 type deployment struct {
 	url  string
 	keys []string
-	// mix has each operation's name as often as its share says.
+	// mix has each operation's name as many times as its share.
 	mix  []string
 	load openLoop
 }
 
-// runDeployment puts any installation under a constant load with keys of its own, and prints what became of the requests.
+// runDeployment sends a constant load to any deployment, and prints the results.
 func runDeployment(ctx context.Context, args []string) error {
 	d, err := parseDeployment(args)
 	if err != nil {
 		return err
 	}
-	seen, err := d.measure(ctx, os.Stderr)
+	results, err := d.measure(ctx, os.Stderr)
 	if err != nil {
 		return err
 	}
-	seen.print(os.Stdout)
-	if failed := seen.failed(); failed > 0 {
+	results.print(os.Stdout)
+	if failed := results.failed(); failed > 0 {
 		return fmt.Errorf("%d requests failed: the gateway's log names the cause of each by its X-Request-Id", failed)
 	}
 	return nil
@@ -68,20 +68,20 @@ func runDeployment(ctx context.Context, args []string) error {
 func parseDeployment(args []string) (d deployment, err error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&d.url, "url", "", "the gateway's `URL`, such as https://intents.example.com")
-	keys := flags.String("keys", "", "a `FILE` with one API key a line; requests take them in turn, each may make 50 a minute")
+	keys := flags.String("keys", "", "a `FILE` with one API key a line; requests use them in turn, and each may send 50 a minute")
 	mix := flags.String("mix", "list=6,create=3,tokens=1", "the `SHARES` of operations: list, create, tokens")
-	flags.Float64Var(&d.load.rate, "rate", 10, "requests a second, whether or not earlier ones have been answered")
-	flags.DurationVar(&d.load.span, "time", 30*time.Second, "for how long")
+	flags.Float64Var(&d.load.rate, "rate", 10, "requests a second, whether or not there are responses to earlier ones")
+	flags.DurationVar(&d.load.duration, "time", 30*time.Second, "for how long")
 	flags.IntVar(&d.load.connections, "conns", 64, "connections at the most")
 	if err := flags.Parse(args); err != nil {
 		return d, err
 	}
 	at, err := url.Parse(d.url)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return d, fmt.Errorf("-url %q is no http or https URL", d.url)
+		return d, fmt.Errorf("-url %q is not an http or https URL", d.url)
 	}
 	d.url = strings.TrimSuffix(d.url, "/")
-	if d.load.rate <= 0 || d.load.span < time.Second || d.load.connections < 1 {
+	if d.load.rate <= 0 || d.load.duration < time.Second || d.load.connections < 1 {
 		return d, errors.New("-rate and -conns must be above 0, -time at least 1s")
 	}
 	if d.mix, err = parseMix(*mix); err != nil {
@@ -107,7 +107,7 @@ func parseMix(text string) (mix []string, err error) {
 	return mix, nil
 }
 
-// readKeys reads one key a line. Live keys make no intents: these would be of no chain that they may use.
+// readKeys reads one key a line. With create, live keys are an error: the intents are on a testnet, which live keys may not use.
 func readKeys(path string, create bool) ([]string, error) {
 	if path == "" {
 		return nil, errors.New("-keys is required: a file with one API key a line")
@@ -123,7 +123,7 @@ func readKeys(path string, create bool) ([]string, error) {
 			return nil, fmt.Errorf("%s: key %d: %w", path, n+1, err)
 		}
 		if create && key.Environment() != network.Test {
-			return nil, fmt.Errorf("%s: key %d is a live key, and create makes intents on a testnet: leave create out of -mix, or use test keys", path, n+1)
+			return nil, fmt.Errorf("%s: key %d is a live key, and create creates intents on a testnet: leave create out of -mix, or use test keys", path, n+1)
 		}
 	}
 	if len(keys) == 0 {
@@ -132,28 +132,28 @@ func readKeys(path string, create bool) ([]string, error) {
 	return keys, nil
 }
 
-// answers are the times of an operation's answers, in the order in which they came, and their numbers by status; 0 stands for
-// none.
-type answers struct {
+// operationResult has the response times of an operation, and the number of responses by status; 0 is a request without a
+// response.
+type operationResult struct {
 	times    []time.Duration
 	statuses map[int]int
 }
 
-// measured has what became of each operation's requests.
-type measured map[string]*answers
+// runResults are the results by operation.
+type runResults map[string]*operationResult
 
-// measure makes the requests and tells every few seconds how many were sent. A time counts from when its request was due.
-func (d deployment) measure(ctx context.Context, progress io.Writer) (measured, error) {
+// measure sends the requests and reports the progress. A response time counts from when the request was due.
+func (d deployment) measure(ctx context.Context, progress io.Writer) (runResults, error) {
 	client := &http.Client{
 		Timeout:   time.Minute,
 		Transport: &http.Transport{MaxConnsPerHost: d.load.connections, MaxIdleConnsPerHost: d.load.connections},
 	}
 	defer client.CloseIdleConnections()
-	seen := measured{}
+	results := runResults{}
 	for _, name := range d.mix {
-		seen[name] = &answers{statuses: map[int]int{}}
+		results[name] = &operationResult{statuses: map[int]int{}}
 	}
-	jobs := make(chan job, int(d.load.rate*d.load.span.Seconds()))
+	jobs := make(chan job, int(d.load.rate*d.load.duration.Seconds()))
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	for range d.load.connections {
@@ -162,9 +162,9 @@ func (d deployment) measure(ctx context.Context, progress io.Writer) (measured, 
 				name := d.mix[j.n%len(d.mix)]
 				status := d.request(ctx, client, operations[name], d.keys[j.n%len(d.keys)])
 				mu.Lock()
-				seen[name].times = append(seen[name].times, time.Since(j.due))
-				seen[name].statuses[status]++
-				if done := seen.requests(); done%max(1, cap(jobs)/10) == 0 {
+				results[name].times = append(results[name].times, time.Since(j.due))
+				results[name].statuses[status]++
+				if done := results.requests(); done%max(1, cap(jobs)/10) == 0 {
 					fmt.Fprintf(progress, "%d of %d requests answered\n", done, cap(jobs))
 				}
 				mu.Unlock()
@@ -173,7 +173,7 @@ func (d deployment) measure(ctx context.Context, progress io.Writer) (measured, 
 	}
 	d.load.pace(ctx, time.Now(), jobs)
 	workers.Wait()
-	return seen, ctx.Err()
+	return results, ctx.Err()
 }
 
 func (d deployment) request(ctx context.Context, client *http.Client, o operation, key string) (status int) {
@@ -197,15 +197,15 @@ func (d deployment) request(ctx context.Context, client *http.Client, o operatio
 	return response.StatusCode
 }
 
-func (m measured) requests() (n int) {
+func (m runResults) requests() (n int) {
 	for _, a := range m {
 		n += len(a.times)
 	}
 	return n
 }
 
-// failed counts the requests that got no answer, or one that says that the service failed.
-func (m measured) failed() (n int) {
+// failed is the number of requests without a response or with a 5xx.
+func (m runResults) failed() (n int) {
 	for _, a := range m {
 		for status, count := range a.statuses {
 			if status == 0 || status >= http.StatusInternalServerError {
@@ -216,9 +216,9 @@ func (m measured) failed() (n int) {
 	return n
 }
 
-func (m measured) print(to io.Writer) {
+func (m runResults) print(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "operation\trequests\tp50\tp99\tp99.9\tanswers by status (0: none)")
+	fmt.Fprintln(table, "operation\trequests\tp50\tp99\tp99.9\tresponses by status (0: none)")
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		a := m[name]
 		slices.Sort(a.times)

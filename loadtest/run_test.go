@@ -52,20 +52,20 @@ func TestRunDeployment_Counts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var progress, table bytes.Buffer
-	seen, err := d.measure(t.Context(), &progress)
+	results, err := d.measure(t.Context(), &progress)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen.print(&table)
+	results.print(&table)
 	for name, want := range map[string]map[int]int{"create": {201: 20}, "tokens": {429: 10}, "list": {503: 10}} {
 		for status, count := range want {
-			if got := seen[name].statuses[status]; got != count || len(seen[name].times) != count {
-				t.Errorf("%s: %d answers %d of %d, want %d", name, got, status, len(seen[name].times), count)
+			if got := results[name].statuses[status]; got != count || len(results[name].times) != count {
+				t.Errorf("%s: %d answers %d of %d, want %d", name, got, status, len(results[name].times), count)
 			}
 		}
 	}
-	if seen.failed() != 10 || len(keys) != 2 || len(idempotent) != 20 {
-		t.Errorf("%d failed, %d keys, %d idempotency keys", seen.failed(), len(keys), len(idempotent))
+	if results.failed() != 10 || len(keys) != 2 || len(idempotent) != 20 {
+		t.Errorf("%d failed, %d keys, %d idempotency keys", results.failed(), len(keys), len(idempotent))
 	}
 	if !strings.Contains(progress.String(), "40 of 40 requests answered") || !strings.Contains(table.String(), "429: 10") {
 		t.Errorf("progress:\n%s\ntable:\n%s", &progress, &table)
@@ -73,7 +73,7 @@ func TestRunDeployment_Counts(t *testing.T) {
 }
 
 // A time counts from when its request was due: one connection that waits for a slow answer makes the others late.
-func TestRunDeployment_ChargesStalls(t *testing.T) {
+func TestRunDeployment_Stall(t *testing.T) {
 	t.Parallel()
 	const stall = 300 * time.Millisecond
 	var once sync.Once
@@ -85,12 +85,12 @@ func TestRunDeployment_ChargesStalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := d.measure(t.Context(), io.Discard)
+	results, err := d.measure(t.Context(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := 0
-	for _, took := range seen["list"].times {
+	for _, took := range results["list"].times {
 		if took > stall/3 {
 			late++
 		}

@@ -18,11 +18,11 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// target is what every request asks for: a small answer that core holds in memory. With its colon encoded gateways forward it,
-// instead of answering from their own copy.
+// target is the request target of every request, of which core has the response in memory. Gateways forward it, instead of
+// serving it from their cache, because its colon is encoded.
 const target = "/v2/tokens?chain-id=eip155%3A11155111"
 
-// keyList is a list of API keys that load walks round and round, and the same in a file for wrk.
+// keyList is a list of API keys that the load repeats, and a file of them for wrk.
 type keyList struct {
 	path string
 	keys []string
@@ -46,19 +46,19 @@ func getRequest(headers ...string) []byte {
 // keyLists are the keys of all rows.
 type keyLists struct {
 	good    *keyList // each within its limit
-	spent   *keyList // so few that each is over its limit almost always
-	unknown *keyList // well-formed keys that nobody was given
-	mixed   *keyList // of 20: 18 good, one spent, one unknown
+	limited *keyList // so few that most of their requests are over the limit
+	unknown *keyList // well-formed keys that do not exist
+	mixed   *keyList // of 20: 18 good, one limited, one unknown
 }
 
 const (
-	spentKeys   = 4
+	limitedKeys = 4
 	unknownKeys = 100_000
 )
 
-// makeKeys makes count good keys and the spent ones, and puts them into the database for the account of a key that exists.
+// makeKeys stores count good keys and the limited ones for the account of an existing key.
 func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int) (lists keyLists, err error) {
-	good, spent := randomKeys(count), randomKeys(spentKeys)
+	good, limited := randomKeys(count), randomKeys(limitedKeys)
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return lists, err
@@ -68,7 +68,7 @@ func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int)
 	if err := conn.QueryRow(ctx, "SELECT account_id FROM api_keys WHERE start = $1", existing[:12]).Scan(&owner); err != nil {
 		return lists, fmt.Errorf("find the account of a key: %w", err)
 	}
-	if err := copyKeys(ctx, conn, owner, append(spent, good...)); err != nil {
+	if err := copyKeys(ctx, conn, owner, append(limited, good...)); err != nil {
 		return lists, err
 	}
 	unknown := reveal(randomKeys(unknownKeys))
@@ -76,7 +76,7 @@ func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int)
 	for n, key := range reveal(good) {
 		if n%18 == 0 {
 			block := len(mixed) / 20
-			mixed = append(mixed, spent[block%spentKeys].Reveal(), unknown[block%unknownKeys])
+			mixed = append(mixed, limited[block%limitedKeys].Reveal(), unknown[block%unknownKeys])
 		}
 		mixed = append(mixed, key)
 	}
@@ -87,7 +87,7 @@ func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int)
 		into **keyList
 	}{
 		{"good", reveal(good), &lists.good},
-		{"spent", reveal(spent), &lists.spent},
+		{"spent", reveal(limited), &lists.limited},
 		{"unknown", unknown, &lists.unknown},
 		{"mixed", mixed, &lists.mixed},
 	} {
@@ -114,7 +114,7 @@ func reveal(keys []apikey.Key) []string {
 	return texts
 }
 
-// copyKeys stores keys with the usual limit, straight into the table.
+// copyKeys inserts keys with the default limit by COPY.
 func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apikey.Key) error {
 	columns := []string{
 		"id", "account_id", "name", "hash", "start", "environment", "enabled",

@@ -20,10 +20,10 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// allowedGrowth is what a service may take beyond its size at rest to send a list of any length.
+// allowedGrowth bounds the memory that a service needs to send a list of any length.
 const allowedGrowth = 64 << 20
 
-// stream reads one long list through the gateway and watches the memory of core and gateway meanwhile.
+// stream reads one long list through the gateway and measures the memory of core and gateway.
 func stream(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("stream", flag.ContinueOnError)
 	rows := flags.Int("rows", 1_000_000, "how many intents the account has")
@@ -45,7 +45,7 @@ func stream(ctx context.Context, args []string) (err error) {
 	if err := fillAccount(ctx, s.Env(), *rows); err != nil {
 		return err
 	}
-	if err := readList(ctx, s.Env(), 1); err != nil { // so that pools and caches have their size at rest
+	if err := readList(ctx, s.Env(), 1); err != nil { // fills pools and caches
 		return err
 	}
 	watched := map[string]*memory{
@@ -78,15 +78,15 @@ func stream(ctx context.Context, args []string) (err error) {
 		*rows, *readers, took.Seconds())
 	for _, name := range []string{"core", "gateway"} {
 		m := watched[name]
-		fmt.Printf("| %s | %d | %d | %d |\n", name, m.before>>20, m.most>>20, (m.most-m.before)>>20)
-		if m.most-m.before > allowedGrowth {
+		fmt.Printf("| %s | %d | %d | %d |\n", name, m.before>>20, m.peak>>20, (m.peak-m.before)>>20)
+		if m.peak-m.before > allowedGrowth {
 			err = errors.Join(err, fmt.Errorf("%s grew by more than %d MiB", name, allowedGrowth>>20))
 		}
 	}
 	return err
 }
 
-// fillAccount gives the account of the test key its intents.
+// fillAccount inserts intents of the test key's account.
 func fillAccount(ctx context.Context, env stack.Env, rows int) (err error) {
 	conn, err := pgx.Connect(ctx, env.DatabaseURL)
 	if err != nil {
@@ -98,10 +98,10 @@ func fillAccount(ctx context.Context, env stack.Env, rows int) (err error) {
 	if err != nil {
 		return fmt.Errorf("find the account of the test key: %w", err)
 	}
-	return grow(ctx, conn, account, 0, rows)
+	return copyIntents(ctx, conn, account, 0, rows)
 }
 
-// readList reads GET /v2/transfers to its end and counts the intents; want is the least there must be.
+// readList reads GET /v2/transfers to its end. Fewer intents than want are an error.
 func readList(ctx context.Context, env stack.Env, want int) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, env.GatewayURL+"/v2/transfers", nil)
 	if err != nil {
@@ -132,10 +132,10 @@ func readList(ctx context.Context, env stack.Env, want int) error {
 	return nil
 }
 
-// memory is what a process holds, in bytes.
+// memory is the resident memory of a process in bytes.
 type memory struct {
 	pid          int
-	before, most int64
+	before, peak int64
 }
 
 func (m *memory) watch(ctx context.Context) {
@@ -143,7 +143,7 @@ func (m *memory) watch(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if now, err := resident(m.pid); err == nil {
-			m.most = max(m.most, now)
+			m.peak = max(m.peak, now)
 		}
 		select {
 		case <-ctx.Done():
@@ -153,7 +153,7 @@ func (m *memory) watch(ctx context.Context) {
 	}
 }
 
-// resident is the resident set of a process, from Linux's /proc.
+// resident is the resident set size of a process, from /proc.
 func resident(pid int) (int64, error) {
 	statm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

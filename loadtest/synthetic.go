@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// syntheticID is a UUIDv7 of a chosen time; n keeps it unique.
+// syntheticID is a UUIDv7 of a given time; n makes it unique.
 func syntheticID(at time.Time, n int) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
 	id[6] = 0x70

@@ -10,7 +10,7 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// row is one line of a table: a place to load, with what keys, and whose CPU time that costs.
+// row is one row of a table: an address, the keys of its load, and the processes whose CPU time is measured.
 type row struct {
 	Group string
 	Name  string
@@ -20,55 +20,55 @@ type row struct {
 	address string
 	keys    *keyList
 	proxy   []int
-	balance []int // the load balancer before it, if any
+	balance []int // the load balancer in front of the proxy, if any
 	redis   bool
-	// least and most bound the share of answers other than 2xx: beyond them the row measures something else than it says.
-	least, most float64
+	// minRefused and maxRefused bound the share of responses other than 2xx, outside of which the measurement is invalid.
+	minRefused, maxRefused float64
 
 	Turns []turn
 }
 
-// turn is what one turn of a row came to. Times are in milliseconds, CPU times in microseconds a request.
+// turn is the result of one turn of a row. Times are in milliseconds, CPU times in microseconds a request.
 type turn struct {
 	Rate    float64
 	P50     float64
 	P99     float64
-	Refused float64 // share of the answers
+	Refused float64 // share of the responses
 	Proxy   float64 // CPU of the proxy under test
 	Redis   float64
 	Balance float64 `json:",omitempty"`
 	Core    float64 // CPU of core
-	Others  float64 // share of the machine's time that went to programs that are no part of this
+	Others  float64 // share of the machine's CPU time that other programs used
 }
 
-// checks is what a decision on a request costs: the proxy's CPU and Redis's.
+// checks is the CPU time of the proxy and Redis for a request.
 func (t turn) checks() float64 { return t.Proxy + t.Redis }
 
-// take measures one turn of r.
-func (b *bench) take(ctx context.Context, load *closedLoop, r *row) error {
-	charged := map[string][]int{"proxy": r.proxy, "balance": r.balance, "core": b.upstreamPIDs}
+// measure measures one turn of r.
+func (b *bench) measure(ctx context.Context, load *closedLoop, r *row) error {
+	processes := map[string][]int{"proxy": r.proxy, "balance": r.balance, "core": b.upstreamPIDs}
 	if r.redis {
-		charged["redis"] = []int{b.env.PID(stack.Redis)}
+		processes["redis"] = []int{b.env.PID(stack.Redis)}
 	}
-	charged["ours"] = family(os.Getpid())
-	allBefore, busyBefore, err := machineTime()
+	processes["ours"] = processTree(os.Getpid())
+	allBefore, busyBefore, err := machineCPUTime()
 	if err != nil {
 		return err
 	}
-	before, err := cpuTimes(charged)
+	before, err := cpuTimes(processes)
 	if err != nil {
 		return err
 	}
-	profiled := b.profile(ctx, r, load.span)
+	profiled := b.profile(ctx, r, load.duration)
 	l, err := load.run(ctx, r.address, r.keys)
 	if err := errors.Join(err, <-profiled); err != nil {
 		return fmt.Errorf("%s, %s: %w", r.Group, r.Name, err)
 	}
-	after, err := cpuTimes(charged)
+	after, err := cpuTimes(processes)
 	if err != nil {
 		return err
 	}
-	all, busy, err := machineTime()
+	all, busy, err := machineCPUTime()
 	if err != nil {
 		return err
 	}
@@ -83,23 +83,23 @@ func (b *bench) take(ctx context.Context, load *closedLoop, r *row) error {
 	ours := after["ours"] - before["ours"] + l.generate
 	t.Others = max(0, (busy-busyBefore-ours).Seconds()/(all-allBefore).Seconds())
 	r.Turns = append(r.Turns, t)
-	fmt.Printf("  %s, %s: %.0f/s, %.1f µs a request; %.0f %% of the machine went to others\n",
+	fmt.Printf("  %s, %s: %.0f/s, %.1f µs a request; other programs used %.0f %% of the machine\n",
 		r.Group, r.Name, t.Rate, t.checks(), 100*t.Others)
 	if t.Proxy <= 0 {
-		return fmt.Errorf("%s, %s: its process took no CPU time: it has ended, or is not the one that answers", r.Group, r.Name)
+		return fmt.Errorf("%s, %s: its process used no CPU time: it has ended, or another process serves the address", r.Group, r.Name)
 	}
-	if t.Refused < r.least || t.Refused > r.most {
-		return fmt.Errorf("%s, %s: %.2f %% of the answers were not 2xx; it should be %.1f to %.1f %%",
-			r.Group, r.Name, 100*t.Refused, 100*r.least, 100*r.most)
+	if t.Refused < r.minRefused || t.Refused > r.maxRefused {
+		return fmt.Errorf("%s, %s: %.2f %% of the responses were not 2xx; it should be %.1f to %.1f %%",
+			r.Group, r.Name, 100*t.Refused, 100*r.minRefused, 100*r.maxRefused)
 	}
 	return ctx.Err()
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func cpuTimes(charged map[string][]int) (map[string]time.Duration, error) {
-	times := make(map[string]time.Duration, len(charged))
-	for name, pids := range charged {
+func cpuTimes(processes map[string][]int) (map[string]time.Duration, error) {
+	times := make(map[string]time.Duration, len(processes))
+	for name, pids := range processes {
 		var err error
 		if times[name], err = cpuTime(pids); err != nil {
 			return nil, err
@@ -108,8 +108,8 @@ func cpuTimes(charged map[string][]int) (map[string]time.Duration, error) {
 	return times, nil
 }
 
-// takeTurns measures all rows in rounds, each round beginning with another row, so that no row always follows the same one.
-func (b *bench) takeTurns(ctx context.Context, load *closedLoop, rows []*row, rounds int) error {
+// runRounds measures all rows in rounds, each of which begins with another row, so that the order differs.
+func (b *bench) runRounds(ctx context.Context, load *closedLoop, rows []*row, rounds int) error {
 	for round := range rounds {
 		fmt.Printf("round %d of %d\n", round+1, rounds)
 		for n := range rows {
@@ -117,7 +117,7 @@ func (b *bench) takeTurns(ctx context.Context, load *closedLoop, rows []*row, ro
 			if r.Missing != "" {
 				continue
 			}
-			if err := b.take(ctx, load, r); err != nil {
+			if err := b.measure(ctx, load, r); err != nil {
 				return err
 			}
 		}
@@ -125,8 +125,8 @@ func (b *bench) takeTurns(ctx context.Context, load *closedLoop, rows []*row, ro
 	return nil
 }
 
-// over is the median of a figure over the turns.
-func (r *row) over(figure func(turn) float64) float64 {
+// medianOf is the median of a figure over the turns.
+func (r *row) medianOf(figure func(turn) float64) float64 {
 	values := make([]float64, len(r.Turns))
 	for n, t := range r.Turns {
 		values[n] = figure(t)

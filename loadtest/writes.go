@@ -22,9 +22,9 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// singleInsert is what the store's statement does, for one row: an intent and its first event.
+// singleInsert is the store's statement for one row: an intent and its first event.
 const singleInsert = `\set n random(1, 1000000000)
-WITH born AS (
+WITH inserted AS (
   INSERT INTO transfers (id, account_id, key_id, type, status, order_id,
     source_chain, source_account, source_token, source_amount,
     destination_chain, destination_account, destination_token, destination_amount,
@@ -35,15 +35,15 @@ WITH born AS (
     11155111, 11155111, '', '', now() + interval '1 hour', 'order-' || :n, now(), now())
   RETURNING id, account_id, status, created_at)
 INSERT INTO events (account_id, transfer_id, to_status, occurred_at)
-SELECT account_id, id, status, created_at FROM born;
+SELECT account_id, id, status, created_at FROM inserted;
 `
 
-// writes compares the store's shared commits with one transaction a row, in turns on one server.
+// writes compares the store's batches with one transaction a row, in turns on one server.
 func writes(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("writes", flag.ContinueOnError)
-	rounds := flags.Int("rounds", 5, "how often the two take turns")
-	span := flags.Duration("time", 8*time.Second, "how long each turn lasts")
-	clients := flags.Int("clients", 64, "how many insert at once")
+	rounds := flags.Int("rounds", 5, "turns of each")
+	duration := flags.Duration("time", 8*time.Second, "duration of a turn")
+	clients := flags.Int("clients", 64, "number of concurrent clients")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -63,11 +63,11 @@ func writes(ctx context.Context, args []string) (err error) {
 	}
 	var single, shared []float64
 	for round := range *rounds {
-		one, err := pgbenchRate(ctx, pgbench, d.server.URL, script, *clients, *span)
+		one, err := pgbenchRate(ctx, pgbench, d.server.URL, script, *clients, *duration)
 		if err != nil {
 			return err
 		}
-		many, err := storeRate(ctx, d.store, *clients, *span)
+		many, err := storeRate(ctx, d.store, *clients, *duration)
 		if err != nil {
 			return err
 		}
@@ -86,9 +86,9 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// storeRate inserts through the store for span and returns the rows that were acknowledged a second.
-func storeRate(ctx context.Context, store *postgres.Store, clients int, span time.Duration) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, span)
+// storeRate inserts through the store for duration and returns the acknowledged rows a second.
+func storeRate(ctx context.Context, store *postgres.Store, clients int, duration time.Duration) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	known, account := sepolia(), uuid.New()
 	var stored atomic.Int64
@@ -121,13 +121,13 @@ func storeRate(ctx context.Context, store *postgres.Store, clients int, span tim
 
 var pgbenchTPS = regexp.MustCompile(`tps = ([0-9.]+) \(without`)
 
-func pgbenchRate(ctx context.Context, pgbench, databaseURL, script string, clients int, span time.Duration) (float64, error) {
+func pgbenchRate(ctx context.Context, pgbench, databaseURL, script string, clients int, duration time.Duration) (float64, error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
 		return 0, err
 	}
 	command := exec.CommandContext(ctx, pgbench, "-n", "-M", "prepared", "-f", script, "-c", strconv.Itoa(clients), "-j", "2",
-		"-T", strconv.Itoa(int(span.Seconds())), "-h", u.Query().Get("host"), "-U", u.User.Username(), u.Path[1:])
+		"-T", strconv.Itoa(int(duration.Seconds())), "-h", u.Query().Get("host"), "-U", u.User.Username(), u.Path[1:])
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Run(); err != nil {
@@ -140,7 +140,7 @@ func pgbenchRate(ctx context.Context, pgbench, databaseURL, script string, clien
 	return strconv.ParseFloat(string(match[1]), 64)
 }
 
-// findPgbench looks on PATH and where Debian keeps it.
+// findPgbench looks on PATH and in Debian's directories.
 func findPgbench() (string, error) {
 	if path, err := exec.LookPath("pgbench"); err == nil {
 		return path, nil

@@ -74,20 +74,24 @@ func (l *loop) report(err error) {
 	l.failing = err != nil
 }
 
+// shortestWait keeps reports, which wake the loop, from making it look at the chain without a pause.
+const shortestWait = time.Second
+
 // wait returns when the chain is to be looked at again; it is false when ctx has ended. While no unfinished intent touches the chain
 // it asks the database every Tick whether one does now, as any core may have recorded it.
 func (l *loop) wait(ctx context.Context, started time.Time) bool {
 	next := started.Add(l.period())
-	idleUntil := started.Add(idlePeriod)
+	idleUntil, woken := started.Add(idlePeriod), false
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-l.wake:
-			return true
+			woken, next = true, started.Add(min(shortestWait, l.Tick))
+			continue
 		case <-time.After(time.Until(next)):
 		}
-		if l.active(ctx) || !time.Now().Before(idleUntil) {
+		if woken || l.active(ctx) || !time.Now().Before(idleUntil) {
 			return true
 		}
 		next = time.Now().Add(l.Tick)
@@ -181,13 +185,30 @@ func (l *loop) look(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err != nil {
 		return false, err
 	}
-	if err := l.write(ctx, v, append(seen, attempts...)); err != nil {
+	if err := l.write(ctx, v, merge(seen, attempts)); err != nil {
 		return false, err
 	}
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}
 	return v.to < v.head.Number, l.repair(ctx, v)
+}
+
+// merge adds attempts to what events told. An order that an event shows to be opened needs no receipt, but its sender is worth keeping.
+func merge(events, attempts []postgres.Observation) []postgres.Observation {
+	byKey := make(map[observationKey]int, len(events))
+	for n, o := range events {
+		byKey[keyOf(o)] = n
+	}
+	for _, a := range attempts {
+		n, told := byKey[keyOf(a)]
+		if !told {
+			events = append(events, a)
+			continue
+		}
+		events[n].Sender, events[n].Nonce = a.Sender, a.Nonce
+	}
+	return events
 }
 
 // writeBatch is how many transactions one database transaction writes.

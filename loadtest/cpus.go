@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// cores says which CPUs the proxy under test has to itself and which all else shares, as lists for taskset. Both are empty
-// where nothing is pinned: on one CPU, or without taskset.
-type cores struct{ proxy, rest string }
+// cpuSplit is the CPU of the proxy under test and the CPUs of all other processes, as lists for taskset. Both are empty if no
+// process is pinned: with one CPU, or without taskset.
+type cpuSplit struct{ proxy, others string }
 
-// divideCores gives the proxy one CPU and the rest the others.
-func divideCores() (cores, error) {
+// splitCPUs gives one CPU to the proxy and the others to all other processes.
+func splitCPUs() (cpuSplit, error) {
 	if taskset, _ := exec.LookPath("taskset"); taskset == "" || runtime.NumCPU() < 2 {
-		return cores{}, nil
+		return cpuSplit{}, nil
 	}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		return cores{}, fmt.Errorf("read the CPUs of this process: %w", err)
+		return cpuSplit{}, fmt.Errorf("read the CPUs of this process: %w", err)
 	}
 	_, list, _ := strings.Cut(string(status), "Cpus_allowed_list:")
 	list, _, _ = strings.Cut(list, "\n")
@@ -39,19 +39,19 @@ func divideCores() (cores, error) {
 		}
 	}
 	if len(cpus) < 2 {
-		return cores{}, nil
+		return cpuSplit{}, nil
 	}
-	return cores{proxy: cpus[0], rest: strings.Join(cpus[1:], ",")}, nil
+	return cpuSplit{proxy: cpus[0], others: strings.Join(cpus[1:], ",")}, nil
 }
 
-func (c cores) String() string {
+func (c cpuSplit) String() string {
 	if c.proxy == "" {
-		return "no process is pinned to a CPU (taskset is missing, or there is but one CPU)"
+		return "no process is pinned to a CPU (taskset is missing, or there is only one CPU)"
 	}
-	return fmt.Sprintf("the proxy under test runs on CPU %s, all else on CPU %s", c.proxy, c.rest)
+	return fmt.Sprintf("the proxy under test runs on CPU %s, all other processes on CPU %s", c.proxy, c.others)
 }
 
-// pin moves processes, all their threads and all they start from now on to the CPUs of a list; an empty one changes nothing.
+// pin sets the CPU affinity of all threads of processes, which their children inherit. An empty list changes nothing.
 func pin(ctx context.Context, cpus string, pids ...int) error {
 	if cpus == "" {
 		return nil
@@ -65,25 +65,25 @@ func pin(ctx context.Context, cpus string, pids ...int) error {
 	return nil
 }
 
-// family is a process and all that come from it: nginx works in a child of the process that was started.
-func family(pid int) []int {
+// processTree is a process and its descendants, such as nginx's worker.
+func processTree(pid int) []int {
 	pids := []int{pid}
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {
 		children, _ := os.ReadFile(task)
 		for field := range strings.FieldsSeq(string(children)) {
 			if child, err := strconv.Atoi(field); err == nil {
-				pids = append(pids, family(child)...)
+				pids = append(pids, processTree(child)...)
 			}
 		}
 	}
 	return pids
 }
 
-// tick is the unit of the times in /proc, which Linux fixes for all that it tells programs.
+// tick is the unit of CPU times in /proc, USER_HZ, which is 100 on Linux.
 const tick = time.Second / 100
 
-// cpuTime is the user and system time that processes have taken so far. Those that have ended count as nothing.
+// cpuTime is the user and system time of processes. A process that has ended counts as 0.
 func cpuTime(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -94,10 +94,10 @@ func cpuTime(pids []int) (time.Duration, error) {
 		if err != nil {
 			return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, err)
 		}
-		// The name, in parentheses, may hold anything; utime and stime are the 12th and 13th field after it.
+		// The name, in parentheses, may contain any character; utime and stime are the 12th and 13th fields after it.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) < 13 {
-			return 0, errors.New("/proc tells no CPU times here")
+			return 0, errors.New("/proc has no CPU times")
 		}
 		for _, field := range fields[11:13] {
 			ticks, err := strconv.ParseInt(field, 10, 64)
@@ -110,8 +110,9 @@ func cpuTime(pids []int) (time.Duration, error) {
 	return sum, nil
 }
 
-// machineTime is how long all CPUs together have run so far, and how much of that they were busy, or taken away by a host.
-func machineTime() (all, busy time.Duration, err error) {
+// machineCPUTime is the time of all CPUs since the start of the machine, and the part of it that was not idle. Time stolen by
+// the host counts as busy.
+func machineCPUTime() (all, busy time.Duration, err error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the CPU times of the machine: %w", err)
@@ -122,11 +123,11 @@ func machineTime() (all, busy time.Duration, err error) {
 		if err != nil {
 			return 0, 0, fmt.Errorf("read the CPU times of the machine: %w", err)
 		}
-		if n >= 8 { // guests are counted among the users
+		if n >= 8 { // user includes guest
 			break
 		}
 		all += time.Duration(ticks) * tick
-		if n != 3 && n != 4 { // idle, and waiting for a disk
+		if n != 3 && n != 4 { // idle and iowait
 			busy += time.Duration(ticks) * tick
 		}
 	}
