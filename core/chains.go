@@ -3,9 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
+	"intents.internal/core/watch"
 )
 
 func (c Config) validateChains() error {
@@ -28,4 +33,22 @@ func readWithProviders(validate func(Config) error) (config Config, providers rp
 		return errors.Join(validate(c), unreadable)
 	})
 	return config, providers, err
+}
+
+// newWatcher makes the client of the providers and the watcher of their chains. Without providers both have no chain.
+func newWatcher(
+	config Config, providers rpc.Providers, store *postgres.Store, live *postgres.LiveRegistry, log *slog.Logger, metrics prometheus.Registerer,
+) (*rpc.Client, *watch.Watcher, error) {
+	client, err := rpc.NewClient(providers, rpc.Options{Registry: metrics})
+	if err != nil {
+		return nil, nil, fmt.Errorf("CORE_RPC_FILE: %w", err)
+	}
+	for id := range providers {
+		if _, known := live.Current().Chain(id); !known {
+			log.Warn("chain of CORE_RPC_FILE is not registered and not watched; import it with core chains import", "chain", id.String())
+		}
+	}
+	return client, watch.New(watch.Config{
+		Store: store, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
+	}), nil
 }

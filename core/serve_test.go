@@ -34,6 +34,12 @@ type process struct {
 // serve starts core and waits until it is ready.
 func serve(t *testing.T, databaseURL string, settings ...string) *process {
 	t.Helper()
+	return start(t, "serve", databaseURL, settings...)
+}
+
+// start starts a command that runs until TERM and waits until it is ready.
+func start(t *testing.T, command, databaseURL string, settings ...string) *process {
+	t.Helper()
 	address := func() string {
 		port, err := embedded.FreePort("")
 		if err != nil {
@@ -42,7 +48,7 @@ func serve(t *testing.T, databaseURL string, settings ...string) *process {
 		return fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	p := &process{listen: address(), ops: address(), out: &asynctest.Buffer{}, ended: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve")
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, command)
 	p.cmd.Env = append(on(databaseURL), append(settings,
 		"CORE_LISTEN="+p.listen, "CORE_OPS_LISTEN="+p.ops, "CORE_GATEWAY_SECRET="+gatewaySecret)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
