@@ -29,7 +29,7 @@ var releases = map[string]string{
 secret:
   name: intents
   settingsFiles: intents-settings
-  keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url}
+  keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url, rpcFile: rpc.json}
 image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
 gateway:
   image: {tag: v8}

@@ -231,6 +231,24 @@ func TestComposeSettings(t *testing.T) {
 	}
 }
 
+// Cores get the file of RPC URLs that .env names, and no setting where it names none.
+func TestComposeRPCFile(t *testing.T) {
+	t.Parallel()
+	given, err := load(t, append(secrets(t), "RPC_FILE=/etc/intents-rpc.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, p := range map[string]*types.Project{"": project(t), "/run/secrets/rpc.json": given} {
+		core, file := p.Services["core"], map[bool]string{true: "/dev/null", false: "/etc/intents-rpc.json"}[want == ""]
+		if setting := *core.Environment["CORE_RPC_FILE"]; setting != want || p.Secrets["rpc"].File != file {
+			t.Errorf("CORE_RPC_FILE is %q, the secret is %s, want %q, %s", setting, p.Secrets["rpc"].File, want, file)
+		}
+		if diff := cmp.Diff([]types.ServiceSecretConfig{{Source: "rpc", Target: "rpc.json"}}, core.Secrets); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func flat(environment types.MappingWithEquals) map[string]string {
 	settings := map[string]string{}
 	for name, value := range environment {
