@@ -44,7 +44,7 @@ func (s *Server) writeIntent(w http.ResponseWriter, intent *transfer.Intent) err
 }
 
 func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {
-	if orderID, ok := parseOrderID(name); ok {
+	if orderID, ok := parseHash(name); ok {
 		return s.Store.TransferByOrder(ctx, accountID, orderID)
 	}
 	id, err := uuid.Parse(name)
@@ -54,8 +54,8 @@ func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name str
 	return s.Store.Transfer(ctx, accountID, id)
 }
 
-// parseOrderID reads 0x and 64 hexadecimal digits.
-func parseOrderID(s string) (id [32]byte, ok bool) {
+// parseHash reads an order id or a transaction hash: 0x and 64 hexadecimal digits.
+func parseHash(s string) (id [32]byte, ok bool) {
 	digits, prefixed := strings.CutPrefix(s, "0x")
 	decoded, err := hex.DecodeString(digits)
 	if !prefixed || err != nil || len(decoded) != len(id) {
