@@ -15,7 +15,7 @@ func newLimiterMetrics(registry prometheus.Registerer) limiterMetrics {
 	return limiterMetrics{
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_access_decisions_total",
-			Help: "Tries to sign in, sign up or make a key, by limit. A rise of refused means that somebody guesses or floods; " +
+			Help: "Attempts to sign in, sign up or create a key, by limit. A rise of refused means password guessing or a flood; " +
 				"any fallback_ decision means that Redis does not answer and each core counts alone.",
 		}, []string{"limit", "decision"}),
 		failures: factory.NewCounter(prometheus.CounterOpts{
@@ -43,19 +43,19 @@ func newPasswordMetrics(registry prometheus.Registerer) passwordMetrics {
 	return passwordMetrics{
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_passwords_waiting",
-			Help: "Passwords being hashed or waiting for their turn, of which there are few at a time. A rise means that many sign in, or " +
-				"that somebody floods.",
+			Help: "Passwords being hashed or waiting for it; few are hashed at a time. A rise means many sign-ins, or a " +
+				"flood.",
 		}),
 		elapsed: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:                           "intents_core_password_duration_seconds",
-			Help:                           "Time to hash or check a password, the wait for its turn included. Near 3 seconds, sign-ins are about to be refused.",
+			Help:                           "Time to hash or check a password, including the wait for it. Near 3 seconds, sign-ins are about to be refused.",
 			Buckets:                        []float64{.02, .04, .08, .16, .32, .64, 1.28, 2, 3, 4},
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}),
 		refused: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_passwords_refused_total",
-			Help: "Passwords whose turn did not come in time; their owners got 503. A rise means a flood, or too few processors.",
+			Help: "Passwords that waited too long to be hashed; their requests got 503. A rise means a flood, or too few processors.",
 		}),
 	}
 }

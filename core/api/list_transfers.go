@@ -37,11 +37,11 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 		list.filter.Limit = list.limit + 1 // one more shows whether there is a next page
 		summaries = s.Store.Transfers(r.Context(), by.AccountID, list.filter)
 	} else {
-		glance, err := s.tagWholeList(w, r, by.AccountID)
-		if err != nil || !glance.Changed {
+		check, err := s.tagWholeList(w, r, by.AccountID)
+		if err != nil || !check.Changed {
 			return err
 		}
-		summaries = s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, glance)
+		summaries = s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check)
 	}
 	next, stop := iter.Pull2(summaries)
 	defer stop()
@@ -76,18 +76,18 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	if !ours {
 		cursor = ""
 	}
-	glance, err := s.Store.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
+	check, err := s.Store.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
 	if err != nil {
 		return postgres.ChangeCheck{}, err
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if !glance.Changed {
+	if !check.Changed {
 		w.Header().Set("ETag", tag)
 		w.WriteHeader(http.StatusNotModified)
-		return glance, nil
+		return check, nil
 	}
-	w.Header().Set("ETag", wholeListTag+glance.Cursor+`"`)
-	return glance, nil
+	w.Header().Set("ETag", wholeListTag+check.Cursor+`"`)
+	return check, nil
 }
 
 // yieldEvery is how many intents are encoded between two calls of runtime.Gosched, about 0.1 ms. The scheduler alone would let a list

@@ -78,6 +78,13 @@ func (s *Store) PendingAmong(ctx context.Context, chain caip.ChainID, hashes []c
 	})
 }
 
+// AttemptsAbove reads the attempts of a chain that are in blocks above a number.
+func (s *Store) AttemptsAbove(ctx context.Context, chain caip.ChainID, number uint64) ([]Followed, error) {
+	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("chain_id = ? AND block_number > ? AND reported AND role IN ('send', 'open')", chain.String(), number)
+	})
+}
+
 // DueTransactions reads the transactions of a chain that are to be looked up by now, the longest due first, up to limit of them:
 // attempts that are in no block yet, and open orders to compare with the settler.
 func (s *Store) DueTransactions(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {

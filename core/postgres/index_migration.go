@@ -161,7 +161,7 @@ func (c indexChange) buildPartitioned(ctx context.Context, conn bun.Conn) error 
 func execWithShortLockTimeout(ctx context.Context, conn bun.Conn, statement string) error {
 	for {
 		err := conn.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-			if _, err := tx.ExecContext(ctx, "SELECT set_config('lock_timeout', ?, true)", milliseconds(shortLockTimeout)); err != nil {
+			if err := (Tx{tx}).setLockTimeout(ctx, shortLockTimeout); err != nil {
 				return err
 			}
 			_, err := tx.ExecContext(ctx, statement)

@@ -136,7 +136,7 @@ func (tx Tx) UpdateKey(ctx context.Context, k *account.Key) error {
 	return nil
 }
 
-// DeleteKey refuses a key that LockKey has locked for good.
+// DeleteKey marks a key that LockKey has locked as deleted. The key is refused from then on.
 func (tx Tx) DeleteKey(ctx context.Context, k *account.Key, now time.Time) error {
 	_, err := tx.db.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).Where("id = ?", k.ID).Exec(ctx)
 	if err != nil {

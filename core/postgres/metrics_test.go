@@ -73,7 +73,7 @@ func TestMetrics_Transitions(t *testing.T) {
 	}
 	for _, cause := range []transfer.Command{
 		{Trigger: transfer.Submit, Hash: "0x01"},
-		{Trigger: transfer.Fail, Failure: transfer.TxReplaced},
+		{Trigger: transfer.Fail, Failure: transfer.TxReplaced, Observed: &transfer.Transaction{}},
 		{Trigger: transfer.Cancel}, // refused
 		{Trigger: transfer.Submit, Hash: "0x02"},
 	} {

@@ -56,8 +56,8 @@ func (s *Store) Rollback(ctx context.Context) error {
 	})
 }
 
-// migrating works under the advisory lock, on one connection of its own: the lock belongs to it and ends with it, and
-// no time limit cuts a long migration short. None of that holds on a connection that a pooler shares out.
+// withMigrator calls work with a migrator that holds the advisory lock. The migrator has its own connection, on which no time limit
+// ends a long migration. The lock belongs to the connection's session, so it returns ErrPooled for a connection through a pooler.
 func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) error) (err error) {
 	pool := stdlib.OpenDB(*s.migration)
 	pool.SetMaxOpenConns(1)

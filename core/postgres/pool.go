@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,16 +35,17 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB,
 		return nil, fmt.Errorf("open the connection pool: %w", err)
 	}
 	s.pools = append(s.pools, pool)
+	bounded := &connector{Connector: stdlib.GetPoolConnector(pool), pool: pool, timeout: o.AcquireTimeout}
 	if o.Metrics != nil {
 		o.Metrics.MustRegister(telemetry.Pool("core", name, func() telemetry.PoolState {
 			stat := pool.Stat()
 			return telemetry.PoolState{
 				Limit: int(stat.MaxConns()), Open: int(stat.TotalConns()), InUse: int(stat.AcquiredConns()),
-				Waits: uint64(stat.EmptyAcquireCount()), TimedOut: uint64(stat.CanceledAcquireCount()), //nolint:gosec // counts
+				Waits: uint64(stat.EmptyAcquireCount()), TimedOut: bounded.timedOut.Load(), //nolint:gosec // a count
 			}
 		}))
 	}
-	sqlDB := sql.OpenDB(connector{stdlib.GetPoolConnector(pool), pool, o.AcquireTimeout})
+	sqlDB := sql.OpenDB(bounded)
 	sqlDB.SetMaxIdleConns(0) // the pool keeps them
 	db := bun.NewDB(sqlDB, pgdialect.New()).WithQueryHook(s.limits)
 	if s.traced {
@@ -74,10 +76,12 @@ type connector struct {
 	driver.Connector
 	pool    *pgxpool.Pool
 	timeout time.Duration
+	// timedOut counts errNoConnection. CanceledAcquireCount of the pool also counts callers that left and waits that are repeated.
+	timedOut atomic.Uint64
 }
 
 // Connect implements driver.Connector.
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, c.timeout)
 		conn, err := c.Connector.Connect(bounded)
@@ -87,6 +91,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 			return conn, err
 		}
 		if c.pool.Stat().ConstructingConns() == 0 {
+			c.timedOut.Add(1)
 			return nil, fmt.Errorf("%w: %w", errNoConnection, err)
 		}
 	}

@@ -195,3 +195,15 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 func reportTooLate(intent *transfer.Intent) error {
 	return fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
 }
+
+// SaveSender records who sent a reported transaction, unless that is known.
+func (s *Store) SaveSender(
+	ctx context.Context, accountID, transferID uuid.UUID, chain caip.ChainID, hash common.Hash, sender common.Address, nonce uint64,
+) error {
+	_, err := s.db.NewRaw(`UPDATE transactions SET sender = ?, nonce = ? WHERE account_id = ? AND transfer_id = ? AND chain_id = ? AND hash = ? AND sender IS NULL`,
+		sender.Bytes(), strconv.FormatUint(nonce, 10), accountID, transferID, chain.String(), hash.Bytes()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("record the sender of a transaction of transfer %s: %w", transferID, err)
+	}
+	return nil
+}

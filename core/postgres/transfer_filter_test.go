@@ -33,7 +33,7 @@ func TestTransfers_FiltersAgreeWithLoop(t *testing.T) {
 		case 2:
 			causes = []transfer.Command{{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}}
 		case 3:
-			causes = []transfer.Command{{Trigger: transfer.Submit, Hash: "0x02"}, {Trigger: transfer.Fail, Failure: transfer.TxReverted}}
+			causes = []transfer.Command{{Trigger: transfer.Submit, Hash: "0x02"}, {Trigger: transfer.Fail, Failure: transfer.TxReverted, Observed: &transfer.Transaction{}}}
 		default:
 		}
 		for _, cause := range causes {

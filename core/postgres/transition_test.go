@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
@@ -22,11 +23,12 @@ func TestTransition_WritesEvent(t *testing.T) {
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
 	intent := insertIntent(t, store, known, owner, transferBody)
+	seen := &transfer.Transaction{Chain: intent.Source.Account.Chain, Hash: common.HexToHash("0x02"), Block: &transfer.Block{Number: 7}}
 	for _, cause := range []transfer.Command{
 		{Trigger: transfer.Submit, Hash: "0x01"},
-		{Trigger: transfer.Fail, Failure: transfer.TxReplaced},
+		{Trigger: transfer.Fail, Failure: transfer.TxReplaced, Observed: seen},
 		{Trigger: transfer.Submit, Hash: "0x02"},
-		{Trigger: transfer.Confirm},
+		{Trigger: transfer.Confirm, Hash: "0x02", Observed: seen},
 	} {
 		moved, err := store.Transition(t.Context(), owner, intent.ID, cause)
 		if err != nil {
@@ -40,15 +42,17 @@ func TestTransition_WritesEvent(t *testing.T) {
 			t.Errorf("after %s (-returned +stored):\n%s", cause.Trigger, diff)
 		}
 	}
-	event := func(from, to transfer.Status, hash string, failure transfer.Failure) transfer.Event {
-		return transfer.Event{AccountID: owner, TransferID: intent.ID, From: from, To: to, Hash: hash, Failure: failure}
+	event := func(trigger transfer.Trigger, from, to transfer.Status, hash string, failure transfer.Failure, observed *transfer.Transaction) transfer.Event {
+		return transfer.Event{
+			AccountID: owner, TransferID: intent.ID, Trigger: trigger, From: from, To: to, Hash: hash, Failure: failure, Observed: observed,
+		}
 	}
 	want := []transfer.Event{
-		event("", transfer.Created, "", ""),
-		event(transfer.Created, transfer.Submitted, "0x01", ""),
-		event(transfer.Submitted, transfer.Failed, "0x01", transfer.TxReplaced),
-		event(transfer.Failed, transfer.Submitted, "0x02", ""),
-		event(transfer.Submitted, transfer.Confirmed, "0x02", ""),
+		event("", "", transfer.Created, "", "", nil),
+		event(transfer.Submit, transfer.Created, transfer.Submitted, "0x01", "", nil),
+		event(transfer.Fail, transfer.Submitted, transfer.Failed, "0x01", transfer.TxReplaced, seen),
+		event(transfer.Submit, transfer.Failed, transfer.Submitted, "0x02", "", nil),
+		event(transfer.Confirm, transfer.Submitted, transfer.Confirmed, "0x02", "", seen),
 	}
 	got, err := store.Events(t.Context(), intent.AccountID, intent.ID)
 	if err != nil {
@@ -69,7 +73,9 @@ func TestTransition_Refused(t *testing.T) {
 	if _, err := store.Transition(t.Context(), uuid.New(), intent.ID, cancel); !errors.Is(err, postgres.ErrTransferNotFound) {
 		t.Errorf("another account: %v", err)
 	}
-	got, err := store.Transition(t.Context(), owner, intent.ID, transfer.Command{Trigger: transfer.Confirm})
+	got, err := store.Transition(t.Context(), owner, intent.ID, transfer.Command{
+		Trigger: transfer.Confirm, Hash: "0x01", Observed: &transfer.Transaction{},
+	})
 	if !errors.Is(err, transfer.ErrTransition) || got.Status != transfer.Created {
 		t.Errorf("confirmed before it was submitted: %v, %+v", err, got)
 	}

@@ -37,6 +37,13 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	if err != nil {
 		return nil, err
 	}
+	if v.fork != nil { // they are to be seen again
+		above, err := l.Store.AttemptsAbove(ctx, l.id, *v.fork)
+		if err != nil {
+			return nil, ofStore(err)
+		}
+		candidates = append(candidates, above...)
+	}
 	for _, d := range due {
 		if !slices.ContainsFunc(candidates, func(c postgres.Followed) bool { return keyOf(c.Observation) == keyOf(d.Observation) }) {
 			candidates = append(candidates, d)
@@ -151,10 +158,14 @@ func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]post
 	found := make([]postgres.Observation, len(mined))
 	for n, m := range mined {
 		sighting := evidence[n]
+		o, old := m.Observation, m.Observation
 		sighting.Taken = taken[payments[n]]
-		o := m.Observation
+		if old.State == transfer.Mined { // by this intent itself
+			sighting.Taken = slices.DeleteFunc(slices.Clone(sighting.Taken), func(index int64) bool { return index == old.LogIndex })
+		}
 		o.State, o.LogIndex = m.Intent.JudgeAttempt(sighting)
 		o.Block = &transfer.Block{Number: m.receipt.BlockNumber, Hash: m.receipt.BlockHash}
+		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
 		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
 		if o.State == transfer.Mined {
 			taken[payments[n]] = append(taken[payments[n]], o.LogIndex)

@@ -181,13 +181,30 @@ func (l *loop) look(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err != nil {
 		return false, err
 	}
-	if err := l.write(ctx, v, append(seen, attempts...)); err != nil {
+	if err := l.write(ctx, v, merge(seen, attempts)); err != nil {
 		return false, err
 	}
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}
 	return v.to < v.head.Number, l.repair(ctx, v)
+}
+
+// merge adds attempts to what events told. An order that an event shows to be opened needs no receipt, but its sender is worth keeping.
+func merge(events, attempts []postgres.Observation) []postgres.Observation {
+	byKey := make(map[observationKey]int, len(events))
+	for n, o := range events {
+		byKey[keyOf(o)] = n
+	}
+	for _, a := range attempts {
+		n, told := byKey[keyOf(a)]
+		if !told {
+			events = append(events, a)
+			continue
+		}
+		events[n].Sender, events[n].Nonce = a.Sender, a.Nonce
+	}
+	return events
 }
 
 // writeBatch is how many transactions one database transaction writes.

@@ -53,6 +53,7 @@ type Watcher struct {
 	Config
 	holder  string
 	metrics *metrics
+	reports chan report
 
 	mu    sync.Mutex
 	loops map[caip.ChainID]*loop
@@ -66,7 +67,10 @@ func New(config Config) *Watcher {
 	if config.Grace == 0 {
 		config.Grace = DefaultGrace
 	}
-	return &Watcher{Config: config, holder: uuid.NewString(), metrics: newMetrics(config.Metrics), loops: map[caip.ChainID]*loop{}}
+	return &Watcher{
+		Config: config, holder: uuid.NewString(), metrics: newMetrics(config.Metrics),
+		reports: make(chan report, reportQueue), loops: map[caip.ChainID]*loop{},
+	}
 }
 
 // Run follows the chains that no other process follows, until ctx ends.

@@ -8,7 +8,7 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// printBanner prints what a person needs next, keys included: they open a demo account on this machine only.
+// printBanner prints the addresses, the account and example requests. Its keys are secrets of this machine's demo account only.
 func printBanner(env stack.Env, data string) {
 	fmt.Fprintf(os.Stdout, `
 The service is ready.
@@ -43,7 +43,7 @@ A transfer of 0.001 ETH there:
     "destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}
   }'
 
-Ctrl-C stops all of it; the data stays.
+Ctrl-C stops all processes and keeps the data.
 
 `,
 		strings.Join(env.GatewayURLs, "\n             "), env.GatewayURL, strings.Join(env.CoreURLs, "\n             "), env.GatewayMetricsURL, env.CoreMetricsURL,

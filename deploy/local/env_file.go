@@ -11,16 +11,16 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// envFile tells other programs how to use the running stack. It exists only while what it says is true. An empty path stands
-// for no file. It may be used concurrently.
+// envFile is the environment file of the running stack, which exists while the stack runs. An empty path is no file. It is
+// safe for concurrent use.
 type envFile struct {
 	mu      sync.Mutex
 	path    string
 	written []byte
 }
 
-// newEnvFile removes what an earlier run has left at path: whoever waits for the file must not find an old one. A file that
-// no run has written is refused.
+// newEnvFile removes the file of an earlier run, so that a program that waits for the file does not read an old one. It returns
+// an error for any other file.
 func newEnvFile(path string) (*envFile, error) {
 	f := &envFile{path: path}
 	if path == "" {
@@ -35,10 +35,10 @@ func newEnvFile(path string) (*envFile, error) {
 		return f, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at --env-file: %w", err)
+		return nil, fmt.Errorf("read --env-file: %w", err)
 	}
 	if len(text) > 0 && !bytes.HasPrefix(text, []byte("GATEWAY_URL=")) {
-		return nil, fmt.Errorf("--env-file %s is a file of something else: name another", f.path)
+		return nil, fmt.Errorf("--env-file %s exists and is not an environment file of a stack: choose another path", f.path)
 	}
 	if err := os.Remove(f.path); err != nil {
 		return nil, fmt.Errorf("remove the old --env-file: %w", err)
@@ -46,7 +46,7 @@ func newEnvFile(path string) (*envFile, error) {
 	return f, nil
 }
 
-// write puts the whole file in place at once, for the eyes of this user only.
+// write replaces the file atomically. Only this user can read it.
 func (f *envFile) write(env stack.Env) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,13 +59,13 @@ func (f *envFile) write(env stack.Env) error {
 		return fmt.Errorf("write --env-file: %w", err)
 	}
 	if err := os.Rename(draft, f.path); err != nil {
-		return fmt.Errorf("put --env-file in place: %w", err)
+		return fmt.Errorf("rename --env-file: %w", err)
 	}
 	f.written = text
 	return nil
 }
 
-// remove removes the file if it still is as write left it.
+// remove removes the file, unless another program has changed it.
 func (f *envFile) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

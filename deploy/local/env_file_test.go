@@ -42,7 +42,7 @@ func TestEnvFile(t *testing.T) {
 	}
 }
 
-func TestEnvFileOfSomethingElse(t *testing.T) {
+func TestNewEnvFile_AnotherFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "profile")
 	if err := os.WriteFile(path, []byte("export PRECIOUS=1\n"), 0o644); err != nil {
@@ -56,7 +56,7 @@ func TestEnvFileOfSomethingElse(t *testing.T) {
 	}
 }
 
-func TestEnvFileThatSomeoneElseHasWrittenSince(t *testing.T) {
+func TestEnvFile_Overwritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "env")
 	file, err := newEnvFile(path)

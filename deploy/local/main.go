@@ -1,6 +1,5 @@
-// Command local runs the whole service on this machine: a private Postgres and Redis, core, and its gateways, as real
-// processes, until Ctrl-C. It only reads flags, prints what a person needs, and passes signals on; package stack does the
-// work.
+// Command local runs the whole service on this machine until Ctrl-C: a private Postgres and Redis, cores and gateways, each a
+// process. It reads the flags, prints the addresses and keys, and handles signals; package stack runs the service.
 package main
 
 import (
@@ -31,7 +30,7 @@ func main() {
 	}
 }
 
-// options are the command line.
+// options are the flags and the settings of the environment.
 type options struct {
 	config  stack.Config
 	envFile string
@@ -40,28 +39,28 @@ type options struct {
 func readOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("local", flag.ContinueOnError)
-	flags.StringVar(&o.config.Data, "data", "", "`DIR` for the database, the account and the built services (default: "+defaultData()+")")
+	flags.StringVar(&o.config.Data, "data", "", "`DIR` of the database, the account and the built services (default: "+defaultData()+")")
 	flags.BoolVar(&o.config.Reset, "reset", false, "start over: remove the database and the account in the data directory first")
-	flags.StringVar(&o.config.Listen, "listen", "127.0.0.1:8080", "`HOST:PORT` of the first gateway; port 0 takes a free one")
+	flags.StringVar(&o.config.Listen, "listen", "127.0.0.1:8080", "`HOST:PORT` of the first gateway; port 0 is a free one")
 	flags.IntVar(&o.config.Gateways, "gateways", 1, "`N` gateways; those after the first listen on free ports")
 	flags.IntVar(&o.config.Cores, "cores", 1, "`N` cores on one database, which every gateway uses")
-	flags.StringVar(&o.envFile, "env-file", "", "`FILE` to write addresses, keys and process ids to once all is ready; removed at the end")
+	flags.StringVar(&o.envFile, "env-file", "", "`FILE` for the addresses, keys and process ids, written once all is ready and removed at the end")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C.\n"+
-			"LOCAL_DATABASE_URL and LOCAL_REDIS_URL, when set, name servers to use instead of private ones; core migrates that database\n"+
-			"and makes an account in it. DATABASE_URL and REDIS_URL are not read.\n\n")
+			"LOCAL_DATABASE_URL and LOCAL_REDIS_URL are existing servers to use instead of private ones; core migrates that database\n"+
+			"and creates an account in it. DATABASE_URL and REDIS_URL are not read.\n\n")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
 	if flags.NArg() > 0 {
-		return options{}, fmt.Errorf("what is %q? There are only flags; -help lists them", flags.Arg(0))
+		return options{}, fmt.Errorf("unexpected argument %q; -help lists the flags", flags.Arg(0))
 	}
 	if o.config.Data == "" {
 		data, err := embedded.DataDir()
 		if err != nil {
-			return options{}, fmt.Errorf("no place for the data: name one with --data DIR: %w", err)
+			return options{}, fmt.Errorf("find the default data directory: %w; set another with --data DIR", err)
 		}
 		o.config.Data = data
 	}
@@ -85,7 +84,7 @@ func run(o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.remove()) }()
-	ctx, stop := untilStopped(file)
+	ctx, stop := stopContext(file)
 	defer stop()
 
 	s, err := stack.Start(ctx, o.config)
@@ -108,26 +107,26 @@ func run(o options) (err error) {
 				return err
 			}
 		case <-ctx.Done():
-			fmt.Fprintf(os.Stderr, "local: %s: stopping; once more to stop at once\n", context.Cause(ctx))
+			fmt.Fprintf(os.Stderr, "local: %s: stopping; a second signal exits at once\n", context.Cause(ctx))
 			return nil
 		}
 	}
 }
 
-// untilStopped is a context that ends at the first signal, or with the go command that runs this program. The second signal
-// ends this program at once; its children cannot outlive it.
-func untilStopped(file *envFile) (ctx context.Context, stop func()) {
+// stopContext is a context that is canceled by the first signal, or when the go command that runs this program ends. The second
+// signal exits at once, which also ends the child processes.
+func stopContext(file *envFile) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	// With this, writing to a terminal or pipe that has gone is an error like any other and not the end.
+	// Otherwise a write to a closed pipe or terminal ends this program.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	done := make(chan struct{})
-	parent := goCommandGone(done)
+	goEnded := watchGoCommand(done)
 	go func() {
 		for count := 0; ; {
 			select {
@@ -137,8 +136,8 @@ func untilStopped(file *envFile) (ctx context.Context, stop func()) {
 					os.Exit(130)
 				}
 				cancel(errors.New(received.String()))
-			case <-parent:
-				parent = nil
+			case <-goEnded:
+				goEnded = nil
 				cancel(errors.New("go run has ended"))
 			case <-done:
 				return

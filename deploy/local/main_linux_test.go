@@ -19,7 +19,7 @@ import (
 
 // These tests run the real command on the real services, and look through /proc for what it leaves behind.
 
-func TestEveryEndLeavesNothingBehind(t *testing.T) {
+func TestLocal_LeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "local")
@@ -63,7 +63,7 @@ func TestEveryEndLeavesNothingBehind(t *testing.T) {
 }
 
 // The servers that a shell names for something else are neither used nor reached.
-func TestServersOfTheShell(t *testing.T) {
+func TestLocal_ExternalServers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	trap, reached := trap(t)
@@ -109,7 +109,7 @@ func trap(t *testing.T) (address string, reached func() int64) {
 	return listener.Addr().String(), count.Load
 }
 
-func TestWrongFlags(t *testing.T) {
+func TestReadOptions_Invalid(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"start"}, {"--gateways", "many"}, {"--nonsense"}} {
 		if _, err := readOptions(args); err == nil {

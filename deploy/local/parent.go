@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// goCommandGone returns a channel that is closed when the go command that runs this program has ended: `go run` passes
-// neither TERM nor its own death on. It is never closed for a program that anything else has started, so that the stack
-// may outlive its shell. The watch ends when done is closed.
-func goCommandGone(done <-chan struct{}) <-chan struct{} {
-	gone := make(chan struct{})
+// watchGoCommand returns a channel that is closed when the go command that runs this program has ended: `go run` does not
+// forward SIGTERM. The channel is never closed if another program, such as a shell, is the parent. The watch ends when done is
+// closed.
+func watchGoCommand(done <-chan struct{}) <-chan struct{} {
+	ended := make(chan struct{})
 	parent := os.Getppid()
 	if programName(parent) != "go" {
-		return gone
+		return ended
 	}
 	go func() {
 		ticker := time.NewTicker(100 * time.Millisecond)
@@ -29,12 +29,12 @@ func goCommandGone(done <-chan struct{}) <-chan struct{} {
 				return
 			}
 		}
-		close(gone)
+		close(ended)
 	}()
-	return gone
+	return ended
 }
 
-// programName is the name of a process's program, or empty.
+// programName is the name of a process's program, empty if it is unknown.
 func programName(pid int) string {
 	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
 		return strings.TrimSpace(string(name))

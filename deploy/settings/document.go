@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Document is deploy/settings.md with the references between their marker lines made anew; root is the repository.
+// Document returns text, the content of deploy/settings.md, with new tables between the marker lines; root is the repository.
 func Document(root, text string) (string, error) {
 	for _, service := range Services {
 		settings, err := Read(root, service)
@@ -17,7 +17,7 @@ func Document(root, text string) (string, error) {
 		before, rest, found := strings.Cut(text, begin)
 		_, after, ended := strings.Cut(rest, end)
 		if !found || !ended {
-			return "", fmt.Errorf("the document lacks the lines\n%s%s", begin, end)
+			return "", fmt.Errorf("the document has no lines\n%s%s", begin, end)
 		}
 		text = before + begin + "\n" + table(settings) + "\n" + end + after
 	}
@@ -32,10 +32,10 @@ func table(settings []Setting) string {
 		if s.Default != "" {
 			value = "`" + s.Default + "`"
 		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", s.Variable, s.Kind, cell(value), cell(s.Meaning))
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", s.Variable, s.Kind, escapeCell(value), escapeCell(s.Meaning))
 	}
 	return text.String()
 }
 
-// cell keeps a text within its cell.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+// escapeCell escapes the separator of cells.
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -17,16 +17,16 @@ func main() {
 	}
 }
 
-// run brings the reference up to date; root is the repository.
+// run updates deploy/settings.md; root is the repository.
 func run(root string) error {
 	path := filepath.Join(root, "deploy", "settings.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("run this at the top of the repository: %w", err)
+		return fmt.Errorf("read deploy/settings.md: %w; run this in the root of the repository", err)
 	}
-	fresh, err := Document(root, string(text))
-	if err != nil || fresh == string(text) {
+	updated, err := Document(root, string(text))
+	if err != nil || updated == string(text) {
 		return err
 	}
-	return os.WriteFile(path, []byte(fresh), 0o644)
+	return os.WriteFile(path, []byte(updated), 0o644)
 }

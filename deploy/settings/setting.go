@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Services are those that have settings: each a folder at the top with a Config in its config.go.
+// Services are the directories of the services, each with a Config in its config.go.
 var Services = []string{"gateway", "core"}
 
 // Setting is one environment variable of a service.
@@ -21,13 +21,12 @@ type Setting struct {
 	Variable string
 	Default  string // empty for none
 	Kind     string
-	// Meaning is what the field's comment says of it, with settings called by their variables: what it is, its unit
-	// and its bounds.
+	// Meaning is the field's comment (meaning, unit and bounds), with the names of variables instead of fields.
 	Meaning string
 }
 
-// Read lists a service's settings in the order of its Config; root is the repository. A field without a variable or a
-// comment is an error, and so is a comment that states another default than the field's own.
+// Read lists a service's settings in the order of its Config; root is the repository. It returns an error for a field without
+// a variable or comment, and for a comment with another default than the field's tag.
 func Read(root, service string) ([]Setting, error) {
 	path := filepath.Join(root, service, "config.go")
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -41,12 +40,12 @@ func Read(root, service string) ([]Setting, error) {
 	variables := map[string]string{} // by field
 	for _, field := range fields {
 		for _, name := range field.Names {
-			variables[name.Name] = tagOf(field).Get("env")
+			variables[name.Name] = structTag(field).Get("env")
 		}
 	}
 	var settings []Setting
 	for _, field := range fields {
-		setting, err := settingOf(field, variables)
+		setting, err := parseSetting(field, variables)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -70,40 +69,40 @@ func configFields(file *ast.File) []*ast.Field {
 	return fields
 }
 
-func tagOf(field *ast.Field) reflect.StructTag {
+func structTag(field *ast.Field) reflect.StructTag {
 	if field.Tag == nil {
 		return ""
 	}
-	text, _ := strconv.Unquote(field.Tag.Value) // the parser has seen that it is a string
+	text, _ := strconv.Unquote(field.Tag.Value) // the parser accepts only string literals
 	return reflect.StructTag(text)
 }
 
-func settingOf(field *ast.Field, variables map[string]string) (Setting, error) {
+func parseSetting(field *ast.Field, variables map[string]string) (Setting, error) {
 	if len(field.Names) != 1 {
-		return Setting{}, fmt.Errorf("%s: one name a field, please", types.ExprString(field.Type))
+		return Setting{}, fmt.Errorf("%s: declare each field on its own line", types.ExprString(field.Type))
 	}
-	name, tag := field.Names[0].Name, tagOf(field)
-	s := Setting{Variable: tag.Get("env"), Default: tag.Get("envDefault"), Kind: kindOf(types.ExprString(field.Type))}
+	name, tag := field.Names[0].Name, structTag(field)
+	s := Setting{Variable: tag.Get("env"), Default: tag.Get("envDefault"), Kind: kindName(types.ExprString(field.Type))}
 	if s.Variable == "" {
 		return Setting{}, fmt.Errorf("%s has no env tag", name)
 	}
 	comment := strings.Join(strings.Fields(field.Doc.Text()), " ")
-	said, starts := strings.CutPrefix(comment, name+" ")
+	meaning, starts := strings.CutPrefix(comment, name+" ")
 	if !starts {
 		return Setting{}, fmt.Errorf("the comment of %s must begin with its name", name)
 	}
-	said, err := withoutDefault(said, s.Default)
+	meaning, err := stripDefault(meaning, s.Default)
 	if err != nil {
 		return Setting{}, fmt.Errorf("the comment of %s: %w", name, err)
 	}
 	for _, verb := range []string{"is ", "are "} {
-		said = strings.TrimPrefix(said, verb)
+		meaning = strings.TrimPrefix(meaning, verb)
 	}
-	s.Meaning = capital(inVariables(said, variables))
+	s.Meaning = capitalize(replaceFields(meaning, variables))
 	return s, nil
 }
 
-func kindOf(goType string) string {
+func kindName(goType string) string {
 	switch goType {
 	case "telemetry.Secret":
 		return "secret"
@@ -120,31 +119,31 @@ func kindOf(goType string) string {
 	}
 }
 
-var statedDefault = regexp.MustCompile(`\bDefault (none|.+?)([;.])( |$)`)
+var defaultPattern = regexp.MustCompile(`\bDefault (none|.+?)([;.])( |$)`)
 
-// withoutDefault drops a default that the comment states, and says so if that is not what the field has.
-func withoutDefault(comment, value string) (string, error) {
-	found := statedDefault.FindStringSubmatchIndex(comment)
+// stripDefault removes the default from a comment, and returns an error if it is not value.
+func stripDefault(comment, value string) (string, error) {
+	found := defaultPattern.FindStringSubmatchIndex(comment)
 	if found == nil {
 		return comment, nil
 	}
 	stated := comment[found[2]:found[3]]
 	if stated != value && (stated != "none" || value != "") {
-		return "", fmt.Errorf("it says that the default is %s, which is %q", stated, value)
+		return "", fmt.Errorf("it has the default %s, and the field's tag %q", stated, value)
 	}
-	return strings.TrimSpace(comment[:found[0]] + capital(comment[found[1]:])), nil
+	return strings.TrimSpace(comment[:found[0]] + capitalize(comment[found[1]:])), nil
 }
 
 var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// inVariables calls every setting by its variable: nobody who sets one sees Go's fields.
-func inVariables(text string, variables map[string]string) string {
+// replaceFields replaces the names of fields by those of their variables.
+func replaceFields(text string, variables map[string]string) string {
 	known := map[string]bool{}
 	for _, variable := range variables {
 		known[variable] = true
 	}
 	return identifier.ReplaceAllStringFunc(text, func(word string) string {
-		if variable := variables[word]; variable != "" && word != capital(strings.ToLower(word)) {
+		if variable := variables[word]; variable != "" && word != capitalize(strings.ToLower(word)) {
 			return "`" + variable + "`"
 		}
 		if known[word] {
@@ -154,8 +153,8 @@ func inVariables(text string, variables map[string]string) string {
 	})
 }
 
-// capital begins a text as a sentence; an address stays as it is.
-func capital(text string) string {
+// capitalize makes the first letter of a text upper-case, unless the text is a URL.
+func capitalize(text string) string {
 	if text == "" || strings.HasPrefix(text, "http") {
 		return text
 	}

@@ -105,11 +105,11 @@ type Config struct {
 `
 	for name, c := range map[string]struct{ old, replacement, fault string }{
 		"as it is":                    {"", "", ""},
-		"another default":             {"Default 5s;", "Default 6s;", "it says that the default is 6s"},
-		"a default that is not there": {"Default none.", "Default 7.", "it says that the default is 7"},
+		"another default":             {"Default 5s;", "Default 6s;", "it has the default 6s"},
+		"a default that is not there": {"Default none.", "Default 7.", "it has the default 7"},
 		"no comment":                  {"\t// Token is the secret.\n", "", "the comment of Token must begin with its name"},
 		"no variable":                 {`env:"X_TOKEN"`, "", "Token has no env tag"},
-		"two names":                   {"Wait time", "Wait, Stay time", "one name a field"},
+		"two names":                   {"Wait time", "Wait, Stay time", "declare each field on its own line"},
 		"no Config":                   {"type Config", "type Settings", "has no struct Config"},
 		"no Go":                       {"package main", "pakkage main", "read the settings of x"},
 	} {

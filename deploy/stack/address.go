@@ -10,21 +10,21 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// plan gives every service its addresses.
-func (s *Stack) plan(ctx context.Context) error {
+// assignAddresses creates the services with their addresses.
+func (s *Stack) assignAddresses(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(s.config.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen must be host:port, such as 127.0.0.1:8080: %w", err)
 	}
 	if port != "0" {
-		if err := available(ctx, s.config.Listen); err != nil {
+		if err := checkAvailable(ctx, s.config.Listen); err != nil {
 			return err
 		}
 	}
 	for n := range s.config.Cores {
 		name := CoreName(n + 1)
 		core := &service{name: name, program: "core", log: s.log.writer(name)}
-		if err := errors.Join(freeAddress("", &core.listen), freeAddress("", &core.ops)); err != nil {
+		if err := errors.Join(setFreeAddress("", &core.listen), setFreeAddress("", &core.ops)); err != nil {
 			return err
 		}
 		s.cores = append(s.cores, core)
@@ -32,7 +32,7 @@ func (s *Stack) plan(ctx context.Context) error {
 	for n := range s.config.Gateways {
 		name := GatewayName(n + 1)
 		gateway := &service{name: name, program: "gateway", log: s.log.writer(name)}
-		err := errors.Join(freeAddress(host, &gateway.listen), freeAddress("", &gateway.ops))
+		err := errors.Join(setFreeAddress(host, &gateway.listen), setFreeAddress("", &gateway.ops))
 		if err != nil {
 			return err
 		}
@@ -44,8 +44,8 @@ func (s *Stack) plan(ctx context.Context) error {
 	return nil
 }
 
-// available refuses an address on which something listens, or that this user may not have.
-func available(ctx context.Context, address string) error {
+// checkAvailable returns an error if this process cannot listen on the address.
+func checkAvailable(ctx context.Context, address string) error {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", address)
 	if err == nil {
@@ -58,7 +58,7 @@ func available(ctx context.Context, address string) error {
 	return fmt.Errorf("cannot listen on %s (%w): stop what uses it, or choose another, such as --listen 127.0.0.1:%d", address, err, port)
 }
 
-func freeAddress(host string, address *string) error {
+func setFreeAddress(host string, address *string) error {
 	port, err := embedded.FreePort(host)
 	if host == "" {
 		host = "127.0.0.1"
@@ -67,8 +67,8 @@ func freeAddress(host string, address *string) error {
 	return err
 }
 
-// reachable is the address to dial for one that a server listens on, which may stand for every interface.
-func reachable(listen string) string {
+// dialAddress is the address to dial for a listen address, which may be the unspecified one.
+func dialAddress(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return listen

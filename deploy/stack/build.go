@@ -13,10 +13,10 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// buildTimeout bounds the building of both services; on an empty build cache it takes a minute or two.
+// buildTimeout bounds the build of both services, which takes a minute or two with an empty build cache.
 const buildTimeout = 15 * time.Minute
 
-// build finds the checkout and builds its services into the data directory, where no other stack replaces them.
+// build builds the services of the checkout into the data directory, where no other stack replaces them.
 func (s *Stack) build(ctx context.Context) error {
 	if s.config.Root == "" {
 		root, err := FindRoot()
@@ -29,24 +29,23 @@ func (s *Stack) build(ctx context.Context) error {
 		return nil
 	}
 	s.config.Binaries = s.path("bin")
-	s.log.say("building core and gateway")
+	s.log.print("building core and gateway")
 	start := time.Now()
 	if err := Build(ctx, s.config.Root, s.config.Binaries, s.log.writer("build")); err != nil {
 		return err
 	}
-	s.log.say(fmt.Sprintf("built core and gateway in %.1f s", time.Since(start).Seconds()))
+	s.log.print(fmt.Sprintf("built core and gateway in %.1f s", time.Since(start).Seconds()))
 	return nil
 }
 
-// programs are what Build makes.
+// programs are the programs that Build builds.
 var programs = []string{"core", "gateway"}
 
-// Build builds core and gateway of the checkout root (empty: found as for Config.Root) into dir. Tests that start several
-// stacks build once and hand dir to Config.Binaries.
+// Build builds core and gateway of the checkout root (empty: as for Config.Root) into dir. Tests that start several stacks
+// build once and set Config.Binaries to dir.
 //
-// They are linked in the cache directory, and dir gets further names of the same files: the go command links nothing again
-// that it finds where it put it and that has not changed since. It never writes into a file that is there, so what another
-// checkout or a later change builds leaves dir alone.
+// The programs are built in the cache directory and hard-linked into dir, because go build does not link an unchanged program
+// again. It replaces files instead of writing to them, so a later build does not change the files in dir.
 func Build(ctx context.Context, root, dir string, log func(line string)) error {
 	if root == "" {
 		var err error
@@ -58,12 +57,12 @@ func Build(ctx context.Context, root, dir string, log func(line string)) error {
 		return errors.New("the go command is not on PATH: install Go from https://go.dev/dl/ or add its bin directory to PATH")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make directory for the services: %w", err)
+		return fmt.Errorf("create directory for the services: %w", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("gave up after %s", buildTimeout))
 	defer cancel()
-	shared, lock, err := sharedPrograms(ctx)
-	if err != nil { // then without it
+	shared, lock, err := lockSharedBuild(ctx)
+	if err != nil { // build without the shared directory
 		return compile(ctx, root, dir, log)
 	}
 	defer lock.Unlock()
@@ -71,15 +70,15 @@ func Build(ctx context.Context, root, dir string, log func(line string)) error {
 		return err
 	}
 	for _, program := range programs {
-		if err := place(filepath.Join(shared, program), filepath.Join(dir, program)); err != nil {
-			return fmt.Errorf("put %s in place: %w", program, err)
+		if err := linkOrCopy(filepath.Join(shared, program), filepath.Join(dir, program)); err != nil {
+			return fmt.Errorf("link %s: %w", program, err)
 		}
 	}
 	return nil
 }
 
-// sharedPrograms is the directory in which all of this user's checkouts build, one at a time.
-func sharedPrograms(ctx context.Context) (dir string, lock *embedded.Lock, err error) {
+// lockSharedBuild locks and returns the directory in which all checkouts of this user build, one at a time.
+func lockSharedBuild(ctx context.Context) (dir string, lock *embedded.Lock, err error) {
 	cache, err := embedded.CacheDir()
 	if err != nil {
 		return "", nil, err
@@ -93,7 +92,7 @@ func sharedPrograms(ctx context.Context) (dir string, lock *embedded.Lock, err e
 }
 
 func compile(ctx context.Context, root, dir string, log func(line string)) error {
-	// The version control stamp is left out: git refuses a checkout of another user, and its binary may be missing.
+	// -buildvcs=false because git refuses a checkout of another user, and may not be installed.
 	args := []string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
 	for _, program := range programs {
 		args = append(args, "./"+program)
@@ -104,8 +103,8 @@ func compile(ctx context.Context, root, dir string, log func(line string)) error
 	return nil
 }
 
-// place gives a file another name, or copies it where the two directories are on different file systems.
-func place(from, to string) error {
+// linkOrCopy creates a hard link, or a copy if the directories are on different file systems.
+func linkOrCopy(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -119,7 +118,7 @@ func place(from, to string) error {
 	return os.WriteFile(to, program, 0o755)
 }
 
-// FindRoot is the directory of the checkout's go.work: around the working directory, or around this source file.
+// FindRoot is the directory of the checkout: above the working directory, or above this source file.
 func FindRoot() (string, error) {
 	working, err := os.Getwd()
 	if err != nil {
@@ -136,7 +135,7 @@ func FindRoot() (string, error) {
 			}
 		}
 	}
-	return "", errors.New("no checkout found around the working directory: run this inside it")
+	return "", errors.New("no checkout found above the working directory: run this inside one")
 }
 
 func isRoot(dir string) bool {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// foreign are the settings by which a shell could send core or a gateway to the database of another installation.
-var foreign = []string{"CORE_ENV_FILE", "CORE_MIGRATE_DATABASE_URL", "CORE_READ_DATABASE_URL", "GATEWAY_ENV_FILE"}
+// notInherited are the settings by which the environment could make core or a gateway use the database of another installation.
+var notInherited = []string{"CORE_ENV_FILE", "CORE_MIGRATE_DATABASE_URL", "CORE_READ_DATABASE_URL", "GATEWAY_ENV_FILE"}
 
-// Environ is this process's environment without the settings that lead to the databases of another installation. It is what
-// a stack's processes start from.
+// Environ is this process's environment without the settings that name the databases of another installation. The processes of
+// a stack inherit it.
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(foreign, name)
+		return slices.Contains(notInherited, name)
 	})
 }
 
-// Env is what a client, a test or an operator needs to use a running stack.
+// Env has the addresses, keys and processes of a running stack.
 type Env struct {
 	GatewayURL        string
 	GatewayURLs       []string
@@ -34,10 +34,10 @@ type Env struct {
 	RedisURL          string
 	GatewayMetricsURL string // of the first gateway
 	CoreMetricsURL    string // of the first core
-	// PostgresSource and RedisSource say in words where these come from.
+	// PostgresSource and RedisSource describe where these come from.
 	PostgresSource string
 	RedisSource    string
-	// Processes are the stack's own, by name and in the order of their start.
+	// Processes are the processes of the stack in the order of their start.
 	Processes []Process
 }
 
@@ -45,11 +45,11 @@ type Env struct {
 type Process struct {
 	Name string
 	PID  int
-	// OpsURL is where the process answers operators, /readyz and /metrics among them; empty for Postgres and Redis.
+	// OpsURL is the base URL of the operations listener (/readyz, /metrics); empty for Postgres and Redis.
 	OpsURL string
 }
 
-// Env tells how to use the stack as it is now.
+// Env is the present state of the stack.
 func (s *Stack) Env() Env {
 	env := Env{
 		GatewayURL:        s.gateways[0].url(),
@@ -67,10 +67,10 @@ func (s *Stack) Env() Env {
 		PostgresSource:    s.postgres.Source,
 		RedisSource:       s.redis.Source,
 	}
-	for _, m := range s.members {
-		pid, _ := m.state()
-		process := Process{Name: m.name, PID: pid}
-		if service, ours := m.server.(*service); ours {
+	for _, v := range s.supervisors {
+		pid, _ := v.state()
+		process := Process{Name: v.name, PID: pid}
+		if service, ours := v.server.(*service); ours {
 			process.OpsURL = service.opsURL()
 		}
 		env.Processes = append(env.Processes, process)
@@ -78,10 +78,10 @@ func (s *Stack) Env() Env {
 	return env
 }
 
-// PID is the id of the named process; 0 when the stack runs none of that name.
+// PID is the id of the named process, 0 if there is none.
 func (e Env) PID(name string) int { return e.Process(name).PID }
 
-// Process is the named process; the zero value when the stack runs none of that name.
+// Process is the named process, the zero value if there is none.
 func (e Env) Process(name string) Process {
 	for _, process := range e.Processes {
 		if process.Name == name {
@@ -91,7 +91,7 @@ func (e Env) Process(name string) Process {
 	return Process{}
 }
 
-// String is one NAME=value line each, which a shell can source and any reader of environment files understands.
+// String is an environment file: NAME=value lines, which a shell can also source.
 func (e Env) String() string {
 	var text strings.Builder
 	line := func(name, value string) {
@@ -118,7 +118,7 @@ func (e Env) String() string {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@,?=%+-]*$`)
 
-// quote leaves a value that no shell would change as it is, so that readers without quoting understand it too.
+// quote quotes a value for a shell, if it needs quotes: some readers of environment files know none.
 func quote(value string) string {
 	if plain.MatchString(value) {
 		return value

@@ -15,15 +15,15 @@ import (
 
 const (
 	readyTimeout = time.Minute
-	// stopGrace is longer than the services' own limit for requests in flight.
-	stopGrace  = 20 * time.Second
-	jobTimeout = 5 * time.Minute
+	// stopGrace is longer than the services' drain timeouts.
+	stopGrace      = 20 * time.Second
+	commandTimeout = 5 * time.Minute
 )
 
-// direct never goes through a proxy, which the environment may name for other hosts.
-var direct = &http.Client{Transport: &http.Transport{}}
+// noProxy is a client that ignores the proxies of the environment.
+var noProxy = &http.Client{Transport: &http.Transport{}}
 
-// service is one process of core or gateway. It is used by one goroutine at a time.
+// service is one process of core or gateway. It is for one goroutine at a time.
 type service struct {
 	name    string
 	program string
@@ -36,7 +36,7 @@ type service struct {
 	process *embedded.Process
 }
 
-// Restart starts the process and returns when it is ready; one that still runs is stopped first.
+// Restart stops the process if it runs, starts it and returns when it is ready.
 func (s *service) Restart(ctx context.Context) error {
 	if err := s.Stop(); err != nil {
 		return err
@@ -49,14 +49,14 @@ func (s *service) Restart(ctx context.Context) error {
 	return s.awaitReady(ctx)
 }
 
-// awaitReady polls /readyz, and gives up when the process ends.
+// awaitReady polls /readyz until the service is ready or its process ends.
 func (s *service) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready within %s", readyTimeout))
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		missing := s.notReady(ctx)
+		missing := s.checkReady(ctx)
 		if missing == nil {
 			return nil
 		}
@@ -73,15 +73,15 @@ func (s *service) awaitReady(ctx context.Context) error {
 	}
 }
 
-// notReady is nil when the service says that it is ready and can be reached, else what it or the connection says instead.
-func (s *service) notReady(ctx context.Context) error {
+// checkReady returns nil if the service is ready and listens, else why not.
+func (s *service) checkReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.opsURL()+"/readyz", nil)
 	if err != nil {
 		return err
 	}
-	response, err := direct.Do(request)
+	response, err := noProxy.Do(request)
 	if err != nil {
 		return err
 	}
@@ -91,26 +91,26 @@ func (s *service) notReady(ctx context.Context) error {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %d %s", response.StatusCode, strings.TrimSpace(string(body)))
+		return fmt.Errorf("/readyz: status %d: %s", response.StatusCode, strings.TrimSpace(string(body)))
 	}
-	// A service may open its two listeners in any order.
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", reachable(s.listen))
+	// The operations listener may be open before the other one.
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", dialAddress(s.listen))
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-// job runs the program once with other arguments, to its end.
-func (s *service) job(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("gave up after %s", jobTimeout))
+// runOnce runs the program with other arguments until it exits.
+func (s *service) runOnce(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("gave up after %s", commandTimeout))
 	defer cancel()
 	name := s.name + " " + strings.Join(args, " ")
 	return embedded.Run(ctx, embedded.Command{Name: name, Path: s.path, Args: args, Env: s.env, Output: s.log})
 }
 
-func (s *service) url() string    { return "http://" + reachable(s.listen) }
-func (s *service) opsURL() string { return "http://" + reachable(s.ops) }
+func (s *service) url() string    { return "http://" + dialAddress(s.listen) }
+func (s *service) opsURL() string { return "http://" + dialAddress(s.ops) }
 
 func urls(services []*service) []string {
 	all := make([]string, len(services))
@@ -120,7 +120,7 @@ func urls(services []*service) []string {
 	return all
 }
 
-// PID is the process id; 0 before the first start.
+// PID is the process id, 0 before the first start.
 func (s *service) PID() int {
 	if s.process == nil {
 		return 0
@@ -128,7 +128,7 @@ func (s *service) PID() int {
 	return s.process.PID()
 }
 
-// Done is closed when the process has ended; nil before the first start.
+// Done is closed when the process has ended. It is nil before the first start.
 func (s *service) Done() <-chan struct{} {
 	if s.process == nil {
 		return nil
@@ -136,7 +136,7 @@ func (s *service) Done() <-chan struct{} {
 	return s.process.Done()
 }
 
-// Stop lets the process finish its requests and end. Calling it again, or before the first start, is fine.
+// Stop stops the process gracefully. It may be called more than once, and before the first start.
 func (s *service) Stop() error {
 	if s.process == nil {
 		return nil

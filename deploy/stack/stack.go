@@ -1,8 +1,8 @@
 // Package stack runs the whole service on one machine as real processes: Postgres, Redis, core and its gateways. It builds
 // the two services, migrates the database, loads chains and tokens, and keeps a demo account with one key of each kind.
 //
-// It owns the order in which things start and stop, starts again what dies, and leaves no process behind, however this
-// program ends. It is for development and for tests; it is not how to run the service for others.
+// It starts and stops them in order, restarts a process that exits, and leaves no process behind, also when this program is
+// killed. It is for development and tests, not for production.
 package stack
 
 import (
@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,51 +20,6 @@ import (
 
 	"intents.internal/pkg/embedded"
 )
-
-// Config says what to run. The zero value of every field but Data is usable.
-type Config struct {
-	// Data is the directory for everything that is kept: the database, the account with its keys, the built services. It is
-	// made when missing, and one stack at a time can use it. Required.
-	Data string
-
-	// Reset removes the database and the account in Data first. A database that was handed in is not touched.
-	Reset bool
-
-	// Listen is where the first gateway listens; port 0 takes a free one. Default: 127.0.0.1:8080.
-	Listen string
-
-	// Gateways is the number of gateways, 1 to 64; the others listen on free ports of the same host. Default: 1.
-	Gateways int
-
-	// Cores is the number of cores, 1 to 16, on one database; every gateway uses all of them. Default: 1.
-	Cores int
-
-	// DatabaseURL and RedisURL are used instead of private servers.
-	DatabaseURL string
-	RedisURL    string
-
-	// Ephemeral is for tests: the database is empty at the start, fast, unsafe on power loss, and removed at the end. It is
-	// kept in memory where there is plenty, unless OnDisk says otherwise, for what measures it or fills it.
-	Ephemeral bool
-	OnDisk    bool
-
-	// InProcessRedis uses miniredis even where a Redis server is installed.
-	InProcessRedis bool
-
-	// Root is the checkout whose services are built. Default: the one around the working directory, else the one that this
-	// package was compiled from.
-	Root string
-
-	// Binaries is a directory with the programs core and gateway, which are then not built.
-	Binaries string
-
-	// CoreEnv and GatewayEnv are further settings (NAME=value), which win over the stack's own.
-	CoreEnv    []string
-	GatewayEnv []string
-
-	// Log receives every process's output and the stack's own words, each line led by who says it; nil discards them.
-	Log io.Writer
-}
 
 // Names of the processes, for Kill, Restart and AwaitReady. Core is the first core; the others are named by CoreName, and
 // gateways by GatewayName.
@@ -86,18 +40,18 @@ func CoreName(n int) string {
 // GatewayName is the name of the n-th gateway, counted from 1.
 func GatewayName(n int) string { return "gateway-" + strconv.Itoa(n) }
 
-// Stack is a running stack. Its methods may be called concurrently.
+// Stack is a running stack. It is safe for concurrent use.
 type Stack struct {
-	config   Config
-	log      *journal
-	lock     *embedded.Lock
-	postgres *embedded.Postgres
-	redis    *embedded.Redis
-	cores    []*service
-	gateways []*service
-	account  account
-	members  []*member
-	changed  chan struct{}
+	config      Config
+	log         *processLog
+	lock        *embedded.Lock
+	postgres    *embedded.Postgres
+	redis       *embedded.Redis
+	cores       []*service
+	gateways    []*service
+	account     account
+	supervisors []*supervisor
+	changed     chan struct{}
 
 	cancel      context.CancelFunc
 	supervision sync.WaitGroup
@@ -105,42 +59,26 @@ type Stack struct {
 	stopErr     error
 }
 
-// Start starts everything and returns when every service is ready and the demo account has its keys. ctx bounds the start
-// only. A failed start leaves no process behind, and its error says what failed and what to do.
+// Start starts a stack and returns when every service is ready and the demo account has its keys. ctx bounds the start only.
+// A failed start leaves no process behind, and its error says what failed and what to do.
 func Start(ctx context.Context, config Config) (*Stack, error) {
 	s := &Stack{config: config.withDefaults(), changed: make(chan struct{}, 1), cancel: func() {}}
-	s.log = newJournal(s.config.Log)
+	s.log = newLog(s.config.Log)
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
 }
 
-func (c Config) withDefaults() Config {
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:8080"
-	}
-	if c.Gateways == 0 {
-		c.Gateways = 1
-	}
-	if c.Cores == 0 {
-		c.Cores = 1
-	}
-	if c.Log == nil {
-		c.Log = io.Discard
-	}
-	return c
-}
-
 func (s *Stack) start(ctx context.Context) error {
-	if err := s.claim(); err != nil {
+	if err := s.lockData(); err != nil {
 		return err
 	}
 	var err error
 	if s.account, err = readAccount(s.path(accountFile)); err != nil {
 		return err
 	}
-	if err := s.plan(ctx); err != nil {
+	if err := s.assignAddresses(ctx); err != nil {
 		return err
 	}
 	servers, serversCtx := errgroup.WithContext(ctx)
@@ -175,8 +113,8 @@ func startAll(ctx context.Context, services []*service) error {
 	return starting.Wait()
 }
 
-// claim takes the data directory for this stack alone.
-func (s *Stack) claim() error {
+// lockData checks the configuration, locks the data directory and resets it if configured.
+func (s *Stack) lockData() error {
 	if s.config.Gateways < 1 || s.config.Gateways > 64 {
 		return fmt.Errorf("the number of gateways must be 1 to 64, not %d", s.config.Gateways)
 	}
@@ -189,7 +127,7 @@ func (s *Stack) claim() error {
 	}
 	s.config.Data = data
 	if err := os.MkdirAll(data, 0o711); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
+		return fmt.Errorf("create data directory: %w", err)
 	}
 	if s.lock, err = embedded.TryLock(s.path("lock")); errors.Is(err, embedded.ErrLocked) {
 		return fmt.Errorf("the data directory %s is in use by another stack: stop that one, or choose another with --data DIR", data)
@@ -197,7 +135,7 @@ func (s *Stack) claim() error {
 	if err != nil || !s.config.Reset {
 		return err
 	}
-	s.log.say("removing the database and the account in " + data)
+	s.log.print("removing the database and the account in " + data)
 	return errors.Join(os.RemoveAll(s.path("postgres")), os.RemoveAll(s.path(accountFile)))
 }
 
@@ -225,7 +163,7 @@ func (s *Stack) startRedis(ctx context.Context) error {
 	return err
 }
 
-// configure gives every service its settings.
+// configure sets the environment of every service.
 func (s *Stack) configure() {
 	secret := rand.Text() + rand.Text()
 	for _, core := range s.cores {
@@ -240,7 +178,7 @@ func (s *Stack) configure() {
 			"CORE_MIGRATE_ON_START=false",
 		)
 		if len(s.cores) == 1 {
-			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // there is none to turn to
+			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // gateways have no other core to use meanwhile
 		}
 		core.env = append(core.env, s.config.CoreEnv...)
 		core.args = []string{"serve"}
@@ -253,10 +191,10 @@ func (s *Stack) configure() {
 			"GATEWAY_CORE_URL="+strings.Join(urls(s.cores), ","),
 			"GATEWAY_CORE_SECRET="+secret,
 			"GATEWAY_REDIS_URL="+s.redis.URL,
-			"GATEWAY_DRAIN_DELAY=0s", // no balancer looks whether it is ready
+			"GATEWAY_DRAIN_DELAY=0s", // no load balancer polls its readiness
 		)
 		if s.redis.InProcess() {
-			// It shares this process with all its supervision; a gateway that gave up on it after 50 ms would count alone.
+			// miniredis shares this process with the supervisors and is often slower than the default budget of 50 ms.
 			gateway.env = append(gateway.env, "GATEWAY_LIMIT_BUDGET=1s")
 		}
 		gateway.env = append(gateway.env, s.config.GatewayEnv...)
@@ -264,7 +202,7 @@ func (s *Stack) configure() {
 	}
 }
 
-// loadDatabase brings the schema, the chains and the tokens up to date.
+// loadDatabase migrates the database and imports the chains and tokens.
 func (s *Stack) loadDatabase(ctx context.Context) error {
 	data := filepath.Join(s.config.Root, "deploy", "data")
 	for _, args := range [][]string{
@@ -272,15 +210,15 @@ func (s *Stack) loadDatabase(ctx context.Context) error {
 		{"chains", "import", filepath.Join(data, "chains.json")},
 		{"tokens", "import", filepath.Join(data, "tokens.json")},
 	} {
-		if err := s.cores[0].job(ctx, args...); err != nil {
+		if err := s.cores[0].runOnce(ctx, args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Stop stops everything, gateways first and Postgres last, each with the time to finish what it is doing. It returns when
-// nothing runs any more. Calling it again is fine.
+// Stop stops all processes gracefully, gateways first and Postgres last, and returns when they have ended. It may be called
+// more than once.
 func (s *Stack) Stop() error {
 	s.stop.Do(func() { s.stopErr = s.stopAll() })
 	return s.stopErr
@@ -302,7 +240,7 @@ func (s *Stack) stopAll() error {
 	return errors.Join(errs...)
 }
 
-// stopEach stops the services side by side.
+// stopEach stops the services concurrently.
 func stopEach(services []*service) error {
 	var stopping errgroup.Group
 	for _, service := range services {

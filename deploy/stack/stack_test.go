@@ -17,7 +17,7 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-func TestStack(t *testing.T) {
+func TestStart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.config.Gateways, f.config.Cores = 2, 2
@@ -62,7 +62,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-func TestStackStartsAgainWhatDies(t *testing.T) {
+func TestStack_RestartsProcesses(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	s := f.start()
@@ -92,19 +92,19 @@ func TestStackStartsAgainWhatDies(t *testing.T) {
 	if err := s.Kill("nothing"); err == nil {
 		t.Error("a process that does not exist was killed")
 	}
-	if log := f.log.String(); !strings.Contains(log, "stack     | core has died: starting it again\n") {
+	if log := f.log.String(); !strings.Contains(log, "stack     | core has exited: restarting it\n") {
 		t.Errorf("the log does not say that core died:\n%s", log)
 	}
 }
 
-func TestStackWaitsForWhatKeepsDying(t *testing.T) {
+func TestStack_RestartBackoff(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	s := f.start()
 	if err := os.WriteFile(f.broken, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	waiting := f.log.await("stack     | core keeps dying: waiting 500ms")
+	waiting := f.log.await("stack     | core keeps exiting: restarting it in 500ms")
 	if err := s.Kill(stack.Core); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestStackWaitsForWhatKeepsDying(t *testing.T) {
 	}
 }
 
-func TestStackRemembersItsAccount(t *testing.T) {
+func TestStack_KeepsAccount(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.config.Ephemeral = false
@@ -137,7 +137,7 @@ func TestStackRemembersItsAccount(t *testing.T) {
 	}
 }
 
-func TestFailedStart(t *testing.T) {
+func TestStart_Fails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.config.Ephemeral = false
@@ -153,7 +153,7 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-func TestStartSaysWhatToDo(t *testing.T) {
+func TestStart_Errors(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	var listen net.ListenConfig
@@ -182,7 +182,7 @@ func TestStartSaysWhatToDo(t *testing.T) {
 	expectError(t, many, "must be 1 to 16, not 17")
 }
 
-func TestEnvString(t *testing.T) {
+func TestEnv_String(t *testing.T) {
 	t.Parallel()
 	env := stack.Env{
 		GatewayURL:  "http://127.0.0.1:8080",

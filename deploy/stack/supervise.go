@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// server is a process that can be started again on the same addresses. Postgres, Redis and the services are servers.
+// server is a process that can be restarted on the same addresses: Postgres, Redis or a service.
 type server interface {
-	// Restart starts the process and returns when it is ready; one that still runs is stopped first.
+	// Restart stops the process if it runs, starts it and returns when it is ready.
 	Restart(ctx context.Context) error
-	// Done is closed when the process has ended; nil when there is no process to watch.
+	// Done is closed when the process has ended. It is nil for a server without a process.
 	Done() <-chan struct{}
 	PID() int
 }
 
-// A server that dies again and again is started again at ever longer intervals.
+// The backoff between restarts of a server that keeps exiting.
 const (
-	firstDelay = 250 * time.Millisecond
-	lastDelay  = 2 * time.Second
-	// steady is how long a server has to run for its next death to count as the first.
-	steady = 2 * time.Second
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 2 * time.Second
+	// stableAfter is how long a server must run to reset its backoff.
+	stableAfter = 2 * time.Second
 )
 
-// member is a server under supervision. Only its run uses the server while it lasts.
-type member struct {
+// supervisor restarts a server that exits. Only run uses the server.
+type supervisor struct {
 	name    string
 	server  server
-	log     *journal
+	log     *processLog
 	changed func()
-	// wanted carries requests for a restart, each with where to put the outcome; nobody takes them once stopped is closed.
-	wanted  chan chan error
-	stopped <-chan struct{}
+	// restarts are requests for a restart, each with the channel for its result. None are received after stopped is closed.
+	restarts chan chan error
+	stopped  <-chan struct{}
 
 	mu    sync.Mutex
 	pid   int
 	ready chan struct{} // closed while the server is ready
 }
 
-// supervise starts the supervision of everything that runs.
+// supervise starts the supervisors of all servers.
 func (s *Stack) supervise() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -57,131 +57,131 @@ func (s *Stack) watch(ctx context.Context, name string, server server) {
 	if server.Done() == nil {
 		return
 	}
-	m := &member{
-		name: name, server: server, log: s.log, changed: s.noteChange,
-		wanted: make(chan chan error), stopped: ctx.Done(), pid: server.PID(), ready: make(chan struct{}),
+	v := &supervisor{
+		name: name, server: server, log: s.log, changed: s.signalChange,
+		restarts: make(chan chan error), stopped: ctx.Done(), pid: server.PID(), ready: make(chan struct{}),
 	}
-	close(m.ready)
-	s.members = append(s.members, m)
-	s.supervision.Go(func() { m.run(ctx) })
+	close(v.ready)
+	s.supervisors = append(s.supervisors, v)
+	s.supervision.Go(func() { v.run(ctx) })
 }
 
-// run starts the server again whenever it has ended or a restart is wanted, until ctx ends.
-func (m *member) run(ctx context.Context) {
-	delay := time.Duration(0)
+// run restarts the server when it has exited or a restart is requested, until ctx ends.
+func (v *supervisor) run(ctx context.Context) {
+	backoff := time.Duration(0)
 	for started := time.Now(); ; started = time.Now() {
 		select {
 		case <-ctx.Done():
 			return
-		case outcome := <-m.wanted:
-			m.markDown()
-			m.log.say("starting " + m.name + " again, as asked")
-			err := m.restart(ctx)
-			outcome <- err
+		case result := <-v.restarts:
+			v.markDown()
+			v.log.print("restarting " + v.name + " on request")
+			err := v.restart(ctx)
+			result <- err
 			if err == nil {
 				continue
 			}
-			m.log.say(err.Error())
-		case <-m.server.Done():
-			m.markDown()
-			m.log.say(m.name + " has died: starting it again")
+			v.log.print(err.Error())
+		case <-v.server.Done():
+			v.markDown()
+			v.log.print(v.name + " has exited: restarting it")
 		}
-		if time.Since(started) > steady {
-			delay = 0
+		if time.Since(started) > stableAfter {
+			backoff = 0
 		}
-		delay = m.revive(ctx, delay)
+		backoff = v.restartUntilReady(ctx, backoff)
 	}
 }
 
-// revive tries until the server is ready or ctx ends. It waits delay first, and returns what to wait the next time.
-func (m *member) revive(ctx context.Context, delay time.Duration) time.Duration {
+// restartUntilReady restarts the server until it is ready or ctx ends. It waits for backoff first, and returns the next one.
+func (v *supervisor) restartUntilReady(ctx context.Context, backoff time.Duration) time.Duration {
 	for {
-		if delay > 0 {
-			m.log.say(fmt.Sprintf("%s keeps dying: waiting %s", m.name, delay))
+		if backoff > 0 {
+			v.log.print(fmt.Sprintf("%s keeps exiting: restarting it in %s", v.name, backoff))
 		}
-		timer := time.NewTimer(delay)
+		timer := time.NewTimer(backoff)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return 0
 		}
-		delay = min(max(2*delay, firstDelay), lastDelay)
-		err := m.restart(ctx)
+		backoff = min(max(2*backoff, minBackoff), maxBackoff)
+		err := v.restart(ctx)
 		if err == nil || ctx.Err() != nil {
-			return delay
+			return backoff
 		}
-		m.log.say(err.Error())
+		v.log.print(err.Error())
 	}
 }
 
-func (m *member) restart(ctx context.Context) error {
-	if err := m.server.Restart(ctx); err != nil {
+func (v *supervisor) restart(ctx context.Context) error {
+	if err := v.server.Restart(ctx); err != nil {
 		return err
 	}
-	m.mu.Lock()
-	m.pid = m.server.PID()
-	close(m.ready)
-	m.mu.Unlock()
-	m.log.say(fmt.Sprintf("%s is ready again (process %d)", m.name, m.server.PID()))
-	m.changed()
+	v.mu.Lock()
+	v.pid = v.server.PID()
+	close(v.ready)
+	v.mu.Unlock()
+	v.log.print(fmt.Sprintf("%s is ready again (process %d)", v.name, v.server.PID()))
+	v.changed()
 	return nil
 }
 
 // markDown makes AwaitReady wait.
-func (m *member) markDown() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (v *supervisor) markDown() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	select {
-	case <-m.ready:
-		m.ready = make(chan struct{})
+	case <-v.ready:
+		v.ready = make(chan struct{})
 	default:
 	}
 }
 
-func (m *member) state() (pid int, ready <-chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.pid, m.ready
+func (v *supervisor) state() (pid int, ready <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.pid, v.ready
 }
 
-// noteChange never blocks: a change that nobody has looked at yet covers the next one.
-func (s *Stack) noteChange() {
+// signalChange does not block: one pending value stands for all changes.
+func (s *Stack) signalChange() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Changed gets a value after a process was started again, so that Env has new process ids.
+// Changed receives a value after a restart, when Env has new process ids.
 func (s *Stack) Changed() <-chan struct{} { return s.changed }
 
-// Kill ends the named process by SIGKILL, as a crash would; the stack then starts it again. AwaitReady tells when.
+// Kill sends SIGKILL to the named process, which the stack then restarts. AwaitReady waits for that.
 func (s *Stack) Kill(name string) error {
-	m, err := s.member(name)
+	v, err := s.supervisor(name)
 	if err != nil {
 		return err
 	}
-	pid, ready := m.state()
+	pid, ready := v.state()
 	select {
 	case <-ready:
 	default:
 		return fmt.Errorf("kill %s: it is not running", name)
 	}
-	m.markDown()
+	v.markDown()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill %s: %w", name, err)
 	}
 	return nil
 }
 
-// AwaitReady returns when the named process is ready, which after Kill means: again.
+// AwaitReady returns when the named process is ready, after Kill when it has been restarted.
 func (s *Stack) AwaitReady(ctx context.Context, name string) error {
-	m, err := s.member(name)
+	v, err := s.supervisor(name)
 	if err != nil {
 		return err
 	}
-	_, ready := m.state()
+	_, ready := v.state()
 	select {
 	case <-ready:
 		return nil
@@ -190,18 +190,17 @@ func (s *Stack) AwaitReady(ctx context.Context, name string) error {
 	}
 }
 
-// Restart stops the named process as an operator would, with the time to finish its requests, starts it again and returns
-// when it is ready.
+// Restart stops the named process gracefully, starts it again and returns when it is ready.
 func (s *Stack) Restart(ctx context.Context, name string) error {
-	m, err := s.member(name)
+	v, err := s.supervisor(name)
 	if err != nil {
 		return err
 	}
-	outcome := make(chan error, 1)
+	result := make(chan error, 1)
 	select {
-	case m.wanted <- outcome:
-		return <-outcome
-	case <-m.stopped:
+	case v.restarts <- result:
+		return <-result
+	case <-v.stopped:
 		return fmt.Errorf("restart %s: the stack is stopping", name)
 	case <-ctx.Done():
 		return fmt.Errorf("restart %s: %w", name, context.Cause(ctx))
@@ -210,10 +209,10 @@ func (s *Stack) Restart(ctx context.Context, name string) error {
 
 var errNoSuchProcess = errors.New("the stack runs no process of that name")
 
-func (s *Stack) member(name string) (*member, error) {
-	for _, m := range s.members {
-		if m.name == name {
-			return m, nil
+func (s *Stack) supervisor(name string) (*supervisor, error) {
+	for _, v := range s.supervisors {
+		if v.name == name {
+			return v, nil
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", name, errNoSuchProcess)

@@ -71,7 +71,10 @@ func (c *Chains) Run(ctx context.Context) {
 			failing = err != nil
 			c.logState(ctx, err)
 		}
-		sleep(ctx, wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
 	}
 }
 
@@ -112,14 +115,4 @@ func (c *Chains) load(ctx context.Context, etag string) (string, error) {
 	}
 	c.table.Store(&table)
 	return document.Header.Get("ETag"), nil
-}
-
-// sleep waits for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

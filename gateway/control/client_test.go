@@ -78,10 +78,10 @@ func TestClient_NextCore(t *testing.T) {
 					t.Errorf("the core that works was asked %d times", works.Asked.Load())
 				}
 				if fault != "unable" && set.All()[0].Up() {
-					t.Error("the core that does not answer is not set aside")
+					t.Error("the core that does not answer is not ejected")
 				}
 				if fault == "unable" && (refused.Load() != 1 || !set.All()[0].Up()) {
-					t.Error("a core that answers was not asked, or set aside")
+					t.Error("a core that answers got no request, or is ejected")
 				}
 			})
 		}

@@ -120,18 +120,18 @@ func TestPick(t *testing.T) {
 	tried.MarkFailed(b)
 	expect("after b broke off too", tried, "c")
 	c.MarkFailed()
-	expect("with c set aside", tried, "b")
+	expect("with c ejected", tried, "b")
 	tried.MarkUnreachable(b)
 	expect("after b refused as well", tried, "c")
 	tried.MarkUnreachable(c)
 	expect("after all refused", tried, "")
 	expect("for another request", none, "ab")
 	a.MarkUnreachable(io.EOF)
-	expect("with a set aside too", none, "b")
+	expect("with a ejected too", none, "b")
 	b.MarkUnreachable(io.EOF)
-	expect("with all set aside", none, "ab") // the least busy, as ever
+	expect("with all ejected", none, "ab") // the least busy, as ever
 	if s.OtherUp(a) || !a.Down() || c.Down() || a.Up() || c.Up() {
-		t.Error("what cannot be reached is down, what broke off is only set aside, and neither is up")
+		t.Error("what cannot be reached is down, what broke off is only ejected, and neither is up")
 	}
 }
 

@@ -11,8 +11,8 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer) metrics {
 	m := metrics{registry: registry, ejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_core_set_aside_total",
-		Help: "Times a core was set aside because it could not be reached, broke off, timed out or failed its probe. " +
-			"A rise means that the core, or the way to it, fails.",
+		Help: "Times a core was ejected because it could not be reached, broke a response off, timed out or failed its probe. " +
+			"A rise means that the core, or the network to it, fails.",
 	}, []string{"core"})}
 	registry.MustRegister(m.ejected)
 	return m
@@ -24,7 +24,7 @@ func (m metrics) add(c *Core) (remove func()) {
 	labels := prometheus.Labels{"core": c.Address}
 	isUp := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "intents_gateway_core_up",
-		Help:        "1 while requests are sent to the core, 0 while it is set aside. 0 for all cores means that all are tried anyway.",
+		Help:        "1 while requests are sent to the core, 0 while it is ejected. While all cores are at 0, requests are sent to all of them.",
 		ConstLabels: labels,
 	}, func() float64 {
 		if c.Up() {
@@ -32,15 +32,15 @@ func (m metrics) add(c *Core) (remove func()) {
 		}
 		return 0
 	})
-	underWay := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "intents_gateway_core_requests_under_way",
-		Help:        "Requests that the core has not answered to their end. A rise without more traffic means that it has become slow.",
+		Help:        "Requests in flight to the core. A rise without more traffic means that the core has become slow.",
 		ConstLabels: labels,
 	}, func() float64 { return float64(c.inFlight.Load()) })
-	m.registry.MustRegister(isUp, underWay)
+	m.registry.MustRegister(isUp, inFlight)
 	return func() {
 		m.registry.Unregister(isUp)
-		m.registry.Unregister(underWay)
+		m.registry.Unregister(inFlight)
 		m.ejected.DeleteLabelValues(c.Address)
 	}
 }

@@ -53,16 +53,16 @@ func TestProbe_EjectsAndRestores(t *testing.T) {
 	}
 }
 
-func (s set) expectMetrics(t *testing.T, core *cores.Core, up, setAside int) {
+func (s set) expectMetrics(t *testing.T, core *cores.Core, up, ejected int) {
 	t.Helper()
 	want := fmt.Sprintf(`
-# HELP intents_gateway_core_set_aside_total Times a core was set aside because it could not be reached, broke off, timed out or failed its probe. A rise means that the core, or the way to it, fails.
+# HELP intents_gateway_core_set_aside_total Times a core was ejected because it could not be reached, broke a response off, timed out or failed its probe. A rise means that the core, or the network to it, fails.
 # TYPE intents_gateway_core_set_aside_total counter
 intents_gateway_core_set_aside_total{core=%q} %d
-# HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is set aside. 0 for all cores means that all are tried anyway.
+# HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is ejected. While all cores are at 0, requests are sent to all of them.
 # TYPE intents_gateway_core_up gauge
 intents_gateway_core_up{core=%q} %d
-`, core.Address, setAside, core.Address, up)
+`, core.Address, ejected, core.Address, up)
 	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "intents_gateway_core_up", "intents_gateway_core_set_aside_total"); err != nil {
 		t.Error(err)
 	}

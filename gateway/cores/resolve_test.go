@@ -139,8 +139,8 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 	if _, ok := joined.Get(left); ok {
 		t.Error("there is still something for a core that has left")
 	}
-	want := fmt.Sprintf("# HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is set aside. "+
-		"0 for all cores means that all are tried anyway.\n# TYPE intents_gateway_core_up gauge\nintents_gateway_core_up{core=\"127.0.0.3:%d\"} 1\n", port)
+	want := fmt.Sprintf("# HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is ejected. "+
+		"While all cores are at 0, requests are sent to all of them.\n# TYPE intents_gateway_core_up gauge\nintents_gateway_core_up{core=\"127.0.0.3:%d\"} 1\n", port)
 	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "intents_gateway_core_up"); err != nil {
 		t.Error(err)
 	}

@@ -108,7 +108,7 @@ func Set(tb testing.TB, urls ...*url.URL) *cores.Set {
 	return set
 }
 
-// Unprobed is the same without probes: a core that is set aside stays so.
+// Unprobed is the same without probes: an ejected core stays ejected.
 func Unprobed(urls ...*url.URL) *cores.Set {
 	return cores.New(cores.Options{
 		URLs: urls, Secret: Secret, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),

@@ -29,7 +29,6 @@ const (
 // answer in plain text, do not count IPv6 addresses, and end the server when the process has no file descriptor left.
 type connLimiter struct {
 	options ServerOptions
-	log     *slog.Logger
 
 	// conns counts the open connections by client prefix.
 	conns *quota[netip.Addr]
@@ -49,7 +48,6 @@ func newConnLimiter(o ServerOptions, log *slog.Logger, registry prometheus.Regis
 	}
 	l := &connLimiter{
 		options:     o,
-		log:         log,
 		conns:       newQuota[netip.Addr](most, each),
 		rejectQueue: make(chan struct{}, rejectQueueSize),
 	}
@@ -63,14 +61,14 @@ func newConnLimiter(o ServerOptions, log *slog.Logger, registry prometheus.Regis
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_connections_refused_total",
 		Help: "Client connections answered 503 at once because too many were open in all (full) or from one address (address), and " +
-			"times that the system had no room for another, which then waits (exhausted). A rise means an attack or bounds that are too low.",
+			"times that the system had no file descriptor or memory for another, which then waits (exhausted). A rise means an attack or bounds that are too low.",
 	}, []string{"reason"})
 	l.atMax = newRejection("Too many connections are open. Try again shortly.", refused.WithLabelValues("full"))
 	l.atMaxPerIP = newRejection("Too many connections are open from your address. Use fewer, and use them again.", refused.WithLabelValues("address"))
 	l.exhausted = refused.WithLabelValues("exhausted")
 	l.slowReaders = factory.NewCounter(prometheus.CounterOpts{
 		Name: "intents_gateway_slow_readers_total",
-		Help: "Client connections closed because an answer was not read in time. A rise means an attack or clients with bad networks.",
+		Help: "Client connections closed because a response was not read in time. A rise means an attack or clients with bad networks.",
 	})
 	return l
 }

@@ -38,7 +38,8 @@ type exchange struct {
 	route    *route
 	verdict  *keys.Verdict
 	outcome  outcome
-	// span is the request's span, the zero Span without a tracer.
+	// span is the request's span. Without a tracer it is the client's remote span, or a no-op span if the client sent no trace
+	// context.
 	span trace.Span
 	// usageKind is what the key's usage counts the request as.
 	usageKind usage.Kind

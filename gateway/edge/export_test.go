@@ -19,12 +19,6 @@ func TargetPasses(target []byte) bool { return checkTarget(target) == nil }
 // RouteOf is the pattern of the route that a path has.
 func RouteOf(path []byte) string { return match(path).pattern }
 
-// HeaderBlockPasses is the guard's reading of a raw header block.
-func HeaderBlockPasses(raw []byte) bool {
-	var f framing
-	return f.scan(raw) == nil
-}
-
 // ServeUnverified serves a request as if a defect of the checks had admitted it without a verdict on its key.
 func (e *Edge) ServeUnverified(ctx *fasthttp.RequestCtx) {
 	x := e.begin(ctx, time.Now())

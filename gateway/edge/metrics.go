@@ -98,7 +98,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	}, []string{"route", "outcome"})
 	durations := factory.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "intents_gateway_request_duration_seconds",
-		Help: "Time from a request's arrival to its answer's first byte.",
+		Help: "Time from a request's arrival to the first byte of its response.",
 		// From the time of a refusal to core's deadline.
 		Buckets:                        []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		NativeHistogramBucketFactor:    1.1,

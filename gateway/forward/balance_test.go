@@ -71,7 +71,7 @@ func TestRetry_ResponseBreaksOff(t *testing.T) {
 					failed++
 				}
 			}
-			if failed > 1 || failed == 1 && c.hits == 2 { // the first to come is the last, since the core is set aside
+			if failed > 1 || failed == 1 && c.hits == 2 { // the first to come is the last, since the core is ejected
 				t.Errorf("%d requests failed", failed)
 			}
 			if got := broken.hits.Load(); got > 1 {

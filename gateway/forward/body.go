@@ -83,7 +83,7 @@ type streamMetrics struct{ complete, core, client prometheus.Counter }
 func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 	ended := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_streamed_answers_total",
-		Help: "Answers that were streamed, by how they ended: whole, or broken off by core or by the client, one that reads too slowly " +
+		Help: "Streamed responses, by how they ended: whole, or aborted by core or by the client, one that reads too slowly " +
 			"included. A rise of core means that cores end or fail while they send lists.",
 	}, []string{"end"})
 	return streamMetrics{complete: ended.WithLabelValues("whole"), core: ended.WithLabelValues("core"), client: ended.WithLabelValues("client")}

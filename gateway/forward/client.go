@@ -86,7 +86,6 @@ type Client struct {
 // upstream is one core and its pools: for exchanges that are short, for those that may stream, and for requests without a key,
 // which anyone can send and which must not take the others' connections.
 type upstream struct {
-	core                     *cores.Core
 	short, streamed, keyless pool
 	metrics                  []prometheus.Collector
 }
@@ -126,7 +125,6 @@ func New(o Options) *Client {
 	c.upstreams = cores.For(o.Cores, func(core *cores.Core) *upstream {
 		dial := dialer{cores: o.Cores, core: core, tls: o.Cores.TLS(core)}.dial
 		l := &upstream{
-			core:  core,
 			short: pool{dial: dial, maxConns: o.MaxConns}, streamed: pool{dial: dial, maxConns: o.MaxConns}, keyless: pool{dial: dial, maxConns: o.MaxConns},
 		}
 		l.metrics = []prometheus.Collector{

@@ -47,8 +47,8 @@ func TestClient_CoreHangs(t *testing.T) {
 			pause(t, 2*checkInterval)
 			before, began := works.hits.Load(), time.Now()
 			hung.hangs.Store(true)
-			asynctest.Eventually(t, "the core is set aside", func() bool { return c.set.All()[0].Down() })
-			t.Logf("set aside after %s", time.Since(began))
+			asynctest.Eventually(t, "the core is ejected", func() bool { return c.set.All()[0].Down() })
+			t.Logf("ejected after %s", time.Since(began))
 			err := <-results
 			moved := works.hits.Load() - before
 			switch {
@@ -104,7 +104,7 @@ func TestClient_CoreDrains(t *testing.T) {
 	}
 	asynctest.Eventually(t, "both are asked", func() bool { return ending.hits.Load() > 0 && stays.hits.Load() > 0 })
 	ending.unready.Store(true)
-	asynctest.Eventually(t, "it is set aside", func() bool { return !c.set.All()[0].Up() })
+	asynctest.Eventually(t, "it is ejected", func() bool { return !c.set.All()[0].Up() })
 	begun := ending.hits.Load()
 	for range 20 {
 		if got := c.answer(read); got != "here" {

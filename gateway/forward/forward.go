@@ -17,8 +17,8 @@ type Request struct {
 	Target []byte
 	// ID is the request id.
 	ID []byte
-	// Span is the request's span; with the zero Span the client's own trace context is passed on. It should end after the body
-	// of a streamed response, whose failure it records.
+	// Span is the request's span, nil for none. Core gets the trace context of a span that does not record unchanged. Span should
+	// end after the body of a streamed response, whose failure it records.
 	Span trace.Span
 	// Route is the path template, for span names.
 	Route string

@@ -75,7 +75,10 @@ func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
 	}
 	v.logPoll(ctx, f, err)
 	if err != nil {
-		sleep(ctx, pollRetry)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollRetry):
+		}
 	}
 }
 
@@ -150,13 +153,4 @@ func (v *Verifier) Ready(context.Context) error {
 		return errors.New("core's key change feed has not been read yet")
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

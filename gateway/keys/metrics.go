@@ -16,8 +16,8 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 	factory := promauto.With(registry)
 	verdicts := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_key_verdicts_total",
-		Help: "Keys judged, by where the verdict came from. A rise of recheck means that the change feed is not followed; of filter " +
-			"or refusal_cache, that somebody tries unknown keys; of feed_unavailable, that core does not answer.",
+		Help: "Keys verified, by the source of the verdict. A rise of recheck means that the change feed is not followed; of filter " +
+			"or refusal_cache, that a client tries unknown keys; of feed_unavailable, that core does not answer.",
 	}, []string{"source"})
 	lookUps := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_key_lookups_total",
@@ -25,12 +25,12 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 	}, []string{"result"})
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_gateway_key_feed_age_seconds",
-		Help: "Time since every change of a key was last known. Above 1, cached verdicts do not count.",
+		Help: "Time since the start of the last successful poll of the key change feed. Above 1, cached verdicts are looked up again.",
 	}, func() float64 { return v.feedLag(v.now()).Seconds() })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_gateway_key_feed_waiting",
-		Help: "Requests with a key that the filter of existing keys lacks, which wait for a reading of the change feed. A rise means that " +
-			"somebody tries unknown keys, or that core does not answer.",
+		Help: "Requests with a key that the filter of existing keys lacks, which wait for a poll of the change feed. A rise means that " +
+			"a client tries unknown keys, or that core does not answer.",
 	}, func() float64 { return float64(v.polls.waiting.Load()) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_gateway_key_verdicts_held",
@@ -52,11 +52,11 @@ func newMetrics(registry prometheus.Registerer, v *Verifier, capacity int) metri
 		lookUpsFailed:   lookUps.WithLabelValues("failed"),
 		changes: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_key_changes_total",
-			Help: "Changed keys the change feed has told of.",
+			Help: "Changed keys that the change feed reported.",
 		}),
 		purges: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_key_feed_purges_total",
-			Help: "Times every verdict was dropped because changes may have been missed. A rise means outages longer than core's memory.",
+			Help: "Times every verdict was dropped because changes may have been missed. A rise means outages longer than core keeps the changes.",
 		}),
 		filtersFailed: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_key_filter_failures_total",

@@ -59,7 +59,7 @@ func (r *sharedPolls) begin(cancelPoll context.CancelFunc) *sharedPoll {
 	return next
 }
 
-// finishLookUp releases the requests that wait.
+// finish releases the requests that wait for the poll.
 func (r *sharedPoll) finish(err error, filterComplete bool) {
 	r.timer.Stop()
 	if err == nil && !filterComplete {

@@ -143,7 +143,7 @@ func (v *Verifier) Lookup(hash apikey.Hash, now time.Time) (*Verdict, error) {
 }
 
 // Verify returns the verdict on the key with this hash, from the cache or from core. The wait for core is a span below the
-// given one, which may be the zero Span. Its errors are ErrUnknown, ErrRefused and ErrUnavailable.
+// given one, which may be tracing.Noop. Its errors are ErrUnknown, ErrRefused and ErrUnavailable.
 func (v *Verifier) Verify(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	verdict, err := v.cached(hash, v.now())
 	switch {

@@ -25,8 +25,8 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration, degraded f
 	}).Set(budget.Seconds())
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_gateway_limit_degraded",
-		Help: "1 while the breaker keeps requests away from Redis and the fallback decides, else 0. Of a Redis Cluster, the share of " +
-			"its nodes that requests are kept from: the keys on them are decided by the fallback.",
+		Help: "1 while the circuit breaker of Redis is open and the fallback decides, else 0. Of a Redis Cluster, the share of " +
+			"its nodes with an open breaker: the fallback decides for the keys on them.",
 	}, degraded)
 	decisions := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_limit_decisions_total",
@@ -46,7 +46,7 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration, degraded f
 		}),
 		batch: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "intents_gateway_limit_batch_size",
-			Help:    "Decisions that one call to Redis brought. It grows with load; a rise at the same load means that Redis is slower.",
+			Help:    "Decisions per call to Redis. It grows with load; a rise at the same load means that Redis is slower.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
 		}),
 		roundTrip: factory.NewHistogram(prometheus.HistogramOpts{

@@ -27,8 +27,8 @@ func newMetrics(registry prometheus.Registerer, backlog int) metrics {
 		refused: reports.WithLabelValues("refused"),
 		dropped: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_usage_dropped_total",
-			Help: "Counts of a key and minute that core will never hear of, because more waited than the backlog holds or core " +
-				"refused them. A rise means that core has been away for too long; usage charts lack these.",
+			Help: "Counts of a key and minute that were not reported to core, because more waited than the backlog holds or core " +
+				"refused them. A rise means that core was unreachable for too long; usage charts lack these.",
 		}),
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_gateway_usage_waiting",

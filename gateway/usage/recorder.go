@@ -128,11 +128,10 @@ func (r *Recorder) gather(now time.Time) {
 	}
 }
 
+// sleep waits for d or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
 	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

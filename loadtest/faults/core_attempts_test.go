@@ -82,6 +82,15 @@ func (s attempts) mustBeSound(tb testing.TB) {
 	}
 }
 
+// mustBeUnavailable wants status 503 of every one. Times in its report count from base.
+func (s attempts) mustBeUnavailable(tb testing.TB, base time.Time) {
+	tb.Helper()
+	others := s.filter(func(one attempt) bool { return one.status != 503 })
+	if len(others) > 0 {
+		tb.Errorf("%d of %d failed requests got another status than 503: %s%s", len(others), len(s), others, others.first(5, base))
+	}
+}
+
 // first tells some of them.
 func (s attempts) first(count int, base time.Time) (text string) {
 	for _, one := range s[:min(len(s), count)] {

@@ -46,11 +46,7 @@ func TestCoreKilled(t *testing.T) {
 		OverAdmission: -1, AddedP99: -1, Recovery: recovered,
 		Note: fmt.Sprintf("%d intents kept once, %d made that nobody was told of", len(c.acknowledged), untold),
 	})
-	for _, a := range failed {
-		if a.status != 503 {
-			t.Fatalf("answered %d:%s", a.status, attempts{a}.first(1, began))
-		}
-	}
+	failed.mustBeUnavailable(t, began)
 	if untold > kills*members {
 		t.Errorf("%d intents are stored that nobody was told of, more than were under way", untold)
 	}

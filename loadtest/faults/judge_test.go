@@ -111,6 +111,8 @@ func TestJudge_Correctness(t *testing.T) {
 			append(slices.Clip(answered), attempt{kind: reads, status: 429}).mustAllSucceed(j, 0, began)
 		}, true},
 		{"rolling restart, an intent nobody was told of", func(j judge) { answered.mustAllSucceed(j, 1, began) }, true},
+		{"unavailable, 503 alone", func(j judge) { attempts{{status: 503}}.mustBeUnavailable(j, began) }, false},
+		{"unavailable, another status", func(j judge) { attempts{{status: 503}, {status: 502}}.mustBeUnavailable(j, began) }, true},
 		{"writes kept once", func(j judge) { crew.mustMatch(j, []stored{{"a", "1"}, {"b", "2"}}) }, false},
 		{"a lost write", func(j judge) { crew.mustMatch(j, []stored{{"a", "1"}}) }, true},
 		{"a doubled write", func(j judge) { crew.mustMatch(j, []stored{{"a", "1"}, {"b", "2"}, {"b", "3"}}) }, true},

@@ -66,11 +66,7 @@ func TestPoolExhausted(t *testing.T) {
 	if len(failed) == 0 {
 		t.Error("no request failed: the fault was not felt")
 	}
-	for _, a := range failed {
-		if a.status != 503 {
-			t.Errorf("answered %d:%s", a.status, attempts{a}.first(1, struck))
-		}
-	}
+	failed.mustBeUnavailable(t, struck)
 	if slow := failed.slowest(); slow > within(time.Second) {
 		j.late("a client was told only after %s", slow)
 	}

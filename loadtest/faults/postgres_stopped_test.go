@@ -53,11 +53,7 @@ func TestPostgresStopped(t *testing.T) {
 			if len(failed) == 0 {
 				t.Error("no request failed: the fault was not felt")
 			}
-			for _, a := range failed {
-				if a.status != 503 {
-					t.Errorf("answered %d:%s", a.status, attempts{a}.first(1, struck))
-				}
-			}
+			failed.mustBeUnavailable(t, struck)
 			// Those under way when Postgres went may have been stored without an answer.
 			if untold > members {
 				t.Errorf("%d intents are stored that nobody was told of, more than were under way", untold)

@@ -13,8 +13,8 @@ import (
 // product names this project's directories on a machine.
 const product = "transfer-intents"
 
-// CacheDir is where downloads and templates are kept, all of which can be made again: /var/cache/transfer-intents for
-// root, whose servers run as another user that may not enter /root, and the user's cache directory for everyone else.
+// CacheDir is the directory of downloads and templates, all of which can be recreated: /var/cache/transfer-intents for
+// root, whose servers run as another user that may not enter /root, and the user's cache directory for every other user.
 func CacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return filepath.Join("/var/cache", product), nil
@@ -26,8 +26,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, product), nil
 }
 
-// DataDir is where a local stack keeps its data unless told otherwise: /var/lib/transfer-intents for root, below the
-// user's cache directory for everyone else.
+// DataDir is the default directory of a local stack's data: /var/lib/transfer-intents for root, and a directory below the
+// user's cache directory for every other user.
 func DataDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return filepath.Join("/var/lib", product), nil
@@ -39,14 +39,13 @@ func DataDir() (string, error) {
 	return filepath.Join(dir, "data"), nil
 }
 
-// ErrLocked says that another live process holds a lock.
+// ErrLocked says that another running process holds the lock.
 var ErrLocked = errors.New("in use by another process")
 
-// Lock is a lock file that only one process at a time can hold. The kernel frees it when that process ends, however it
-// ends.
+// Lock is a lock file that one process at a time can hold. The kernel releases it when that process ends, also by a crash.
 type Lock struct{ file *os.File }
 
-// TryLock takes the lock at path, making the file when needed; ErrLocked when another process has it.
+// TryLock acquires the lock at path and creates the file if needed. It returns ErrLocked if another process holds the lock.
 func TryLock(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -63,7 +62,7 @@ func TryLock(path string) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// AwaitLock takes the lock at path as soon as it is free. It calls waiting once when it is not free at once.
+// AwaitLock acquires the lock at path as soon as it is free. It calls waiting once if it has to wait.
 func AwaitLock(ctx context.Context, path string, waiting func()) (*Lock, error) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -83,8 +82,8 @@ func AwaitLock(ctx context.Context, path string, waiting func()) (*Lock, error) 
 	}
 }
 
-// Unlock frees the lock and leaves its file. Closing alone would not: a process that another goroutine is just starting has a
-// copy of the file until it runs its program.
+// Unlock releases the lock and keeps its file. Close alone does not release it: a process that another goroutine is forking has
+// a copy of the descriptor until it calls exec.
 func (l *Lock) Unlock() {
 	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
 	_ = l.file.Close()

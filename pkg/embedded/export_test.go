@@ -1,14 +1,14 @@
 package embedded
 
-// StartGuarded starts c under the portable watchdog, which Linux does without.
-func StartGuarded(c Command) (*Process, error) { return start(c, false) }
+// StartWithWatchdog starts c with a watchdog, which StartProcess does not use on Linux.
+func StartWithWatchdog(c Command) (*Process, error) { return start(c, false) }
 
 var (
 	ParseURI        = parseURI
 	ParseGet        = parseGet
-	ParseComplaint  = parseComplaint
+	ParseAptError   = parseAptError
 	ServerProcesses = serverProcesses
 	DataOf          = func(p *Postgres) string { return p.data }
-	RoomInMemory    = roomInMemory
+	TmpfsHasSpace   = tmpfsHasSpace
 	RunDirOf        = func(p *Postgres) string { return p.run.path }
 )

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// maxLine bounds the memory of a child that never ends its line; what is longer arrives in pieces.
+// maxLine bounds the memory for a child that never ends its line. Longer lines are split.
 const maxLine = 64 << 10
 
-// lineWriter hands what is written to it on, line by line. One goroutine may use it at a time.
+// lineWriter calls emit with each line that is written to it. It is for one goroutine at a time.
 type lineWriter struct {
 	emit    func(line string)
 	partial []byte
@@ -31,7 +31,7 @@ func (w *lineWriter) Write(text []byte) (int, error) {
 	}
 }
 
-// flush hands on a last line that has no ending.
+// flush emits a last line without a line ending.
 func (w *lineWriter) flush() {
 	if len(w.partial) == 0 {
 		return
@@ -40,7 +40,7 @@ func (w *lineWriter) flush() {
 	w.partial = nil
 }
 
-// tail keeps the last lines of a child for the error that its end may become. It may be used concurrently.
+// tail keeps the last lines of a child's output for its error. It is safe for concurrent use.
 type tail struct {
 	mu    sync.Mutex
 	lines []string

@@ -40,7 +40,7 @@ func play(role string) error {
 		}
 		return err
 	case "guarded":
-		p, err := embedded.StartGuarded(sleeper)
+		p, err := embedded.StartWithWatchdog(sleeper)
 		if err == nil {
 			fmt.Println(p.PID())
 		}

@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryDir is where Linux keeps files in memory.
-const memoryDir = "/dev/shm"
+// tmpfsDir is the usual tmpfs of Linux.
+const tmpfsDir = "/dev/shm"
 
-// muchMemory is what dozens of small databases do not use up: each begins with 45 MB.
-const muchMemory = 4 << 30
+// minTmpfsSpace is enough for dozens of small databases, each of which begins with 45 MB.
+const minTmpfsSpace = 4 << 30
 
-// roomInMemory tells whether files in memoryDir really are in memory, and whether there is much of it. A container has 64 MB
-// there, unless told otherwise.
-func roomInMemory() bool {
+// tmpfsHasSpace reports whether tmpfsDir is a tmpfs with minTmpfsSpace free, and as much memory is available. The default in a
+// container is 64 MB.
+func tmpfsHasSpace() bool {
 	var system unix.Statfs_t
-	if err := unix.Statfs(memoryDir, &system); err != nil || system.Type != unix.TMPFS_MAGIC {
+	if err := unix.Statfs(tmpfsDir, &system); err != nil || system.Type != unix.TMPFS_MAGIC {
 		return false
 	}
 	free := system.Bavail * uint64(system.Bsize) //nolint:gosec // a block has a size
-	return free >= muchMemory && availableMemory() >= muchMemory
+	return free >= minTmpfsSpace && availableMemory() >= minTmpfsSpace
 }
 
-// availableMemory is how many bytes the kernel would find without swapping; 0 if it does not say.
+// availableMemory is MemAvailable in bytes, 0 if it is unknown.
 func availableMemory() (bytes uint64) {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -2,6 +2,6 @@
 
 package embedded
 
-const memoryDir = "/dev/shm"
+const tmpfsDir = "/dev/shm"
 
-func roomInMemory() bool { return false }
+func tmpfsHasSpace() bool { return false }

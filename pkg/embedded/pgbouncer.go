@@ -18,20 +18,20 @@ import (
 // ErrNoPgBouncer says that there is no pgbouncer on the machine.
 var ErrNoPgBouncer = errors.New("pgbouncer is missing: install the Debian package pgbouncer")
 
-// PgBouncerConfig says which Postgres a PgBouncer stands before, and how.
+// PgBouncerConfig configures a PgBouncer.
 type PgBouncerConfig struct {
-	// Server is where the databases are, in PgBouncer's own words, such as "host=/run/postgresql port=5432 user=intents".
-	// Clients reach each of them by its name and as that user, without a password.
+	// Server is the connection string of the Postgres server, such as "host=/run/postgresql port=5432 user=intents". Clients
+	// connect to its databases by their names, as that user and without a password.
 	Server string
 	// Settings are lines for the section [pgbouncer], such as "pool_mode = transaction".
 	Settings []string
-	// Log receives the pooler's lines; nil discards them.
+	// Log receives the lines of PgBouncer's output; nil discards them.
 	Log func(line string)
 }
 
 // PgBouncer is a running pooler that listens on a Unix socket.
 type PgBouncer struct {
-	// Dir is the directory of the socket and Port the number in its name, as connection strings want them.
+	// Dir is the directory of the socket and Port the number in its name, as in connection strings.
 	Dir  string
 	Port int
 
@@ -47,8 +47,8 @@ const (
 	pgBouncerStart  = 20 * time.Second
 )
 
-// StartPgBouncer starts a private pooler and returns when it accepts connections. ctx bounds the start only. It returns
-// ErrNoPgBouncer where there is none on the machine.
+// StartPgBouncer starts a private PgBouncer and returns when it accepts connections. ctx bounds the start only. It returns
+// ErrNoPgBouncer if the machine has none.
 func StartPgBouncer(ctx context.Context, config PgBouncerConfig) (*PgBouncer, error) {
 	path, err := findPgBouncer()
 	if err != nil {
@@ -62,7 +62,7 @@ func StartPgBouncer(ctx context.Context, config PgBouncerConfig) (*PgBouncer, er
 	return b, nil
 }
 
-// findPgBouncer looks on PATH, and where Debian puts what is for administrators and not on everybody's PATH.
+// findPgBouncer looks on PATH and in /usr/sbin, where Debian installs it and which is not on every user's PATH.
 func findPgBouncer() (string, error) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -73,26 +73,26 @@ func findPgBouncer() (string, error) {
 }
 
 func (b *PgBouncer) start(ctx context.Context, path string, config PgBouncerConfig) error {
-	owner, err := findOwner() // it does not run as root either
+	user, err := findServerUser() // PgBouncer does not run as root either
 	if err != nil {
 		return err
 	}
-	if b.run, err = newRunDir(owner, diskParents()); err != nil {
+	if b.run, err = newRunDir(user, diskParents()); err != nil {
 		return err
 	}
 	b.Dir = b.run.path
-	if err := owner.reach(b.Dir); err != nil {
+	if err := user.ensureTraversable(b.Dir); err != nil {
 		return err
 	}
 	file := b.Dir + pgBouncerConfig
 	if err := os.WriteFile(file, []byte(config.text(b.Dir)), 0o600); err != nil {
-		return fmt.Errorf("write its configuration: %w", err)
+		return fmt.Errorf("write the configuration: %w", err)
 	}
-	if err := owner.own(file); err != nil {
+	if err := user.chown(file); err != nil {
 		return err
 	}
 	b.process, err = StartProcess(Command{
-		Name: "pgbouncer", Path: path, Args: []string{file}, Dir: "/", Output: config.Log, owner: owner,
+		Name: "pgbouncer", Path: path, Args: []string{file}, Dir: "/", Output: config.Log, user: user,
 	})
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c PgBouncerConfig) text(dir string) string {
 	lines := append([]string{
 		"[databases]", "* = " + c.Server,
 		"[pgbouncer]", "listen_port = " + strconv.Itoa(pgBouncerPort), "unix_socket_dir = " + dir,
-		// Whoever may enter the directory may connect.
+		// The permissions of the directory decide who may connect.
 		"auth_type = any",
 	}, c.Settings...)
 	return strings.Join(lines, "\n") + "\n"
@@ -134,11 +134,11 @@ func (b *PgBouncer) awaitReady(ctx context.Context) error {
 	}
 }
 
-// Stop ends the pooler. Calling it again is fine.
+// Stop ends the PgBouncer. It may be called more than once.
 func (b *PgBouncer) Stop() error {
 	b.stop.Do(func() {
 		if b.process != nil {
-			b.stopErr = b.process.Stop(syscall.SIGTERM, 5*time.Second) // at once, and not when its clients have left
+			b.stopErr = b.process.Stop(syscall.SIGTERM, 5*time.Second) // SIGTERM does not wait for the clients
 		}
 		if b.run != nil {
 			b.run.remove()

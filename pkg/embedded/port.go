@@ -15,35 +15,35 @@ import (
 	"time"
 )
 
-// Ports are taken from below the ranges that Linux (32768–60999) and the others (49152–65535) give to outgoing
-// connections, so that a server that restarts finds its port free.
+// The ports are below the ephemeral port ranges of Linux (32768–60999) and the other systems (49152–65535), so that a server
+// that restarts finds its port free.
 const (
 	firstPort = 20000
 	lastPort  = 31999
 )
 
-// FreePort names a TCP port on host (empty: 127.0.0.1) that nothing listens on. It gives no port twice, neither in this
-// process nor in another one of this user as long as this one lives, so that a server has the time to start on it.
+// FreePort returns a TCP port on host (empty: 127.0.0.1) that nothing listens on. It returns no port twice, neither in this
+// process nor in another one of this user while this one runs, so that a server has the time to listen on it.
 func FreePort(host string) (int, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	for range 200 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret
-		mine, err := reserved.take(port)
+		mine, err := reserved.reserve(port)
 		if err != nil {
 			return 0, err
 		}
-		if mine && refuses(net.JoinHostPort(host, strconv.Itoa(port))) {
+		if mine && connectionRefused(net.JoinHostPort(host, strconv.Itoa(port))) {
 			return port, nil
 		}
 	}
-	return 0, fmt.Errorf("find a free port on %s: none of 200 was", host)
+	return 0, fmt.Errorf("find a free port on %s: none of 200 is free", host)
 }
 
-// refuses tells whether nothing listens at address. To try and listen there would be surer, but a child that is being
-// forked at that moment would keep the socket open for a while.
-func refuses(address string) bool {
+// connectionRefused reports whether nothing listens at address. A listener would be a surer test, but a child that is being
+// forked at the same time would keep its socket open for a while.
+func connectionRefused(address string) bool {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(context.Background(), "tcp", address)
 	if err != nil {
@@ -53,8 +53,8 @@ func refuses(address string) bool {
 	return false
 }
 
-// reservations are the ports of this process: byte N of a file that all processes of this user share is locked for port N.
-// The kernel frees such locks when the process ends.
+// reservations are the ports of this process. A file that all processes of this user share has byte N locked for port N; the
+// kernel releases such locks when the process ends.
 type reservations struct {
 	mu    sync.Mutex
 	file  *os.File
@@ -63,7 +63,7 @@ type reservations struct {
 
 var reserved = reservations{taken: map[int]bool{}}
 
-func (r *reservations) take(port int) (bool, error) {
+func (r *reservations) reserve(port int) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.taken[port] {
@@ -73,7 +73,7 @@ func (r *reservations) take(port int) (bool, error) {
 		path := filepath.Join(os.TempDir(), fmt.Sprintf("intents-ports-%d", os.Geteuid()))
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
-			return false, fmt.Errorf("open the list of ports in use: %w", err)
+			return false, fmt.Errorf("open the file of reserved ports: %w", err)
 		}
 		r.file = file
 	}

@@ -14,46 +14,44 @@ import (
 	"time"
 )
 
-// PostgresConfig says which Postgres is wanted.
+// PostgresConfig configures a Postgres.
 type PostgresConfig struct {
-	// URL is a database that is there already, named by someone who means this use of it. When it is set nothing is started and
-	// nothing else here matters.
+	// URL is an existing database, which is used instead of a private server. The other fields are ignored if it is set.
 	URL string
 
-	// Dir is where the data is kept; it is made when missing. One process at a time can use it. Required unless Ephemeral.
+	// Dir is the directory of the data, which is created if needed. One process at a time can use it. Required unless Ephemeral.
 	Dir string
 
-	// Ephemeral is for tests: an empty database in a temporary directory, which Stop removes, and the next start does if
-	// Stop never came. It trades every safety on power loss for speed, and is kept in memory where there is plenty. Dir is
-	// not used.
+	// Ephemeral is for tests: an empty database in a temporary directory, which Stop removes, or the next start if this program
+	// was killed. It is not durable, and its files are in memory if there is enough. Dir is not used.
 	Ephemeral bool
 
-	// OnDisk keeps an ephemeral database out of memory, for what measures it or fills it.
+	// OnDisk keeps the files of an ephemeral database on disk, for tests that measure or fill it.
 	OnDisk bool
 
-	// Env is added to the server's environment (NAME=value), such as a library that changes its clock; empty by default.
+	// Env is added to the server's environment (NAME=value), such as a preloaded library; empty by default.
 	Env []string
 
-	// Settings of the server (name=value) win over this package's own.
+	// Settings of the server (name=value) override those of this package.
 	Settings []string
 
-	// Log receives progress and the server's own lines, from several goroutines at once; nil discards them.
+	// Log receives progress and the lines of the server's output, from several goroutines at once; nil discards them.
 	Log func(line string)
 }
 
-// Postgres is a running server, or one that was handed in. Restart and Stop are not to be called at the same time.
+// Postgres is a running server, private or external (PostgresConfig.URL). Restart and Stop must not be called concurrently.
 type Postgres struct {
 	// URL connects the superuser intents to the database intents. It works for the user who started it, and for root.
 	URL string
-	// Source says in a few words where this Postgres comes from.
+	// Source describes where this Postgres comes from.
 	Source string
 
 	ephemeral bool
-	env       []string // beside that of the programs
+	env       []string // added to that of the binaries
 	settings  []string
-	parents   []string // of run
+	parents   []string // where run may be
 	log       func(line string)
-	owner     *owner
+	user      *serverUser
 	binaries  *binaries
 	run       *runDir
 	lock      *Lock
@@ -66,12 +64,12 @@ type Postgres struct {
 // startTimeout bounds the start of a server, crash recovery included.
 const startTimeout = 2 * time.Minute
 
-// startAgainAfter is the pause where a server finds that another's memory is still in use.
-const startAgainAfter = 100 * time.Millisecond
+// restartPause is the pause before a server is started again that found the shared memory of an earlier one in use.
+const restartPause = 100 * time.Millisecond
 
-// StartPostgres starts a private server, or takes the one handed in; the package comment has the order in which it looks.
-// It returns when the server accepts connections. ctx bounds the start only. A failed start leaves nothing running, and its
-// error says in one line what to do.
+// StartPostgres starts a private server, unless the configuration names an external one, and returns when it accepts
+// connections. The package comment lists where its binaries come from. ctx bounds the start only. A failed start leaves
+// nothing running, and its error says what to do.
 func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error) {
 	if config.URL != "" {
 		return &Postgres{URL: config.URL, Source: "the one at the given URL"}, nil
@@ -98,24 +96,24 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	return p, nil
 }
 
-// prepare finds the server and makes its directories and its first data.
+// prepare finds the binaries and creates the directories and the cluster.
 func (p *Postgres) prepare(ctx context.Context, dir string) error {
 	var err error
-	if p.owner, err = findOwner(); err != nil {
+	if p.user, err = findServerUser(); err != nil {
 		return err
 	}
-	sweepRunDirs(p.owner)
+	sweepRunDirs(p.user)
 	if p.ephemeral {
 		return p.prepareEphemeral(ctx)
 	}
 	if dir == "" {
-		return errors.New("no directory was given for the data")
+		return errors.New("PostgresConfig.Dir is required, unless the database is ephemeral")
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("resolve data directory: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o711); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
+		return fmt.Errorf("create data directory: %w", err)
 	}
 	if p.lock, err = TryLock(filepath.Join(dir, "lock")); err != nil {
 		return err
@@ -125,17 +123,17 @@ func (p *Postgres) prepare(ctx context.Context, dir string) error {
 	if p.binaries, err = findBinaries(ctx, strings.TrimSpace(string(version)), p.log); err != nil {
 		return err
 	}
-	if p.run, err = newRunDir(p.owner, p.parents); err != nil {
+	if p.run, err = newRunDir(p.user, p.parents); err != nil {
 		return err
 	}
-	if err := p.owner.reach(dir, p.binaries.dir); err != nil {
+	if err := p.user.ensureTraversable(dir, p.binaries.dir); err != nil {
 		return err
 	}
 	if len(version) > 0 {
 		return nil
 	}
-	p.log("making a new database in " + p.data)
-	return p.binaries.makeCluster(ctx, p.owner, p.data, true)
+	p.log("creating a database in " + p.data)
+	return p.binaries.initCluster(ctx, p.user, p.data, true)
 }
 
 func (p *Postgres) prepareEphemeral(ctx context.Context) error {
@@ -143,28 +141,27 @@ func (p *Postgres) prepareEphemeral(ctx context.Context) error {
 	if p.binaries, err = findBinaries(ctx, "", p.log); err != nil {
 		return err
 	}
-	if p.run, err = newRunDir(p.owner, p.parents); err != nil {
+	if p.run, err = newRunDir(p.user, p.parents); err != nil {
 		return err
 	}
-	if err := p.owner.reach(p.run.path, p.binaries.dir); err != nil {
+	if err := p.user.ensureTraversable(p.run.path, p.binaries.dir); err != nil {
 		return err
 	}
 	p.data = filepath.Join(p.run.path, "data")
-	return p.binaries.copyTemplate(ctx, p.owner, p.data, p.log)
+	return p.binaries.copyTemplate(ctx, p.user, p.data, p.log)
 }
 
-// Restart starts the server again on the same data and URL and returns when it accepts connections. A server that still
-// runs is stopped first.
+// Restart stops the server if it runs, starts it again with the same data and URL, and returns when it accepts connections.
 func (p *Postgres) Restart(ctx context.Context) error {
 	if p.binaries == nil {
-		return errors.New("a Postgres that was handed in is not this program's to restart")
+		return errors.New("an external Postgres cannot be restarted")
 	}
-	if err := p.halt(); err != nil {
+	if err := p.stopProcess(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errors.New("it did not accept connections in time"))
 	defer cancel()
-	err := clearLeftovers(ctx, p.owner, p.data)
+	err := removeStale(ctx, p.user, p.data)
 	if err != nil {
 		return err
 	}
@@ -176,9 +173,9 @@ func (p *Postgres) Restart(ctx context.Context) error {
 		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory") {
 			return err
 		}
-		// Children of a server that was killed have not all noticed yet.
+		// Some backends of the server that was killed still run.
 		select {
-		case <-time.After(startAgainAfter):
+		case <-time.After(restartPause):
 		case <-ctx.Done():
 			return err
 		}
@@ -193,9 +190,9 @@ func (p *Postgres) command() Command {
 		Env:    slices.Concat(p.binaries.env, p.env),
 		Dir:    "/",
 		Output: p.log,
-		// On SIGQUIT the server takes its children along at once; they have left its process group.
+		// SIGQUIT is the immediate shutdown, which also ends the backends: they are not in the server's process group.
 		OrphanSignal: syscall.SIGQUIT,
-		owner:        p.owner,
+		user:         p.user,
 	}
 }
 
@@ -214,9 +211,9 @@ func (p *Postgres) arguments() []string {
 	if p.ephemeral {
 		settings = append(settings,
 			"fsync=off", "full_page_writes=off", "synchronous_commit=off",
-			// A replica looks for its primary at once, and not after seconds.
+			// A replica reconnects to its primary soon, instead of after 5 s.
 			"wal_retrieve_retry_interval=100ms",
-			// Files beside the data leave nothing in /dev/shm when the server is killed.
+			// Shared memory in files of the data directory leaves nothing in /dev/shm when the server is killed.
 			"dynamic_shared_memory_type=mmap")
 	}
 	args := []string{"-D", p.data}
@@ -226,7 +223,7 @@ func (p *Postgres) arguments() []string {
 	return args
 }
 
-// awaitReady waits for what pg_ctl waits for: the word "ready" in the eighth line of postmaster.pid.
+// awaitReady waits, as pg_ctl does, for "ready" in the eighth line of postmaster.pid.
 func (p *Postgres) awaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -250,7 +247,7 @@ func (p *Postgres) awaitReady(ctx context.Context) error {
 	}
 }
 
-// PID is the server's process id; 0 for a server that was handed in.
+// PID is the server's process id, 0 for an external server.
 func (p *Postgres) PID() int {
 	if p.process == nil {
 		return 0
@@ -258,7 +255,7 @@ func (p *Postgres) PID() int {
 	return p.process.PID()
 }
 
-// Done is closed when the server that the last start or Restart began has ended; nil for one that was handed in.
+// Done is closed when the process of the last start or Restart has ended. It is nil for an external server.
 func (p *Postgres) Done() <-chan struct{} {
 	if p.process == nil {
 		return nil
@@ -266,10 +263,11 @@ func (p *Postgres) Done() <-chan struct{} {
 	return p.process.Done()
 }
 
-// Stop ends the server and removes what was temporary. Calling it again is fine. A server that was handed in is left alone.
+// Stop ends the server and removes its temporary files. It may be called more than once, and does nothing to an external
+// server.
 func (p *Postgres) Stop() error {
 	p.stop.Do(func() {
-		p.stopErr = p.halt()
+		p.stopErr = p.stopProcess()
 		if p.run != nil {
 			p.run.remove()
 		}
@@ -280,12 +278,12 @@ func (p *Postgres) Stop() error {
 	return p.stopErr
 }
 
-// halt ends the server process: with a checkpoint, unless the data is thrown away anyway.
-func (p *Postgres) halt() error {
+// stopProcess ends the server process: with a checkpoint, unless the data is ephemeral.
+func (p *Postgres) stopProcess() error {
 	if p.process == nil {
 		return nil
 	}
-	_ = p.Resume() // a suspended server would not hear of its end
+	_ = p.Resume() // a suspended process does not receive the signals below
 	if p.ephemeral {
 		return p.process.Stop(syscall.SIGQUIT, 10*time.Second)
 	}

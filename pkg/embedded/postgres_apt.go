@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// aptTimeout bounds the fetching of the packages; it takes about 20 s on a good line.
+// aptTimeout bounds the download of the packages, which takes about 20 s on a fast network.
 const aptTimeout = 10 * time.Minute
 
-// treeName is the directory below the cache directory that the packages are unpacked into.
-const treeName = "postgres-apt"
+// packagesDir is the directory of the unpacked packages, below the cache directory.
+const packagesDir = "postgres-apt"
 
-// fetchedBinaries are the server that fetchBinaries has fetched before.
+// fetchedBinaries returns the binaries of an earlier fetchBinaries.
 func fetchedBinaries(ctx context.Context) (*binaries, error) {
 	cache, err := CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	return inspectTree(ctx, filepath.Join(cache, treeName))
+	return inspectPackages(ctx, filepath.Join(cache, packagesDir))
 }
 
-// fetchBinaries fetches the server of Debian's or Ubuntu's own packages in user mode: apt works on lists and caches of its
-// own, downloads and verifies, and the packages are unpacked below the cache directory. It needs no root and installs
-// nothing. Several processes may ask at once; one fetches, the others wait for it.
+// fetchBinaries downloads the server packages of Debian or Ubuntu in user mode: apt downloads and verifies them with state and
+// cache directories of its own, and they are unpacked below the cache directory. It needs no root and installs nothing. If
+// several processes call it at once, one downloads and the others wait.
 func fetchBinaries(ctx context.Context, log func(string)) (*binaries, error) {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return nil, noPostgres(nil)
+			return nil, notFoundError(nil)
 		}
 	}
 	cache, err := CacheDir()
@@ -42,28 +42,28 @@ func fetchBinaries(ctx context.Context, log func(string)) (*binaries, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return nil, fmt.Errorf("make cache directory: %w", err)
+		return nil, fmt.Errorf("create cache directory: %w", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, aptTimeout, fmt.Errorf("gave up after %s", aptTimeout))
 	defer cancel()
-	root := filepath.Join(cache, treeName)
-	lock, err := AwaitLock(ctx, root+".lock", func() { log("another process is fetching Postgres: waiting for it") })
+	root := filepath.Join(cache, packagesDir)
+	lock, err := AwaitLock(ctx, root+".lock", func() { log("waiting for another process that downloads Postgres") })
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Unlock()
-	if found, err := inspectTree(ctx, root); err == nil {
+	if found, err := inspectPackages(ctx, root); err == nil {
 		return found, nil
 	}
 	fetch := aptFetch{root: root, work: root + ".new", log: log}
 	if err := fetch.run(ctx); err != nil {
-		return nil, noPostgres(err)
+		return nil, notFoundError(err)
 	}
-	return inspectTree(ctx, root)
+	return inspectPackages(ctx, root)
 }
 
-// inspectTree finds the server in an unpacked tree.
-func inspectTree(ctx context.Context, root string) (*binaries, error) {
+// inspectPackages inspects the server in unpacked packages.
+func inspectPackages(ctx context.Context, root string) (*binaries, error) {
 	dirs, _ := filepath.Glob(filepath.Join(root, "usr/lib/postgresql/*/bin"))
 	if len(dirs) == 0 {
 		return nil, ErrNoPostgres
@@ -76,28 +76,28 @@ func inspectTree(ctx context.Context, root string) (*binaries, error) {
 	return inspect(ctx, dirs[len(dirs)-1], "Debian packages in "+root, libraries)
 }
 
-// aptFetch is one fetching of the packages. Its holder has the lock.
+// aptFetch downloads and unpacks the packages. Its owner holds the lock.
 type aptFetch struct {
-	root string // where the unpacked tree ends up, all of it or nothing
+	root string // where the unpacked packages are moved at the end
 	work string
 	log  func(string)
-	// complaint is apt's first one. An unreachable server is only a warning when the lists are read, and shows later as a
-	// package that does not exist.
-	complaint string
+	// firstError is apt's first error, or its first warning of a failed download: apt only warns of a server that it cannot reach
+	// for the package lists, and later reports that the package does not exist.
+	firstError string
 }
 
 func (f *aptFetch) run(ctx context.Context) error {
-	f.log("no Postgres on this machine: fetching the packages of this system with apt, in user mode (nothing is installed)")
+	f.log("no Postgres on this machine: downloading the packages of this system with apt, in user mode (nothing is installed)")
 	defer func() { _ = os.RemoveAll(f.work) }()
 	if err := f.makeDirs(); err != nil {
 		return err
 	}
-	f.log("apt: reading the lists of packages")
+	f.log("apt: updating the package lists")
 	if err := f.apt(ctx, func(string) {}, "update"); err != nil {
 		return err
 	}
 	plan := []string{"install", "--no-install-recommends", "--yes", "postgresql"}
-	count, size, err := f.size(ctx, plan)
+	count, size, err := f.downloadSize(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -113,17 +113,17 @@ func (f *aptFetch) run(ctx context.Context) error {
 	return f.unpack(ctx)
 }
 
-// makeDirs makes the directories that apt works in.
+// makeDirs creates the directories that apt works in.
 func (f *aptFetch) makeDirs() error {
 	for _, dir := range []string{"state/lists/partial", "cache/archives/partial", "tree"} {
 		if err := os.RemoveAll(filepath.Join(f.work, dir)); err != nil {
 			return fmt.Errorf("clear work directory: %w", err)
 		}
 		if err := os.MkdirAll(filepath.Join(f.work, dir), 0o755); err != nil {
-			return fmt.Errorf("make work directory: %w", err)
+			return fmt.Errorf("create work directory: %w", err)
 		}
 	}
-	// apt locks the directory that this file is in, so it works on a copy.
+	// apt locks the directory of this file, so it gets a copy.
 	status, err := os.ReadFile("/var/lib/dpkg/status")
 	if err != nil {
 		return fmt.Errorf("read the list of installed packages: %w", err)
@@ -134,8 +134,8 @@ func (f *aptFetch) makeDirs() error {
 	return nil
 }
 
-// size asks apt how much plan has to download.
-func (f *aptFetch) size(ctx context.Context, plan []string) (count int, bytes int64, err error) {
+// downloadSize is the number of packages that plan downloads, and their size.
+func (f *aptFetch) downloadSize(ctx context.Context, plan []string) (count int, bytes int64, err error) {
 	err = f.apt(ctx, func(line string) {
 		if size, ok := parseURI(line); ok {
 			count++
@@ -157,19 +157,19 @@ func (f *aptFetch) unpack(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := inspectTree(ctx, tree); err != nil {
-		return fmt.Errorf("try the unpacked server: %w", err)
+	if _, err := inspectPackages(ctx, tree); err != nil {
+		return fmt.Errorf("run the unpacked server: %w", err)
 	}
 	if err := os.RemoveAll(f.root); err != nil {
-		return fmt.Errorf("remove the broken tree: %w", err)
+		return fmt.Errorf("remove the earlier packages: %w", err)
 	}
 	if err := os.Rename(tree, f.root); err != nil {
-		return fmt.Errorf("put the tree in place: %w", err)
+		return fmt.Errorf("move the unpacked packages to %s: %w", f.root, err)
 	}
 	return nil
 }
 
-// apt runs apt-get on directories of our own, and on the system's sources, keys and list of what is installed.
+// apt runs apt-get with separate state and cache directories, and the system's sources, keys and list of installed packages.
 func (f *aptFetch) apt(ctx context.Context, output func(string), args ...string) error {
 	options := []string{
 		"-q",
@@ -177,7 +177,7 @@ func (f *aptFetch) apt(ctx context.Context, output func(string), args ...string)
 		"-o", "Dir::State::status=" + filepath.Join(f.work, "state/status"),
 		"-o", "Dir::Cache=" + filepath.Join(f.work, "cache"),
 		"-o", "Dir::Log=" + f.work,
-		// apt would otherwise drop root for a user who may not write there.
+		// Otherwise apt running as root drops to a user who may not write to these directories.
 		"-o", "APT::Sandbox::User=root",
 		"-o", "Acquire::Retries=2",
 		"-o", "Acquire::http::Timeout=30",
@@ -190,20 +190,20 @@ func (f *aptFetch) apt(ctx context.Context, output func(string), args ...string)
 		Env:          append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive"),
 		OrphanSignal: syscall.SIGTERM,
 		Output: func(line string) {
-			if text, ok := parseComplaint(line); ok && f.complaint == "" {
-				f.complaint = text
+			if text, ok := parseAptError(line); ok && f.firstError == "" {
+				f.firstError = text
 			}
 			output(line)
 		},
 	})
-	if err != nil && ctx.Err() == nil && f.complaint != "" {
-		return errors.New(f.complaint)
+	if err != nil && ctx.Err() == nil && f.firstError != "" {
+		return errors.New(f.firstError)
 	}
 	return err
 }
 
-// parseComplaint takes the text out of an error of apt-get's, or of its warning that a server could not be reached.
-func parseComplaint(line string) (text string, ok bool) {
+// parseAptError returns the text of an error of apt-get, or of its warning that a download failed.
+func parseAptError(line string) (text string, ok bool) {
 	if text, ok = strings.CutPrefix(line, "E: "); ok {
 		return text, true
 	}
@@ -211,7 +211,7 @@ func parseComplaint(line string) (text string, ok bool) {
 	return text, ok && strings.HasPrefix(text, "Failed to fetch ")
 }
 
-// parseURI reads the size out of a line of apt-get --print-uris: 'http://…/x.deb' x.deb 1234 SHA256:….
+// parseURI returns the size in a line of apt-get --print-uris: 'http://…/x.deb' x.deb 1234 SHA256:….
 func parseURI(line string) (size int64, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 || !strings.HasPrefix(line, "'") || !strings.HasSuffix(fields[1], ".deb") {
@@ -221,7 +221,7 @@ func parseURI(line string) (size int64, ok bool) {
 	return size, err == nil
 }
 
-// parseGet reads the number and the package out of a line of apt-get's progress:
+// parseGet returns the number and the package in a progress line of apt-get:
 // Get:3 http://mirror.example/debian bookworm/main amd64 libicu72 amd64 72.1-3 [9376 kB].
 func parseGet(line string) (number, name string, ok bool) {
 	fields := strings.Fields(line)

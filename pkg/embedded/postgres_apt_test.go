@@ -35,7 +35,7 @@ func TestParseGet(t *testing.T) {
 	}
 }
 
-func TestParseComplaint(t *testing.T) {
+func TestParseAptError(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"E: Unable to locate package postgresql":                                 "Unable to locate package postgresql",
@@ -43,7 +43,7 @@ func TestParseComplaint(t *testing.T) {
 		"W: Target Packages (main) is configured multiple times":                 "",
 		"Reading package lists...":                                               "",
 	} {
-		text, ok := embedded.ParseComplaint(line)
+		text, ok := embedded.ParseAptError(line)
 		if ok != (want != "") || ok && text != want {
 			t.Errorf("%q: got %q, %t; want %q", line, text, ok, want)
 		}

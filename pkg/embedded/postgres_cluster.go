@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// clusterTimeout bounds the making of a new database cluster; it takes about a second.
-const clusterTimeout = 2 * time.Minute
+// initTimeout bounds the creation of a database cluster, which takes about a second.
+const initTimeout = 2 * time.Minute
 
-// makeCluster makes a new cluster at path with the superuser and database intents, all of it or nothing. Without durable
-// nothing is synced to disk.
-func (b *binaries) makeCluster(ctx context.Context, o *owner, path string, durable bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, clusterTimeout, errors.New("it took too long"))
+// initCluster creates a cluster at path with the superuser intents and the database intents. If it fails, there is nothing at
+// path. Unless durable, it does not sync to disk.
+func (b *binaries) initCluster(ctx context.Context, u *serverUser, path string, durable bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, initTimeout, errors.New("it took too long"))
 	defer cancel()
 	work := path + ".new"
-	if err := freshDir(o, work); err != nil {
+	if err := makeEmptyDir(u, work); err != nil {
 		return err
 	}
 	locale := "C.UTF-8"
@@ -30,11 +30,11 @@ func (b *binaries) makeCluster(ctx context.Context, o *owner, path string, durab
 		locale = "C"
 	}
 	initdb := Command{
-		Path:  filepath.Join(b.dir, "initdb"),
-		Args:  []string{"-D", work, "-U", "intents", "-A", "trust", "-E", "UTF8", "--locale", locale},
-		Env:   b.env,
-		Dir:   "/",
-		owner: o,
+		Path: filepath.Join(b.dir, "initdb"),
+		Args: []string{"-D", work, "-U", "intents", "-A", "trust", "-E", "UTF8", "--locale", locale},
+		Env:  b.env,
+		Dir:  "/",
+		user: u,
 	}
 	create := Command{
 		Path:  filepath.Join(b.dir, "postgres"),
@@ -42,7 +42,7 @@ func (b *binaries) makeCluster(ctx context.Context, o *owner, path string, durab
 		Env:   b.env,
 		Dir:   "/",
 		Input: "CREATE DATABASE intents\n",
-		owner: o,
+		user:  u,
 	}
 	if !durable {
 		initdb.Args = append(initdb.Args, "--no-sync")
@@ -51,7 +51,7 @@ func (b *binaries) makeCluster(ctx context.Context, o *owner, path string, durab
 	if err := Run(ctx, initdb); err != nil {
 		return err
 	}
-	// The standalone server reports a failed command and still ends with status 0.
+	// The single-user server exits with status 0 also after an error.
 	text, err := output(ctx, create)
 	if err == nil && strings.Contains(text, "ERROR:") {
 		err = fmt.Errorf("create database: %s", strings.TrimSpace(text))
@@ -60,35 +60,35 @@ func (b *binaries) makeCluster(ctx context.Context, o *owner, path string, durab
 		return err
 	}
 	if err := os.Rename(work, path); err != nil {
-		return fmt.Errorf("put the new cluster in place: %w", err)
+		return fmt.Errorf("move the new cluster to %s: %w", path, err)
 	}
 	return nil
 }
 
-// copyTemplate makes a cluster at path by copying one that the cache directory keeps for this version of Postgres: a tenth
-// of the time that making one takes.
-func (b *binaries) copyTemplate(ctx context.Context, o *owner, path string, log func(string)) error {
+// copyTemplate creates a cluster at path as a copy of the template in the cache directory for this version of Postgres, which
+// takes a tenth of the time of initdb.
+func (b *binaries) copyTemplate(ctx context.Context, u *serverUser, path string, log func(string)) error {
 	cache, err := CacheDir()
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return fmt.Errorf("make cache directory: %w", err)
+		return fmt.Errorf("create cache directory: %w", err)
 	}
-	if err := o.reach(cache); err != nil {
+	if err := u.ensureTraversable(cache); err != nil {
 		return err
 	}
-	template := filepath.Join(cache, "postgres-template-"+b.templateKey(o))
-	if err := b.ensureTemplate(ctx, o, template, log); err != nil {
+	template := filepath.Join(cache, "postgres-template-"+b.templateKey(u))
+	if err := b.ensureTemplate(ctx, u, template, log); err != nil {
 		return err
 	}
-	if err := freshDir(o, path); err != nil {
+	if err := makeEmptyDir(u, path); err != nil {
 		return err
 	}
-	return Run(ctx, Command{Path: "cp", Args: []string{"-R", template + "/.", path}, Dir: "/", owner: o})
+	return Run(ctx, Command{Path: "cp", Args: []string{"-R", template + "/.", path}, Dir: "/", user: u})
 }
 
-func (b *binaries) ensureTemplate(ctx context.Context, o *owner, template string, log func(string)) error {
+func (b *binaries) ensureTemplate(ctx context.Context, u *serverUser, template string, log func(string)) error {
 	lock, err := AwaitLock(ctx, template+".lock", func() {})
 	if err != nil {
 		return err
@@ -97,20 +97,21 @@ func (b *binaries) ensureTemplate(ctx context.Context, o *owner, template string
 	if _, err := os.Stat(filepath.Join(template, "PG_VERSION")); err == nil {
 		return nil
 	}
-	log("making a database template for Postgres " + b.version)
-	return b.makeCluster(ctx, o, template, false)
+	log("creating a database template for Postgres " + b.version)
+	return b.initCluster(ctx, u, template, false)
 }
 
-// templateKey differs wherever a template cannot be shared: by version and programs, and by the user it belongs to.
-func (b *binaries) templateKey(o *owner) string {
+// templateKey differs between templates that cannot be shared: by version and directory of the binaries, and by user.
+func (b *binaries) templateKey(u *serverUser) string {
 	uid := os.Geteuid()
-	if o != nil {
-		uid = int(o.uid)
+	if u != nil {
+		uid = int(u.uid)
 	}
 	return b.version + "-" + shortHash(fmt.Sprint(b.dir, uid))
 }
 
-// clusterName is what the server's processes call themselves in the process list, after the directory of their data.
+// clusterName is the setting cluster_name, which the titles of the server's processes begin with. It identifies the data
+// directory.
 func clusterName(data string) string { return "intents_" + shortHash(data) }
 
 func shortHash(text string) string {
@@ -118,13 +119,13 @@ func shortHash(text string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// freshDir makes an empty directory that is o's alone.
-func freshDir(o *owner, path string) error {
+// makeEmptyDir creates an empty directory that only u can read.
+func makeEmptyDir(u *serverUser, path string) error {
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("clear directory: %w", err)
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
-		return fmt.Errorf("make directory: %w", err)
+		return fmt.Errorf("create directory: %w", err)
 	}
-	return o.own(path)
+	return u.chown(path)
 }

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// oldestMajor is the oldest Postgres that will do: the first with xid8 and gen_random_uuid.
-const oldestMajor = 13
+// minMajor is the oldest supported Postgres: the first with xid8 and gen_random_uuid.
+const minMajor = 13
 
-// binaries are a Postgres server's programs.
+// binaries are the programs of a Postgres server.
 type binaries struct {
 	dir     string
 	version string // such as "15.14"
@@ -26,32 +26,32 @@ type binaries struct {
 	env     []string
 }
 
-// ErrNoPostgres says that no Postgres could be had; the text around it says what to do.
+// ErrNoPostgres says that no Postgres was found. Errors that wrap it say what to do.
 var ErrNoPostgres = errors.New("no Postgres server found")
 
-// findBinaries walks down the ladder. major restricts the choice to what can read data made by that major version; empty:
-// any will do.
+// findBinaries returns the first binaries in the order of the package comment. major is the version of existing data that they
+// must be able to read, empty for none.
 func findBinaries(ctx context.Context, major string, log func(string)) (*binaries, error) {
 	if dir := os.Getenv("PG_BIN"); dir != "" {
 		found, err := inspect(ctx, dir, "$PG_BIN", nil)
 		if err != nil {
 			return nil, fmt.Errorf("use the Postgres in $PG_BIN: %w", err)
 		}
-		return found, found.check(major)
+		return found, found.requireMajor(major)
 	}
 	var mismatch error
-	for _, dir := range candidates() {
+	for _, dir := range binaryDirs() {
 		found, err := inspect(ctx, dir, dir, nil)
 		if err != nil {
 			continue
 		}
-		if err := found.check(major); err != nil {
+		if err := found.requireMajor(major); err != nil {
 			mismatch = cmp.Or(mismatch, err)
 			continue
 		}
 		return found, nil
 	}
-	if found, err := fetchedBinaries(ctx); err == nil && found.check(major) == nil {
+	if found, err := fetchedBinaries(ctx); err == nil && found.requireMajor(major) == nil {
 		return found, nil
 	}
 	if mismatch != nil {
@@ -61,12 +61,12 @@ func findBinaries(ctx context.Context, major string, log func(string)) (*binarie
 	if err != nil {
 		return nil, err
 	}
-	return found, found.check(major)
+	return found, found.requireMajor(major)
 }
 
-// candidates are the directories where a server's programs may be: behind the commands on PATH first, then where the
-// packagers put them, newest version first.
-func candidates() []string {
+// binaryDirs are the directories where the binaries may be: those of the commands on PATH, then those of the distributions, the
+// newest version first.
+func binaryDirs() []string {
 	var dirs []string
 	for _, command := range []string{"postgres", "pg_ctl", "initdb"} {
 		path, err := exec.LookPath(command)
@@ -87,7 +87,7 @@ func candidates() []string {
 		"/usr/local/pgsql/bin", // built from source
 	} {
 		found, _ := filepath.Glob(pattern)
-		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(majorIn(b), majorIn(a)) })
+		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(parseMajor(b), parseMajor(a)) })
 		dirs = append(dirs, found...)
 	}
 	return dirs
@@ -95,15 +95,15 @@ func candidates() []string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-func majorIn(text string) int {
+func parseMajor(text string) int {
 	major, _ := strconv.Atoi(digits.FindString(text))
 	return major
 }
 
-// inspect looks whether dir holds a server that runs here. libraries are directories with shared libraries of its own.
+// inspect runs the server in dir to read its version. libraries are directories with its shared libraries.
 func inspect(ctx context.Context, dir, source string, libraries []string) (*binaries, error) {
 	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
-		return nil, fmt.Errorf("look for initdb: %w", err)
+		return nil, fmt.Errorf("find initdb: %w", err)
 	}
 	found := &binaries{dir: dir, source: source, env: serverEnv(libraries)}
 	text, err := output(ctx, Command{Path: filepath.Join(dir, "postgres"), Args: []string{"-V"}, Env: found.env, Dir: "/"})
@@ -112,14 +112,14 @@ func inspect(ctx context.Context, dir, source string, libraries []string) (*bina
 	}
 	_, version, _ := strings.Cut(text, "(PostgreSQL) ")
 	version, _, _ = strings.Cut(strings.TrimSpace(version), " ")
-	found.version, found.major = version, majorIn(version)
-	if found.major < oldestMajor {
-		return nil, fmt.Errorf("Postgres %s in %s is older than %d", version, dir, oldestMajor)
+	found.version, found.major = version, parseMajor(version)
+	if found.major < minMajor {
+		return nil, fmt.Errorf("Postgres %s in %s is older than %d", version, dir, minMajor)
 	}
 	return found, nil
 }
 
-// serverEnv is this program's environment without what would steer a Postgres server or its messages.
+// serverEnv is this program's environment without the variables that configure Postgres or its locale.
 func serverEnv(libraries []string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		return strings.HasPrefix(entry, "PG") || strings.HasPrefix(entry, "LC_") || strings.HasPrefix(entry, "LANG") ||
@@ -132,16 +132,16 @@ func serverEnv(libraries []string) []string {
 	return env
 }
 
-func (b *binaries) check(major string) error {
+func (b *binaries) requireMajor(major string) error {
 	if major == "" || major == strconv.Itoa(b.major) {
 		return nil
 	}
-	return fmt.Errorf("the data was made by Postgres %s and the one found is %s (%s): install Postgres %s, or start over with --reset",
+	return fmt.Errorf("the data was made by Postgres %s, and the server found is %s (%s): install Postgres %s, or start over with --reset",
 		major, b.version, b.source, major)
 }
 
-// noPostgres is the last step of the ladder: what to do, given here. reason, if any, is why apt could not help.
-func noPostgres(reason error) error {
+// notFoundError is ErrNoPostgres with what to do on this machine. reason is why apt failed, nil if there is no apt.
+func notFoundError(reason error) error {
 	advice := "install PostgreSQL from https://www.postgresql.org/download/"
 	for _, manager := range []struct{ tool, command string }{
 		{"brew", "brew install postgresql@17"},
@@ -162,7 +162,7 @@ func noPostgres(reason error) error {
 	}
 	advice += " — or name one that runs: LOCAL_DATABASE_URL for go run ./deploy/local, TEST_DATABASE_URL for core's tests"
 	if reason != nil {
-		return fmt.Errorf("%w, and apt could not fetch one (%w): %s", ErrNoPostgres, reason, advice)
+		return fmt.Errorf("%w, and apt could not download it (%w): %s", ErrNoPostgres, reason, advice)
 	}
 	return fmt.Errorf("%w: %s", ErrNoPostgres, advice)
 }

@@ -8,15 +8,14 @@ import (
 	"syscall"
 )
 
-// StartReplica starts a streaming replica of p: a copy that pg_basebackup makes of the running server over its socket, and
-// that follows it by the same way, read-only, until somebody promotes it. Like every ephemeral server it is gone with Stop. It
-// returns when the replica accepts connections; ctx bounds the start only.
+// StartReplica starts a read-only streaming replica of p from a pg_basebackup, and returns when it accepts connections. Stop
+// removes it, as every ephemeral server. ctx bounds the start only.
 func (p *Postgres) StartReplica(ctx context.Context) (*Postgres, error) {
 	if p.binaries == nil {
-		return nil, errors.New("start a replica: a Postgres that was handed in is not this program's to copy")
+		return nil, errors.New("start a replica: an external Postgres is not supported")
 	}
-	r := &Postgres{ephemeral: true, parents: p.parents, log: p.log, owner: p.owner, binaries: p.binaries}
-	err := r.copyFrom(ctx, p)
+	r := &Postgres{ephemeral: true, parents: p.parents, log: p.log, user: p.user, binaries: p.binaries}
+	err := r.baseBackup(ctx, p)
 	if err == nil {
 		r.URL = "postgres://intents@/intents?host=" + r.run.path
 		r.Source = "a streaming replica of " + p.Source
@@ -29,16 +28,16 @@ func (p *Postgres) StartReplica(ctx context.Context) (*Postgres, error) {
 	return r, nil
 }
 
-func (p *Postgres) copyFrom(ctx context.Context, primary *Postgres) error {
+func (p *Postgres) baseBackup(ctx context.Context, primary *Postgres) error {
 	var err error
-	if p.run, err = newRunDir(p.owner, p.parents); err != nil {
+	if p.run, err = newRunDir(p.user, p.parents); err != nil {
 		return err
 	}
-	if err := p.owner.reach(p.run.path, p.binaries.dir); err != nil {
+	if err := p.user.ensureTraversable(p.run.path, p.binaries.dir); err != nil {
 		return err
 	}
 	p.data = filepath.Join(p.run.path, "data")
-	ctx, cancel := context.WithTimeoutCause(ctx, clusterTimeout, errors.New("it took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, initTimeout, errors.New("it took too long"))
 	defer cancel()
 	return Run(ctx, Command{
 		Path: filepath.Join(p.binaries.dir, "pg_basebackup"),
@@ -46,21 +45,21 @@ func (p *Postgres) copyFrom(ctx context.Context, primary *Postgres) error {
 			"-D", p.data, "-h", primary.run.path, "-U", "intents", "--write-recovery-conf", "--wal-method=stream",
 			"--checkpoint=fast", "--no-sync", "--no-password",
 		},
-		Env: p.binaries.env, Dir: "/", owner: p.owner,
+		Env: p.binaries.env, Dir: "/", user: p.user,
 	})
 }
 
-// Suspend stops every process of the server where it stands, so that it is silent and all its connections stay open. It
-// needs /proc.
+// Suspend sends SIGSTOP to every process of the server, so that it does not answer and all its connections stay open. It needs
+// /proc.
 func (p *Postgres) Suspend() error {
-	if p.process == nil || !hasProc() {
-		return errors.New("suspend Postgres: it is not this program's own, or there is no /proc to find its processes in")
+	if p.process == nil || !hasProcfs() {
+		return errors.New("suspend Postgres: it is external, or there is no /proc to find its processes in")
 	}
-	// The first one first: then no more are made.
+	// signalAll stops the postmaster first, so that it starts no more processes.
 	return p.signalAll(syscall.SIGSTOP)
 }
 
-// Resume lets a suspended server go on.
+// Resume sends SIGCONT to a suspended server.
 func (p *Postgres) Resume() error { return p.signalAll(syscall.SIGCONT) }
 
 func (p *Postgres) signalAll(sig syscall.Signal) error {

@@ -7,7 +7,7 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-func TestReplicaFollows(t *testing.T) {
+func TestStartReplica(t *testing.T) {
 	t.Parallel()
 	primary := startPostgres(t, embedded.PostgresConfig{Ephemeral: true})
 	replica, err := primary.StartReplica(t.Context())
@@ -52,7 +52,7 @@ func TestReplicaFollows(t *testing.T) {
 	expect(t, replica, "SELECT pg_is_in_recovery()::text", "false")
 }
 
-func TestReplicaOfAPostgresThatIsHandedIn(t *testing.T) {
+func TestStartReplica_External(t *testing.T) {
 	t.Parallel()
 	p, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{URL: "postgres://someone@somewhere/something"})
 	if err != nil {
@@ -67,7 +67,7 @@ func TestReplicaOfAPostgresThatIsHandedIn(t *testing.T) {
 }
 
 // A suspended server is stopped all the same.
-func TestSuspendedPostgresStops(t *testing.T) {
+func TestPostgres_StopSuspended(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t, embedded.PostgresConfig{Ephemeral: true})
 	data := embedded.DataOf(p)

@@ -13,7 +13,7 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-func TestEphemeralPostgres(t *testing.T) {
+func TestPostgres_Ephemeral(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t, embedded.PostgresConfig{Ephemeral: true})
 	for statement, want := range map[string]string{
@@ -38,19 +38,19 @@ func TestEphemeralPostgres(t *testing.T) {
 }
 
 // An ephemeral database is in memory where there is plenty, unless it is to be measured.
-func TestEphemeralPostgresInMemory(t *testing.T) {
+func TestPostgres_EphemeralInMemory(t *testing.T) {
 	t.Parallel()
 	for _, onDisk := range []bool{false, true} {
 		p := startPostgres(t, embedded.PostgresConfig{Ephemeral: true, OnDisk: onDisk})
 		inMemory := strings.HasPrefix(embedded.DataOf(p), "/dev/shm/")
-		if want := embedded.RoomInMemory() && !onDisk; inMemory != want {
+		if want := embedded.TmpfsHasSpace() && !onDisk; inMemory != want {
 			t.Errorf("with OnDisk %t its data is in %s", onDisk, embedded.DataOf(p))
 		}
 	}
 }
 
 // The parent of a test's temporary directory is closed to everyone but its user, as /root is.
-func TestPostgresKeepsItsData(t *testing.T) {
+func TestPostgres_Durable(t *testing.T) {
 	t.Parallel()
 	config := embedded.PostgresConfig{Dir: filepath.Join(t.TempDir(), "a b", "postgres")}
 	first := startPostgres(t, config)
@@ -68,7 +68,7 @@ func TestPostgresKeepsItsData(t *testing.T) {
 	expect(t, second, "SELECT answer FROM kept", "42")
 }
 
-func TestPostgresComesBackAfterKill(t *testing.T) {
+func TestPostgres_RestartAfterKill(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t, embedded.PostgresConfig{Dir: t.TempDir()})
 	expect(t, p, "CREATE TABLE kept AS SELECT 42 AS answer", "")
@@ -100,7 +100,7 @@ func TestPostgresComesBackAfterKill(t *testing.T) {
 	expect(t, p, "SELECT answer FROM kept", "42")
 }
 
-func TestPostgresDiesWithItsParent(t *testing.T) {
+func TestPostgres_ParentKilled(t *testing.T) {
 	t.Parallel()
 	data := killedParent(t, "postgres", 1)[0]
 	asynctest.Eventually(t, "no process of the server is left", func() bool { return len(embedded.ServerProcesses(data)) == 0 })
@@ -113,7 +113,7 @@ func TestPostgresDiesWithItsParent(t *testing.T) {
 	})
 }
 
-func TestPostgresThatIsHandedIn(t *testing.T) {
+func TestPostgres_External(t *testing.T) {
 	t.Parallel()
 	const url = "postgres://someone@somewhere/something"
 	p, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{URL: url})
@@ -131,7 +131,7 @@ func TestPostgresThatIsHandedIn(t *testing.T) {
 	}
 }
 
-func TestPostgresRefusesDataOfAnotherVersion(t *testing.T) {
+func TestStartPostgres_DataOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
@@ -146,7 +146,7 @@ func TestPostgresRefusesDataOfAnotherVersion(t *testing.T) {
 	}
 }
 
-func TestPostgresStartEndsWithItsContext(t *testing.T) {
+func TestStartPostgres_ContextCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

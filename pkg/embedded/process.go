@@ -13,48 +13,48 @@ import (
 	"time"
 )
 
-// Command says what to run as a child process.
+// Command is the command of a child process.
 type Command struct {
-	// Name is what errors call the process; empty: the last element of Path.
+	// Name is the process's name in errors; empty: the last element of Path.
 	Name string
-	// Path is the program, looked up on PATH when it has no slash.
+	// Path is the program, looked up on PATH if it has no slash.
 	Path string
 	Args []string
 	// Env is the whole environment; nil: this program's own.
 	Env []string
 	// Dir is the working directory; empty: this program's own.
 	Dir string
-	// Input is what the process reads on its standard input; empty: nothing.
+	// Input is the standard input.
 	Input string
 	// Output receives each line of standard output and standard error, without its line ending, from one goroutine at a
 	// time; nil discards them.
 	Output func(line string)
-	// OrphanSignal ends the process when this program dies without having stopped it; zero: SIGKILL.
+	// OrphanSignal is sent to the process when this program dies without having stopped it; zero: SIGKILL.
 	OrphanSignal syscall.Signal
 
-	owner *owner
+	user *serverUser
 }
 
-// Process is a running child. It leads a process group of its own, so that a Ctrl-C in the terminal reaches this program
-// only, and it does not outlive this program, however that ends. Its methods may be called concurrently.
+// Process is a child process. It has its own process group, so that a Ctrl-C in the terminal reaches this program only, and it
+// ends with this program, also after a SIGKILL. It is safe for concurrent use.
 type Process struct {
-	name  string
-	cmd   *exec.Cmd
-	guard *watchdog
-	tail  tail
-	done  chan struct{}
-	err   error
+	name     string
+	cmd      *exec.Cmd
+	watchdog *watchdog
+	tail     tail
+	done     chan struct{}
+	err      error
 }
 
-// StartProcess starts c. Whoever starts a process stops it, or waits for Done.
+// StartProcess starts c. The caller must call Stop or wait for Done.
 func StartProcess(c Command) (*Process, error) {
-	return start(c, kernelWatches)
+	return start(c, hasParentDeathSignal)
 }
 
-// Run runs c to its end. When ctx ends first, the process and its children are ended. The error holds the last lines that
-// the process wrote.
+// Run runs c to its end. If ctx ends first, the process and its children are stopped. The error has the last lines of the
+// output.
 func Run(ctx context.Context, c Command) error {
-	// A job such as a compiler starts children of its own, which the kernel's parent-death signal would not reach.
+	// A compiler, for one, starts children, which the parent death signal would not reach.
 	p, err := start(c, false)
 	if err != nil {
 		return err
@@ -68,12 +68,12 @@ func Run(ctx context.Context, c Command) error {
 	}
 }
 
-func start(c Command, kernel bool) (*Process, error) {
+func start(c Command, useParentDeathSignal bool) (*Process, error) {
 	path, err := exec.LookPath(c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name(), err)
 	}
-	cmd := exec.Command(path, c.Args...) //nolint:noctx // it lives until Stop, beyond any one call
+	cmd := exec.Command(path, c.Args...) //nolint:noctx // the process runs until Stop
 	p := &Process{name: c.name(), cmd: cmd, done: make(chan struct{})}
 	output := &lineWriter{emit: func(line string) {
 		p.tail.add(line)
@@ -86,18 +86,18 @@ func start(c Command, kernel bool) (*Process, error) {
 	if c.Input != "" {
 		p.cmd.Stdin = strings.NewReader(c.Input)
 	}
-	// A grandchild that has left the process group may hold the output open for ever.
+	// A grandchild in another process group may keep the output open.
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.owner.apply(p.cmd.SysProcAttr)
+	c.user.setCredential(p.cmd.SysProcAttr)
 
 	signal := c.OrphanSignal
 	if signal == 0 {
 		signal = syscall.SIGKILL
 	}
-	if kernel {
+	if useParentDeathSignal {
 		setParentDeathSignal(p.cmd.SysProcAttr, signal)
-	} else if p.guard, err = newWatchdog(p.cmd, signal); err != nil {
+	} else if p.watchdog, err = newWatchdog(p.cmd, signal); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
 
@@ -109,18 +109,18 @@ func start(c Command, kernel bool) (*Process, error) {
 	return p, nil
 }
 
-// run starts the process and waits for it on one locked thread: the kernel takes the end of the thread that started a
-// child for the death of its parent (golang.org/issue/27505).
+// run starts the process and waits for it on one locked thread: the kernel sends the parent death signal when the thread ends
+// that started the child (golang.org/issue/27505).
 func (p *Process) run(started chan<- error, output *lineWriter) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
 	err := p.cmd.Start()
 	if err == nil {
-		err = p.guard.watch(p.cmd)
+		err = p.watchdog.watch(p.cmd)
 	}
 	if err != nil {
-		p.guard.dismiss()
+		p.watchdog.stop()
 		started <- err
 		return
 	}
@@ -131,7 +131,7 @@ func (p *Process) run(started chan<- error, output *lineWriter) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
 	err = p.cmd.Wait()
 	output.flush()
-	p.guard.dismiss()
+	p.watchdog.stop()
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		p.err = fmt.Errorf("%s: %w%s", p.name, err, p.Tail())
 	}
@@ -141,10 +141,10 @@ func (p *Process) run(started chan<- error, output *lineWriter) {
 // PID is the process id; after the end, the id it had.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended and all its output was delivered.
+// Done is closed when the process has ended and Output has received all its lines.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err tells, after Done, how the process ended: nil for exit status 0, else an error with the last lines it wrote.
+// Err is the error of a process that has ended, with the last lines of its output; nil for exit status 0 and before Done.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -154,11 +154,10 @@ func (p *Process) Err() error {
 	}
 }
 
-// Tail is the last lines the process wrote, each indented on a line of its own and led by a line break; empty when it wrote
-// nothing.
+// Tail is the last lines of the process's output, each after a line break and indented; empty if there are none.
 func (p *Process) Tail() string { return p.tail.String() }
 
-// Signal sends sig to the process, not to its group. It is nil for a process that has ended.
+// Signal sends sig to the process, not to its group. It returns nil for a process that has ended.
 func (p *Process) Signal(sig os.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal %s: %w", p.name, err)
@@ -166,8 +165,8 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Stop sends sig and waits for the end; what is left after grace is killed, which is an error. Whichever way the process
-// ends, the rest of its group is killed after it. Stopping an ended process is fine.
+// Stop sends sig and waits for the process to end. A process that still runs after grace is killed, which is an error. The rest
+// of the process group is killed afterwards. For a process that has ended Stop does nothing.
 func (p *Process) Stop(sig os.Signal, grace time.Duration) error {
 	if err := p.Signal(sig); err != nil {
 		return err
@@ -183,7 +182,7 @@ func (p *Process) Stop(sig os.Signal, grace time.Duration) error {
 	return fmt.Errorf("%s did not stop within %s and was killed", p.name, grace)
 }
 
-// Kill ends the process and its group at once and waits until they are gone.
+// Kill kills the process and its group and waits until they have ended.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
@@ -196,7 +195,7 @@ func (c Command) name() string {
 	return c.Path[strings.LastIndexByte(c.Path, '/')+1:]
 }
 
-// output runs a short command and returns what it wrote.
+// output runs a command and returns its output.
 func output(ctx context.Context, c Command) (string, error) {
 	var text bytes.Buffer
 	c.Output = func(line string) { text.WriteString(line + "\n") }

@@ -4,10 +4,10 @@ package embedded
 
 import "syscall"
 
-// kernelWatches says that nothing but a watchdog ends a child whose parent has died.
-const kernelWatches = false
+// hasParentDeathSignal says that a watchdog must end a child whose parent has died.
+const hasParentDeathSignal = false
 
 func setParentDeathSignal(*syscall.SysProcAttr, syscall.Signal) {}
 
-// awaitExit does nothing here: the process is reaped first and the rest of its group is killed right after.
+// awaitExit does nothing: the process is reaped first, and the rest of its group is killed right after.
 func awaitExit(int) {}

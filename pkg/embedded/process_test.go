@@ -18,10 +18,10 @@ import (
 // starters are the two ways in which a child is kept from outliving its parent.
 var starters = map[string]func(embedded.Command) (*embedded.Process, error){
 	"kernel":   embedded.StartProcess,
-	"watchdog": embedded.StartGuarded,
+	"watchdog": embedded.StartWithWatchdog,
 }
 
-func TestProcessOutputArrivesByLine(t *testing.T) {
+func TestProcess_Output(t *testing.T) {
 	t.Parallel()
 	for name, start := range starters {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestProcessOutputArrivesByLine(t *testing.T) {
 	}
 }
 
-func TestProcessErrorHoldsItsLastLines(t *testing.T) {
+func TestProcess_Error(t *testing.T) {
 	t.Parallel()
 	for name, start := range starters {
 		t.Run(name, func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestProcessErrorHoldsItsLastLines(t *testing.T) {
 	}
 }
 
-func TestProcessThatIsNotThere(t *testing.T) {
+func TestStartProcess_NotFound(t *testing.T) {
 	t.Parallel()
 	if _, err := embedded.StartProcess(embedded.Command{Path: "/nowhere/to/be/found"}); err == nil {
 		t.Error("a program that does not exist was started")
 	}
 }
 
-func TestProcessStop(t *testing.T) {
+func TestProcess_Stop(t *testing.T) {
 	t.Parallel()
 	for name, start := range starters {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestProcessStop(t *testing.T) {
 	}
 }
 
-func TestProcessTakesItsGroupAlong(t *testing.T) {
+func TestProcess_KillsGroup(t *testing.T) {
 	t.Parallel()
 	for name, start := range starters {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestProcessTakesItsGroupAlong(t *testing.T) {
 	}
 }
 
-func TestChildrenDieWithTheirParent(t *testing.T) {
+func TestProcess_ParentKilled(t *testing.T) {
 	t.Parallel()
 	for role, count := range map[string]int{"kernel": 1, "guarded": 2, "job": 1} {
 		t.Run(role, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
+func TestRun_ContextCanceled(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -15,33 +15,33 @@ import (
 	"time"
 )
 
-// RedisConfig says which Redis is wanted.
+// RedisConfig configures a Redis.
 type RedisConfig struct {
-	// URL is a Redis that is there already, named by someone who means this use of it. When it is set nothing is started.
+	// URL is an existing Redis, which is used instead of a private server.
 	URL string
 
-	// InProcess asks for the one inside this program even where a server is installed.
+	// InProcess uses miniredis even if a server is installed.
 	InProcess bool
 
-	// Log receives progress and the server's own lines, from several goroutines at once; nil discards them.
+	// Log receives the lines of the server's output; nil discards them.
 	Log func(line string)
 }
 
-// Redis is a running server, or one that was handed in. It keeps nothing on disk. Restart and Stop are not to be called at
-// the same time.
+// Redis is a running server, private or external (RedisConfig.URL). A private one keeps nothing on disk. Restart and Stop must
+// not be called concurrently.
 type Redis struct {
-	// URL is redis://127.0.0.1:PORT/0, or the one handed in.
+	// URL is redis://127.0.0.1:PORT/0, or that of the external server.
 	URL string
-	// Source says in a few words where this Redis comes from.
+	// Source describes where this Redis comes from.
 	Source string
 
-	log     func(line string)
-	program string
-	port    int
-	process *Process
-	memory  *memoryRedis
-	stop    sync.Once
-	stopErr error
+	log       func(line string)
+	program   string
+	port      int
+	process   *Process
+	inProcess *inProcessRedis
+	stop      sync.Once
+	stopErr   error
 }
 
 const (
@@ -49,8 +49,8 @@ const (
 	redisStopGrace    = 5 * time.Second
 )
 
-// StartRedis starts a private server, or takes the one handed in; the package comment has the order in which it looks. It
-// returns when the server answers. ctx bounds the start only. A failed start leaves nothing running.
+// StartRedis starts a private server, unless the configuration names an external one, and returns when it answers. The package
+// comment lists the servers. ctx bounds the start only. A failed start leaves nothing running.
 func StartRedis(ctx context.Context, config RedisConfig) (*Redis, error) {
 	if config.URL != "" {
 		return &Redis{URL: config.URL, Source: "the one at the given URL"}, nil
@@ -60,7 +60,7 @@ func StartRedis(ctx context.Context, config RedisConfig) (*Redis, error) {
 		r.log = func(string) {}
 	}
 	r.find(config.InProcess)
-	// A port that was free a moment ago may be taken by now.
+	// Another process may have taken a port that was free.
 	var err error
 	for range 3 {
 		if r.port, err = FreePort(""); err != nil {
@@ -70,7 +70,7 @@ func StartRedis(ctx context.Context, config RedisConfig) (*Redis, error) {
 		if err = r.Restart(ctx); err == nil {
 			return r, nil
 		}
-		_ = r.halt()
+		_ = r.stopProcess()
 		if ctx.Err() != nil {
 			break
 		}
@@ -78,7 +78,7 @@ func StartRedis(ctx context.Context, config RedisConfig) (*Redis, error) {
 	return nil, fmt.Errorf("start Redis: %w", err)
 }
 
-// InProcess tells that this is miniredis: right in every decision, and slow.
+// InProcess reports whether this is miniredis, which is slower than a server.
 func (r *Redis) InProcess() bool { return r.port != 0 && r.program == "" }
 
 func (r *Redis) find(inProcess bool) {
@@ -96,19 +96,18 @@ func (r *Redis) find(inProcess bool) {
 	}
 }
 
-// Restart starts the server again, empty, on the same URL and returns when it answers. One that still runs is stopped
-// first.
+// Restart stops the server if it runs, starts it again, empty and on the same URL, and returns when it answers.
 func (r *Redis) Restart(ctx context.Context) error {
 	if r.port == 0 {
-		return errors.New("a Redis that was handed in is not this program's to restart")
+		return errors.New("an external Redis cannot be restarted")
 	}
-	if err := r.halt(); err != nil {
+	if err := r.stopProcess(); err != nil {
 		return err
 	}
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port))
 	if r.program == "" {
 		var err error
-		r.memory, err = startMemoryRedis(ctx, address)
+		r.inProcess, err = startInProcessRedis(ctx, address)
 		return err
 	}
 	process, err := StartProcess(Command{
@@ -150,7 +149,7 @@ func (r *Redis) awaitReady(ctx context.Context, address string) error {
 	}
 }
 
-// redisPID asks the server at address who it is: somebody else's may have got the port first.
+// redisPID returns the process id of the server at address: another process may have taken the port first.
 func redisPID(ctx context.Context, address string) (int, error) {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -170,10 +169,10 @@ func redisPID(ctx context.Context, address string) (int, error) {
 			return strconv.Atoi(value)
 		}
 	}
-	return 0, errors.New("ask Redis: it names no process id")
+	return 0, errors.New("ask Redis: INFO has no process_id")
 }
 
-// PID is the server's process id; 0 for one that was handed in or runs inside this process.
+// PID is the server's process id, 0 for an external server and miniredis.
 func (r *Redis) PID() int {
 	if r.process == nil {
 		return 0
@@ -181,7 +180,7 @@ func (r *Redis) PID() int {
 	return r.process.PID()
 }
 
-// Done is closed when the server that the last start or Restart began has ended; nil where there is no such process.
+// Done is closed when the process of the last start or Restart has ended. It is nil for an external server and miniredis.
 func (r *Redis) Done() <-chan struct{} {
 	if r.process == nil {
 		return nil
@@ -189,16 +188,16 @@ func (r *Redis) Done() <-chan struct{} {
 	return r.process.Done()
 }
 
-// Stop ends the server. Calling it again is fine. One that was handed in is left alone.
+// Stop ends the server. It may be called more than once, and does nothing to an external server.
 func (r *Redis) Stop() error {
-	r.stop.Do(func() { r.stopErr = r.halt() })
+	r.stop.Do(func() { r.stopErr = r.stopProcess() })
 	return r.stopErr
 }
 
-func (r *Redis) halt() error {
-	if r.memory != nil {
-		r.memory.close()
-		r.memory = nil
+func (r *Redis) stopProcess() error {
+	if r.inProcess != nil {
+		r.inProcess.close()
+		r.inProcess = nil
 	}
 	if r.process == nil {
 		return nil

@@ -52,7 +52,7 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-func TestRedisThatIsHandedIn(t *testing.T) {
+func TestRedis_External(t *testing.T) {
 	t.Parallel()
 	r, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{URL: "redis://somewhere:6379/3"})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// runDir is the temporary directory of one server: its socket, its data when that is ephemeral, and a lock that tells
-// whether the program that made it still lives.
+// runDir is the temporary directory of one server: its socket, its data if that is ephemeral, and a lock that is held while
+// the program that created it runs.
 type runDir struct {
 	path string
 	lock *Lock
@@ -19,22 +19,22 @@ type runDir struct {
 
 const (
 	runDirPrefix = "intents-pg-"
-	// maxSocketPath is what the shortest of the systems' limits (103, on macOS) leaves, rounded down.
+	// maxSocketPath is below the shortest limit of the systems, 103 bytes on macOS.
 	maxSocketPath = 100
 	socketName    = "/.s.PGSQL.5432"
 )
 
-// newRunDir makes the directory for a server that runs as o, in the first of parents that will do. Only o and this program's
-// user may enter it: the server in it trusts whoever connects.
-func newRunDir(o *owner, parents []string) (*runDir, error) {
-	parent, err := runDirParent(o, parents)
+// newRunDir creates the directory for a server that runs as u, in the first suitable parent. Only u and this program's user may
+// enter it: the server does not authenticate connections.
+func newRunDir(u *serverUser, parents []string) (*runDir, error) {
+	parent, err := runDirParent(u, parents)
 	if err != nil {
 		return nil, err
 	}
-	// The final name comes after the lock: a sweep takes a directory whose lock is free for one without an owner.
+	// The directory gets its final name after its lock: sweep removes directories whose lock is free.
 	draft, err := os.MkdirTemp(parent, "intents-new-*")
 	if err != nil {
-		return nil, fmt.Errorf("make run directory: %w", err)
+		return nil, fmt.Errorf("create run directory: %w", err)
 	}
 	lock, err := TryLock(filepath.Join(draft, "lock"))
 	if err != nil {
@@ -42,27 +42,27 @@ func newRunDir(o *owner, parents []string) (*runDir, error) {
 	}
 	run := &runDir{path: draft, lock: lock}
 	path := filepath.Join(parent, runDirPrefix+strings.TrimPrefix(filepath.Base(draft), "intents-new-"))
-	if err := run.admit(o); err != nil {
+	if err := run.chown(u); err != nil {
 		run.remove()
 		return nil, err
 	}
 	if err := os.Rename(draft, path); err != nil {
 		run.remove()
-		return nil, fmt.Errorf("name run directory: %w", err)
+		return nil, fmt.Errorf("rename run directory: %w", err)
 	}
 	run.path = path
 	return run, nil
 }
 
-func (r *runDir) admit(o *owner) error {
-	if o == nil {
+func (r *runDir) chown(u *serverUser) error {
+	if u == nil {
 		return nil
 	}
-	if err := os.Chown(r.path, int(o.uid), os.Getegid()); err != nil {
-		return fmt.Errorf("hand run directory over to user %s: %w", o.name, err)
+	if err := os.Chown(r.path, int(u.uid), os.Getegid()); err != nil {
+		return fmt.Errorf("change the owner of the run directory to user %s: %w", u.name, err)
 	}
 	if err := os.Chmod(r.path, 0o770); err != nil {
-		return fmt.Errorf("open run directory to user %s: %w", o.name, err)
+		return fmt.Errorf("make the run directory accessible to user %s: %w", u.name, err)
 	}
 	return nil
 }
@@ -72,8 +72,8 @@ func (r *runDir) remove() {
 	r.lock.Unlock()
 }
 
-// runDirParent is the first of parents that is not too deep for a socket, nor closed to o.
-func runDirParent(o *owner, parents []string) (string, error) {
+// runDirParent is the first of parents that is short enough for the path of a socket and accessible to u.
+func runDirParent(u *serverUser, parents []string) (string, error) {
 	for _, dir := range parents {
 		if len(dir)+len("/")+len(runDirPrefix)+len("4294967295")+len(socketName) > maxSocketPath {
 			continue
@@ -81,45 +81,45 @@ func runDirParent(o *owner, parents []string) (string, error) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		if o != nil {
-			if closed, err := o.closedOn(dir); err != nil || closed != "" {
+		if u != nil {
+			if closed, err := u.firstUntraversable(dir); err != nil || closed != "" {
 				continue
 			}
 		}
 		return dir, nil
 	}
-	return "", errors.New("no directory is fit for a database socket: set TMPDIR to a short one that every user can enter")
+	return "", errors.New("no directory is suitable for a database socket: set TMPDIR to a short path that every user can enter")
 }
 
-// diskParents are the places for what is to be on disk, the usual one first.
+// diskParents are the parents of directories on disk, in order of preference.
 func diskParents() []string { return []string{os.TempDir(), "/tmp"} }
 
-// ephemeralParents begin with memory, if this machine has plenty of it.
+// ephemeralParents are the parents of ephemeral data: a tmpfs first, if it has enough space.
 func ephemeralParents() []string {
-	if !roomInMemory() {
+	if !tmpfsHasSpace() {
 		return diskParents()
 	}
-	return append([]string{memoryDir}, diskParents()...)
+	return append([]string{tmpfsDir}, diskParents()...)
 }
 
-// sweepRunDirs removes the directories of programs that were killed, and ends what still runs in them.
-func sweepRunDirs(o *owner) {
-	for _, parent := range append(diskParents(), memoryDir) {
+// sweepRunDirs removes the directories of programs that were killed, and the servers that still run in them.
+func sweepRunDirs(u *serverUser) {
+	for _, parent := range append(diskParents(), tmpfsDir) {
 		found, _ := filepath.Glob(filepath.Join(parent, runDirPrefix+"*"))
 		for _, path := range found {
-			if ours(o, path) {
-				sweep(o, path)
+			if ownedByUs(u, path) {
+				sweep(u, path)
 			}
 		}
 	}
 }
 
-// ours tells whether path was made by newRunDir for this user: in a directory that all may write to, only the owners of
-// files can be trusted.
-func ours(o *owner, path string) bool {
+// ownedByUs reports whether path belongs to this user or its server user, as from newRunDir. Any user can create such names in a
+// shared directory.
+func ownedByUs(u *serverUser, path string) bool {
 	me, server := os.Geteuid(), os.Geteuid()
-	if o != nil {
-		server = int(o.uid)
+	if u != nil {
+		server = int(u.uid)
 	}
 	dir, dirErr := os.Lstat(path)
 	lock, lockErr := os.Lstat(filepath.Join(path, "lock"))
@@ -131,13 +131,13 @@ func ours(o *owner, path string) bool {
 	return dirOK && lockOK && int(lockStat.Uid) == me && (int(dirStat.Uid) == me || int(dirStat.Uid) == server)
 }
 
-func sweep(o *owner, path string) {
+func sweep(u *serverUser, path string) {
 	lock, err := TryLock(filepath.Join(path, "lock"))
 	if err != nil {
 		return
 	}
 	defer lock.Unlock()
-	if err := clearLeftovers(context.Background(), o, filepath.Join(path, "data")); err != nil {
+	if err := removeStale(context.Background(), u, filepath.Join(path, "data")); err != nil {
 		return
 	}
 	_ = os.RemoveAll(path)

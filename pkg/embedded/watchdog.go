@@ -8,24 +8,25 @@ import (
 	"syscall"
 )
 
-// watchdog is the portable guard against orphans: a shell that reads from a pipe whose other end this program holds. When
-// this program dies, however it dies, the kernel closes the pipe, and the shell ends the child's process group.
+// watchdog ends a child when this program dies, without the parent death signal of Linux: it is a shell that reads from a pipe
+// whose other end this program has. When this program dies, the kernel closes the pipe, and the shell kills the child's
+// process group.
 //
-// The child itself waits behind a gate, a second such pipe, until its watchdog stands: there is no moment at which the child
-// runs unguarded. The nil watchdog guards nothing.
+// The child waits for a line on a second pipe until its watchdog runs, so that it never runs without one. The nil watchdog does
+// nothing.
 type watchdog struct {
-	signal syscall.Signal
-	gate   [2]*os.File
-	leash  *os.File
-	shell  *exec.Cmd
+	signal    syscall.Signal
+	startPipe [2]*os.File
+	liveness  *os.File
+	shell     *exec.Cmd
 }
 
 const (
-	// gateScript becomes the program once a line comes through file descriptor 3, and ends when none can come any more.
-	gateScript = `IFS= read -r line <&3 || exit 125; exec 3<&-; exec "$@"`
+	// waitScript executes the program after a line on file descriptor 3, and exits if that is closed without one.
+	waitScript = `IFS= read -r line <&3 || exit 125; exec 3<&-; exec "$@"`
 
-	// watchScript ends process group $2 by signal $1 when its standard input closes without a word; unless that was SIGKILL
-	// already, it follows after two seconds for what is still there.
+	// watchScript sends signal $1 to process group $2 when its standard input is closed without a line, and after two seconds
+	// SIGKILL.
 	watchScript = `trap '' HUP INT TERM
 if IFS= read -r line; then exit 0; fi
 kill -s "$1" -- "-$2" 2>/dev/null || exit 0
@@ -37,62 +38,62 @@ done
 kill -s KILL -- "-$2" 2>/dev/null`
 )
 
-// newWatchdog rewrites cmd, which is not started yet, so that it waits behind a gate.
+// newWatchdog changes cmd, which is not started yet, so that it waits for the watchdog.
 func newWatchdog(cmd *exec.Cmd, signal syscall.Signal) (*watchdog, error) {
 	w := &watchdog{signal: signal}
 	var err error
-	if w.gate[0], w.gate[1], err = os.Pipe(); err != nil {
-		return nil, fmt.Errorf("open the gate: %w", err)
+	if w.startPipe[0], w.startPipe[1], err = os.Pipe(); err != nil {
+		return nil, fmt.Errorf("open the start pipe: %w", err)
 	}
-	cmd.Args = append([]string{"sh", "-c", gateScript, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Args = append([]string{"sh", "-c", waitScript, "sh", cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = "/bin/sh"
-	cmd.ExtraFiles = []*os.File{w.gate[0]}
+	cmd.ExtraFiles = []*os.File{w.startPipe[0]}
 	return w, nil
 }
 
-// watch puts the watchdog beside the child that has just been started and opens the gate.
+// watch starts the watchdog of a child that has been started, and lets the child execute its program.
 func (w *watchdog) watch(child *exec.Cmd) error {
 	if w == nil {
 		return nil
 	}
 	group := strconv.Itoa(child.Process.Pid)
-	w.shell = exec.Command("/bin/sh", "-c", watchScript, "sh", signalNames[w.signal], group) //nolint:noctx // it lives as long as the child
+	w.shell = exec.Command("/bin/sh", "-c", watchScript, "sh", signalNames[w.signal], group) //nolint:noctx // it runs as long as the child
 	w.shell.Dir = "/"
 	w.shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	read, leash, err := os.Pipe()
+	read, liveness, err := os.Pipe()
 	if err != nil {
-		return w.refuse(child, err)
+		return w.abort(child, err)
 	}
 	defer read.Close()
-	w.shell.Stdin, w.leash = read, leash
+	w.shell.Stdin, w.liveness = read, liveness
 	if err := w.shell.Start(); err != nil {
 		w.shell = nil
-		return w.refuse(child, err)
+		return w.abort(child, err)
 	}
-	if _, err := w.gate[1].WriteString("go\n"); err != nil {
-		return w.refuse(child, err)
+	if _, err := w.startPipe[1].WriteString("go\n"); err != nil {
+		return w.abort(child, err)
 	}
-	_ = w.gate[0].Close()
-	_ = w.gate[1].Close()
+	_ = w.startPipe[0].Close()
+	_ = w.startPipe[1].Close()
 	return nil
 }
 
-func (w *watchdog) refuse(child *exec.Cmd, err error) error {
+func (w *watchdog) abort(child *exec.Cmd, err error) error {
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	return fmt.Errorf("start its watchdog: %w", err)
+	return fmt.Errorf("start the watchdog: %w", err)
 }
 
-// dismiss ends the watchdog of a child that has been waited for.
-func (w *watchdog) dismiss() {
+// stop ends the watchdog of a child that has ended.
+func (w *watchdog) stop() {
 	if w == nil {
 		return
 	}
-	_ = w.gate[0].Close()
-	_ = w.gate[1].Close()
-	if w.leash != nil {
-		_, _ = w.leash.WriteString("done\n")
-		_ = w.leash.Close()
+	_ = w.startPipe[0].Close()
+	_ = w.startPipe[1].Close()
+	if w.liveness != nil {
+		_, _ = w.liveness.WriteString("done\n")
+		_ = w.liveness.Close()
 	}
 	if w.shell != nil {
 		_ = w.shell.Wait()

@@ -22,7 +22,7 @@ func newBuildInfo() prometheus.Collector {
 	version, revision := Build()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "intents_build_info",
-		Help: "Always 1; the labels tell what was built. More than one version or revision of a service means that a roll-out is under way, or stuck.",
+		Help: "Always 1; the labels tell what was built. More than one version or revision of a service means that a roll-out is in progress, or stuck.",
 		ConstLabels: prometheus.Labels{
 			"version":    version,
 			"revision":   revision,

@@ -2,15 +2,15 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PoolState is a connection pool at one moment. Open and Limit are connections; InUse is how many of the open ones are
-// busy. Waits and TimedOut are counts since the start: of those who asked and had to wait for a connection, and of those
-// who gave up. A field that the pool does not know stays 0.
+// PoolState is the state of a connection pool. Open and Limit are connections; InUse is how many of the open ones are in
+// use. Waits and TimedOut are counts since the start: of the waits for a connection, and of those that timed out. A field
+// that the pool does not know stays 0.
 type PoolState struct {
 	Limit, Open, InUse int
 	Waits, TimedOut    uint64
 }
 
-// Pool is the metrics of a connection pool, for a registry. service begins their names, name tells the pool from others;
+// Pool is the metrics of a connection pool, for a registry. service is the prefix of their names and name the label of the pool;
 // read must be fast and safe for concurrent use.
 func Pool(service, name string, read func() PoolState) prometheus.Collector {
 	describe := func(metric, help string) *prometheus.Desc {
@@ -20,9 +20,9 @@ func Pool(service, name string, read func() PoolState) prometheus.Collector {
 		read:     read,
 		limit:    describe("connections_limit", "Connections that the pool may have open at once."),
 		open:     describe("connections_open", "Connections that the pool has open, busy or idle."),
-		inUse:    describe("connections_in_use", "Connections that are busy. Near the limit, whoever needs one waits."),
-		waits:    describe("waits_total", "Times that somebody waited for a connection. A rise means that the pool is too small, or the server slow."),
-		timedOut: describe("timeouts_total", "Times that somebody gave up waiting for a connection. A rise means that work fails for want of connections."),
+		inUse:    describe("connections_in_use", "Connections in use. Near the limit, requests wait for one."),
+		waits:    describe("waits_total", "Times that a request waited for a connection. A rise means that the pool is too small, or the server slow."),
+		timedOut: describe("timeouts_total", "Times that the wait for a connection timed out. A rise means that requests fail because the pool is too small, or the server slow."),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strconv"
 	"testing"
 
 	"intents.internal/pkg/asynctest"
@@ -89,6 +88,3 @@ func startSentinel(tb testing.TB, master *Node, s Security) *Node {
 func (n *Node) hurry() {
 	_ = n.Client.Do(n.tb.Context(), "SENTINEL", "DEBUG", "info-period", 1000, "publish-period", 500).Err()
 }
-
-// Port is the node's.
-func (n *Node) Port() string { return strconv.Itoa(n.port) }

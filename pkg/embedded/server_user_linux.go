@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passCapability is a capability of this process that lets another user enter directories closed to it: the one that
-// allows reading and searching only, where root has it, else the wider one.
-func passCapability() (uintptr, bool) {
+// traverseCapability is a capability of this process that lets another user enter directories closed to it:
+// CAP_DAC_READ_SEARCH if root has it, else CAP_DAC_OVERRIDE.
+func traverseCapability() (uintptr, bool) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&header, &sets[0]); err != nil {

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// clearLeftovers ends what a killed server left behind: backends that were busy when it died, and its shared memory. The
-// caller holds the lock on the data, so whatever still runs on it has no owner. Where there is no /proc this is left to
-// Postgres, which refuses to start while an old backend lives.
-func clearLeftovers(ctx context.Context, o *owner, data string) error {
-	if !hasProc() {
+// removeStale kills the backends of a server that was killed, and removes its shared memory and postmaster.pid. The caller holds
+// the lock of the data directory, so no other program uses these processes. Without /proc it does nothing; Postgres itself does
+// not start while an old backend runs.
+func removeStale(ctx context.Context, u *serverUser, data string) error {
+	if !hasProcfs() {
 		return nil
 	}
 	if err := killServer(ctx, data); err != nil {
@@ -28,23 +28,23 @@ func clearLeftovers(ctx context.Context, o *owner, data string) error {
 		return nil
 	}
 	if len(lines) > 6 {
-		removeSharedMemory(o, lines[6])
+		removeSharedMemory(u, lines[6])
 	}
-	// Postgres would wait for whichever process has got that id by now.
+	// The process id in it may belong to another process by now, for which Postgres would not start.
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil {
 		return fmt.Errorf("remove stale postmaster.pid: %w", err)
 	}
 	return nil
 }
 
-func hasProc() bool {
+func hasProcfs() bool {
 	_, err := os.Stat("/proc/self/cmdline")
 	return err == nil
 }
 
-// killServer ends every process of the server on data and returns when they are gone.
+// killServer kills every process of the server on data and returns when they have ended.
 func killServer(ctx context.Context, data string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("it does not end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("it does not end after SIGKILL"))
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -59,13 +59,13 @@ func killServer(ctx context.Context, data string) error {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("end process %d of an earlier server: %w", pids[0], context.Cause(ctx))
+			return fmt.Errorf("kill process %d of an earlier server: %w", pids[0], context.Cause(ctx))
 		}
 	}
 }
 
-// serverProcesses are the processes of the server on data: the one started with it as its -D, and its children, which
-// lead their titles with the cluster's name.
+// serverProcesses are the processes of the server on data: the one with the argument -D data, and its children, of which the
+// titles begin with the cluster's name.
 func serverProcesses(data string) []int {
 	main := []byte("\x00-D\x00" + data + "\x00")
 	child := []byte("postgres: " + clusterName(data) + ":")
@@ -83,7 +83,7 @@ func serverProcesses(data string) []int {
 	return pids
 }
 
-// readPostmasterPID is the lines of the server's lock file, trimmed; nil when there is none.
+// readPostmasterPID returns the trimmed lines of postmaster.pid, nil if there is none.
 func readPostmasterPID(data string) []string {
 	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {

@@ -9,25 +9,25 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// memoryRedis is a Redis inside this process, on a real port. miniredis never expires a key by itself, so its clock is
-// moved on with the real one.
-type memoryRedis struct {
+// inProcessRedis is a miniredis on a TCP port. miniredis expires keys only by FastForward, which runClock calls with the time
+// that has passed.
+type inProcessRedis struct {
 	server *miniredis.Miniredis
 	quit   chan struct{}
 	clock  sync.WaitGroup
 }
 
-// memoryTick is how far from its time a key may expire.
-const memoryTick = 50 * time.Millisecond
+// clockTick is the interval of FastForward, by which a key may expire too late.
+const clockTick = 50 * time.Millisecond
 
-// startMemoryRedis keeps trying for a second: after a restart, a child that was just being forked may still hold the socket.
-func startMemoryRedis(ctx context.Context, address string) (*memoryRedis, error) {
+// startInProcessRedis retries for a second: after a restart, a child that is being forked may still hold the socket.
+func startInProcessRedis(ctx context.Context, address string) (*inProcessRedis, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		m := &memoryRedis{server: miniredis.NewMiniRedis(), quit: make(chan struct{})}
+		m := &inProcessRedis{server: miniredis.NewMiniRedis(), quit: make(chan struct{})}
 		err := m.server.StartAddr(address)
 		if err == nil {
 			m.clock.Go(m.runClock)
@@ -41,8 +41,8 @@ func startMemoryRedis(ctx context.Context, address string) (*memoryRedis, error)
 	}
 }
 
-func (m *memoryRedis) runClock() {
-	ticker := time.NewTicker(memoryTick)
+func (m *inProcessRedis) runClock() {
+	ticker := time.NewTicker(clockTick)
 	defer ticker.Stop()
 	last := time.Now()
 	for {
@@ -57,7 +57,7 @@ func (m *memoryRedis) runClock() {
 	}
 }
 
-func (m *memoryRedis) close() {
+func (m *inProcessRedis) close() {
 	close(m.quit)
 	m.clock.Wait()
 	m.server.Close()

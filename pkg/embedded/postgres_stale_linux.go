@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeSharedMemory removes the System V segment that keyAndID, a line of postmaster.pid, names, if nothing is attached to
-// it and it was the server's. Such a segment outlives a kill -9.
-func removeSharedMemory(o *owner, keyAndID string) {
+// removeSharedMemory removes the System V shared memory of a killed server, which SIGKILL leaves behind. keyAndID is the line of
+// postmaster.pid that names it. A segment that a process is attached to, or that belongs to another user, is kept.
+func removeSharedMemory(u *serverUser, keyAndID string) {
 	fields := strings.Fields(keyAndID)
 	if len(fields) != 2 {
 		return
@@ -20,8 +20,8 @@ func removeSharedMemory(o *owner, keyAndID string) {
 		return
 	}
 	uid := os.Geteuid()
-	if o != nil {
-		uid = int(o.uid)
+	if u != nil {
+		uid = int(u.uid)
 	}
 	var segment unix.SysvShmDesc
 	if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &segment); err != nil || segment.Nattch != 0 || int(segment.Perm.Uid) != uid {

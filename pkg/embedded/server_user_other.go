@@ -4,6 +4,6 @@ package embedded
 
 import "syscall"
 
-func passCapability() (uintptr, bool) { return 0, false }
+func traverseCapability() (uintptr, bool) { return 0, false }
 
 func setAmbientCaps(*syscall.SysProcAttr, []uintptr) {}

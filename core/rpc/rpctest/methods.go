@@ -1,0 +1,295 @@
+package rpctest
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"intents.internal/core/evm"
+)
+
+// view is the chain as a node with faults sees it. The chain is locked for reading.
+type view struct {
+	*Chain
+	faults Faults
+}
+
+var (
+	errParams       = Error{Code: -32602, Message: "invalid params"}
+	errNoBlock      = Error{Code: -32000, Message: "header not found"}
+	errMissingState = Error{Code: -32000, Message: "missing trie node 00 (path ) state 0x00 is not available, not found"}
+)
+
+func toError(err error) *Error {
+	if revert, ok := errors.AsType[Revert](err); ok {
+		return &Error{Code: 3, Message: revert.Error(), Data: hexutil.Encode(revert)}
+	}
+	if e, ok := errors.AsType[Error](err); ok {
+		return &e
+	}
+	return &Error{Code: -32603, Message: err.Error()}
+}
+
+func (v view) call(method string, params []jsontext.Value) (any, error) {
+	if e, ok := v.faults.Errors[method]; ok {
+		return nil, e
+	}
+	switch method {
+	case "eth_chainId":
+		if v.faults.ChainID != 0 {
+			return hexutil.Uint64(v.faults.ChainID), nil
+		}
+		return hexutil.Uint64(v.id), nil
+	case "eth_blockNumber":
+		return hexutil.Uint64(v.top()), nil
+	case "eth_getBlockByNumber":
+		return v.getBlock(params)
+	case "eth_getLogs":
+		return v.getLogs(params)
+	case "eth_getTransactionReceipt":
+		return v.getReceipt(params)
+	case "eth_getTransactionByHash":
+		return v.getTransaction(params)
+	case "eth_getTransactionCount", "eth_getCode":
+		return v.getAccount(method, params)
+	case "eth_call", "eth_estimateGas":
+		return v.simulate(method, params)
+	default:
+		return nil, Error{Code: -32601, Message: "the method " + method + " does not exist/is not available"}
+	}
+}
+
+// top is the number of the node's head.
+func (v view) top() uint64 {
+	return uint64(max(0, len(v.blocks)-1-v.faults.Lag))
+}
+
+// number is the number of the block that a text names; ok is false for one that the node does not have.
+func (v view) number(id string) (number uint64, ok bool, err error) {
+	switch id {
+	case "latest", "pending":
+		return v.top(), true, nil
+	case "earliest":
+		return 0, true, nil
+	case "safe", "finalized":
+		depth, ok := v.tags[id]
+		if !ok {
+			return 0, false, Error{Code: -39001, Message: "Unknown block"}
+		}
+		return v.top() - min(depth, v.top()), true, nil
+	}
+	number, err = hexutil.DecodeUint64(id)
+	if err != nil {
+		return 0, false, errParams
+	}
+	return number, number <= v.top(), nil
+}
+
+func (v view) blockHash(b *block) common.Hash {
+	if lie, ok := v.faults.BlockHashes[b.Number]; ok {
+		return lie
+	}
+	return b.Hash
+}
+
+func (v view) getBlock(params []jsontext.Value) (any, error) {
+	id, err := param[string](params, 0)
+	if err != nil {
+		return nil, err
+	}
+	full, err := param[bool](params, 1)
+	if err != nil {
+		return nil, err
+	}
+	number, ok, err := v.number(id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return v.encodeBlock(v.blocks[number], full), nil
+}
+
+type filter struct {
+	From    string           `json:"fromBlock"`
+	To      string           `json:"toBlock"`
+	Address []common.Address `json:"address"`
+	Topics  [][]common.Hash  `json:"topics"`
+}
+
+func (v view) getLogs(params []jsontext.Value) (any, error) {
+	f, err := param[filter](params, 0)
+	if err != nil {
+		return nil, err
+	}
+	from, _, err := v.number(f.From)
+	if err != nil {
+		return nil, err
+	}
+	to, known, err := v.number(f.To)
+	switch limit := v.faults.RangeLimit; {
+	case err != nil:
+		return nil, err
+	case from > to:
+		return nil, Error{Code: -32602, Message: "invalid block range params"}
+	case limit > 0 && to-from >= limit:
+		return nil, Error{Code: -32005, Message: fmt.Sprintf("eth_getLogs is limited to a %d range", limit)}
+	case !known && v.faults.LagError:
+		return nil, Error{Code: -32602, Message: fmt.Sprintf("BlockOutOfRangeError: block height is %d but requested was %d", v.top(), to)}
+	case v.faults.EmptyLogs || from > v.top():
+		return []logJSON{}, nil
+	}
+	found := []logJSON{}
+	for _, b := range v.blocks[from : min(to, v.top())+1] {
+		for _, l := range b.logs {
+			if f.matches(l) {
+				found = append(found, encodeLog(l, v.blockHash(b)))
+			}
+		}
+		if limit := v.faults.ResultLimit; limit > 0 && len(found) > limit {
+			return nil, Error{Code: -32005, Message: "query returned more than " + strconv.Itoa(limit) + " results"}
+		}
+	}
+	return found, nil
+}
+
+func (f filter) matches(l evm.Log) bool {
+	if len(f.Address) > 0 && !slices.Contains(f.Address, l.Address) {
+		return false
+	}
+	if len(f.Topics) > len(l.Topics) {
+		return false
+	}
+	for i, topics := range f.Topics {
+		if len(topics) > 0 && !slices.Contains(topics, l.Topics[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// find is the place of a transaction that the node has in a block.
+func (v view) find(params []jsontext.Value) (hash common.Hash, p place, ok bool, err error) {
+	hash, err = param[common.Hash](params, 0)
+	if err != nil {
+		return hash, p, false, err
+	}
+	p, ok = v.places[hash]
+	return hash, p, ok && p.block.Number <= v.top() && !v.faults.Unknown[hash], nil
+}
+
+func (v view) getReceipt(params []jsontext.Value) (any, error) {
+	hash, p, ok, err := v.find(params)
+	if err != nil || !ok {
+		return nil, err
+	}
+	receipt := encodeReceipt(p, v.blockHash(p.block))
+	if lie := v.faults.Receipts[hash]; lie != nil {
+		lie(receipt)
+	}
+	return receipt, nil
+}
+
+func (v view) getTransaction(params []jsontext.Value) (any, error) {
+	hash, p, ok, err := v.find(params)
+	if err != nil || v.faults.Unknown[hash] {
+		return nil, err
+	}
+	if ok {
+		return encodeTransaction(hash, p.block.txs[p.index], p.block, v.blockHash(p.block)), nil
+	}
+	tx, pending := v.pool[hash]
+	if !pending {
+		return nil, nil
+	}
+	return encodeTransaction(hash, tx, nil, common.Hash{}), nil
+}
+
+// at is the number of the block whose state is asked for.
+func (v view) at(id string) (uint64, error) {
+	number, ok, err := v.number(id)
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok:
+		return 0, errNoBlock
+	case v.faults.MissingState && number < v.top():
+		return 0, errMissingState
+	}
+	return number, nil
+}
+
+func (v view) getAccount(method string, params []jsontext.Value) (any, error) {
+	address, err := param[common.Address](params, 0)
+	if err != nil {
+		return nil, err
+	}
+	id, err := param[string](params, 1)
+	if err != nil {
+		return nil, err
+	}
+	number, err := v.at(id)
+	if err != nil {
+		return nil, err
+	}
+	if method == "eth_getCode" {
+		return hexutil.Bytes(v.code[address]), nil
+	}
+	mined := v.nonces[address]
+	i := sort.Search(len(mined), func(i int) bool { return mined[i].block > number })
+	if i == 0 {
+		return hexutil.Uint64(0), nil
+	}
+	return hexutil.Uint64(mined[i-1].next), nil
+}
+
+func (v view) simulate(method string, params []jsontext.Value) (any, error) {
+	message, err := param[struct {
+		From  common.Address `json:"from"`
+		To    common.Address `json:"to"`
+		Value *hexutil.Big   `json:"value"`
+		Data  hexutil.Bytes  `json:"data"`
+	}](params, 0)
+	if err != nil {
+		return nil, err
+	}
+	id := "latest"
+	if len(params) > 1 {
+		if id, err = param[string](params, 1); err != nil {
+			return nil, err
+		}
+	}
+	number, err := v.at(id)
+	if err != nil {
+		return nil, err
+	}
+	call := Call{From: message.From, To: message.To, Value: new(big.Int), Data: message.Data, Block: number, Time: v.blocks[number].Time}
+	if message.Value != nil {
+		call.Value = (*big.Int)(message.Value)
+	}
+	if method == "eth_estimateGas" {
+		gas, err := v.gas(call)
+		return hexutil.Uint64(gas), err
+	}
+	var selector Selector
+	copy(selector[:], call.Data)
+	f := v.functions[function{call.To, selector}]
+	if f == nil {
+		return hexutil.Bytes{}, nil
+	}
+	returned, err := f(call)
+	return hexutil.Bytes(returned), err
+}
+
+func param[T any](params []jsontext.Value, i int) (value T, err error) {
+	if i >= len(params) || json.Unmarshal(params[i], &value) != nil {
+		return value, errParams
+	}
+	return value, nil
+}

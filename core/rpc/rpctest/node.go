@@ -1,0 +1,280 @@
+package rpctest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Faults are what is wrong with a node; the zero value is a good one.
+type Faults struct {
+	// Lag hides the last blocks and what is in them.
+	Lag int
+	// LagError answers eth_getLogs beyond the node's head with error -32602, as anvil does, instead of no logs.
+	LagError bool
+	// EmptyLogs answers eth_getLogs with none.
+	EmptyLogs bool
+	// RangeLimit and ResultLimit bound eth_getLogs; 0 means no bound.
+	RangeLimit  uint64
+	ResultLimit int
+	// MissingState answers for blocks below the head as a node that has pruned their state.
+	MissingState bool
+	// ChainID is served instead of the chain's; 0 means the chain's.
+	ChainID uint64
+	// Unknown transactions have no receipt and are not found.
+	Unknown map[common.Hash]bool
+	// BlockHashes replace the hashes of blocks wherever they are named, by number.
+	BlockHashes map[uint64]common.Hash
+	// Receipts change the receipts of transactions.
+	Receipts map[common.Hash]func(*Receipt)
+	// Errors answer all calls of a method.
+	Errors map[string]Error
+
+	// Down refuses connections.
+	Down bool
+	// Status is answered instead of 200 with an empty body; RetryAfter goes with it.
+	Status     int
+	RetryAfter time.Duration
+	// Delay comes before each answer.
+	Delay time.Duration
+	// Answer replaces the whole body.
+	Answer []byte
+	// Truncate cuts the body in half.
+	Truncate bool
+}
+
+// Error is a JSON-RPC error.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    string `json:"data,omitempty"`
+}
+
+func (e Error) Error() string { return e.Message }
+
+// Node serves a chain over HTTP. It is safe for concurrent use.
+type Node struct {
+	host   string
+	server *httptest.Server
+
+	mu       sync.Mutex
+	chain    *Chain
+	faults   Faults
+	requests int
+	calls    map[string]int
+}
+
+var nodes atomic.Uint64
+
+// NewNode is a node without a socket, for Transport and Listen.
+func NewNode(chain *Chain) *Node {
+	return &Node{host: fmt.Sprintf("node-%d.test", nodes.Add(1)), chain: chain, calls: map[string]int{}}
+}
+
+// URL is the node's address: of its socket after Listen, else one that only Transport knows.
+func (n *Node) URL() string {
+	if n.server != nil {
+		return n.server.URL
+	}
+	return "http://" + n.host
+}
+
+// Listen serves the node on a free port until Close.
+func (n *Node) Listen() *Node {
+	n.server = httptest.NewServer(n)
+	return n
+}
+
+// Close ends what Listen began.
+func (n *Node) Close() {
+	if n.server != nil {
+		n.server.Close()
+	}
+}
+
+// Serve is a node that listens until the test ends, of which it needs Cleanup alone.
+func Serve(test interface{ Cleanup(clean func()) }, chain *Chain) *Node {
+	n := NewNode(chain).Listen()
+	test.Cleanup(n.Close)
+	return n
+}
+
+// Transport reaches nodes without sockets, also inside testing/synctest.
+func Transport(nodes ...*Node) http.RoundTripper {
+	byHost := transport{}
+	for _, n := range nodes {
+		byHost[n.host] = n
+	}
+	return byHost
+}
+
+type transport map[string]*Node
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	node := t[r.URL.Host]
+	if node == nil || node.Faults().Down {
+		return nil, syscall.ECONNREFUSED
+	}
+	recorder := httptest.NewRecorder()
+	node.ServeHTTP(recorder, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return recorder.Result(), nil
+}
+
+// Faults are those that are set.
+func (n *Node) Faults() Faults {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.faults
+}
+
+// Set changes the faults. Maps are replaced, not written to.
+func (n *Node) Set(change func(*Faults)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change(&n.faults)
+}
+
+// Follow has the node look at another chain, such as a fork.
+func (n *Node) Follow(chain *Chain) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.chain = chain
+}
+
+// Requests is the number of HTTP requests.
+func (n *Node) Requests() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.requests
+}
+
+// Calls counts the calls of each method.
+func (n *Node) Calls() map[string]int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.calls)
+}
+
+// ServeHTTP answers a request.
+func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.mu.Lock()
+	n.requests++
+	faults, chain := n.faults, n.chain
+	n.mu.Unlock()
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !wait(r.Context(), faults.Delay) {
+		return
+	}
+	if faults.Down {
+		panic(http.ErrAbortHandler)
+	}
+	if faults.Status != 0 {
+		if faults.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(faults.RetryAfter.Seconds())))
+		}
+		w.WriteHeader(faults.Status)
+		return
+	}
+	answer := n.answer(view{Chain: chain, faults: faults}, body)
+	if faults.Answer != nil {
+		answer = faults.Answer
+	}
+	if faults.Truncate {
+		answer = answer[:len(answer)/2]
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer)
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+type request struct {
+	ID     jsontext.Value   `json:"id"`
+	Method string           `json:"method"`
+	Params []jsontext.Value `json:"params"`
+}
+
+type response struct {
+	Version string         `json:"jsonrpc"`
+	ID      jsontext.Value `json:"id"`
+	Result  any            `json:"result,omitzero"`
+	Error   *Error         `json:"error,omitzero"`
+}
+
+var null = jsontext.Value("null")
+
+func (n *Node) answer(v view, body []byte) []byte {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var requests []request
+	batch := bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
+	var one request
+	var err error
+	if batch {
+		err = json.Unmarshal(body, &requests)
+	} else {
+		err = json.Unmarshal(body, &one)
+		requests = []request{one}
+	}
+	responses := make([]response, len(requests))
+	for i, r := range requests {
+		responses[i] = n.call(v, r)
+	}
+	var answer any = responses
+	switch {
+	case err != nil:
+		answer = response{Version: "2.0", ID: null, Error: &Error{Code: -32700, Message: "parse error"}}
+	case !batch:
+		answer = responses[0]
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		panic(fmt.Errorf("encode an answer: %w", err))
+	}
+	return text
+}
+
+func (n *Node) call(v view, r request) response {
+	n.mu.Lock()
+	n.calls[r.Method]++
+	n.mu.Unlock()
+	answer := response{Version: "2.0", ID: r.ID}
+	result, err := v.call(r.Method, r.Params)
+	if err == nil && result == nil {
+		result = null
+	}
+	if err != nil {
+		answer.Error = toError(err)
+		return answer
+	}
+	answer.Result = result
+	return answer
+}

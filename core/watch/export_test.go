@@ -1,0 +1,42 @@
+package watch
+
+import (
+	"context"
+	"errors"
+
+	"intents.internal/core/postgres"
+	"intents.internal/pkg/caip"
+)
+
+// Loop follows one chain step by step.
+type Loop struct{ *loop }
+
+// Follow takes the lease of a chain without starting to read it.
+func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
+	chain, ok := w.Client.Chain(id)
+	if !ok {
+		return Loop{}, errors.New("no providers")
+	}
+	lease, ok, err := w.Store.AcquireLease(ctx, id, w.holder, leaseTTL)
+	if err != nil || !ok {
+		return Loop{}, errors.Join(err, postgres.ErrLeaseLost)
+	}
+	return Loop{newLoop(w, chain, lease, func() {})}, nil
+}
+
+// Tick looks at the chain once.
+func (l Loop) Tick(ctx context.Context) (again bool, err error) { return l.tick(ctx) }
+
+// Lease is the loop's lease.
+func (l Loop) Lease() postgres.Lease { return l.lease }
+
+// SetAlone makes a second provider have been down for long.
+func (l Loop) SetAlone() { l.othersDownSince = l.othersDownSince.Add(-alone) }
+
+// The errors of a look.
+var (
+	ErrLags         = errLags
+	ErrLacksLogs    = errLacksLogs
+	ErrContradicted = errContradicted
+	ErrNoTag        = errNoTag
+)

@@ -1,0 +1,327 @@
+package watch_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/rpc"
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
+	"intents.internal/core/watch"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const (
+	alice = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	bob   = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	// confirmations is the depth of both chains.
+	confirmations = 3
+)
+
+var (
+	sepolia     = caip.EIP155Chain(11155111)
+	baseSepolia = caip.EIP155Chain(84532)
+)
+
+// world is two chains with their providers, a database and a watcher whose looks the test takes one by one.
+type world struct {
+	*testing.T
+	store   *postgres.Store
+	live    *postgres.LiveRegistry
+	watcher *watch.Watcher
+	metrics *prometheus.Registry
+	chains  map[caip.ChainID]*rpctest.Chain
+	// nodes are each chain's providers in their order.
+	nodes map[caip.ChainID][]*rpctest.Node
+	loops map[caip.ChainID]watch.Loop
+	owner uuid.UUID
+	nonce uint64
+}
+
+// newWorld has so many providers for each chain. The chains have 20 blocks that have been read.
+func newWorld(t *testing.T, providers int) *world {
+	t.Helper()
+	w := &world{
+		T: t, store: pgtest.New(t), metrics: prometheus.NewRegistry(), owner: uuid.New(),
+		chains: map[caip.ChainID]*rpctest.Chain{}, nodes: map[caip.ChainID][]*rpctest.Node{}, loops: map[caip.ChainID]watch.Loop{},
+	}
+	pgtest.LoadRegistry(t, w.store)
+	pgtest.Exec(t, w.store, fmt.Sprintf("UPDATE chains SET confirmations = %d", confirmations))
+	var err error
+	if w.live, err = postgres.NewLiveRegistry(t.Context(), w.store); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []caip.ChainID{sepolia, baseSepolia} {
+		number, _ := id.Number()
+		c := rpctest.NewChain(number)
+		c.SetTime(time.Now().Add(-20 * time.Second))
+		c.SetPeriod(time.Second)
+		c.MineEmpty(19)
+		w.chains[id] = c
+		for range providers {
+			w.nodes[id] = append(w.nodes[id], rpctest.NewNode(c))
+		}
+	}
+	w.connect()
+	for id := range w.chains {
+		w.follow(id)
+		w.tick(id)
+	}
+	return w
+}
+
+// connect starts the watcher anew, which has asked no provider anything.
+func (w *world) connect() {
+	w.Helper()
+	endpoints := rpc.Providers{}
+	var all []*rpctest.Node
+	for id, nodes := range w.nodes {
+		for _, node := range nodes {
+			all = append(all, node)
+			endpoints[id] = append(endpoints[id], rpc.Endpoint{URL: telemetry.Secret(node.URL()), RequestsPerSecond: 100000})
+		}
+	}
+	client, err := rpc.NewClient(endpoints, rpc.Options{Transport: rpctest.Transport(all...), Timeout: 2 * time.Second})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.metrics = prometheus.NewRegistry()
+	w.watcher = watch.New(watch.Config{
+		Store: w.store, Registry: w.live, Client: client, Log: slog.New(slog.DiscardHandler), Metrics: w.metrics, Tick: 100 * time.Millisecond,
+	})
+}
+
+// follow takes the chain's lease, from the loop before if there is one.
+func (w *world) follow(id caip.ChainID) {
+	w.Helper()
+	pgtest.Exec(w.T, w.store, "UPDATE watched_chains SET lease_until = '-infinity' WHERE chain_id = '"+id.String()+"'")
+	loop, err := w.watcher.Follow(w.Context(), id)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.loops[id] = loop
+}
+
+// tick looks at a chain until all its blocks are read.
+func (w *world) tick(id caip.ChainID) {
+	w.Helper()
+	for again := true; again; {
+		var err error
+		if again, err = w.loops[id].Tick(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// mine mines a block of the chain and looks at it.
+func (w *world) mine(id caip.ChainID, txs ...rpctest.Tx) {
+	w.Helper()
+	w.chains[id].Mine(txs...)
+	w.tick(id)
+}
+
+// deepen mines so many empty blocks, each with a look at it.
+func (w *world) deepen(id caip.ChainID, blocks int) {
+	w.Helper()
+	for range blocks {
+		w.mine(id)
+	}
+}
+
+const (
+	usdc     = `"token":"eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","amount":"5"`
+	native   = `"token":"eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","amount":"5"`
+	baseUSDC = `"token":"eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e","amount":"4"`
+)
+
+func transferOf(asset string) string {
+	return `{"source":{"account":"eip155:11155111:` + alice + `",` + asset + `},"destination":{"account":"eip155:11155111:` + bob + `"}}`
+}
+
+// intent records the intent of a request.
+func (w *world) intent(body string) *transfer.Intent {
+	w.Helper()
+	request, issues := wire.DecodeTransferRequest([]byte(body))
+	if len(issues) > 0 {
+		w.Fatalf("%+v", issues)
+	}
+	by := transfer.Caller{AccountID: w.owner, KeyID: uuid.New(), Environment: network.Test}
+	intent, err := transfer.New(transfer.NewID(w.store.Now()), by, request, w.live.Current())
+	if err != nil {
+		w.Fatal(err)
+	}
+	if intent, err = w.store.InsertTransfer(w.Context(), intent, postgres.Idempotency{}); err != nil {
+		w.Fatal(err)
+	}
+	return intent
+}
+
+func (w *world) bridge() *transfer.Intent {
+	w.Helper()
+	return w.intent(`{"source":{"account":"eip155:11155111:` + alice + `",` + usdc + `},"destination":{"account":"eip155:84532:` + bob + `",` + baseUSDC + `}}`)
+}
+
+// report reports a transaction as a client does.
+func (w *world) report(intent *transfer.Intent, hash common.Hash) {
+	w.Helper()
+	if _, _, err := w.store.ReportTransaction(w.Context(), intent.AccountID, intent.ID, hash); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// due has all attempts looked up by the next look.
+func (w *world) due() {
+	w.Helper()
+	pgtest.Exec(w.T, w.store, "UPDATE transactions SET due_at = now() WHERE due_at IS NOT NULL")
+}
+
+// tx is a transaction of alice's with the next nonce.
+func (w *world) tx(to string, logs ...rpctest.Log) rpctest.Tx {
+	w.nonce++
+	address := common.HexToAddress(to)
+	return rpctest.Tx{From: common.HexToAddress(alice), Nonce: w.nonce, To: &address, Input: []byte{byte(w.nonce)}, Logs: logs}
+}
+
+// pay is the transaction of a transfer.
+func (w *world) pay(intent *transfer.Intent) rpctest.Tx {
+	if intent.Source.Token.Address == "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE" {
+		tx := w.tx(intent.Destination.Account.Address)
+		tx.Value = intent.Source.Amount
+		return tx
+	}
+	return w.tx(intent.Source.Token.Address, payment(intent))
+}
+
+// payment is the ERC-20 event of a transfer.
+func payment(intent *transfer.Intent) rpctest.Log {
+	return rpctest.Log{
+		Address: common.HexToAddress(intent.Source.Token.Address), Topics: []common.Hash{
+			crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")),
+			common.HexToHash(intent.Source.Account.Address), common.HexToHash(intent.Destination.Account.Address),
+		},
+		Data: common.BigToHash(intent.Source.Amount).Bytes(),
+	}
+}
+
+// open is the transaction that opens the order of an intent.
+func (w *world) open(intent *transfer.Intent) rpctest.Tx {
+	return w.tx(intent.Settlement.OriginSettler, opened(intent.Settlement.OriginSettler, intent.OrderID))
+}
+
+func opened(settler string, order [32]byte) rpctest.Log {
+	return rpctest.Log{Address: common.HexToAddress(settler), Topics: []common.Hash{transfer.SettlerTopics[0], order}, Data: []byte("resolved")}
+}
+
+// fill pays the recipient, settle and refund are delivered to the source chain.
+func (w *world) fill(i *transfer.Intent) rpctest.Tx {
+	return w.answer(i.Settlement.DestinationSettler, "Filled(bytes32,bytes,bytes)", i)
+}
+
+func (w *world) settle(i *transfer.Intent) rpctest.Tx {
+	return w.answer(i.Settlement.OriginSettler, "Settled(bytes32,address)", i)
+}
+
+func (w *world) refund(i *transfer.Intent) rpctest.Tx {
+	return w.answer(i.Settlement.OriginSettler, "Refunded(bytes32,address)", i)
+}
+
+func (w *world) answer(settler, signature string, i *transfer.Intent) rpctest.Tx {
+	tx := w.tx(settler, rpctest.Log{
+		Address: common.HexToAddress(settler), Topics: []common.Hash{crypto.Keccak256Hash([]byte(signature))}, Data: append(i.OrderID[:], make([]byte, 64)...),
+	})
+	tx.From = common.HexToAddress("0xf111")
+	return tx
+}
+
+// want compares the way that an intent went, as "created submitted …".
+func (w *world) want(intent *transfer.Intent, way string) {
+	w.Helper()
+	events, err := w.store.Events(w.Context(), intent.AccountID, intent.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var steps []string
+	for n, e := range events {
+		steps = append(steps, string(e.To))
+		if n > 0 && e.From != events[n-1].To {
+			w.Errorf("event %d leads from %s after %s", n, e.From, events[n-1].To)
+		}
+		if observed := e.To == transfer.Confirmed || e.To == transfer.Filled || e.To == transfer.Refunded || e.To == transfer.Failed; observed && e.Observed == nil {
+			w.Errorf("event %d to %s names no transaction", n, e.To) // I2
+		}
+	}
+	if got := strings.Join(steps, " "); got != way {
+		w.Errorf("went %q, want %q", got, way)
+	}
+	stored, err := w.store.Transfer(w.Context(), intent.AccountID, intent.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if got := string(stored.Status); !strings.HasSuffix(way, got) {
+		w.Errorf("status %s after %q", got, way)
+	}
+}
+
+// wantTransactions compares the transactions of an intent, as "role state" with * where they are confirmed, oldest first.
+func (w *world) wantTransactions(intent *transfer.Intent, want ...string) {
+	w.Helper()
+	transactions, err := w.store.Transactions(w.Context(), intent.AccountID, intent.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var got []string
+	for _, t := range transactions {
+		text := fmt.Sprintf("%s %s", t.Role, t.State)
+		if t.Confirmed {
+			text += "*"
+		}
+		got = append(got, text)
+	}
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		w.Errorf("transactions %q, want %q", got, want)
+	}
+}
+
+// hash is the hash of a transaction of Sepolia.
+func (w *world) hash(tx rpctest.Tx) common.Hash { return w.chains[sepolia].Hash(tx) }
+
+// count is the sum of a metric.
+func (w *world) count(name string) float64 {
+	w.Helper()
+	families, err := w.metrics.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// cancel cancels an intent as a client does.
+func (w *world) cancel(intent *transfer.Intent) {
+	w.Helper()
+	if _, err := w.store.Transition(w.Context(), intent.AccountID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
+		w.Fatal(err)
+	}
+}

@@ -1,0 +1,72 @@
+package watch
+
+import (
+	"context"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"intents.internal/core/rpc"
+	"intents.internal/pkg/caip"
+)
+
+const (
+	// reportQueue is how many reports may wait to be looked up. Those beyond it are looked up by the chain's next look.
+	reportQueue = 1024
+	// reportTimeout bounds the look-up of one report.
+	reportTimeout = 3 * time.Second
+)
+
+// report is a transaction that a client has just reported.
+type report struct {
+	chain                 caip.ChainID
+	accountID, transferID uuid.UUID
+	hash                  common.Hash
+}
+
+// Reported has a reported transaction looked up at once, and its chain. A transaction that is replaced a moment later is forgotten by all
+// nodes, and its sender and nonce, by which its successor is found, with it.
+func (w *Watcher) Reported(chain caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash) {
+	select {
+	case w.reports <- report{chain, accountID, transferID, hash}:
+	default:
+	}
+}
+
+// RunReports looks reported transactions up until ctx ends.
+func (w *Watcher) RunReports(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-w.reports:
+			if err := w.lookUpReport(ctx, r); err != nil && ctx.Err() == nil {
+				w.Log.Warn("reported transaction is not looked up at once; the next look at the chain does", "chain", r.chain.String(), "error", err)
+			}
+			w.Wake(r.chain)
+		}
+	}
+}
+
+func (w *Watcher) lookUpReport(ctx context.Context, r report) error {
+	chain, ok := w.Client.Chain(r.chain)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	var err error
+	for _, provider := range chain.Providers() {
+		call := rpc.TransactionByHash(r.hash)
+		if err = provider.Do(ctx, call); err != nil {
+			continue
+		}
+		t, failed := call.Result()
+		if err = failed; err != nil || t == nil {
+			continue
+		}
+		return w.Store.SaveSender(ctx, r.accountID, r.transferID, r.chain, r.hash, t.From, t.Nonce)
+	}
+	return err
+}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package embedded
-
-func removeSharedMemory(*owner, string) {}
