@@ -77,20 +77,24 @@ func TestReportTransaction(t *testing.T) {
 
 	expected := s.call(t, "GET", location, "", account...)
 	record := expected.Body.(map[string]any)
-	for _, report := range []struct{ path, hash, carrier string }{
-		{location, txHash("A"), txHash("a")},
-		{location, txHash("a"), txHash("a")},
-		{orderID, txHash("b"), txHash("b")},
-		{location, txHash("a"), txHash("b")},
+	attempt := func(digit string) string {
+		return `{"role":"send","chainId":"eip155:11155111","hash":"` + txHash(digit) + `","state":"pending","blockNumber":null,"seenAt":"<time>"}`
+	}
+	for _, report := range []struct{ path, hash, carrier, transactions string }{
+		{location, txHash("A"), txHash("a"), attempt("a")},
+		{location, txHash("a"), txHash("a"), attempt("a")},
+		{orderID, txHash("b"), txHash("b"), attempt("a") + "," + attempt("b")},
+		{location, txHash("a"), txHash("b"), attempt("a") + "," + attempt("b")},
 	} {
+		record["transactions"] = want(t, 0, "["+report.transactions+"]").Body
 		record["status"], record["metadata"] = "submitted", map[string]any{"chainId": "eip155:11155111", "hash": report.carrier}
 		same(t, report.hash, expected, s.call(t, "POST", report.path+"/transaction", reportOf(report.hash), account...))
 	}
 	chain, id := "eip155:11155111", strings.TrimPrefix(location, "/v2/transfers/")
-	want := []string{
+	wantTold := []string{
 		strings.Join([]string{chain, owner.String(), id, txHash("a")}, " "), strings.Join([]string{chain, owner.String(), id, txHash("b")}, " "),
 	}
-	if diff := cmp.Diff(want, told.all); diff != "" {
+	if diff := cmp.Diff(wantTold, told.all); diff != "" {
 		t.Errorf("the hook (-want +got):\n%s", diff)
 	}
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transactions WHERE reported AND state = 'pending' AND role = 'send'`); n != 2 {
