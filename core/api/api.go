@@ -123,6 +123,7 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transfers)),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transfers),
 
+		"GET /v2/transfers/{id}/preflight":    s.route(s.preflightTransfer, transfers),
 		"GET /v2/transfers/{id}/refund":       s.route(s.getRefund, transfers),
 		"POST /v2/transfers/{id}/transaction": s.route(s.changeTransfer(s.reportTransaction), transfers),
 	}

@@ -70,14 +70,14 @@ type intentJSON struct {
 	Destination legJSON   `json:"destination"`
 	Deadline    timestamp `json:"deadline"`
 	Order       orderJSON `json:"order"`
-	// Tx is nil where the transaction must not be sent.
-	Tx *txJSON `json:"tx"`
 	// Confirmations is nil while the transaction that carries the intent is in no block.
 	Confirmations *confirmationsJSON `json:"confirmations"`
 	Transactions  []transactionJSON  `json:"transactions"`
 	Refundable    bool               `json:"refundable"`
 	// Verification is "unsupported" or nil.
 	Verification *string `json:"verification"`
+	// Tx is nil where the transaction must not be sent.
+	Tx *txJSON `json:"tx"`
 }
 
 type confirmationsJSON struct {
