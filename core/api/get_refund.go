@@ -19,7 +19,7 @@ func (s *Server) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	history, err := s.history(r.Context(), intent)
+	history, err := s.Store.TransferHistory(r.Context(), intent)
 	if err != nil {
 		return err
 	}
