@@ -58,7 +58,9 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 }
 
 // isEvent reports whether a transaction is known by a settler's event.
-func isEvent(o postgres.Observation) bool { return o.Role != transfer.RoleSend && o.State == transfer.Mined }
+func isEvent(o postgres.Observation) bool {
+	return o.Role != transfer.RoleSend && o.State == transfer.Mined
+}
 
 type observationKey struct {
 	account, transfer uuid.UUID

@@ -7,7 +7,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// What pods mount: files of settings, authorities and what else was asked for. The job mounts what cores do, their settings aside.
+// Pods mount files of settings, certificate authorities and extra volumes. The job mounts the volumes of cores, except the settings.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	mode := int32(0o444)
