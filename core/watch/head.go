@@ -159,7 +159,7 @@ func (l *loop) askOthers(ctx context.Context, v *view, known transfer.Block) err
 		}
 		if block, err := call.Result(); err == nil && block != nil {
 			if block.Hash == known.Hash {
-				l.metrics.disagreed(v.provider)
+				l.disagree(v.provider, "a block that another provider still shows is gone", known.Number)
 				return fmt.Errorf("%w: %s still shows block %d as it was", errContradicted, other.Host(), known.Number)
 			}
 			return nil

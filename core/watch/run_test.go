@@ -75,7 +75,7 @@ func TestRun_Idle(t *testing.T) {
 	node := w.nodes[sepolia][0]
 	quiet := func() bool {
 		before := node.Requests()
-		time.Sleep(500 * time.Millisecond) // five ticks
+		<-time.After(500 * time.Millisecond) // five ticks
 		return node.Requests() == before
 	}
 	asynctest.Eventually(t, "an idle chain", quiet)

@@ -50,7 +50,7 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	}
 	for _, o := range byKey {
 		if v.fork == nil && isEvent(o) && o.Block.Number <= v.to {
-			l.metrics.disagreed(v.provider)
+			l.disagree(v.provider, "an event that was seen before is missing", o.Block.Number)
 			return nil, fmt.Errorf("%w: %s in block %d", errLacksLogs, o.Hash, o.Block.Number)
 		}
 	}
