@@ -46,6 +46,16 @@ type Config struct {
 	// TransfersRetention is how long intents that have ended are kept after their last change, 720h or longer, 0s for ever:
 	// they are the record of what was asked for, so nothing removes them unless this says so.
 	TransfersRetention time.Duration `env:"CORE_TRANSFERS_RETENTION" envDefault:"0s"`
+	// RPCFile is a file with the RPC URLs of the chains that are watched, as deploy/settings.md says. It is read when core starts.
+	// Default none. Without it no chain is watched, and intents stay as clients leave them.
+	RPCFile string `env:"CORE_RPC_FILE"`
+	// Watch has core serve watch the chains of RPCFile as well. Without it a core watch must run.
+	Watch bool `env:"CORE_WATCH" envDefault:"true"`
+	// ChainTick is the shortest time between two looks at a chain, 100ms to 1m. A chain with longer blocks is looked at once a
+	// block.
+	ChainTick time.Duration `env:"CORE_CHAIN_TICK" envDefault:"4s"`
+	// ChainGrace is how long after an intent's deadline a reported transaction that no provider knows is waited for, 1m to 168h.
+	ChainGrace time.Duration `env:"CORE_CHAIN_GRACE" envDefault:"1h"`
 	// GatewaySecret is shared with the gateways, 32 characters or more. Required.
 	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET"`
 	// GatewaySecretPrevious is a second secret that gateways may send while the shared secret is being replaced, 32 characters
@@ -143,6 +153,7 @@ func (c Config) Validate() error {
 		validRetention("CORE_EVENTS_RETENTION", c.EventsRetention, postgres.MinEventsRetention),
 		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, postgres.MinAuditRetention),
 		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, postgres.MinTransfersRetention),
+		c.validateChains(),
 		c.validateOIDC(),
 		c.tracing().Validate(),
 		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),

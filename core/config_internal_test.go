@@ -19,7 +19,7 @@ func valid() Config {
 		DatabaseConnections: 16, StatementTimeout: 4 * time.Second, GatewaySecret: "hunter2-hunter2-hunter2-hunter2-",
 		RedisURL: "redis://:hunter2@127.0.0.1:6379/0", PublicURL: "https://intents.example", SignUp: "open",
 		SignInPerIP: 30, SignInPerAccount: 60, SignInPerAccountAndIP: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
-		ShutdownGrace: 15 * time.Second,
+		ShutdownGrace: 15 * time.Second, ChainTick: 4 * time.Second, ChainGrace: time.Hour,
 	}
 }
 
@@ -37,9 +37,11 @@ func TestConfigValidate(t *testing.T) {
 		"as it is": {func(*Config) {}, ""},
 		"the lowest bounds": {func(c *Config) {
 			c.DatabaseConnections, c.StatementTimeout, c.DrainDelay, c.ShutdownGrace = 1, 100*time.Millisecond, 0, time.Second
+			c.ChainTick, c.ChainGrace = 100*time.Millisecond, time.Minute
 		}, ""},
 		"the highest bounds": {func(c *Config) {
 			c.DatabaseConnections, c.StatementTimeout, c.DrainDelay, c.ShutdownGrace = 1000, time.Minute, time.Minute, 5*time.Minute
+			c.ChainTick, c.ChainGrace = time.Minute, 168*time.Hour
 		}, ""},
 		"sign-up closed":       {func(c *Config) { c.SignUp = "closed" }, ""},
 		"any port":             {func(c *Config) { c.Listen, c.OpsListen = ":0", "[::1]:9081" }, ""},
@@ -55,6 +57,10 @@ func TestConfigValidate(t *testing.T) {
 		"intents for less":    {func(c *Config) { c.TransfersRetention = -time.Hour }, "CORE_TRANSFERS_RETENTION"},
 		"too little time":     {func(c *Config) { c.StatementTimeout = 99 * time.Millisecond }, "CORE_STATEMENT_TIMEOUT"},
 		"too much time":       {func(c *Config) { c.StatementTimeout = time.Minute + 1 }, "CORE_STATEMENT_TIMEOUT"},
+		"no tick":             {func(c *Config) { c.ChainTick = 99 * time.Millisecond }, "CORE_CHAIN_TICK"},
+		"a long tick":         {func(c *Config) { c.ChainTick = time.Minute + 1 }, "CORE_CHAIN_TICK"},
+		"no grace":            {func(c *Config) { c.ChainGrace = time.Minute - 1 }, "CORE_CHAIN_GRACE"},
+		"endless grace":       {func(c *Config) { c.ChainGrace = 168*time.Hour + 1 }, "CORE_CHAIN_GRACE"},
 		"no drain":            {func(c *Config) { c.DrainDelay = -1 }, "CORE_DRAIN_DELAY"},
 		"an endless drain":    {func(c *Config) { c.DrainDelay = time.Minute + 1 }, "CORE_DRAIN_DELAY"},
 		"a short secret":      {func(c *Config) { c.GatewaySecret = "hunter2-hunter2-hunter2-hunter2" }, "CORE_GATEWAY_SECRET"},

@@ -17,7 +17,8 @@ import (
 
 const usage = `core keeps accounts, API keys, chains, tokens and transfer intents.
 
-  core serve                             serve gateways until TERM
+  core serve                             serve gateways until TERM, and watch chains unless CORE_WATCH=false
+  core watch                             watch chains until TERM, and serve nobody
   core healthcheck                       ask the core of these settings, on this machine, whether it is ready
   core migrate                           bring the database up to this version
   core chains import FILE                add and update chains; - reads standard input
@@ -58,6 +59,8 @@ func run(ctx context.Context, args []string) error {
 	switch command {
 	case "serve":
 		return serve(ctx, rest)
+	case "watch":
+		return watchChains(ctx, rest)
 	case "healthcheck":
 		return checkHealth(ctx, rest)
 	case "migrate":

@@ -82,6 +82,7 @@ func TestUsage(t *testing.T) {
 		{"frobnicate", `there is no command "frobnicate"`},
 		{"Serve", `there is no command "Serve"`},
 		{"serve now", "serve takes no further words"},
+		{"watch eip155:1", "watch takes no further words"},
 		{"migrate down", "the command takes other words"},
 		{"chains", "use: core chains import FILE"},
 		{"chains import", "use: core chains import FILE"},

@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/api"
 	"intents.internal/core/console"
 	"intents.internal/core/postgres"
+	"intents.internal/core/watch"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -46,7 +47,7 @@ func serve(ctx context.Context, args []string) error {
 }
 
 func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Registry) (err error) {
-	config, err := readConfig(Config.Validate)
+	config, providers, err := readWithProviders(Config.Validate)
 	if err != nil {
 		return err
 	}
@@ -70,6 +71,11 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	if err != nil {
 		return err
 	}
+	chains, watcher, err := newWatcher(config, providers, store, live, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer chains.Close()
 	limits, err := openRedis(config, tracer, metrics)
 	if err != nil {
 		return err
@@ -111,7 +117,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	startWorkers(ctx, group, config, store, live, oidc, log)
+	startWorkers(ctx, group, config, store, live, watcher, oidc, log)
 	group.Go(func() error { <-ctx.Done(); draining.announce(); return nil })
 	group.Go(func() error {
 		defer finish()
@@ -126,8 +132,8 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 
 // startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
 func startWorkers(
-	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry, oidc *access.OIDC,
-	log *slog.Logger,
+	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry, watcher *watch.Watcher,
+	oidc *access.OIDC, log *slog.Logger,
 ) {
 	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
 	start(func() { live.Run(ctx, log) })
@@ -135,6 +141,10 @@ func startWorkers(
 	start(func() { prune(ctx, store, config.retention(), log) })
 	start(func() { expire(ctx, store, log) })
 	start(func() { readExpiryLag(ctx, store, log) })
+	start(func() { watcher.RunReports(ctx) })
+	if config.Watch {
+		start(func() { watcher.Run(ctx) })
+	}
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })
 	}

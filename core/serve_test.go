@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +34,12 @@ type process struct {
 // serve starts core and waits until it is ready.
 func serve(t *testing.T, databaseURL string, settings ...string) *process {
 	t.Helper()
+	return start(t, "serve", databaseURL, settings...)
+}
+
+// start starts a command that runs until TERM and waits until it is ready.
+func start(t *testing.T, command, databaseURL string, settings ...string) *process {
+	t.Helper()
 	address := func() string {
 		port, err := embedded.FreePort("")
 		if err != nil {
@@ -40,7 +48,7 @@ func serve(t *testing.T, databaseURL string, settings ...string) *process {
 		return fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	p := &process{listen: address(), ops: address(), out: &asynctest.Buffer{}, ended: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve")
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, command)
 	p.cmd.Env = append(on(databaseURL), append(settings,
 		"CORE_LISTEN="+p.listen, "CORE_OPS_LISTEN="+p.ops, "CORE_GATEWAY_SECRET="+gatewaySecret)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
@@ -87,10 +95,15 @@ func TestServeRefusesAnUnmigratedDatabase(t *testing.T) {
 
 func TestServeReportsAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
+	file := filepath.Join(t.TempDir(), "rpc.json")
+	if err := os.WriteFile(file, []byte(`{"eip155:1": ["ws://hunter2.example"], "eip155:x": ["https://a.example"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	got := core(t, "", []string{
 		"CORE_LISTEN=8081", "CORE_OPS_LISTEN=", "CORE_DATABASE_CONNECTIONS=0", "CORE_STATEMENT_TIMEOUT=1ms", "CORE_GATEWAY_SECRET=hunter2",
 		"CORE_PUBLIC_URL=intents.example/path", "CORE_SIGN_UP=maybe", "CORE_DRAIN_DELAY=2m", "CORE_SHUTDOWN_GRACE=1h",
 		"CORE_REDIS_URL=http://:hunter2@127.0.0.1", "CORE_SIGN_IN_PER_IP=0", "CORE_KEYS_PER_IP=1000001", "CORE_OIDC_ISSUER=http://id.example",
+		"CORE_RPC_FILE=" + file, "CORE_CHAIN_TICK=1ms", "CORE_CHAIN_GRACE=1s",
 	}, "serve")
 	if got.Code != 1 || got.Out != "" {
 		t.Errorf("got %+v", got)
@@ -98,7 +111,8 @@ func TestServeReportsAllFaultsAtOnce(t *testing.T) {
 	for _, name := range []string{
 		"CORE_DATABASE_URL", "CORE_LISTEN", "CORE_DATABASE_CONNECTIONS", "CORE_STATEMENT_TIMEOUT", "CORE_GATEWAY_SECRET",
 		"CORE_PUBLIC_URL", "CORE_SIGN_UP", "CORE_SHUTDOWN_GRACE", "CORE_REDIS_URL", "CORE_SIGN_IN_PER_IP", "CORE_KEYS_PER_IP",
-		"CORE_OIDC_ISSUER", "CORE_OIDC_CLIENT_ID", "CORE_OIDC_CLIENT_SECRET",
+		"CORE_OIDC_ISSUER", "CORE_OIDC_CLIENT_ID", "CORE_OIDC_CLIENT_SECRET", "CORE_CHAIN_TICK", "CORE_CHAIN_GRACE",
+		"CORE_RPC_FILE: read the RPC file: eip155:1[0]: the URL must begin with https:// or http://\neip155:x: must be a chain id",
 	} {
 		if !strings.Contains(got.ErrOut, name+" ") {
 			t.Errorf("nothing is said of %s:\n%s", name, got.ErrOut)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A tracked symbolic link that another clone could not follow fails the step structure and is named.
+// The step structure reports tracked symbolic links that are broken in another clone.
 func TestCheckStructure_SymbolicLinks(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
@@ -51,7 +51,7 @@ func TestCheckStructure_SymbolicLinks(t *testing.T) {
 	}
 }
 
-// repository is a small one that the step structure passes, with the script in it.
+// repository is a small repository with the script, for which the step structure succeeds.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +79,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// run runs a program that is needed.
+// run runs a program, which must exist.
 func run(t *testing.T, dir, program string, args ...string) (string, error) {
 	t.Helper()
 	if strings.Contains(program, "/") {
@@ -92,7 +92,7 @@ func run(t *testing.T, dir, program string, args ...string) (string, error) {
 	}
 	command := exec.CommandContext(t.Context(), program, args...)
 	command.Dir = dir
-	// A git hook that runs the tests has set these for a repository of its own.
+	// git sets these variables for the hooks of another repository, which may run the tests.
 	command.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(dir, ".git"), "GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(dir, ".git", "index"))
 	out, err := command.CombinedOutput()
 	return string(out), err

@@ -35,8 +35,6 @@ type watchedChainRow struct {
 	bun.BaseModel `bun:"table:watched_chains"`
 
 	ChainID    string    `bun:"chain_id,pk"`
-	Holder     string    `bun:"holder"`
-	LeaseUntil time.Time `bun:"lease_until"`
 	Head       uint64    `bun:"head_number,nullzero"`
 	Confirmed  uint64    `bun:"confirmed_block,nullzero"`
 	Final      uint64    `bun:"final_block,nullzero"`

@@ -85,11 +85,26 @@ func (s *Store) AttemptsAbove(ctx context.Context, chain caip.ChainID, number ui
 	})
 }
 
-// DueTransactions reads the transactions of a chain that are to be looked up by now, the longest due first, up to limit of them:
-// attempts that are in no block yet, and open orders to compare with the settler.
-func (s *Store) DueTransactions(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
+// NewAttempts reads the attempts of a chain that were never looked up, up to limit of them.
+func (s *Store) NewAttempts(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
 	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("chain_id = ? AND due_at <= clock_timestamp()", chain.String()).Order("due_at").Limit(limit)
+		return q.Where("chain_id = ? AND due_at = ? AND state IN ('pending', 'dropped')", chain.String(), dueFirst).Limit(limit)
+	})
+}
+
+// DueAttempts reads the attempts of a chain that are in no block yet and are to be looked up again by now, the longest due first, up to
+// limit of them.
+func (s *Store) DueAttempts(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
+	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("chain_id = ? AND due_at > ? AND due_at <= clock_timestamp() AND state IN ('pending', 'dropped')", chain.String(), dueFirst).
+			Order("due_at").Limit(limit)
+	})
+}
+
+// DueOrders reads the open orders of a chain that are to be compared with the settler by now, up to limit of them.
+func (s *Store) DueOrders(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
+	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("chain_id = ? AND due_at <= clock_timestamp() AND state = 'mined'", chain.String()).Order("due_at").Limit(limit)
 	})
 }
 
@@ -175,7 +190,8 @@ func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments [
 // transaction is still followed.
 func (s *Store) ChainActive(ctx context.Context, chain caip.ChainID) (active bool, err error) {
 	err = s.db.NewRaw(`SELECT EXISTS (SELECT FROM chain_activity WHERE chain_id = ?0 AND active_until > clock_timestamp())
-		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL)
+		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL AND state = 'pending')
+		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL AND state = 'mined')
 		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND block_number IS NOT NULL AND confirmed_at IS NULL AND state <> 'unsupported')`,
 		chain.String()).Scan(ctx, &active)
 	if err != nil {

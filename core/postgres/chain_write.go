@@ -127,7 +127,7 @@ func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.
 			found = append(found, newTransactionRow(o, now))
 			continue
 		}
-		o.State, o.Block, o.LogIndex, o.Confirmed, o.DueAt = transfer.Pending, nil, 0, false, now
+		o.State, o.Block, o.LogIndex, o.Confirmed, o.DueAt = transfer.Pending, nil, 0, false, dueFirst
 		pending = append(pending, o)
 	}
 	if len(found) > 0 {
@@ -245,7 +245,7 @@ func reschedule(intent *transfer.Intent, observed []Observation, now time.Time) 
 		case o.State == transfer.Pending && intent.Carried(), o.State != transfer.Pending && o.State != transfer.Dropped && o.Role != transfer.RoleOpen:
 			due = time.Time{}
 		case o.State == transfer.Pending && due.IsZero():
-			due = now
+			due = dueFirst
 		case o.Role == transfer.RoleOpen && o.State == transfer.Mined:
 			due = time.Time{}
 			if intent.Status == transfer.Confirmed {

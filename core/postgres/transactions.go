@@ -127,6 +127,9 @@ func (s *Store) Transactions(ctx context.Context, accountID, transferID uuid.UUI
 	return transactions, nil
 }
 
+// dueFirst is the DueAt of an attempt that was never looked up: it is before all others.
+var dueFirst = time.Unix(0, 0).UTC()
+
 // maxAttempts bounds how many transactions a client may report for one intent.
 const maxAttempts = 50
 
@@ -162,7 +165,7 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 		return nil, false, err
 	}
 	known := loaded[transferKey{intent.AccountID, intent.ID}]
-	attempt := Observation{AccountID: intent.AccountID, TransferID: intent.ID, DueAt: now, Transaction: transfer.Transaction{
+	attempt := Observation{AccountID: intent.AccountID, TransferID: intent.ID, DueAt: dueFirst, Transaction: transfer.Transaction{
 		Role: intent.AttemptRole(), Chain: intent.Source.Account.Chain, Hash: hash, State: transfer.Pending, Reported: true,
 	}}
 	for _, o := range known {
@@ -177,7 +180,7 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 		}
 		o.Reported = true
 		if o.State == transfer.Dropped {
-			o.State, o.DueAt, o.UnknownSince = transfer.Pending, now, time.Time{}
+			o.State, o.DueAt, o.UnknownSince = transfer.Pending, dueFirst, time.Time{}
 		}
 		attempt, added = o, true
 	}

@@ -15,28 +15,33 @@ import (
 )
 
 const (
-	// dueBatch is how many transactions are looked up because they are due, at the most, in one look.
-	dueBatch = 50
+	// newBatch is how many attempts that were never looked up one look takes, and dueBatch how many of the others.
+	newBatch, dueBatch = 500, 20
 	// maxBlockLists is how many blocks' lists of transactions are read at the most in one look.
 	maxBlockLists = 1000
-	// longestRetry is the longest time between two look-ups of an attempt that is in no block.
-	longestRetry = 10 * time.Minute
-	// droppedRetry is the time between two look-ups of an attempt that was given up, and droppedFor how long it is still looked for.
-	droppedRetry, droppedFor = time.Hour, 7 * 24 * time.Hour
 )
 
-// readAttempts finds the reported transactions that are in blocks now, and looks up those that are due: they may be unknown, replaced
-// or too old.
+// readAttempts finds the reported transactions that are in blocks now, and looks up those that are new or due: they may be unknown,
+// replaced or too old.
 func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observation, error) {
-	due, err := l.Store.DueTransactions(ctx, l.id, dueBatch)
-	if err != nil {
-		return nil, ofStore(err)
-	}
-	due = slices.DeleteFunc(due, func(f postgres.Followed) bool { return f.State == transfer.Mined }) // repair compares these
 	candidates, err := l.candidates(ctx, v)
 	if err != nil {
 		return nil, err
 	}
+	fresh, err := l.Store.NewAttempts(ctx, l.id, newBatch)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	due, err := l.Store.DueAttempts(ctx, l.id, dueBatch)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	due = append(fresh, due...)
+	isDue := make(map[observationKey]bool, len(due))
+	for _, d := range due {
+		isDue[keyOf(d.Observation)] = true
+	}
+	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[keyOf(c.Observation)] })
 	if v.fork != nil { // they are to be seen again
 		above, err := l.Store.AttemptsAbove(ctx, l.id, *v.fork)
 		if err != nil {
@@ -44,12 +49,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 		}
 		candidates = append(candidates, above...)
 	}
-	for _, d := range due {
-		if !slices.ContainsFunc(candidates, func(c postgres.Followed) bool { return keyOf(c.Observation) == keyOf(d.Observation) }) {
-			candidates = append(candidates, d)
-		}
-	}
-	mined, pending, err := l.receipts(ctx, v, candidates)
+	mined, pending, err := l.receipts(ctx, v, append(candidates, due...))
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +57,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	if err != nil {
 		return nil, err
 	}
-	isDue := func(f postgres.Followed) bool {
-		return slices.ContainsFunc(due, func(d postgres.Followed) bool { return keyOf(d.Observation) == keyOf(f.Observation) })
-	}
-	pending = slices.DeleteFunc(pending, func(f postgres.Followed) bool { return !isDue(f) })
+	pending = slices.DeleteFunc(pending, func(f postgres.Followed) bool { return !isDue[keyOf(f.Observation)] })
 	missing, err := l.lookUp(ctx, v, pending)
 	return append(found, missing...), err
 }

@@ -74,20 +74,24 @@ func (l *loop) report(err error) {
 	l.failing = err != nil
 }
 
+// shortestWait keeps reports, which wake the loop, from making it look at the chain without a pause.
+const shortestWait = time.Second
+
 // wait returns when the chain is to be looked at again; it is false when ctx has ended. While no unfinished intent touches the chain
 // it asks the database every Tick whether one does now, as any core may have recorded it.
 func (l *loop) wait(ctx context.Context, started time.Time) bool {
 	next := started.Add(l.period())
-	idleUntil := started.Add(idlePeriod)
+	idleUntil, woken := started.Add(idlePeriod), false
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-l.wake:
-			return true
+			woken, next = true, started.Add(min(shortestWait, l.Tick))
+			continue
 		case <-time.After(time.Until(next)):
 		}
-		if l.active(ctx) || !time.Now().Before(idleUntil) {
+		if woken || l.active(ctx) || !time.Now().Before(idleUntil) {
 			return true
 		}
 		next = time.Now().Add(l.Tick)

@@ -61,7 +61,7 @@ func newWorld(t *testing.T, providers int) *world {
 		chains: map[caip.ChainID]*rpctest.Chain{}, nodes: map[caip.ChainID][]*rpctest.Node{}, loops: map[caip.ChainID]watch.Loop{},
 	}
 	pgtest.LoadRegistry(t, w.store)
-	pgtest.Exec(t, w.store, fmt.Sprintf("UPDATE chains SET confirmations = %d", confirmations))
+	pgtest.Exec(t, w.store, fmt.Sprintf("UPDATE chains SET confirmations = %d, block_time_ms = 100", confirmations))
 	var err error
 	if w.live, err = postgres.NewLiveRegistry(t.Context(), w.store); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,17 @@ func (w *world) intent(body string) *transfer.Intent {
 	if intent, err = w.store.InsertTransfer(w.Context(), intent, postgres.Idempotency{}); err != nil {
 		w.Fatal(err)
 	}
+	w.active(intent)
 	return intent
+}
+
+// active records that the intent may touch its chains, as a POST does.
+func (w *world) active(intent *transfer.Intent) {
+	w.Helper()
+	chains := []caip.ChainID{intent.Source.Account.Chain, intent.Destination.Account.Chain}
+	if err := w.store.KeepActive(w.Context(), chains, time.Now().Add(time.Hour)); err != nil {
+		w.Fatal(err)
+	}
 }
 
 func (w *world) bridge() *transfer.Intent {

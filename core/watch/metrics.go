@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"intents.internal/core/evm"
 	"intents.internal/core/rpc"
 	"intents.internal/pkg/caip"
 )
@@ -116,7 +117,12 @@ func (c chainMetrics) disagreed(p *rpc.Provider) {
 	c.disagreements.WithLabelValues(c.chain, p.Host()).Inc()
 }
 
-func (c chainMetrics) unmatched() { c.unmatchedEvents.WithLabelValues(c.chain).Inc() }
+// unmatched counts an event when its block is read for the first time.
+func (c chainMetrics) unmatched(v *view, l evm.Log) {
+	if l.BlockNumber > v.before.Head {
+		c.unmatchedEvents.WithLabelValues(c.chain).Inc()
+	}
+}
 
 func (c chainMetrics) repaired(n int) { c.repairedEvents.WithLabelValues(c.chain).Add(float64(n)) }
 

@@ -13,44 +13,70 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// unknownFor is how long the only provider of a chain must not know an attempt before it counts as gone.
-const unknownFor = 10 * time.Minute
+const (
+	// unknownFor is how long the only provider of a chain must not know an attempt before it counts as gone.
+	unknownFor = 10 * time.Minute
+	// longestRetry is the longest time between two look-ups of an attempt that is in no block.
+	longestRetry = 10 * time.Minute
+	// droppedRetry is the time between two look-ups of an attempt that was given up, and droppedFor how long it is still looked for.
+	droppedRetry, droppedFor = time.Hour, 7 * 24 * time.Hour
+)
 
-// knowledge is what the providers know of an attempt without a receipt.
-type knowledge struct {
+// missing is an attempt without a receipt, and what providers know of it.
+type missing struct {
+	postgres.Followed
 	// transaction is as the first provider shows it that knows it, nil where none does.
 	transaction *evm.Transaction
-	// mined means that a provider has a receipt.
+	// mined means that another provider has a receipt.
 	mined bool
 	// asked is how many providers have answered.
 	asked int
+	// count is how many transactions the sender had sent by the confirmed block, 0 where that is not known.
+	count uint64
 }
 
-// lookUp finds out why attempts are in no block: they are pending, replaced, or nobody knows them.
-func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed) ([]postgres.Observation, error) {
-	if len(attempts) == 0 {
-		return nil, nil
+// sender is who sent the attempt, nil where no provider has ever shown it.
+func (m missing) sender() (sender *common.Address, nonce uint64) {
+	if m.transaction != nil {
+		return &m.transaction.From, m.transaction.Nonce
 	}
-	known := make([]knowledge, len(attempts))
-	if err := askForAttempts(ctx, v.provider, attempts, known); err != nil {
+	return m.Sender, m.Nonce
+}
+
+// nonceUsed means that a transaction with the attempt's nonce is confirmed, which is not the attempt.
+func (m missing) nonceUsed() bool {
+	sender, nonce := m.sender()
+	return sender != nil && m.count > nonce
+}
+
+// lookUp finds out why attempts are in no block: they are pending, replaced, or nobody knows them. Other providers are asked about those
+// that do not seem to be pending.
+func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed) ([]postgres.Observation, error) {
+	all := make([]*missing, len(attempts))
+	for n, a := range attempts {
+		all[n] = &missing{Followed: a}
+	}
+	if err := askForAttempts(ctx, v.provider, all); err != nil {
 		return nil, err
 	}
+	if err := l.readNonces(ctx, v, all); err != nil {
+		return nil, err
+	}
+	var doubtful []*missing
+	for _, m := range all {
+		if m.transaction == nil || m.nonceUsed() {
+			doubtful = append(doubtful, m)
+		}
+	}
 	for _, other := range l.chain.Other(v.provider) {
-		if askForAttempts(ctx, other, attempts, known) == nil {
+		if len(doubtful) == 0 || askForAttempts(ctx, other, doubtful) == nil {
 			break // two providers are enough
 		}
 	}
-	counts, err := l.nonces(ctx, v, attempts, known)
-	if err != nil {
-		return nil, err
-	}
 	now := l.Store.Now()
 	var found []postgres.Observation
-	for n, a := range attempts {
-		if t := known[n].transaction; t != nil {
-			a.Sender, a.Nonce = &t.From, t.Nonce
-		}
-		more, err := l.conclude(ctx, v, a, known[n], counts[n], now)
+	for _, m := range all {
+		more, err := l.conclude(ctx, v, m, now)
 		if err != nil {
 			return nil, err
 		}
@@ -59,92 +85,81 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 	return found, nil
 }
 
-// askForAttempts adds what one provider knows.
-func askForAttempts(ctx context.Context, provider *rpc.Provider, attempts []postgres.Followed, known []knowledge) error {
+// askForAttempts adds what one provider knows. The provider of the look is known to have no receipts.
+func askForAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
+	if len(attempts) == 0 {
+		return nil
+	}
 	transactions := make([]*rpc.Call[*evm.Transaction], len(attempts))
-	receipts := make([]*rpc.Call[*evm.Receipt], len(attempts))
-	var requests []rpc.Request
+	requests := make([]rpc.Request, len(attempts))
 	for n, a := range attempts {
-		transactions[n], receipts[n] = rpc.TransactionByHash(a.Hash), rpc.Receipt(a.Hash)
-		requests = append(requests, transactions[n], receipts[n])
+		transactions[n] = rpc.TransactionByHash(a.Hash)
+		requests[n] = transactions[n]
 	}
 	if err := provider.Do(ctx, requests...); err != nil {
 		return err
 	}
-	for n := range attempts {
+	for n, a := range attempts {
 		t, err := transactions[n].Result()
 		if err != nil {
 			return err
 		}
-		receipt, err := receipts[n].Result()
-		if err != nil {
-			return err
+		if t != nil {
+			a.mined = a.mined || t.BlockNumber != nil
+			a.transaction = t
 		}
-		if known[n].transaction == nil {
-			known[n].transaction = t
-		}
-		known[n].mined = known[n].mined || receipt != nil
-		known[n].asked++
+		a.asked++
 	}
 	return nil
 }
 
-// nonces reads how many transactions the senders had sent by the confirmed block, 0 where the sender is not known.
-func (l *loop) nonces(ctx context.Context, v *view, attempts []postgres.Followed, known []knowledge) ([]uint64, error) {
-	calls := map[int]*rpc.Call[uint64]{}
+// readNonces reads how many transactions the senders had sent by the confirmed block.
+func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) error {
+	calls := map[*missing]*rpc.Call[uint64]{}
 	var requests []rpc.Request
-	for n, a := range attempts {
-		sender := a.Sender
-		if t := known[n].transaction; t != nil {
-			sender = &t.From
-		}
-		if sender != nil && !known[n].mined {
-			calls[n] = rpc.TransactionCount(*sender, rpc.Number(v.confirmed))
-			requests = append(requests, calls[n])
+	for _, a := range attempts {
+		if sender, _ := a.sender(); sender != nil && !a.mined {
+			calls[a] = rpc.TransactionCount(*sender, rpc.Number(v.confirmed))
+			requests = append(requests, calls[a])
 		}
 	}
-	if len(requests) > 0 {
-		if err := v.provider.Do(ctx, requests...); err != nil {
-			return nil, err
-		}
+	if len(requests) == 0 {
+		return nil
 	}
-	counts := make([]uint64, len(attempts))
-	for n, call := range calls {
+	if err := v.provider.Do(ctx, requests...); err != nil {
+		return err
+	}
+	for a, call := range calls {
 		count, err := call.Result()
-		if errors.Is(err, rpc.ErrMissing) {
-			continue // the node keeps no state of that block; a later look asks for a newer one
+		if err != nil && !errors.Is(err, rpc.ErrMissing) { // the node may keep no state of that block; a later look asks for a newer one
+			return err
 		}
-		if err != nil {
-			return nil, err
-		}
-		counts[n] = count
+		a.count = count
 	}
-	return counts, nil
+	return nil
 }
 
 // conclude decides what an attempt without a receipt is. Nothing is concluded from one provider's silence: a second provider must not
 // know it either or, where there is none, the only one must not know it for some time.
-func (l *loop) conclude(ctx context.Context, v *view, a postgres.Followed, k knowledge, count uint64, now time.Time) ([]postgres.Observation, error) {
-	o := a.Observation
-	o.DueAt = l.nextLookUp(o, now)
-	unknown := now.Sub(o.UnknownSince)
-	switch {
-	case o.UnknownSince.IsZero():
-		unknown = 0
-		o.UnknownSince = now
-	case o.State == transfer.Dropped && k.transaction != nil:
+func (l *loop) conclude(ctx context.Context, v *view, m *missing, now time.Time) ([]postgres.Observation, error) {
+	o := m.Observation
+	o.Sender, o.Nonce = m.sender()
+	if m.transaction != nil && o.State == transfer.Dropped {
 		o.State = transfer.Pending
 	}
-	switch {
-	case k.mined: // another provider is ahead
+	o.DueAt = l.nextLookUp(o, now)
+	if m.mined || m.transaction != nil && !m.nonceUsed() {
 		o.UnknownSince = time.Time{}
-	case o.Sender != nil && count > o.Nonce && (k.asked > 1 || unknown >= l.period()):
-		return l.replace(ctx, v, a, o)
-	case k.transaction != nil:
-		if o.Sender == nil || count <= o.Nonce {
-			o.UnknownSince = time.Time{}
-		}
-	case o.State == transfer.Pending && now.After(a.Intent.Deadline.Add(l.Grace)) && (k.asked > 1 || unknown >= unknownFor):
+		return []postgres.Observation{o}, nil
+	}
+	if o.UnknownSince.IsZero() {
+		o.UnknownSince = now
+	}
+	unknown := now.Sub(o.UnknownSince)
+	switch {
+	case m.nonceUsed() && (m.asked > 1 || unknown >= l.period()):
+		return l.replace(ctx, v, m.Followed, o)
+	case m.transaction == nil && o.State == transfer.Pending && now.After(m.Intent.Deadline.Add(l.Grace)) && (m.asked > 1 || unknown >= unknownFor):
 		o.State, o.DueAt = transfer.Dropped, now.Add(droppedRetry)
 	}
 	return []postgres.Observation{o}, nil
@@ -161,92 +176,4 @@ func (l *loop) nextLookUp(o postgres.Observation, now time.Time) time.Time {
 	default:
 		return now.Add(droppedRetry)
 	}
-}
-
-// replace marks an attempt whose nonce another transaction has used, and looks for that one: it may have the effect that the intent asks
-// for, at another gas price for example.
-func (l *loop) replace(ctx context.Context, v *view, a postgres.Followed, o postgres.Observation) ([]postgres.Observation, error) {
-	if v.to < v.head.Number {
-		return []postgres.Observation{o}, nil // events that tell of it may not have been read yet
-	}
-	o.State, o.DueAt, o.Confirmed = transfer.Replaced, time.Time{}, true
-	found := []postgres.Observation{o}
-	if a.Intent.Type != transfer.Transfer {
-		return found, nil // its event would have told of the order that another transaction opened
-	}
-	hash, err := l.findByNonce(ctx, v, *o.Sender, o.Nonce)
-	if err != nil || hash == (common.Hash{}) || hash == o.Hash {
-		if errors.Is(err, rpc.ErrMissing) {
-			err = nil // the node keeps no old states; the client can report the other transaction
-		}
-		return found, err
-	}
-	receipt := rpc.Receipt(hash)
-	if err := v.provider.Do(ctx, receipt); err != nil {
-		return nil, err
-	}
-	r, err := receipt.Result()
-	if err != nil || r == nil {
-		return nil, errors.Join(errLags, err)
-	}
-	successor := a
-	successor.Hash, successor.Reported, successor.SeenAt, successor.Sender, successor.Nonce = hash, false, time.Time{}, o.Sender, o.Nonce
-	judged, err := l.judge(ctx, v, []minedAttempt{{successor, *r}})
-	if err != nil {
-		return nil, err
-	}
-	if judged[0].State == transfer.Mined {
-		found = append(found, judged[0])
-	}
-	return found, nil
-}
-
-// findByNonce finds the transaction in which a sender used a nonce, by a binary search for its block. It returns no hash where the block
-// is not among the last blocks whose state the node keeps.
-func (l *loop) findByNonce(ctx context.Context, v *view, sender common.Address, nonce uint64) (common.Hash, error) {
-	used := func(block uint64) (bool, error) {
-		call := rpc.TransactionCount(sender, rpc.Number(block))
-		if err := v.provider.Do(ctx, call); err != nil {
-			return false, err
-		}
-		count, err := call.Result()
-		return count > nonce, err
-	}
-	after, before := v.confirmed, v.confirmed // the nonce is used at after and not at before
-	for step := uint64(1); ; step *= 2 {
-		before = v.confirmed - min(step, v.confirmed)
-		ok, err := used(before)
-		if err != nil {
-			return common.Hash{}, err
-		}
-		if !ok {
-			break
-		}
-		if after = before; before == 0 {
-			return common.Hash{}, nil
-		}
-	}
-	for after-before > 1 {
-		middle := before + (after-before)/2
-		ok, err := used(middle)
-		if err != nil {
-			return common.Hash{}, err
-		}
-		if ok {
-			after = middle
-		} else {
-			before = middle
-		}
-	}
-	list := rpc.BlockTransactions(after)
-	if err := v.provider.Do(ctx, list); err != nil {
-		return common.Hash{}, err
-	}
-	transactions, err := list.Result()
-	for _, t := range transactions {
-		if t.From == sender && t.Nonce == nonce {
-			return t.Hash, err
-		}
-	}
-	return common.Hash{}, err
 }

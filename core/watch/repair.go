@@ -25,18 +25,9 @@ const (
 // repair compares open orders with the settlers' own records, which should tell nothing new. Where they do, the events that were missed
 // are looked for and recorded like any others.
 func (l *loop) repair(ctx context.Context, v *view) error {
-	due, err := l.Store.DueTransactions(ctx, l.id, repairBatch)
-	if err != nil {
+	orders, err := l.Store.DueOrders(ctx, l.id, repairBatch)
+	if err != nil || len(orders) == 0 {
 		return ofStore(err)
-	}
-	var orders []postgres.Followed
-	for _, f := range due {
-		if f.Role == transfer.RoleOpen && f.State == transfer.Mined {
-			orders = append(orders, f)
-		}
-	}
-	if len(orders) == 0 {
-		return nil
 	}
 	var seen []postgres.Observation
 	for _, side := range []struct {

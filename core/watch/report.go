@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,6 +15,8 @@ import (
 const (
 	// reportQueue is how many reports may wait to be looked up. Those beyond it are looked up by the chain's next look.
 	reportQueue = 1024
+	// reportWorkers is how many are looked up at once.
+	reportWorkers = 8
 	// reportTimeout bounds the look-up of one report.
 	reportTimeout = 3 * time.Second
 )
@@ -34,8 +37,16 @@ func (w *Watcher) Reported(chain caip.ChainID, accountID, transferID uuid.UUID, 
 	}
 }
 
-// RunReports looks reported transactions up until ctx ends.
+// RunReports looks reported transactions up until ctx ends, several at once.
 func (w *Watcher) RunReports(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range reportWorkers {
+		workers.Go(func() { w.lookUpReports(ctx) })
+	}
+	workers.Wait()
+}
+
+func (w *Watcher) lookUpReports(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -24,7 +24,7 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.match(ctx, logs)
+	found, err := l.match(ctx, v, logs)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,9 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 }
 
 // isEvent reports whether a transaction is known by a settler's event.
-func isEvent(o postgres.Observation) bool { return o.Role != transfer.RoleSend && o.State == transfer.Mined }
+func isEvent(o postgres.Observation) bool {
+	return o.Role != transfer.RoleSend && o.State == transfer.Mined
+}
 
 type observationKey struct {
 	account, transfer uuid.UUID
@@ -111,13 +113,13 @@ func (l *loop) readLogs(ctx context.Context, v *view) ([]evm.Log, error) {
 }
 
 // match finds the intents of the events. Most events may be of others' orders.
-func (l *loop) match(ctx context.Context, logs []evm.Log) ([]postgres.Observation, error) {
+func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.Observation, error) {
 	byOrder := map[[32]byte][]evm.Log{}
 	var orders [][32]byte
 	for _, log := range logs {
 		e, ok := transfer.ParseSettlerEvent(log)
 		if !ok {
-			l.metrics.unmatched()
+			l.metrics.unmatched(v, log)
 			continue
 		}
 		if _, known := byOrder[e.OrderID]; !known {
@@ -134,7 +136,7 @@ func (l *loop) match(ctx context.Context, logs []evm.Log) ([]postgres.Observatio
 		for _, log := range byOrder[intent.OrderID] {
 			t, ok := intent.Match(l.id, log)
 			if !ok { // another contract or chain than the intent's
-				l.metrics.unmatched()
+				l.metrics.unmatched(v, log)
 				continue
 			}
 			found = append(found, postgres.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t})

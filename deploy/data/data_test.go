@@ -1,4 +1,4 @@
-// Package data_test holds the shipped chains and tokens to what README.md says of them.
+// Package data_test checks the shipped chains and tokens against README.md.
 package data_test
 
 import (
@@ -16,7 +16,7 @@ import (
 
 const nativeAddress = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 
-// permissive are the licences under which shipped data may come.
+// permissive are the allowed licences of shipped data.
 var permissive = []string{"MIT", "Apache-2.0"}
 
 type source struct {
@@ -168,7 +168,7 @@ func thousands(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// Every row has a source of the list, every source a permissive licence, which NOTICE has the text of.
+// Every row has a source of the list, and every source a permissive licence, whose text is in NOTICE.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	chains, tokens := decode[chainList](t, "chains.json"), decode[tokenList](t, "tokens.json")
@@ -195,7 +195,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(counted, rows); diff != "" {
-		t.Errorf("rows of each source (-counted +said):\n%s", diff)
+		t.Errorf("rows of each source (-counted +stated):\n%s", diff)
 	}
 	for _, s := range slices.Concat(chains.Sources, tokens.Sources) {
 		if !slices.Contains(permissive, s.License) {
@@ -211,7 +211,7 @@ func TestSources(t *testing.T) {
 		}
 		_, terms, found := strings.Cut(notice, fmt.Sprintf("%s (%s)\n\n", s.Source, s.License))
 		if terms, _, _ = strings.Cut(terms, "===="); !found || !strings.Contains(terms, "Permission is hereby granted, free of charge") {
-			t.Errorf("NOTICE lacks the terms of %s", s.Source)
+			t.Errorf("NOTICE has no terms of %s", s.Source)
 		}
 	}
 }

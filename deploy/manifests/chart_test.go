@@ -22,14 +22,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// releases are ways to install the chart which between them reach every branch of its templates.
+// releases are configurations of the chart that together cover every branch of its templates.
 var releases = map[string]string{
 	"as it is": "secret: {name: intents}",
 	"all on": `
 secret:
   name: intents
   settingsFiles: intents-settings
-  keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url}
+  keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url, rpcFile: rpc.json}
 image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
 gateway:
   image: {tag: v8}
@@ -90,7 +90,7 @@ func parse(t *testing.T, values string) map[string]any {
 	return parsed
 }
 
-// What `helm lint --strict` says.
+// `helm lint --strict` reports nothing.
 func TestChartLints(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
@@ -121,7 +121,7 @@ func renderAs(t *testing.T, name, values string) (map[string]string, error) {
 	return engine.Engine{Strict: true}.RenderWithContext(t.Context(), chart, all)
 }
 
-// Values that cannot be meant are refused before anything is installed.
+// Invalid values fail before anything is installed.
 func TestChartRefusesValues(t *testing.T) {
 	t.Parallel()
 	const ok = "secret: {name: intents}\n"
@@ -144,8 +144,8 @@ func TestChartRefusesValues(t *testing.T) {
 	}
 }
 
-// objects are what a release installs, each of its own type: an object that Kubernetes does not know, or a field that its
-// type has not, fails the test.
+// objects are the objects of a release, decoded into their types. An object of an unknown type, or with an unknown field, fails
+// the test.
 func objects(t *testing.T, values string) []runtime.Object {
 	t.Helper()
 	return objectsOf(t, "trial", values)
@@ -202,7 +202,7 @@ func isEmpty(document string) bool {
 	return true
 }
 
-// of are the objects of one type, by name.
+// of returns the objects of one type by name.
 func of[T interface {
 	runtime.Object
 	GetName() string

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is built here is never looked for in a registry, where its name may be somebody else's.
+// Images that are built here are never pulled from a registry, where another image may have their name.
 func TestComposePullsNothingOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, service := range project(t).Services {
@@ -24,7 +24,7 @@ func TestComposePullsNothingOfItsOwn(t *testing.T) {
 	}
 }
 
-// Whoever has too old an engine or Compose is told so before: these names are unknown to older ones.
+// docker-compose.yml and compose.md name the oldest engine and Compose that know the attributes in use.
 func TestComposeNamesWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docker-compose.yml")
@@ -42,7 +42,7 @@ func TestComposeNamesWhatItNeeds(t *testing.T) {
 
 var versionRow = regexp.MustCompile(`(?m)^\| (\w+) \| ([0-9.]+) \| (?:([0-9.]+)|[^|]+) \|$`)
 
-// The page says which versions are shipped, and which of them the tests have run on.
+// compose.md lists the shipped versions, and those that the tests have run with.
 func TestVersionsAreSaid(t *testing.T) {
 	t.Parallel()
 	shipped, said, tested := map[string]string{}, map[string]string{}, map[string]string{}

@@ -18,7 +18,7 @@ import (
 
 var secretLine = regexp.MustCompile(`(?m)^([A-Z_]+)=$`)
 
-// secrets are what .env.example asks for, each made up.
+// secrets are random values of the settings in .env.example.
 func secrets(t *testing.T) []string {
 	t.Helper()
 	var lines []string
@@ -47,7 +47,7 @@ func project(t *testing.T) *types.Project {
 	return p
 }
 
-// What must be set is asked for, and .env.example names all of it and no more.
+// Compose requires the settings without a default, and .env.example lists exactly those.
 func TestComposeAsksForItsSecrets(t *testing.T) {
 	t.Parallel()
 	all := secrets(t)
@@ -119,8 +119,8 @@ func TestComposeIsHardened(t *testing.T) {
 	}
 }
 
-// Only what people and clients use has a port, and only where they are; everything else shares networks with whom it
-// talks to.
+// Only the services for users and clients publish ports, at the addresses where those are. All others share networks with the
+// services that they connect to.
 func TestComposeNetworks(t *testing.T) {
 	t.Parallel()
 	p := project(t)
@@ -151,7 +151,7 @@ func TestComposeNetworks(t *testing.T) {
 	}, members); diff != "" {
 		t.Error(diff)
 	}
-	// Prometheus looks for every core and gateway by these names.
+	// Prometheus discovers every core and gateway by these names.
 	scraped := read(t, "deploy/prometheus/prometheus.yml")
 	for _, name := range []string{"core", "gateway"} {
 		if !strings.Contains(scraped, "names: ["+name+"]") {
@@ -170,8 +170,8 @@ func TestComposeNetworks(t *testing.T) {
 	}
 }
 
-// A service that is to be scaled has no name and no port of its own, its number is in .env and so the same with every up, and the
-// others find all of its containers by one name.
+// A scalable service has no container name and publishes no port. Its number of replicas is in .env, so that it is the same after
+// every up, and one DNS name resolves to all of its containers.
 func TestComposeScales(t *testing.T) {
 	t.Parallel()
 	p := project(t)
@@ -206,8 +206,7 @@ func TestComposeScales(t *testing.T) {
 	}
 }
 
-// The services take the settings they are given, are asked for their health by commands they have, and are given the time to
-// end.
+// The services accept their settings, their health check commands exist, and their stop grace periods are long enough.
 func TestComposeSettings(t *testing.T) {
 	t.Parallel()
 	p := project(t)
@@ -229,6 +228,24 @@ func TestComposeSettings(t *testing.T) {
 	for _, name := range jobs {
 		job := p.Services[name]
 		runs(t, job.Command, flat(job.Environment))
+	}
+}
+
+// Cores get the file of RPC URLs that .env names, and no setting where it names none.
+func TestComposeRPCFile(t *testing.T) {
+	t.Parallel()
+	given, err := load(t, append(secrets(t), "RPC_FILE=/etc/intents-rpc.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, p := range map[string]*types.Project{"": project(t), "/run/secrets/rpc.json": given} {
+		core, file := p.Services["core"], map[bool]string{true: "/dev/null", false: "/etc/intents-rpc.json"}[want == ""]
+		if setting := *core.Environment["CORE_RPC_FILE"]; setting != want || p.Secrets["rpc"].File != file {
+			t.Errorf("CORE_RPC_FILE is %q, the secret is %s, want %q, %s", setting, p.Secrets["rpc"].File, want, file)
+		}
+		if diff := cmp.Diff([]types.ServiceSecretConfig{{Source: "rpc", Target: "rpc.json"}}, core.Secrets); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ import (
 
 const dockerfile = "deploy/Dockerfile"
 
-// noRegistry answers for every base image with an empty one: the checks read the Dockerfile, not what it stands on.
+// noRegistry resolves every base image to an empty one: the checks read only the Dockerfile.
 type noRegistry struct{}
 
 func (noRegistry) ResolveImageConfig(_ context.Context, ref string, _ sourceresolver.Opt) (string, digest.Digest, []byte, error) {
@@ -39,7 +39,7 @@ func (noRegistry) ResolveImageConfig(_ context.Context, ref string, _ sourcereso
 	return ref, digest.FromBytes(config), config, err
 }
 
-// What `docker build --check` says, without an engine.
+// The checks of `docker build --check`, without an engine, report nothing.
 func TestDockerfileHasNoWarnings(t *testing.T) {
 	t.Parallel()
 	text := []byte(read(t, dockerfile))
@@ -58,7 +58,7 @@ func TestDockerfileHasNoWarnings(t *testing.T) {
 	}
 }
 
-// Each image runs one program as an unprivileged user that has a number, which is all that Kubernetes can tell.
+// Each image runs one program as an unprivileged user with a numeric id, which runAsNonRoot of Kubernetes requires.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string][]string{"core": {"8081", "9081"}, "gateway": {"8080", "9080"}} {
@@ -80,7 +80,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// imageSettings are what an image sets by itself.
+// imageSettings are the environment variables that an image sets.
 func imageSettings(t *testing.T, target string) map[string]string {
 	t.Helper()
 	options := dockerfile2llb.ConvertOpt{MetaResolver: noRegistry{}}
@@ -98,7 +98,7 @@ func imageSettings(t *testing.T, target string) map[string]string {
 	return settings
 }
 
-// scratch is for all tests, and removed after them.
+// scratch is a directory for all tests, which is removed after them.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -112,7 +112,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// builds are two of the same, in places of their own.
+// builds are two builds of the same sources in different directories.
 var builds = sync.OnceValues(func() ([2]string, error) {
 	places := [2]string{filepath.Join(scratch, "a"), filepath.Join(scratch, "another")}
 	if err := copyContext(filepath.Join(places[0], "src")); err != nil {
@@ -129,7 +129,7 @@ var builds = sync.OnceValues(func() ([2]string, error) {
 	return places, nil
 })
 
-// programs is the folder of what the Dockerfile builds.
+// programs is the directory of the programs that the Dockerfile builds.
 func programs(t *testing.T) string {
 	t.Helper()
 	places, err := builds()
@@ -139,7 +139,7 @@ func programs(t *testing.T) string {
 	return filepath.Join(places[0], "out")
 }
 
-// build runs the Dockerfile's own build command in place/src.
+// build runs the build command of the Dockerfile in place/src.
 func build(place string) error {
 	command, err := buildCommand()
 	if err != nil {
@@ -176,7 +176,7 @@ func buildCommand() (string, error) {
 	return "", errors.New("the first stage runs nothing")
 }
 
-// copyContext copies the files that the build context has, and no others.
+// copyContext copies exactly the files of the build context.
 func copyContext(to string) error {
 	file, err := os.Open(filepath.Join(root, dockerfile+".dockerignore"))
 	if err != nil {
@@ -217,7 +217,7 @@ func copyContext(to string) error {
 	})
 }
 
-// The build command works on the build context, and its result depends on neither place nor time.
+// The build command succeeds in the build context, and its output is reproducible.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	places, err := builds()
@@ -247,7 +247,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// The build context has what the images are made of, and nothing that a checkout may hold besides.
+// The build context has the sources of the images, and no other files of a checkout.
 func TestBuildContext(t *testing.T) {
 	t.Parallel()
 	if _, err := builds(); err != nil {

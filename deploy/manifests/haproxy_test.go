@@ -19,14 +19,13 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// standIn is a gateway by its address and its ports alone. It tells of each request who it is and what it was told of the
-// client.
+// standIn is a stub of a gateway. Its response has its name and the client address of the request's headers.
 type standIn struct {
 	ip    string
 	ready atomic.Bool
 }
 
-// startStandIn listens at the ports, or where they are 0 at free ones, which it returns.
+// startStandIn listens at the ports, which are free ones if they are 0, and returns them.
 func startStandIn(t *testing.T, ip string, public, operators int) (s *standIn, publicPort, operatorsPort int) {
 	t.Helper()
 	s = &standIn{ip: ip}
@@ -56,7 +55,7 @@ func serve(t *testing.T, ip string, port int, handler http.HandlerFunc) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// names answers, as Docker does, with the address of every replica.
+// names is a DNS server that returns the address of every replica, as Docker's does.
 func names(t *testing.T, replicas *atomic.Pointer[[]*standIn]) (address string) {
 	t.Helper()
 	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
@@ -97,7 +96,7 @@ func names(t *testing.T, replicas *atomic.Pointer[[]*standIn]) (address string) 
 	return conn.LocalAddr().String()
 }
 
-// startHAProxy runs the shipped configuration with its addresses replaced by free ones of this machine.
+// startHAProxy runs the shipped configuration with free addresses of this machine.
 func startHAProxy(t *testing.T, resolver string, public, operators int) (clients, health string) {
 	t.Helper()
 	program, err := exec.LookPath("haproxy")
@@ -149,7 +148,7 @@ func free(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// fetch asks on a connection of its own, and claims to be somebody else.
+// fetch sends a request with forged client headers on a new connection.
 func fetch(t *testing.T, url string) (status int, body string, header http.Header) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -183,8 +182,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Logf("%s after %s", what, time.Since(began).Round(time.Millisecond))
 }
 
-// HAProxy with the shipped configuration finds gateways by name, leaves those out that are about to end without failing a
-// request, and lets no client say who it is.
+// HAProxy with the shipped configuration discovers gateways by DNS, drains those that are stopping without failing a request, and
+// overwrites forged client headers.
 func TestHAProxy(t *testing.T) {
 	t.Parallel()
 	a, public, operators := startStandIn(t, "127.0.0.2", 0, 0)

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The documented steps build, tag and push the images that the chart asks for, and no others. Docker itself only says what it
-// is told.
+// The documented steps build, tag and push exactly the images of the chart. A stub of docker prints its arguments.
 func TestDocumentedImagesAreTheChartsOwn(t *testing.T) {
 	t.Parallel()
 	page := read(t, "deploy/helm.md")

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Helm takes release names of 53 characters, and ones with dots. An API server takes neither in every object's name, which no
-// schema says.
+// Helm accepts release names of 53 characters, and names with dots, which not every object's name may have. The API server checks
+// that, but no schema does.
 func TestEveryReleaseNameFits(t *testing.T) {
 	t.Parallel()
 	for _, release := range []string{"trial", "trial.eu.example", strings.Repeat("long", 13) + "r", strings.Repeat("a", 44) + ".tail"} {
@@ -48,10 +48,10 @@ func TestEveryReleaseNameFits(t *testing.T) {
 	}
 }
 
-// helmWaits is how long Helm waits for a hook where --timeout says nothing else.
+// helmWaits is Helm's default --timeout for a hook.
 const helmWaits = 5 * time.Minute
 
-// The job's policy is there before the job, and goes with it: the job is bound neither by the last release's, nor by none.
+// The job's network policy is created before the job and deleted with it, so that the job never runs under another policy or none.
 func TestJobComesWithItsPolicy(t *testing.T) {
 	t.Parallel()
 	const when, deleted, weight = "helm.sh/hook", "helm.sh/hook-delete-policy", "helm.sh/hook-weight"
@@ -79,7 +79,7 @@ func TestJobComesWithItsPolicy(t *testing.T) {
 	}
 }
 
-// Pods are the same under another version of the chart, so that gateways held back by their tag are not restarted by it.
+// Pods do not change with the version of the chart, so that gateways with a pinned tag are not restarted.
 func TestPodsDoNotNameTheChart(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {

@@ -15,17 +15,17 @@ import (
 	"github.com/yannh/kubeconform/pkg/validator"
 )
 
-// kubernetes are the versions whose own schemas every release is held to: the oldest that the chart says it is for, and a
-// recent one. They come with Kubernetes' source, as a Go module.
+// kubernetes are the versions whose schemas every release is validated with: the oldest that the chart supports, and a recent
+// one. The schemas are in Kubernetes' source, which is a Go module.
 var kubernetes = []struct{ version, sum string }{
 	{"v1.29.6", "h1:jn8kA/oVOAWZOeoorx6xZ4d+KgGp+Evgi90x9bEI/DE="},
 	{"v1.36.3", "h1:qDQdoMiluAE2Eab6Fa52YV+WjiGz9mZFFoagEA6cI+o="},
 }
 
-// custom resources have their schemas elsewhere; their fields are checked when they are decoded.
+// custom resources have no schemas there; their fields are checked when they are decoded.
 var custom = map[string]struct{}{"ServiceMonitor": {}, "PrometheusRule": {}}
 
-// Kubeconform finds nothing that an API server of these versions would refuse for its form.
+// Every object is valid by kubeconform with the schemas of these versions.
 func TestChartConformsToKubernetes(t *testing.T) {
 	t.Parallel()
 	for _, k := range kubernetes {
@@ -52,7 +52,7 @@ func TestChartConformsToKubernetes(t *testing.T) {
 	}
 }
 
-// conformer checks rendered files against the schemas of this folder.
+// conformer validates rendered files with the schemas of this directory.
 func conformer(t *testing.T, folder string) func(files map[string]string, err error) []validator.Result {
 	t.Helper()
 	check, err := validator.New([]string{folder + "/{{ .ResourceKind }}{{ .KindSuffix }}.json"}, validator.Opts{Strict: true, SkipKinds: custom})
@@ -74,8 +74,8 @@ func conformer(t *testing.T, folder string) func(files map[string]string, err er
 	}
 }
 
-// schemas writes a JSON schema for each kind of object that this version of Kubernetes knows, by what its API servers publish,
-// and returns the folder. Fields that are not named are refused, as kubectl refuses them.
+// schemas writes a JSON schema for each kind of object of this version of Kubernetes, from the OpenAPI document of its API server,
+// and returns the directory. Unknown fields are invalid, as for kubectl.
 func schemas(t *testing.T, version, sum string) (folder string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(source(t, version, sum), "api/openapi-spec/v3/*_openapi.json"))
@@ -107,7 +107,7 @@ func schemas(t *testing.T, version, sum string) (folder string) {
 	return folder
 }
 
-// source is where Kubernetes' source of this version lies, fetched by the go command if need be.
+// source is the directory of Kubernetes' source of this version, which the go command downloads if needed.
 func source(t *testing.T, version, sum string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes@"+version)
@@ -126,7 +126,7 @@ func source(t *testing.T, version, sum string) string {
 	return module.Dir
 }
 
-// fileOf is the name that kubeconform looks for, empty for what is no object of its own.
+// fileOf is the file name of a schema for kubeconform, empty for a definition that is not an object.
 func fileOf(schema map[string]any) string {
 	kinds, _ := schema["x-kubernetes-group-version-kind"].([]any)
 	if len(kinds) != 1 { // several are the options of requests
@@ -143,7 +143,7 @@ func fileOf(schema map[string]any) string {
 	return strings.ToLower(name+group+"-"+version) + ".json"
 }
 
-// forbidOthers refuses fields that an object with named fields does not name.
+// forbidOthers makes unknown fields of an object with named fields invalid.
 func forbidOthers(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:

@@ -1,7 +1,7 @@
-// Package manifests checks the files that the service is deployed with against what would read them and against the services
-// themselves, as far as that goes without a container engine or a cluster.
+// Package manifests tests the files that the service is deployed with, with the libraries of the programs that read them and with
+// the services themselves, but without a container engine or a cluster.
 //
-// It is a module outside the workspace, because what reads such files is large. deploy/check runs it.
+// It is a module outside the workspace, because those libraries are large. deploy/check runs it.
 package manifests_test
 
 import (
@@ -28,8 +28,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// accepts fails the test unless the program starts with these settings: its health check reads them all, and then finds
-// nobody at a port that nobody has.
+// accepts fails the test unless the settings are valid: the program's health check reads them all, and then fails because nothing
+// listens at the port.
 func accepts(t *testing.T, program string, settings map[string]string) {
 	t.Helper()
 	path := filepath.Join(programs(t), program)
@@ -52,7 +52,7 @@ func accepts(t *testing.T, program string, settings map[string]string) {
 
 var settingRow = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| [a-z ]+ \\| `([^`]*)` \\|")
 
-// settingDefaults are from the reference in deploy/settings.md, which a test holds to the code.
+// settingDefaults are from the reference in deploy/settings.md, which a test compares with the code.
 func settingDefaults(t *testing.T) map[string]string {
 	t.Helper()
 	defaults := map[string]string{}
@@ -62,7 +62,7 @@ func settingDefaults(t *testing.T) map[string]string {
 	return defaults
 }
 
-// patience is how long a process with these settings may take to end.
+// patience is the longest time that a process with these settings takes to stop.
 func patience(t *testing.T, settings map[string]string, names ...string) time.Duration {
 	t.Helper()
 	var sum time.Duration
@@ -80,13 +80,13 @@ func patience(t *testing.T, settings map[string]string, names ...string) time.Du
 	return sum
 }
 
-// slowest are the settings whose sum bounds a process's end.
+// slowest are the settings whose sum is the longest time that a process takes to stop.
 var slowest = map[string][]string{
 	"core":    {"CORE_DRAIN_DELAY", "CORE_SHUTDOWN_GRACE"},
 	"gateway": {"GATEWAY_DRAIN_DELAY", "GATEWAY_DRAIN_TIMEOUT"},
 }
 
-// runs fails the test unless core takes these words as a command and gets as far as to ask for its database.
+// runs fails the test unless core accepts these arguments as a command and fails to connect to its database.
 func runs(t *testing.T, words []string, settings map[string]string) {
 	t.Helper()
 	path := filepath.Join(programs(t), "core")

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The chart's rules are those that the tests of deploy/prometheus hold to Prometheus, to the runbook and to the services.
+// The chart's rules are those that deploy/prometheus tests.
 func TestChartHasTheRules(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "deploy/prometheus/rules/*.yml"))

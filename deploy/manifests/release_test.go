@@ -22,7 +22,7 @@ import (
 	standards "k8s.io/pod-security-admission/policy"
 )
 
-// templates are the pods of a release, by component.
+// templates are the pod templates of a release by component.
 func templates(all []runtime.Object) map[string]*core.PodTemplateSpec {
 	pods := map[string]*core.PodTemplateSpec{}
 	for _, object := range of[*apps.StatefulSet](all) {
@@ -37,7 +37,7 @@ func templates(all []runtime.Object) map[string]*core.PodTemplateSpec {
 	return pods
 }
 
-// Every pod keeps to the restricted profile of Kubernetes' pod security standards, and to a file system nobody writes to.
+// Every pod conforms to the restricted profile of Kubernetes' pod security standards and has a read-only root file system.
 func TestPodsAreRestricted(t *testing.T) {
 	t.Parallel()
 	evaluator, err := standards.NewEvaluator(standards.DefaultChecks(), nil)
@@ -64,7 +64,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// settingsOf are a container's settings, secrets made up.
+// settingsOf are a container's settings with random secrets.
 func settingsOf(t *testing.T, c core.Container) map[string]string {
 	t.Helper()
 	made := map[string]string{
@@ -97,7 +97,7 @@ func settingsOf(t *testing.T, c core.Container) map[string]string {
 	return settings
 }
 
-// The services take the settings of every release, and are given the time to end; jobs run commands that there are.
+// The services accept the settings of every release and have enough time to stop, and the commands of jobs exist.
 func TestPodSettings(t *testing.T) {
 	t.Parallel()
 	mounted := filepath.Join(t.TempDir(), "settings.env")
@@ -128,7 +128,7 @@ func TestPodSettings(t *testing.T) {
 	}
 }
 
-// Gateways know all cores by one name that has the address of each, ready or not, and that stays as it is with any number of them.
+// Gateways find all cores, ready or not, by one DNS name, which does not depend on their number.
 func TestGatewaysFindCoresByName(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
@@ -150,7 +150,7 @@ func TestGatewaysFindCoresByName(t *testing.T) {
 	}
 }
 
-// What selects pods selects those it is meant for and no others, and every port is one they have.
+// Selectors match exactly the intended pods, and every port is a port of theirs.
 func TestSelectors(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
@@ -201,7 +201,7 @@ func hasPort(pod *core.PodTemplateSpec, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p core.ContainerPort) bool { return p.Name == name })
 }
 
-// Only gateways reach cores, and only operators the operators' ports.
+// Only gateways can connect to cores, and no policy opens the operations ports to every pod.
 func TestNetworkPolicies(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {

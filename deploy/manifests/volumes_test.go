@@ -7,7 +7,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// What pods mount: files of settings, authorities and what else was asked for. The job mounts what cores do, their settings aside.
+// Pods mount files of settings, certificate authorities and extra volumes. The job mounts the volumes of cores, except the settings.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	mode := int32(0o444)
@@ -16,6 +16,9 @@ func TestVolumes(t *testing.T) {
 			SecretName: "intents-settings", DefaultMode: &mode, Items: []core.KeyToPath{{Key: component + ".env", Path: component + ".env"}},
 		}}}
 	}
+	rpc := core.Volume{Name: "rpc", VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{
+		SecretName: "intents", DefaultMode: &mode, Items: []core.KeyToPath{{Key: "rpc.json", Path: "rpc.json"}},
+	}}}
 	authorities := core.Volume{Name: "authorities", VolumeSource: core.VolumeSource{Projected: &core.ProjectedVolumeSource{
 		DefaultMode: &mode, Sources: []core.VolumeProjection{
 			{ConfigMap: &core.ConfigMapProjection{LocalObjectReference: core.LocalObjectReference{Name: "authorities"}}},
@@ -29,12 +32,14 @@ func TestVolumes(t *testing.T) {
 		return core.VolumeMount{Name: name, MountPath: path, ReadOnly: true}
 	}
 	volumes := map[string][]core.Volume{
-		"core":    {settings("core"), authorities, extra("client")},
+		"core":    {settings("core"), rpc, authorities, extra("client")},
 		"gateway": {settings("gateway"), authorities, extra("redis-client")},
 		"migrate": {authorities, extra("client")},
 	}
 	mounts := map[string][]core.VolumeMount{
-		"core":    {mount("settings", "/etc/intents"), mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client")},
+		"core": {
+			mount("settings", "/etc/intents"), mount("rpc", "/etc/intents-rpc"), mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client"),
+		},
 		"gateway": {mount("settings", "/etc/intents"), mount("authorities", "/etc/ssl/authorities"), mount("redis-client", "/etc/redis-client")},
 		"migrate": {mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client")},
 	}
@@ -55,6 +60,9 @@ func TestVolumes(t *testing.T) {
 				}
 				if diff := cmp.Diff(mounts[component], c.VolumeMounts); diff != "" {
 					t.Errorf("%s: %s: %s", component, c.Name, diff)
+				}
+				if want := map[string]string{"core": "/etc/intents-rpc/rpc.json"}[component]; given["CORE_RPC_FILE"] != want {
+					t.Errorf("%s: %s looks for RPC URLs in %q", component, c.Name, given["CORE_RPC_FILE"])
 				}
 				if want := map[bool]string{true: "/etc/intents/" + component + ".env"}[component != "migrate"]; file != want || folder != "/etc/ssl/authorities" {
 					t.Errorf("%s: %s looks for its settings in %q and for authorities in %q", component, c.Name, file, folder)

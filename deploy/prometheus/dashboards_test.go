@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// dashboard is what is looked at of one of Grafana's.
+// dashboard has the checked fields of a Grafana dashboard.
 type dashboard struct {
 	UID, Title, Description string
 	SchemaVersion           int
@@ -29,7 +29,7 @@ type panel struct {
 	FieldConfig struct{ Defaults struct{ Unit string } }
 }
 
-// Dashboards can be provisioned again and again, on any Prometheus, and no panel hides another.
+// Dashboards can be provisioned repeatedly and with any Prometheus, and no panels overlap.
 func TestDashboards(t *testing.T) {
 	t.Parallel()
 	uids := map[string]string{}
@@ -46,7 +46,7 @@ func TestDashboards(t *testing.T) {
 		variables := d.Templating.List
 		if d.Title == "" || d.Description == "" || d.SchemaVersion == 0 || len(variables) == 0 ||
 			variables[0].Name != "datasource" || variables[0].Type != "datasource" {
-			t.Errorf("%s lacks a title, a description, a schema version or the datasource variable", file)
+			t.Errorf("%s has no title, description, schema version or datasource variable", file)
 		}
 		checkPanels(t, file, d.Panels)
 	}
@@ -94,7 +94,7 @@ var (
 	counters = regexp.MustCompile(`\b\w+_total\b(?:\{[^}]*\})?(.?)`)
 )
 
-// checkRanges wants counters to be read as rates, over as long as Grafana shows in one point: over less, some would be lost.
+// checkRanges requires rates of counters with $__rate_interval: a shorter range would miss samples.
 func checkRanges(t *testing.T, place, query string) {
 	t.Helper()
 	for _, interval := range ranges.FindAllStringSubmatch(query, -1) {

@@ -1,6 +1,5 @@
-// Package prometheus_test holds what operators are given, the rules, the alerts with their runbook and the dashboards, to
-// Prometheus's own checks and to each other. That they fit the metrics which the services export is tested where these run,
-// in loadtest/e2e.
+// Package prometheus_test checks the rules, alerts, runbook and dashboards with promtool and against each other. loadtest/e2e tests
+// that the services export the metrics.
 package prometheus_test
 
 import (
@@ -13,7 +12,7 @@ import (
 	"testing"
 )
 
-// promtool runs Prometheus's checker on files; the test fails where it finds a fault.
+// promtool runs promtool and fails the test if it reports an error.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
@@ -29,7 +28,7 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// files are those that match the pattern, at least one.
+// files are the files that match the pattern, at least one.
 func files(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)
@@ -58,7 +57,7 @@ func TestRulesAreValid(t *testing.T) {
 	promtool(t, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, files(t, "rules/*.yml")...)...)
 }
 
-// Every alert fires where it must, says then what it should, and keeps silent otherwise.
+// Every alert fires with its annotations when it must, and not otherwise.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	for _, file := range files(t, "tests/*.yml") {
@@ -69,10 +68,10 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// alert is one alerting rule as it is written.
+// alert is the text of one alerting rule.
 type alert struct{ name, text string }
 
-// alerts finds the alerting rules: each begins with its name and ends where the next rule begins.
+// alerts returns the alerting rules, each from its name to the next rule.
 func alerts(t *testing.T) []alert {
 	t.Helper()
 	var all []alert
@@ -89,8 +88,7 @@ func alerts(t *testing.T) []alert {
 	return all
 }
 
-// Each alert has what whoever is called needs to know, an entry in the runbook, and a test in which it fires and one in
-// which it does not.
+// Each alert has a duration, a severity, annotations, an entry in the runbook, a test in which it fires and one in which it does not.
 func TestAlertsAreComplete(t *testing.T) {
 	t.Parallel()
 	parts := []*regexp.Regexp{
@@ -126,7 +124,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// tested tells of each alert whether a test expects it, and whether one expects that it is not there.
+// tested returns the alerts that a test expects to fire, and those that a test expects not to.
 func tested(t *testing.T) (fires, silent map[string]bool) {
 	t.Helper()
 	fires, silent = map[string]bool{}, map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// headings are the runbook's entries.
+// headings are the headings of the runbook's entries.
 func headings(runbook string) []string {
 	var all []string
 	for _, match := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(runbook, -1) {
@@ -18,7 +18,7 @@ func headings(runbook string) []string {
 	return all
 }
 
-// Each entry says what the alert means, what to look at and what to do.
+// Each entry has the meaning of the alert, what to look at and what to do.
 func TestRunbookEntriesAreComplete(t *testing.T) {
 	t.Parallel()
 	whole := regexp.MustCompile("(?s)^\\w+\n\nMeans: .+\\.\n\n```promql\n.+\n```\n\nDo: .+\\.\n")
@@ -26,12 +26,12 @@ func TestRunbookEntriesAreComplete(t *testing.T) {
 	for _, entry := range entries {
 		if !whole.MatchString(entry + "\n") {
 			name, _, _ := strings.Cut(entry, "\n")
-			t.Errorf("%s lacks what it means, what to look at or what to do:\n%s", name, entry)
+			t.Errorf("%s has no meaning, what to look at or what to do:\n%s", name, entry)
 		}
 	}
 }
 
-// Links to the runbook's sections, its own and those of other documents, lead to one, and the settings it names exist.
+// Every link to a section of the runbook has a target, and the settings in the runbook exist.
 func TestRunbookPointsSomewhere(t *testing.T) {
 	t.Parallel()
 	runbook := read(t, "../RUNBOOK.md")
@@ -67,7 +67,7 @@ func TestRunbookPointsSomewhere(t *testing.T) {
 	}
 }
 
-// A shell understands what the runbook has operators paste, and the pasted lines define every command of the entries.
+// The runbook's commands are valid shell, and its functions define every command of the entries.
 func TestRunbookCommandsAreValid(t *testing.T) {
 	t.Parallel()
 	runbook := read(t, "../RUNBOOK.md")
@@ -90,7 +90,7 @@ func TestRunbookCommandsAreValid(t *testing.T) {
 			t.Errorf("a block defines %s, not %s:\n%s", got, want, block[1])
 		}
 	}
-	// Commands that are given elsewhere begin with these, or with what every machine has.
+	// Each of these commands in the entries is valid shell, and its SQL is one quoted SELECT.
 	for _, command := range regexp.MustCompile("`((?:ask|ready|logs|sql|redis) [^`]+)`").FindAllStringSubmatch(runbook, -1) {
 		if strings.HasPrefix(command[1], "sql ") && !regexp.MustCompile(`(?s)^sql "SELECT\s[^"]+"$`).MatchString(command[1]) {
 			t.Errorf("no statement in quotes: %s", command[1])

@@ -32,9 +32,11 @@ CREATE UNIQUE INDEX transactions_effect ON transactions (account_id, chain_id, h
 CREATE INDEX transactions_mined ON transactions (chain_id, block_number) WHERE block_number IS NOT NULL;
 -- What becomes deep enough next.
 CREATE INDEX transactions_unconfirmed ON transactions (chain_id, block_number) WHERE block_number IS NOT NULL AND confirmed_at IS NULL;
--- What the watcher looks up next, and which hashes it looks for in new blocks.
-CREATE INDEX transactions_due ON transactions (chain_id, due_at) WHERE due_at IS NOT NULL;
+-- Attempts by when they are looked up next, and by the hashes that are looked for in new blocks.
+CREATE INDEX transactions_due ON transactions (chain_id, due_at) WHERE state IN ('pending', 'dropped') AND due_at IS NOT NULL;
 CREATE INDEX transactions_pending ON transactions (chain_id, hash) WHERE state IN ('pending', 'dropped') AND due_at IS NOT NULL;
+-- Open orders by when they are compared with the settler next.
+CREATE INDEX transactions_orders ON transactions (chain_id, due_at) WHERE state = 'mined' AND due_at IS NOT NULL;
 
 -- How far each chain has been read, and who reads it. A write of the watcher is valid only in its own epoch.
 CREATE TABLE watched_chains (

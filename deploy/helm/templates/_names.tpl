@@ -59,9 +59,10 @@ further word. */}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
 {{- $settings := and (ne $component "migrate") $root.Values.secret.settingsFiles -}}
+{{- $rpc := and (eq $component "core") $root.Values.secret.keys.rpcFile -}}
 {{- $authorities := $root.Values.certificateAuthorities -}}
 {{- $extra := (index . 2).extraVolumes -}}
-{{- if or $settings $authorities.configMap $authorities.secret $extra }}
+{{- if or $settings $rpc $authorities.configMap $authorities.secret $extra }}
 volumes:
   {{- with $settings }}
   - name: settings
@@ -69,6 +70,13 @@ volumes:
       secretName: {{ . }}
       defaultMode: 0444
       items: [{key: {{ $component }}.env, path: {{ $component }}.env}]
+  {{- end }}
+  {{- with $rpc }}
+  - name: rpc
+    secret:
+      secretName: {{ include "intents.secretName" $root }}
+      defaultMode: 0444
+      items: [{key: {{ . }}, path: rpc.json}]
   {{- end }}
   {{- if or $authorities.configMap $authorities.secret }}
   - name: authorities
@@ -91,12 +99,16 @@ volumes:
 {{- define "intents.mounts" -}}
 {{- $root := index . 0 -}}
 {{- $settings := and (ne (index . 1) "migrate") $root.Values.secret.settingsFiles -}}
+{{- $rpc := and (eq (index . 1) "core") $root.Values.secret.keys.rpcFile -}}
 {{- $authorities := $root.Values.certificateAuthorities -}}
 {{- $extra := (index . 2).extraVolumeMounts -}}
-{{- if or $settings $authorities.configMap $authorities.secret $extra }}
+{{- if or $settings $rpc $authorities.configMap $authorities.secret $extra }}
 volumeMounts:
   {{- if $settings }}
   - {name: settings, mountPath: /etc/intents, readOnly: true}
+  {{- end }}
+  {{- if $rpc }}
+  - {name: rpc, mountPath: /etc/intents-rpc, readOnly: true}
   {{- end }}
   {{- if or $authorities.configMap $authorities.secret }}
   - {name: authorities, mountPath: /etc/ssl/authorities, readOnly: true}

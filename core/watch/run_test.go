@@ -1,0 +1,128 @@
+package watch_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/asynctest"
+)
+
+// start runs the watcher until the test ends or stop is called.
+func (w *world) start() (stop func()) {
+	pgtest.Exec(w.T, w.store, "UPDATE watched_chains SET lease_until = '-infinity'")
+	ctx, cancel := context.WithCancel(w.Context())
+	watcher := w.watcher
+	var running sync.WaitGroup
+	running.Go(func() { watcher.Run(ctx) })
+	running.Go(func() { watcher.RunReports(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	w.Cleanup(stop)
+	return stop
+}
+
+// eventually waits for a status.
+func (w *world) eventually(intent *transfer.Intent, want transfer.Status) {
+	w.Helper()
+	asynctest.Eventually(w.T, "an intent that is "+string(want), func() bool {
+		stored, err := w.store.Transfer(w.Context(), intent.AccountID, intent.ID)
+		return err == nil && stored.Status == want
+	})
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	stop := w.start()
+	bridge, sent := w.bridge(), w.intent(transferOf(usdc))
+	pay := w.pay(sent)
+	w.chains[sepolia].Submit(pay)
+	w.report(sent, w.hash(pay))
+	w.watcher.Reported(sepolia, sent.AccountID, sent.ID, w.hash(pay))
+	asynctest.Eventually(t, "the sender of the reported transaction", func() bool {
+		transactions, err := w.store.Transactions(t.Context(), sent.AccountID, sent.ID)
+		return err == nil && len(transactions) == 1 && transactions[0].Sender != nil
+	})
+	w.chains[sepolia].Mine(w.open(bridge), pay)
+	w.chains[sepolia].MineEmpty(confirmations)
+	w.eventually(sent, transfer.Confirmed)
+	w.chains[baseSepolia].Mine(w.fill(bridge))
+	w.chains[baseSepolia].MineEmpty(2 * confirmations)
+	w.eventually(bridge, transfer.Filled)
+
+	// Another process takes over at once.
+	stop()
+	if n := pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM watched_chains WHERE lease_until > now()"); n != 0 {
+		t.Errorf("%d leases are held after the end", n)
+	}
+	w.connect()
+	w.start()
+	refunded := w.bridge()
+	w.chains[sepolia].Mine(w.open(refunded), w.refund(refunded))
+	w.chains[sepolia].MineEmpty(2 * confirmations)
+	w.eventually(refunded, transfer.Refunded)
+}
+
+// A chain that no unfinished intent touches is left alone, and a new intent has it looked at again.
+func TestRun_Idle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.start()
+	node := w.nodes[sepolia][0]
+	quiet := func() bool {
+		before := node.Requests()
+		time.Sleep(500 * time.Millisecond) // five ticks
+		return node.Requests() == before
+	}
+	asynctest.Eventually(t, "an idle chain", quiet)
+	intent := w.bridge()
+	w.chains[sepolia].Mine(w.open(intent))
+	w.chains[sepolia].MineEmpty(confirmations)
+	w.eventually(intent, transfer.Confirmed)
+}
+
+// Two watchers never follow one chain, and the work of one that is killed is taken over when its lease runs out.
+func TestRun_TwoWatchers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.start()
+	w.connect()
+	w.start()
+	var intents []*transfer.Intent
+	for range 20 {
+		intents = append(intents, w.bridge())
+	}
+	for _, intent := range intents {
+		w.chains[sepolia].Mine(w.open(intent))
+	}
+	w.chains[sepolia].MineEmpty(confirmations)
+	for _, intent := range intents {
+		w.eventually(intent, transfer.Confirmed)
+		w.want(intent, "created submitted confirmed")
+	}
+}
+
+// A backlog is caught up range by range, as large as the provider allows.
+func TestRun_Backlog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	first, last := w.bridge(), w.bridge()
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.RangeLimit = 300 })
+	w.chains[sepolia].Mine(w.open(first))
+	w.chains[sepolia].MineEmpty(10_000)
+	w.chains[sepolia].Mine(w.open(last))
+	w.chains[sepolia].MineEmpty(confirmations)
+	began := time.Now()
+	w.tick(sepolia)
+	took := time.Since(began)
+	w.want(first, "created submitted confirmed")
+	w.want(last, "created submitted confirmed")
+	t.Logf("10,000 blocks in %s", took)
+	if took > 10*time.Second {
+		t.Errorf("10,000 blocks took %s", took)
+	}
+}
