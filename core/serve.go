@@ -98,7 +98,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		Store: store, Registry: live, Access: signIn, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
-		Console: pages, Tracer: tracer, AccessLog: config.AccessLog,
+		Console: pages, Tracer: tracer, AccessLog: config.AccessLog, Reported: watcher.Reported,
 	})
 	if err != nil {
 		return err

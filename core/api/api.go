@@ -11,12 +11,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/access"
 	"intents.internal/core/api/docs"
 	"intents.internal/core/postgres"
+	"intents.internal/pkg/caip"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
@@ -41,6 +44,8 @@ type Config struct {
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
+	// Reported is called after a client has reported a new transaction of an intent, nil for nobody to call. It must return at once.
+	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
 }
 
 // Server answers core's requests.
@@ -114,6 +119,8 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"POST /v2/transfers":             s.route(s.createTransfer, transfers),
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transfers)),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transfers),
+
+		"POST /v2/transfers/{id}/transaction": s.route(s.changeTransfer(s.reportTransaction), transfers),
 	}
 }
 

@@ -28,6 +28,6 @@ func (s *Server) changeTransfer(apply change) endpoint {
 		if intent, err = apply(r, intent); err != nil {
 			return err
 		}
-		return s.writeIntent(w, intent)
+		return s.writeIntent(w, r, intent)
 	}
 }

@@ -77,6 +77,7 @@ func record(kind, sourceToken, destination, reference, order, tx, calls string) 
 	return fmt.Sprintf(`{"id":"<id>","type":%q,"status":"created","orderId":"<order id>","createdAt":"<time>","updatedAt":"<time>",
 		"metadata":{"chainId":"eip155:11155111"},"final":false,"failure":null,
 		"source":{"account":%q,"token":%q,"amount":"5"},"destination":%s,"deadline":"<time>","reference":%s,
+		"confirmations":null,"transactions":[],"refundable":false,"verification":null,
 		"order":{"scheme":"erc7683-v1/OrderData","senderNonce":"<nonce>","fillDeadline":"<seconds>","data":"0x","orderData":"<order data>",
 			"sender":"0x`+wordAlice+`","recipient":"0x`+wordBob+`","amountIn":"5","originDomain":11155111,%s},
 		"tx":{"chainId":11155111,"from":"`+alice+`",%s,

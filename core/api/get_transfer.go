@@ -19,7 +19,7 @@ func (s *Server) getTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.writeIntent(w, intent)
+	return s.writeIntent(w, r, intent)
 }
 
 // requestedTransfer returns the caller and the caller's intent that the path names.
@@ -35,16 +35,37 @@ func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent 
 }
 
 // writeIntent answers with the current record.
-func (s *Server) writeIntent(w http.ResponseWriter, intent *transfer.Intent) error {
-	record, err := newIntentJSON(intent, s.Store.Now())
+func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *transfer.Intent) error {
+	history, err := s.history(r.Context(), intent)
 	if err != nil {
 		return err
+	}
+	now := s.Store.Now()
+	record, err := newIntentJSON(intent, now)
+	if err != nil {
+		return err
+	}
+	record.Transactions = each(intent.Shown(history), newTransactionJSON)
+	record.Refundable = intent.Refundable(history, now)
+	if history.Unverifiable() {
+		record.Verification = optional(string(transfer.Unsupported))
+	}
+	if source, known := s.Registry.Current().Chain(intent.Source.Account.Chain); known {
+		record.Confirmations = newConfirmationsJSON(history.Confirmations(source.Confirmations))
 	}
 	return writeJSON(w, http.StatusOK, record)
 }
 
+// history is what is known of an intent from its chains: nothing of one that is created, for which the database is not asked.
+func (s *Server) history(ctx context.Context, intent *transfer.Intent) (transfer.History, error) {
+	if intent.Status == transfer.Created {
+		return transfer.History{}, nil
+	}
+	return s.Store.TransferHistory(ctx, intent.AccountID, intent.ID)
+}
+
 func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {
-	if orderID, ok := parseOrderID(name); ok {
+	if orderID, ok := parseHash(name); ok {
 		return s.Store.TransferByOrder(ctx, accountID, orderID)
 	}
 	id, err := uuid.Parse(name)
@@ -54,8 +75,8 @@ func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name str
 	return s.Store.Transfer(ctx, accountID, id)
 }
 
-// parseOrderID reads 0x and 64 hexadecimal digits.
-func parseOrderID(s string) (id [32]byte, ok bool) {
+// parseHash reads an order id or a transaction hash: 0x and 64 hexadecimal digits.
+func parseHash(s string) (id [32]byte, ok bool) {
 	digits, prefixed := strings.CutPrefix(s, "0x")
 	decoded, err := hex.DecodeString(digits)
 	if !prefixed || err != nil || len(decoded) != len(id) {

@@ -103,7 +103,7 @@ func TestTraces(t *testing.T) {
 		"GET /v2/transfers > SELECT transfers",
 		"POST /v2/transfers/{id}/cancel > BEGIN",
 		"POST /v2/transfers/{id}/cancel > SELECT transfers",
-		"POST /v2/transfers/{id}/cancel > UPDATE transfers",
+		"POST /v2/transfers/{id}/cancel > WITH transfers",
 		"POST /v2/transfers/{id}/cancel > INSERT events",
 		"POST /v2/transfers/{id}/cancel > COMMIT",
 	} {

@@ -44,7 +44,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		return fault
 	},
 	"order-id": func(list *transferList, given string) string {
-		id, ok := parseOrderID(given)
+		id, ok := parseHash(given)
 		if !ok {
 			return "must be 0x and 64 hexadecimal digits"
 		}
@@ -52,7 +52,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		return ""
 	},
 	"hash": func(list *transferList, given string) string {
-		if _, ok := parseOrderID(given); !ok {
+		if _, ok := parseHash(given); !ok {
 			return "must be 0x and 64 hexadecimal digits"
 		}
 		list.filter.Hash = strings.ToLower(given)

@@ -72,6 +72,42 @@ type intentJSON struct {
 	Order       orderJSON `json:"order"`
 	// Tx is nil where the transaction must not be sent.
 	Tx *txJSON `json:"tx"`
+	// Confirmations is nil while the transaction that carries the intent is in no block.
+	Confirmations *confirmationsJSON `json:"confirmations"`
+	Transactions  []transactionJSON  `json:"transactions"`
+	Refundable    bool               `json:"refundable"`
+	// Verification is "unsupported" or nil.
+	Verification *string `json:"verification"`
+}
+
+type confirmationsJSON struct {
+	Have      uint64 `json:"have"`
+	Need      uint64 `json:"need"`
+	Finalized bool   `json:"finalized"`
+}
+
+func newConfirmationsJSON(c *transfer.Confirmations) *confirmationsJSON {
+	if c == nil {
+		return nil
+	}
+	return &confirmationsJSON{c.Have, c.Need, c.Finalized}
+}
+
+type transactionJSON struct {
+	Role        transfer.Role  `json:"role"`
+	ChainID     string         `json:"chainId"`
+	Hash        hexBytes       `json:"hash"`
+	State       transfer.State `json:"state"`
+	BlockNumber *uint64        `json:"blockNumber"`
+	SeenAt      timestamp      `json:"seenAt"`
+}
+
+func newTransactionJSON(t transfer.Transaction) transactionJSON {
+	out := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: newTimestamp(t.SeenAt)}
+	if t.Block != nil {
+		out.BlockNumber = &t.Block.Number
+	}
+	return out
 }
 
 type legJSON struct {
@@ -134,7 +170,7 @@ type sendCallsJSON struct {
 	Calls          []callJSON `json:"calls"`
 }
 
-// newIntentJSON is the record of an intent for a client that reads it now.
+// newIntentJSON is the record of an intent for a client that reads it now, without what its chains have shown.
 func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 	order, err := i.Order()
 	if err != nil {
@@ -148,7 +184,7 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 		summaryJSON: newSummaryJSON(i.Summary()),
 		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
 		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: newTimestamp(i.Deadline),
-		Order: newOrderJSON(order, i.Settlement), Tx: tx,
+		Order: newOrderJSON(order, i.Settlement), Tx: tx, Transactions: []transactionJSON{},
 	}, nil
 }
 

@@ -34,13 +34,13 @@ type Progress struct {
 type watchedChainRow struct {
 	bun.BaseModel `bun:"table:watched_chains"`
 
-	ChainID    string    `bun:"chain_id,pk"`
-	Head       uint64    `bun:"head_number,nullzero"`
-	Confirmed  uint64    `bun:"confirmed_block,nullzero"`
-	Final      uint64    `bun:"final_block,nullzero"`
-	Cursor     uint64    `bun:"cursor_block,nullzero"`
-	Stopped    string    `bun:"stopped,nullzero"`
-	ReadAt     time.Time `bun:"read_at,nullzero"`
+	ChainID   string    `bun:"chain_id,pk"`
+	Head      uint64    `bun:"head_number,nullzero"`
+	Confirmed uint64    `bun:"confirmed_block,nullzero"`
+	Final     uint64    `bun:"final_block,nullzero"`
+	Cursor    uint64    `bun:"cursor_block,nullzero"`
+	Stopped   string    `bun:"stopped,nullzero"`
+	ReadAt    time.Time `bun:"read_at,nullzero"`
 }
 
 func (r watchedChainRow) progress() Progress {

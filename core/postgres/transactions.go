@@ -130,6 +130,36 @@ func (s *Store) Transactions(ctx context.Context, accountID, transferID uuid.UUI
 // dueFirst is the DueAt of an attempt that was never looked up: it is before all others.
 var dueFirst = time.Unix(0, 0).UTC()
 
+// TransferHistory reads what is known from the chains of one of an account's intents.
+func (s *Store) TransferHistory(ctx context.Context, accountID, transferID uuid.UUID) (transfer.History, error) {
+	var rows []struct {
+		transactionRow `bun:",extend"`
+
+		Head   uint64    `bun:"head_number,nullzero"`
+		Final  uint64    `bun:"final_block,nullzero"`
+		ReadAt time.Time `bun:"read_at,nullzero"`
+	}
+	err := s.db.NewSelect().Model(&rows).ColumnExpr("transactions.*, head_number, final_block, read_at").
+		Join("LEFT JOIN watched_chains ON watched_chains.chain_id = transactions.chain_id").
+		Where("account_id = ? AND transfer_id = ?", accountID, transferID).
+		OrderExpr("seen_at, transactions.chain_id, hash, role").Scan(ctx)
+	if err != nil {
+		return transfer.History{}, fmt.Errorf("read the history of transfer %s: %w", transferID, err)
+	}
+	history := transfer.History{Heights: map[caip.ChainID]transfer.Heights{}}
+	for _, row := range rows {
+		o, err := row.observation()
+		if err != nil {
+			return transfer.History{}, err
+		}
+		history.Transactions = append(history.Transactions, o.Transaction)
+		if !row.ReadAt.IsZero() {
+			history.Heights[o.Chain] = transfer.Heights{Head: row.Head, Final: row.Final}
+		}
+	}
+	return history, nil
+}
+
 // maxAttempts bounds how many transactions a client may report for one intent.
 const maxAttempts = 50
 

@@ -46,6 +46,8 @@ const (
 	Unsupported State = "unsupported"
 	// Dropped is an attempt that no provider knew long after the deadline.
 	Dropped State = "dropped"
+	// Finalized is a mined transaction whose block counts as final. It is shown and never stored: see Intent.Shown.
+	Finalized State = "finalized"
 )
 
 // failures are the states of attempts that came to nothing, and what the intent's failure is called then.
