@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
@@ -35,20 +37,36 @@ func readWithProviders(validate func(Config) error) (config Config, providers rp
 	return config, providers, err
 }
 
-// newWatcher makes the client of the providers and the watcher of their chains. Without providers both have no chain.
-func newWatcher(
+// chains are what core does about the chains of the RPC file. Without a file it does nothing for all of them.
+type chains struct {
+	client   *rpc.Client
+	watcher  *watch.Watcher
+	activity *watch.Activity
+}
+
+func newChains(
 	config Config, providers rpc.Providers, store *postgres.Store, live *postgres.LiveRegistry, log *slog.Logger, metrics prometheus.Registerer,
-) (*rpc.Client, *watch.Watcher, error) {
+) (chains, error) {
 	client, err := rpc.NewClient(providers, rpc.Options{Registry: metrics})
 	if err != nil {
-		return nil, nil, fmt.Errorf("CORE_RPC_FILE: %w", err)
+		return chains{}, fmt.Errorf("CORE_RPC_FILE: %w", err)
 	}
 	for id := range providers {
 		if _, known := live.Current().Chain(id); !known {
 			log.Warn("chain of CORE_RPC_FILE is not registered and not watched; import it with core chains import", "chain", id.String())
 		}
 	}
-	return client, watch.New(watch.Config{
+	watcher := watch.New(watch.Config{
 		Store: store, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
-	}), nil
+	})
+	return chains{client, watcher, watch.NewActivity(store, config.ChainGrace, watcher.Wake, log)}, nil
+}
+
+// start starts the workers of core serve, which run until ctx ends.
+func (c chains) start(ctx context.Context, group *errgroup.Group, config Config) {
+	group.Go(func() error { c.activity.Run(ctx); return nil })
+	group.Go(func() error { c.watcher.RunReports(ctx); return nil })
+	if config.Watch {
+		group.Go(func() error { c.watcher.Run(ctx); return nil })
+	}
 }

@@ -20,7 +20,6 @@ import (
 	"intents.internal/core/api"
 	"intents.internal/core/console"
 	"intents.internal/core/postgres"
-	"intents.internal/core/watch"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -59,23 +58,16 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	// It follows the store, whose last commits have spans as well.
 	defer func() { err = errors.Join(err, tracer.Shutdown(context.WithoutCancel(ctx))) }()
 
-	store, err := openStore(config, metrics)
+	store, live, err := openDatabase(ctx, config, log, metrics)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := prepareDatabase(ctx, store, config, log); err != nil {
-		return err
-	}
-	live, err := postgres.NewLiveRegistry(ctx, store)
+	chains, err := newChains(config, providers, store, live, log, metrics)
 	if err != nil {
 		return err
 	}
-	chains, watcher, err := newWatcher(config, providers, store, live, log, metrics)
-	if err != nil {
-		return err
-	}
-	defer chains.Close()
+	defer chains.client.Close()
 	limits, err := openRedis(config, tracer, metrics)
 	if err != nil {
 		return err
@@ -97,8 +89,9 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	handler, err := api.New(api.Config{
 		Store: store, Registry: live, Access: signIn, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
+		Created: chains.activity.Created,
 		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
-		Console: pages, Tracer: tracer, AccessLog: config.AccessLog, Reported: watcher.Reported,
+		Console: pages, Tracer: tracer, AccessLog: config.AccessLog, Reported: chains.watcher.Reported,
 	})
 	if err != nil {
 		return err
@@ -117,7 +110,8 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	startWorkers(ctx, group, config, store, live, watcher, oidc, log)
+	startWorkers(ctx, group, config, store, live, oidc, log)
+	chains.start(ctx, group, config)
 	group.Go(func() error { <-ctx.Done(); draining.announce(); return nil })
 	group.Go(func() error {
 		defer finish()
@@ -132,8 +126,8 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 
 // startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
 func startWorkers(
-	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry, watcher *watch.Watcher,
-	oidc *access.OIDC, log *slog.Logger,
+	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry, oidc *access.OIDC,
+	log *slog.Logger,
 ) {
 	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
 	start(func() { live.Run(ctx, log) })
@@ -141,10 +135,6 @@ func startWorkers(
 	start(func() { prune(ctx, store, config.retention(), log) })
 	start(func() { expire(ctx, store, log) })
 	start(func() { readExpiryLag(ctx, store, log) })
-	start(func() { watcher.RunReports(ctx) })
-	if config.Watch {
-		start(func() { watcher.Run(ctx) })
-	}
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })
 	}
@@ -181,6 +171,22 @@ func newLog(metrics prometheus.Registerer) (log *slog.Logger, closeLog func() er
 	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "core", MaxBytes: logBytes})
 	metrics.MustRegister(output.Dropped("intents_core_log_dropped_total"))
 	return telemetry.NewLogger(output, "core"), output.Close
+}
+
+// openDatabase opens the store of a database of this version, and reads the registry.
+func openDatabase(
+	ctx context.Context, config Config, log *slog.Logger, metrics prometheus.Registerer,
+) (store *postgres.Store, live *postgres.LiveRegistry, err error) {
+	if store, err = openStore(config, metrics); err != nil {
+		return nil, nil, err
+	}
+	if err = prepareDatabase(ctx, store, config, log); err == nil {
+		live, err = postgres.NewLiveRegistry(ctx, store)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	return store, live, nil
 }
 
 func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, log *slog.Logger) error {

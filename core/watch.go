@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"intents.internal/core/postgres"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 )
@@ -40,23 +39,16 @@ func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		return err
 	}
 	defer func() { err = errors.Join(err, tracer.Shutdown(context.WithoutCancel(ctx))) }()
-	store, err := openStore(config, metrics)
+	store, live, err := openDatabase(ctx, config, log, metrics)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := prepareDatabase(ctx, store, config, log); err != nil {
-		return err
-	}
-	live, err := postgres.NewLiveRegistry(ctx, store)
+	chains, err := newChains(config, providers, store, live, log, metrics)
 	if err != nil {
 		return err
 	}
-	chains, watcher, err := newWatcher(config, providers, store, live, log, metrics)
-	if err != nil {
-		return err
-	}
-	defer chains.Close()
+	defer chains.client.Close()
 	operations := telemetry.Operations(metrics, telemetry.Check{Name: "postgres", Probe: store.Ping})
 	listener, err := open(ctx, config.OpsListen)
 	if err != nil {
@@ -66,7 +58,7 @@ func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { live.Run(ctx, log); return nil })
-	group.Go(func() error { defer finish(); watcher.Run(ctx); return nil })
+	group.Go(func() error { defer finish(); chains.watcher.Run(ctx); return nil })
 	group.Go(func() error { return serveHTTP(watched, listener, operations, 0, time.Second, log) })
 	log.Info("watching", "chains", len(providers), "ops_listen", config.OpsListen)
 	err = group.Wait()

@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/api/docs"
 	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
@@ -35,6 +36,8 @@ type Config struct {
 	Secrets Secrets
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
+	// Created is called with each intent that a POST made or found, and must not wait; nil for nothing.
+	Created func(*transfer.Intent)
 	// Ready is nil while core can work and will go on to.
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.

@@ -9,9 +9,9 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// catalog is the encoded registry. Clients poll it, so it is encoded once a version and not once a request.
+// catalog is the encoded registry. Clients poll it, so it is encoded once a snapshot and not once a request.
 type catalog struct {
-	version  int64
+	snapshot *registry.Snapshot
 	chains   page
 	tokens   page
 	tokensOn map[caip.ChainID]page
@@ -21,25 +21,33 @@ type catalog struct {
 // catalogs caches the newest catalog. Two requests that find it old may both encode the new one, which is harmless.
 type catalogs struct{ current atomic.Pointer[catalog] }
 
+// of encodes the tokens only where the version is another. Which chains are watched changes more often.
 func (c *catalogs) of(snapshot *registry.Snapshot) (*catalog, error) {
-	if current := c.current.Load(); current != nil && current.version == snapshot.Version {
+	current := c.current.Load()
+	if current != nil && current.snapshot == snapshot {
 		return current, nil
 	}
-	written, err := writeCatalog(snapshot)
-	if err != nil {
+	written, err := &catalog{}, error(nil)
+	if current != nil && current.snapshot.Version == snapshot.Version {
+		*written = *current
+	} else if written, err = writeTokens(snapshot); err != nil {
+		return nil, err
+	}
+	written.snapshot = snapshot
+	toJSON := func(known chain.Chain) chainJSON { return newChainJSON(known, snapshot.Watched(known.ID)) }
+	if written.chains, err = packPage(each(snapshot.Chains, toJSON)); err != nil {
 		return nil, err
 	}
 	c.current.Store(written)
 	return written, nil
 }
 
-func writeCatalog(snapshot *registry.Snapshot) (*catalog, error) {
-	c := &catalog{version: snapshot.Version, tokensOn: map[caip.ChainID]page{}}
+func writeTokens(snapshot *registry.Snapshot) (*catalog, error) {
+	c := &catalog{tokensOn: map[caip.ChainID]page{}}
 	for _, target := range []struct {
 		page  *page
 		value any
 	}{
-		{&c.chains, each(snapshot.Chains, newChainJSON)},
 		{&c.tokens, each(snapshot.Tokens, newTokenJSON)},
 		{&c.noTokens, []tokenJSON{}},
 	} {
@@ -100,6 +108,7 @@ type chainJSON struct {
 	// Confirmations is shown also where Finality is a block tag.
 	Confirmations uint64         `json:"confirmations"`
 	Finality      chain.Finality `json:"finality"`
+	Watched       bool           `json:"watched"`
 }
 
 type currencyJSON struct {
@@ -112,11 +121,11 @@ type settlerJSON struct {
 	SameChain bool   `json:"sameChain"`
 }
 
-func newChainJSON(c chain.Chain) chainJSON {
+func newChainJSON(c chain.Chain, watched bool) chainJSON {
 	out := chainJSON{
 		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment), Domain: c.Domain,
 		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
-		Confirmations:  c.Confirmations, Finality: c.Finality,
+		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched,
 	}
 	if c.Settler != nil {
 		out.Settler = &settlerJSON{Address: c.Settler.Address, SameChain: c.Settler.SameChain}

@@ -43,6 +43,9 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if s.Created != nil {
+		s.Created(intent)
+	}
 	record, err := newIntentJSON(intent.AsCreated(), now)
 	if err != nil {
 		return err

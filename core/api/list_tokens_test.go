@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/chain"
+	"intents.internal/core/postgres/pgtest"
 	"intents.internal/pkg/caip"
 )
 
@@ -28,14 +29,14 @@ const (
 		` + tokenSepolia + `,
 		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null}]`
 	chainsAll = `[
-		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":1,"settler":null,"confirmations":12,"finality":"depth"},
+		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":1,"settler":null,"confirmations":12,"finality":"depth","watched":false},
 		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":84532,
-			"settler":{"address":"0x0000000000000000000000000000000000084532","sameChain":false},"confirmations":12,"finality":"depth"},
-		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":421614,"settler":null,"confirmations":12,"finality":"depth"},
+			"settler":{"address":"0x0000000000000000000000000000000000084532","sameChain":false},"confirmations":12,"finality":"depth","watched":false},
+		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":421614,"settler":null,"confirmations":12,"finality":"depth","watched":false},
 		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":11155111,
-			"settler":{"address":"0x0000000000000000000000000000000011155111","sameChain":true},"confirmations":12,"finality":"depth"},
+			"settler":{"address":"0x0000000000000000000000000000000011155111","sameChain":true},"confirmations":12,"finality":"depth","watched":false},
 		{"chainId":"eip155:99000000001","name":"Far Testnet, whose number fits no domain","environment":"test","nativeCurrency":{"symbol":"FAR","decimals":9},"domain":4242,
-			"settler":{"address":"0x0000000000000000000000000000000000004242","sameChain":true},"confirmations":12,"finality":"depth"}]`
+			"settler":{"address":"0x0000000000000000000000000000000000004242","sameChain":true},"confirmations":12,"finality":"depth","watched":false}]`
 )
 
 func TestListTokensAndChains(t *testing.T) {
@@ -127,6 +128,17 @@ func TestChangedRegistryHasAnotherTag(t *testing.T) {
 		t.Error("the chains changed and their tag did not")
 	}
 	changed := strings.Replace(chainsAll, `"confirmations":12,"finality":"depth"`, `"confirmations":64,"finality":"safe"`, 1)
+	same(t, "the chains", want(t, 200, changed, "Etag", tag, "Cache-Control", fresh), s.call(t, "GET", "/v2/chains", noData))
+	chains = tagOf("/v2/chains")
+	pgtest.Exec(t, s.store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at)
+		VALUES ('eip155:1', 'a', 1, now() + interval '1 hour', 9, 8, 7, now())`)
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if tagOf("/v2/chains") == chains {
+		t.Error("a chain is watched and the tag of the chains did not change")
+	}
+	changed = strings.Replace(changed, `"watched":false`, `"watched":true`, 1)
 	same(t, "the chains", want(t, 200, changed, "Etag", tag, "Cache-Control", fresh), s.call(t, "GET", "/v2/chains", noData))
 	if tagOf("/v2/tokens") != tokens {
 		t.Error("the tag of the tokens changed and they did not")

@@ -9,7 +9,7 @@ import (
 	"intents.internal/core/registry"
 )
 
-// registryPoll is how often the registry's version and the database's clock are read. A change is visible everywhere within a
+// registryPoll is how often the registry's version, the watched chains and the database's clock are read. A change is visible everywhere within a
 // second, of which gateways take 400 ms.
 const registryPoll = 250 * time.Millisecond
 
@@ -31,20 +31,19 @@ func NewLiveRegistry(ctx context.Context, store *Store) (*LiveRegistry, error) {
 // Current is the newest snapshot.
 func (l *LiveRegistry) Current() *registry.Snapshot { return l.current.Load() }
 
-// Refresh reads the registry if its version has changed. If that fails, the snapshot stays as it was.
+// Refresh reads the registry if its version has changed, and which chains are watched. If that fails, the snapshot stays as it was.
 func (l *LiveRegistry) Refresh(ctx context.Context) error {
-	version, err := l.store.RegistryVersion(ctx)
+	version, watched, err := l.store.RegistryVersion(ctx)
 	if err != nil {
 		return err
 	}
-	if known := l.current.Load(); known != nil && known.Version == version {
-		return nil
+	snapshot := l.current.Load()
+	if snapshot == nil || snapshot.Version != version {
+		if snapshot, err = l.store.Registry(ctx); err != nil {
+			return err
+		}
 	}
-	snapshot, err := l.store.Registry(ctx)
-	if err != nil {
-		return err
-	}
-	l.current.Store(snapshot)
+	l.current.Store(snapshot.WithWatched(watched))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"intents.internal/core/chain"
 	"intents.internal/core/registry"
@@ -49,15 +50,30 @@ type tokenRow struct {
 	UpdatedAt time.Time `bun:"updated_at"`
 }
 
-// RegistryVersion is a number that grows with every change of a chain or a token. It also reads the database's clock.
-func (s *Store) RegistryVersion(ctx context.Context) (version int64, err error) {
+// watchedWithin is how long ago a watched chain was read at the most. It is above the time between two looks at an idle chain.
+const watchedWithin = 2 * time.Minute
+
+// RegistryVersion is a number that grows with every change of a chain or a token. The same statement reads which chains are watched, as
+// somebody holds their lease and has read them lately, and the database's clock.
+func (s *Store) RegistryVersion(ctx context.Context) (version int64, watched []caip.ChainID, err error) {
 	var now time.Time
+	var ids []string
 	began := time.Now()
-	if err := s.db.NewRaw("SELECT version, clock_timestamp() FROM registry_version").Scan(ctx, &version, &now); err != nil {
-		return 0, fmt.Errorf("read the registry's version: %w", err)
+	err = s.db.NewRaw(`SELECT version, clock_timestamp(), ARRAY(SELECT chain_id FROM watched_chains WHERE lease_until > clock_timestamp()
+		AND stopped IS NULL AND read_at > clock_timestamp() - ? * interval '1 second') FROM registry_version`, watchedWithin.Seconds()).
+		Scan(ctx, &version, &now, pgdialect.Array(&ids))
+	if err != nil {
+		return 0, nil, fmt.Errorf("read the registry's version: %w", err)
 	}
 	s.clock.set(now, began, time.Now())
-	return version, nil
+	for _, text := range ids {
+		id, err := caip.ParseChainID(text)
+		if err != nil {
+			return 0, nil, fmt.Errorf("read which chains are watched: %w", err)
+		}
+		watched = append(watched, id)
+	}
+	return version, watched, nil
 }
 
 // Registry reads all chains and tokens in one snapshot.

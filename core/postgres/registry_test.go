@@ -72,7 +72,7 @@ func TestRegistryVersion_EveryChange(t *testing.T) {
 		`DELETE FROM chains WHERE id = 'eip155:7'`,
 	} {
 		pgtest.Exec(t, store, statement)
-		next, err := store.RegistryVersion(t.Context())
+		next, _, err := store.RegistryVersion(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,6 +80,36 @@ func TestRegistryVersion_EveryChange(t *testing.T) {
 			t.Errorf("%s: the version goes from %d to %d", statement, version, next)
 		}
 		version = next
+	}
+}
+
+// A chain is watched while its lease is held, it was read within two minutes and it is not stopped.
+func TestRegistryVersion_Watched(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	chain := caip.EIP155Chain(1)
+	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until) VALUES ('eip155:1', 'a', 1, now() + interval '1 hour')`)
+	for _, c := range []struct {
+		statement string
+		watched   []caip.ChainID
+	}{
+		{`UPDATE watched_chains SET lease_until = lease_until`, nil}, // never read
+		{`UPDATE watched_chains SET head_number = 9, confirmed_block = 8, final_block = 7, read_at = now()`, []caip.ChainID{chain}},
+		{`UPDATE watched_chains SET read_at = now() - interval '125 seconds'`, nil},
+		{`UPDATE watched_chains SET read_at = now() - interval '90 seconds'`, []caip.ChainID{chain}},
+		{`UPDATE watched_chains SET stopped = 'a final block has changed'`, nil},
+		{`UPDATE watched_chains SET stopped = NULL, lease_until = now() - interval '1 second'`, nil},
+		{`UPDATE watched_chains SET lease_until = '-infinity'`, nil},
+		{`UPDATE watched_chains SET lease_until = now() + interval '1 hour'`, []caip.ChainID{chain}},
+	} {
+		pgtest.Exec(t, store, c.statement)
+		_, watched, err := store.RegistryVersion(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.watched, watched); diff != "" {
+			t.Errorf("%s: %s", c.statement, diff)
+		}
 	}
 }
 

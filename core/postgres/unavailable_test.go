@@ -18,7 +18,7 @@ import (
 
 // use makes a query, as each of the store's methods does.
 func use(ctx context.Context, store *postgres.Store) error {
-	_, err := store.RegistryVersion(ctx)
+	_, _, err := store.RegistryVersion(ctx)
 	return err
 }
 

@@ -5,6 +5,7 @@ package registry
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"intents.internal/core/chain"
@@ -23,6 +24,7 @@ type Snapshot struct {
 	chains  map[caip.ChainID]chain.Chain
 	tokens  map[caip.AccountID]token.Definition
 	byChain map[caip.ChainID][]token.Definition
+	watched map[caip.ChainID]bool
 }
 
 // New orders and indexes the registry. It takes ownership of both slices.
@@ -62,6 +64,23 @@ func compareChains(a, b caip.ChainID) int {
 func (s *Snapshot) Chain(id caip.ChainID) (chain.Chain, bool) {
 	c, ok := s.chains[id]
 	return c, ok
+}
+
+// Watched reports whether intents are followed on a chain now.
+func (s *Snapshot) Watched(id caip.ChainID) bool { return s.watched[id] }
+
+// WithWatched is the snapshot in which these chains are watched and no others; s itself where they are so already. Version stays.
+func (s *Snapshot) WithWatched(ids []caip.ChainID) *Snapshot {
+	watched := make(map[caip.ChainID]bool, len(ids))
+	for _, id := range ids {
+		watched[id] = true
+	}
+	if maps.Equal(watched, s.watched) {
+		return s
+	}
+	changed := *s
+	changed.watched = watched
+	return &changed
 }
 
 // Token looks a token up by its id.

@@ -40,3 +40,16 @@ func TestSnapshot(t *testing.T) {
 		t.Error("a token of another chain was found")
 	}
 }
+
+func TestSnapshot_WithWatched(t *testing.T) {
+	t.Parallel()
+	one, two := caip.EIP155Chain(1), caip.EIP155Chain(2)
+	none := registry.New(7, []chain.Chain{{ID: one}, {ID: two}}, nil)
+	first := none.WithWatched([]caip.ChainID{one})
+	if none.Watched(one) || !first.Watched(one) || first.Watched(two) || first.Version != 7 {
+		t.Errorf("got %t, %t, %t in version %d", none.Watched(one), first.Watched(one), first.Watched(two), first.Version)
+	}
+	if _, ok := first.Chain(two); !ok || first.WithWatched([]caip.ChainID{one}) != first || none.WithWatched(nil) != none {
+		t.Error("the same chains make another snapshot, or another registry")
+	}
+}

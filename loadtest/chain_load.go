@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/token"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// The accounts of all bridges.
+const (
+	chainSender    = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	chainRecipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+)
+
+// fill stores the open intents by COPY: of ten, six wait to be filled, two have an attempt that is in no block, two were not sent yet.
+func (b *chainBench) fill(ctx context.Context) (err error) {
+	fmt.Printf("storing %d open intents\n", b.intents)
+	conn, err := pgx.Connect(ctx, b.server.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	if err := b.copyOpenIntents(ctx, conn); err != nil {
+		return err
+	}
+	if err := b.copyTransactions(ctx, conn); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "VACUUM ANALYZE transfers, transactions")
+	return err
+}
+
+// kindOf is what the n-th open intent waits for.
+func kindOf(n int) transfer.Status {
+	switch n % 10 {
+	case 0, 1:
+		return transfer.Created
+	case 2, 3:
+		return transfer.Submitted
+	default:
+		return transfer.Confirmed
+	}
+}
+
+func (b *chainBench) chainsOf(n int) (source, destination *scriptedChain) {
+	return b.chains[n%len(b.chains)], b.chains[(n+1)%len(b.chains)]
+}
+
+func syntheticHash(n int) (hash common.Hash) {
+	binary.BigEndian.PutUint64(hash[:], uint64(n)+1) //nolint:gosec // positive
+	return hash
+}
+
+func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error {
+	columns := []string{
+		"id", "account_id", "key_id", "type", "status", "order_id", "source_chain", "source_account", "source_token", "source_amount",
+		"destination_chain", "destination_account", "destination_token", "destination_amount", "origin_domain", "destination_domain",
+		"origin_settler", "destination_settler", "deadline", "hash", "created_at", "updated_at",
+	}
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	_, err := conn.CopyFrom(ctx, pgx.Identifier{"transfers"}, columns, pgx.CopyFromSlice(b.intents, func(n int) ([]any, error) {
+		source, destination := b.chainsOf(n)
+		from, _ := source.id.Number()
+		to, _ := destination.id.Number()
+		created := now.Add(-time.Duration(n) * time.Millisecond)
+		var hash *string
+		if kindOf(n) != transfer.Created {
+			text := syntheticHash(n).Hex()
+			hash = &text
+		}
+		return []any{
+			syntheticID(created, n), b.account, b.account, "bridge", string(kindOf(n)), syntheticOrder(n),
+			source.id.String(), chainSender, token.NativeAddress, "1", destination.id.String(), chainRecipient, token.NativeAddress, "1",
+			int64(from), int64(to), chainSettler, chainSettler, now.Add(24 * time.Hour), hash, created, created, //nolint:gosec // small
+		}, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("copy the open intents: %w", err)
+	}
+	return nil
+}
+
+// copyTransactions stores the attempts: opened orders in block 50 that are compared with the settler within the hour, and attempts that
+// are in no block and are looked up within ten minutes.
+func (b *chainBench) copyTransactions(ctx context.Context, conn *pgx.Conn) error {
+	columns := []string{
+		"account_id", "transfer_id", "chain_id", "hash", "role", "state", "reported", "block_number", "block_hash", "log_index", "confirmed_at",
+		"sender", "nonce", "seen_at", "due_at",
+	}
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	sender := common.HexToAddress(chainSender)
+	n := -1
+	_, err := conn.CopyFrom(ctx, pgx.Identifier{"transactions"}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+		for n++; n < b.intents && kindOf(n) == transfer.Created; n++ {
+		}
+		if n >= b.intents {
+			return nil, nil
+		}
+		source, _ := b.chainsOf(n)
+		hash := syntheticHash(n)
+		row := []any{b.account, syntheticID(now.Add(-time.Duration(n)*time.Millisecond), n), source.id.String(), hash[:], "open"}
+		if kindOf(n) == transfer.Submitted {
+			due := now.Add(time.Duration(n%600) * time.Second)
+			return append(row, "pending", true, nil, nil, nil, nil, sender[:], n, now.Add(-time.Hour), due), nil
+		}
+		block := source.Block(50)
+		due := now.Add(time.Duration(n%3600) * time.Second)
+		return append(row, "mined", false, int64(50), block.Hash[:], int64(n), now, nil, nil, now.Add(-time.Hour), due), nil
+	}))
+	if err != nil {
+		return fmt.Errorf("copy the transactions: %w", err)
+	}
+	return nil
+}
+
+// liveBridge is a bridge of the measurement.
+type liveBridge struct {
+	*transfer.Intent
+	source, destination *scriptedChain
+	opened, filled      uint64
+}
+
+// measure opens and fills bridges while core follows them.
+func (b *chainBench) measure(ctx context.Context) error {
+	for _, c := range b.chains { // open orders are open by the settlers as well
+		c.SetFunction(common.HexToAddress(chainSettler), rpctest.NewSelector("orderStatus(bytes32)"), func(rpctest.Call) ([]byte, error) {
+			return rpctest.Text("OPENED"), nil
+		})
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.duration+3*time.Minute)
+	defer cancel()
+	go b.mine(ctx)
+	fmt.Printf("measuring for %s\n", b.duration)
+	before, err := b.sample(ctx)
+	if err != nil {
+		return err
+	}
+	live, latencies := map[uuid.UUID]*liveBridge{}, map[transfer.Status][]time.Duration{}
+	began, last, sent := time.Now(), int64(0), 0
+	halfway, measured := chainSample{}, chainSample{}
+	ticker := time.NewTicker(250 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		for ; time.Since(began) < b.duration && sent < int(time.Since(began).Seconds()*float64(b.rate)); sent++ {
+			bridge, err := b.open(ctx, sent)
+			if err != nil {
+				return err
+			}
+			live[bridge.ID] = bridge
+		}
+		if last, err = b.readEvents(ctx, last, live, latencies); err != nil {
+			return err
+		}
+		if halfway.at.IsZero() && time.Since(began) > b.duration/2 {
+			if halfway, err = b.sample(ctx); err != nil {
+				return err
+			}
+		}
+		if measured.at.IsZero() && time.Since(began) > b.duration {
+			if measured, err = b.sample(ctx); err != nil {
+				return err
+			}
+		}
+		if !measured.at.IsZero() && len(live) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d bridges have not ended in time", len(live), sent)
+		case <-ticker.C:
+		}
+	}
+	b.print(before, halfway, measured, sent, latencies)
+	return nil
+}
+
+// open records a bridge and has its order opened in the source chain's next block.
+func (b *chainBench) open(ctx context.Context, n int) (*liveBridge, error) {
+	source, destination := b.chainsOf(n)
+	leg := func(c caip.ChainID, account string) wire.Leg {
+		return wire.Leg{
+			Account: caip.AccountID{Chain: c, Address: account}, Token: caip.AccountID{Chain: c, Address: token.NativeAddress}, Amount: big.NewInt(int64(n) + 1).String(),
+		}
+	}
+	by := transfer.Caller{AccountID: b.account, KeyID: b.account, Environment: network.Test}
+	intent, err := transfer.New(transfer.NewID(time.Now()), by, wire.TransferRequest{
+		Source: leg(source.id, chainSender), Destination: leg(destination.id, chainRecipient),
+	}, b.known)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.store.InsertTransfer(ctx, intent, postgres.Idempotency{}); err != nil {
+		return nil, err
+	}
+	source.send(settlerTx(n, rpctest.Log{Topics: []common.Hash{transfer.SettlerTopics[0], intent.OrderID}, Data: []byte("order")}))
+	return &liveBridge{Intent: intent, source: source, destination: destination}, nil
+}
+
+// settlerTx is a transaction in which the settler emits an event.
+func settlerTx(n int, log rpctest.Log) rpctest.Tx {
+	to := common.HexToAddress(chainSettler)
+	log.Address = to
+	return rpctest.Tx{From: common.BigToAddress(big.NewInt(int64(n) + 1)), To: &to, Input: log.Topics[0].Bytes(), Logs: []rpctest.Log{log}}
+}
+
+// readEvents reads the transitions since the last one, fills orders that are confirmed and notes how long after the block that decided
+// it each transition came.
+func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.UUID]*liveBridge, latencies map[transfer.Status][]time.Duration) (int64, error) {
+	rows, err := b.store.Pool().QueryContext(ctx, `SELECT id, transfer_id, to_status, coalesce(block_number, 0), occurred_at FROM events
+		WHERE id > $1 AND trigger IS NOT NULL ORDER BY id`, last)
+	if err != nil {
+		return last, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id uuid.UUID
+		var to transfer.Status
+		var block uint64
+		var at time.Time
+		if err := rows.Scan(&last, &id, &to, &block, &at); err != nil {
+			return last, err
+		}
+		bridge := live[id]
+		if bridge == nil {
+			continue
+		}
+		chain, depth := bridge.source, uint64(1)
+		switch to {
+		case transfer.Confirmed:
+			depth = chainConfirmations
+			bridge.destination.send(settlerTx(int(bridge.Source.Amount.Int64()), rpctest.Log{
+				Topics: []common.Hash{transfer.SettlerTopics[1]}, Data: append(bridge.OrderID[:], make([]byte, 64)...),
+			}))
+		case transfer.Filled:
+			chain, depth = bridge.destination, 2*chainConfirmations
+			delete(live, id)
+		}
+		if decided, ok := chain.minedAt(block + depth - 1); ok {
+			latencies[to] = append(latencies[to], at.Sub(decided))
+		}
+	}
+	return last, rows.Err()
+}
+
+// chainSample is what core has used and done so far.
+type chainSample struct {
+	at                    time.Time
+	cpu                   time.Duration
+	resident              int64
+	ticks, seconds, calls float64
+}
+
+func (b *chainBench) sample(ctx context.Context) (s chainSample, err error) {
+	s.at = time.Now()
+	pid := b.core.PID()
+	if s.cpu, err = cpuTime([]int{pid}); err != nil {
+		return s, err
+	}
+	if s.resident, err = resident(pid); err != nil {
+		return s, err
+	}
+	for name, into := range map[string]*float64{
+		"intents_core_chain_tick_seconds_count": &s.ticks, "intents_core_chain_tick_seconds_sum": &s.seconds, "intents_core_rpc_requests_total": &s.calls,
+	} {
+		if *into, err = readCounter(ctx, "http://"+b.ops+"/metrics", name); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (b *chainBench) print(before, halfway, after chainSample, sent int, latencies map[transfer.Status][]time.Duration) {
+	elapsed := after.at.Sub(before.at)
+	ticks := after.ticks - before.ticks
+	fmt.Printf("\n%d chains, %d open intents, %d bridges in %s\n\n| figure | value |\n| --- | --- |\n", len(b.chains), b.intents, sent, elapsed.Round(time.Second))
+	fmt.Printf("| core's share of one CPU | %.1f %% |\n", 100*(after.cpu-before.cpu).Seconds()/elapsed.Seconds())
+	fmt.Printf("| core's memory at the start, halfway, at the end | %d, %d, %d MiB |\n", before.resident>>20, halfway.resident>>20, after.resident>>20)
+	fmt.Printf("| looks a chain and block time | %.3f |\n", ticks/float64(len(b.chains))/(elapsed.Seconds()/b.blockTime.Seconds()))
+	fmt.Printf("| mean time of a look | %.0f ms |\n", 1000*(after.seconds-before.seconds)/ticks)
+	fmt.Printf("| calls a look | %.2f |\n", (after.calls-before.calls)/ticks)
+	for _, status := range []transfer.Status{transfer.Submitted, transfer.Confirmed, transfer.Filled} {
+		list := latencies[status]
+		slices.Sort(list)
+		fmt.Printf("| %s after the block that decides it: median, p99, of %d | %s, %s |\n", status, len(list),
+			percentile(list, 0.5).Round(10*time.Millisecond), percentile(list, 0.99).Round(10*time.Millisecond))
+	}
+}
+
+// catchUp measures how fast core reads the blocks that one chain has mined while core was away.
+func (b *chainBench) catchUp(ctx context.Context) error {
+	if b.backlog == 0 {
+		return nil
+	}
+	if err := b.core.Stop(stopSignal, 10*time.Second); err != nil {
+		return err
+	}
+	c := b.chains[0]
+	c.SetPeriod(0)
+	bridge, err := b.open(ctx, len(b.chains)*1000)
+	if err != nil {
+		return err
+	}
+	for range b.backlog {
+		c.mineNext()
+	}
+	head := c.Head().Number
+	began := time.Now()
+	if err := b.startCore(ctx); err != nil {
+		return err
+	}
+	started := time.Now()
+	for {
+		progress, err := b.store.ChainProgress(ctx, c.id)
+		if err != nil {
+			return err
+		}
+		if progress.Head == head && progress.Cursor+2*chainConfirmations >= head {
+			break
+		}
+		if time.Since(started) > time.Minute {
+			return fmt.Errorf("%s was not caught up within a minute: %+v", c.id, progress)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	took := time.Since(began)
+	stored, err := b.store.Transfer(ctx, b.account, bridge.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| %d blocks caught up, with the start of core | %s, %.0f blocks a second; its bridge is %s |\n",
+		b.backlog, took.Round(time.Millisecond), float64(b.backlog)/took.Seconds(), stored.Status)
+	return nil
+}
+
