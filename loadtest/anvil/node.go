@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ type Node struct {
 	URL     string
 	// Accounts have ether, and transactions from them need no signature.
 	Accounts []common.Address
+
+	// sending is held while the node chooses a nonce, which it does twice alike for two requests at once.
+	sending sync.Mutex
 }
 
 func newNode(tb testing.TB, chainID uint64, url string) *Node {
@@ -116,6 +120,8 @@ func (n *Node) Try(ctx context.Context, result any, method string, params ...any
 // Send submits a transaction, which need not be mined then.
 func (n *Node) Send(tb testing.TB, t Transaction) common.Hash {
 	tb.Helper()
+	n.sending.Lock()
+	defer n.sending.Unlock()
 	var hash common.Hash
 	n.Call(tb, &hash, "eth_sendTransaction", t)
 	return hash
