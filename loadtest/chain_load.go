@@ -133,7 +133,8 @@ func (b *chainBench) copyTransactions(ctx context.Context, conn *pgx.Conn) error
 type liveBridge struct {
 	*transfer.Intent
 	source, destination *scriptedChain
-	opened, filled      uint64
+	// seen are the statuses that it has had.
+	seen map[transfer.Status]bool
 }
 
 // measure opens and fills bridges while core follows them.
@@ -209,7 +210,7 @@ func (b *chainBench) open(ctx context.Context, n int) (*liveBridge, error) {
 		return nil, err
 	}
 	source.send(settlerTx(n, rpctest.Log{Topics: []common.Hash{transfer.SettlerTopics[0], intent.OrderID}, Data: []byte("order")}))
-	return &liveBridge{Intent: intent, source: source, destination: destination}, nil
+	return &liveBridge{intent, source, destination, map[transfer.Status]bool{}}, nil
 }
 
 // settlerTx is a transaction in which the settler emits an event.
@@ -219,11 +220,14 @@ func settlerTx(n int, log rpctest.Log) rpctest.Tx {
 	return rpctest.Tx{From: common.BigToAddress(big.NewInt(int64(n) + 1)), To: &to, Input: log.Topics[0].Bytes(), Logs: []rpctest.Log{log}}
 }
 
-// readEvents reads the transitions since the last one, fills orders that are confirmed and notes how long after the block that decided
+// overlap is how many events are read again: their numbers are given before they are committed, so later ones may be visible first.
+const overlap = 2000
+
+// readEvents reads the new transitions, fills orders that are confirmed and notes how long after the block that decided
 // it each transition came.
 func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.UUID]*liveBridge, latencies map[transfer.Status][]time.Duration) (int64, error) {
 	rows, err := b.store.Pool().QueryContext(ctx, `SELECT id, transfer_id, to_status, coalesce(block_number, 0), occurred_at FROM events
-		WHERE id > $1 AND trigger IS NOT NULL ORDER BY id`, last)
+		WHERE id > $1 AND trigger IS NOT NULL ORDER BY id`, last-overlap)
 	if err != nil {
 		return last, err
 	}
@@ -237,9 +241,10 @@ func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.U
 			return last, err
 		}
 		bridge := live[id]
-		if bridge == nil {
+		if bridge == nil || bridge.seen[to] {
 			continue
 		}
+		bridge.seen[to] = true
 		chain, depth := bridge.source, uint64(1)
 		switch to {
 		case transfer.Confirmed:
