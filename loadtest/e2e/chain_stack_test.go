@@ -169,6 +169,13 @@ func (s *chainStack) client(t *testing.T) *chainClient {
 	return &chainClient{c, s}
 }
 
+// walletTx is what these tests read of a transaction for wallets.
+type walletTx struct {
+	ChainID uint64
+	From    common.Address
+	Calls   struct{ Calls []anvil.Transaction }
+}
+
 // chainRecord is what these tests read of an intent's record.
 type chainRecord struct {
 	ID, Type, Status, OrderID string
@@ -176,11 +183,8 @@ type chainRecord struct {
 	Failure, Verification     *string
 	Metadata                  struct{ Hash string }
 	Order                     struct{ OrderData hexutil.Bytes }
-	Tx                        *struct {
-		From  common.Address
-		Calls struct{ Calls []anvil.Transaction }
-	}
-	Confirmations *struct {
+	Tx                        *walletTx
+	Confirmations             *struct {
 		Have, Need uint64
 		Finalized  bool
 	}

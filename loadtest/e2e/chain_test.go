@@ -1,7 +1,11 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"math/big"
+	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -40,6 +44,7 @@ func TestChains(t *testing.T) {
 	t.Run("bridge of the native asset back", func(t *testing.T) { t.Parallel(); bridgeFills(t, s, b, a, b.native(), a.native(), true) })
 	t.Run("bridge of a token to native", func(t *testing.T) { t.Parallel(); bridgeFills(t, s, b, a, b.at(b.token.Address), a.native(), true) })
 	t.Run("bridge that is refunded", func(t *testing.T) { t.Parallel(); bridgeIsRefunded(t, s, a, b) })
+	t.Run("transactions that are simulated first", func(t *testing.T) { t.Parallel(); simulates(t, s, a, b) })
 	t.Run("bridge from a smart account", func(t *testing.T) { t.Parallel(); smartAccountOpens(t, s, a, b) })
 	t.Run("native from a smart account", func(t *testing.T) { t.Parallel(); smartAccountPays(t, s, a) })
 	t.Run("reorganizations", func(t *testing.T) { t.Parallel(); reorganizes(t, s, moody, b) })
@@ -112,12 +117,54 @@ func (c *evmChain) fill(t *testing.T, r chainRecord, token string) {
 	c.Execute(t, fill)
 }
 
-// deliver has an order settled or refunded at the destination's settler, and the message delivered to the source's.
-func (c *evmChain) deliver(t *testing.T, to *evmChain, message anvil.Transaction) {
+// preflight reads whether a check of an intent's transaction holds, and the gas, empty where the transaction would fail.
+func (c *chainClient) preflight(t *testing.T, id, check string) (ok bool, gas string) {
 	t.Helper()
-	message.Value = (*hexutil.Big)(big.NewInt(messageFee))
-	sent := c.Execute(t, message)
-	to.Execute(t, to.settler.Delivery(t, to.owner(), c.settler, uint32(c.ChainID), sent))
+	answer := expect[struct {
+		OK     bool
+		Checks []struct {
+			Name, Detail string
+			OK           bool
+		}
+		Gas *string
+	}](t, c.do(http.MethodGet, "/v2/transfers/"+id+"/preflight", nil), http.StatusOK)
+	for _, each := range answer.Checks {
+		if each.Name == check && each.OK == answer.OK { // the one that decides
+			if answer.Gas != nil {
+				gas = *answer.Gas
+			}
+			return answer.OK, gas
+		}
+	}
+	t.Fatalf("preflight %+v, want that %s decides", answer, check)
+	return false, ""
+}
+
+// The simulation of a transaction agrees with what becomes of it.
+func simulates(t *testing.T, s *chainStack, from, to *evmChain) {
+	t.Helper()
+	client := s.client(t)
+	poor := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), strconv.Itoa(tokens+1), from.at(common.HexToAddress(recipient)), "", ""))
+	if ok, gas := client.preflight(t, poor.ID, "balance"); ok || gas != "" {
+		t.Errorf("more than the account has: %v, gas %s", ok, gas)
+	}
+	r := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.at(to.token.Address), received))
+	if ok, gas := client.preflight(t, r.ID, "allowance"); ok || gas != "" {
+		t.Errorf("without the allowance: %v, gas %s", ok, gas)
+	}
+	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]
+	approve.From, open.From = r.Tx.From, r.Tx.From
+	from.Execute(t, approve)
+	ok, gas := client.preflight(t, r.ID, "simulation")
+	limit, err := strconv.ParseUint(gas, 10, 64)
+	if !ok || err != nil {
+		t.Fatalf("with the allowance: %v, gas %q", ok, gas)
+	}
+	open.Gas = hexutil.Uint64(limit)
+	from.opened(t, r, from.Execute(t, open))
+	from.Mine(t, depth)
+	client.awaitStatus(t, r.ID, "confirmed")
+	expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/preflight", nil), http.StatusConflict)
 }
 
 func bridgeFills(t *testing.T, s *chainStack, from, to *evmChain, in, out string, reported bool) {
@@ -141,7 +188,9 @@ func fillAndSettle(t *testing.T, client *chainClient, from, to *evmChain, r chai
 	to.Mine(t, 2*depth)
 	from.Mine(t, depth)
 	filled := client.await(t, r.ID, "filled, open finalized, fill finalized")
-	to.deliver(t, from, to.settler.Transaction(t, to.owner(), "settle", [][32]byte{common.HexToHash(r.OrderID)}))
+	settle := to.settler.Transaction(t, to.owner(), "settle", [][32]byte{common.HexToHash(r.OrderID)})
+	settle.Value = (*hexutil.Big)(big.NewInt(messageFee))
+	from.Execute(t, from.settler.Delivery(t, from.owner(), to.settler, uint32(to.ChainID), to.Execute(t, settle)))
 	from.Mine(t, 2*depth)
 	if got := from.status(t, r.OrderID) + " " + to.status(t, r.OrderID); got != "SETTLED FILLED" {
 		t.Errorf("the settlers say %q", got)
@@ -155,36 +204,45 @@ func fillAndSettle(t *testing.T, client *chainClient, from, to *evmChain, r chai
 	}
 }
 
+// An order that nobody fills before its deadline, which is a minute ahead at the least, is refunded by the transaction that the API gives
+// for it then.
 func bridgeIsRefunded(t *testing.T, s *chainStack, from, to *evmChain) {
 	t.Helper()
 	client := s.client(t)
 	request := body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.at(to.token.Address), received)
-	deadline := time.Now().Add(65 * time.Second).Truncate(time.Second)
+	deadline := time.Now().Add(62 * time.Second).Truncate(time.Second)
 	request["deadline"] = deadline.UTC().Format(time.RFC3339)
 	r := client.create(t, request)
 	from.opened(t, r, from.sendCalls(t, r))
 	from.Mine(t, depth)
 	client.awaitStatus(t, r.ID, "confirmed")
-	to.SetTime(t, deadline.Add(time.Second))
-	to.Mine(t, 1)
-	to.deliver(t, from, to.settler.Transaction(t, to.owner(), "refund", []onchainOrder{newOnchainOrder(r, deadline)}))
+	early := expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/refund", nil), http.StatusConflict)
+	if early.Code != "NOT_REFUNDABLE" {
+		t.Errorf("before the deadline: %+v", early)
+	}
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	<-timer.C
+	var refund struct{ Tx walletTx }
+	eventually(t, func() error {
+		to.Mine(t, 1) // the chain's clock decides too
+		a := client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/refund", nil)
+		if a.Status != http.StatusOK {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		return json.Unmarshal(a.Body, &refund)
+	})
+	if r = client.read(t, r.ID); !r.Refundable || refund.Tx.ChainID != to.ChainID {
+		t.Errorf("refundable %v, refund on chain %d", r.Refundable, refund.Tx.ChainID)
+	}
+	call := refund.Tx.Calls.Calls[0]
+	call.From = to.owner() // anybody may
+	from.Execute(t, from.settler.Delivery(t, from.owner(), to.settler, uint32(to.ChainID), to.Execute(t, call)))
 	from.Mine(t, 2*depth)
 	r = client.await(t, r.ID, "refunded, open finalized, refund finalized")
-	if got := from.status(t, r.OrderID); !r.Final || got != "REFUNDED" {
+	if got := from.status(t, r.OrderID); !r.Final || r.Refundable || got != "REFUNDED" {
 		t.Errorf("record %+v, the settler says %q", r, got)
 	}
-}
-
-// onchainOrder is OnchainCrossChainOrder.
-type onchainOrder struct {
-	FillDeadline  uint32
-	OrderDataType [32]byte
-	OrderData     []byte
-}
-
-func newOnchainOrder(r chainRecord, deadline time.Time) onchainOrder {
-	orderDataType := common.HexToHash("0x08d75650babf4de09c9273d48ef647876057ed91d4323f8a2e3ebc2cd8a63b5e")
-	return onchainOrder{uint32(deadline.Unix()), orderDataType, r.Order.OrderData}
 }
 
 // batch is a smart account's execution of the calls of a record.
