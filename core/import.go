@@ -19,13 +19,18 @@ import (
 )
 
 const (
-	chainsUsage = usageError("use: core chains import FILE")
+	chainsUsage = usageError("use: core chains import FILE, core chains check, or core chains resume CHAIN --from N")
 	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] [--timeout 2m] URL|FILE, or core tokens sources")
 )
 
-// changeChains runs `core chains import FILE`.
+// changeChains runs `core chains …`.
 func changeChains(ctx context.Context, args []string) error {
-	if len(args) != 2 || args[0] != "import" {
+	switch {
+	case len(args) == 1 && args[0] == "check":
+		return checkChains(ctx)
+	case len(args) > 1 && args[0] == "resume":
+		return resumeChain(ctx, args[1:])
+	case len(args) != 2 || args[0] != "import":
 		return chainsUsage
 	}
 	return withStore(func(store *postgres.Store) error {

@@ -91,7 +91,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Created: chains.activity.Created,
 		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
-		Console: pages, Tracer: tracer, AccessLog: config.AccessLog, Reported: chains.watcher.Reported,
+		Console: pages, Tracer: tracer, AccessLog: config.AccessLog, Reported: chains.watcher.Reported, Chains: chains.client,
 	})
 	if err != nil {
 		return err

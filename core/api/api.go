@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/api/docs"
 	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/tracing"
@@ -47,6 +48,8 @@ type Config struct {
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
+	// Chains has the nodes of the chains; nil where no chain has any.
+	Chains *rpc.Client
 	// Reported is called after a client has reported a new transaction of an intent, nil for nobody to call. It must return at once.
 	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
 }
@@ -123,6 +126,8 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transfers)),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transfers),
 
+		"GET /v2/transfers/{id}/preflight":    s.route(s.preflightTransfer, transfers),
+		"GET /v2/transfers/{id}/refund":       s.route(s.getRefund, transfers),
 		"POST /v2/transfers/{id}/transaction": s.route(s.changeTransfer(s.reportTransaction), transfers),
 	}
 }

@@ -53,9 +53,11 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if intent.ID != id { // an earlier request with the key has made it
 		w.Header().Set("Idempotent-Replayed", "true")
 		// The record is that of the first response, but its transaction must not be sent once the intent has changed.
-		if record.Tx, err = newTxJSON(intent, now); err != nil {
+		tx, err := intent.Tx(now)
+		if err != nil {
 			return err
 		}
+		record.Tx = newTxJSON(tx)
 	}
 	w.Header().Set("Location", "/v2/transfers/"+record.ID)
 	return writeJSON(w, http.StatusCreated, record)

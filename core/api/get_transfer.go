@@ -36,7 +36,7 @@ func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent 
 
 // writeIntent answers with the current record.
 func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *transfer.Intent) error {
-	history, err := s.history(r.Context(), intent)
+	history, err := s.Store.TransferHistory(r.Context(), intent)
 	if err != nil {
 		return err
 	}
@@ -54,14 +54,6 @@ func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *tra
 		record.Confirmations = newConfirmationsJSON(history.Confirmations(source.Confirmations))
 	}
 	return writeJSON(w, http.StatusOK, record)
-}
-
-// history is what is known of an intent from its chains: nothing of one that is created, for which the database is not asked.
-func (s *Server) history(ctx context.Context, intent *transfer.Intent) (transfer.History, error) {
-	if intent.Status == transfer.Created {
-		return transfer.History{}, nil
-	}
-	return s.Store.TransferHistory(ctx, intent.AccountID, intent.ID)
 }
 
 func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {

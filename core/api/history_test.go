@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-var baseSepolia = caip.ChainID{Namespace: caip.EIP155, Reference: "84532"}
+var baseSepolia = caip.EIP155Chain(84532)
 
 // The record follows an intent over its two chains; lists show none of it.
 func TestGetTransfer_History(t *testing.T) {

@@ -35,7 +35,7 @@ func (r *reports) hook(chain caip.ChainID, accountID, transferID uuid.UUID, hash
 	r.all = append(r.all, fmt.Sprint(chain, accountID, transferID, hash))
 }
 
-var sepolia = caip.ChainID{Namespace: caip.EIP155, Reference: "11155111"}
+var sepolia = caip.EIP155Chain(11155111)
 
 // transactionOn is a transaction with the effect of its role, which counts.
 func transactionOn(chain caip.ChainID, role transfer.Role, digit string, block uint64) transfer.Transaction {

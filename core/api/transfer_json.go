@@ -70,14 +70,14 @@ type intentJSON struct {
 	Destination legJSON   `json:"destination"`
 	Deadline    timestamp `json:"deadline"`
 	Order       orderJSON `json:"order"`
-	// Tx is nil where the transaction must not be sent.
-	Tx *txJSON `json:"tx"`
 	// Confirmations is nil while the transaction that carries the intent is in no block.
 	Confirmations *confirmationsJSON `json:"confirmations"`
 	Transactions  []transactionJSON  `json:"transactions"`
 	Refundable    bool               `json:"refundable"`
 	// Verification is "unsupported" or nil.
 	Verification *string `json:"verification"`
+	// Tx is nil where the transaction must not be sent.
+	Tx *txJSON `json:"tx"`
 }
 
 type confirmationsJSON struct {
@@ -176,7 +176,7 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 	if err != nil {
 		return intentJSON{}, fmt.Errorf("write a transfer: %w", err)
 	}
-	tx, err := newTxJSON(i, now)
+	tx, err := i.Tx(now)
 	if err != nil {
 		return intentJSON{}, err
 	}
@@ -184,7 +184,7 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 		summaryJSON: newSummaryJSON(i.Summary()),
 		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
 		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: newTimestamp(i.Deadline),
-		Order: newOrderJSON(order, i.Settlement), Tx: tx, Transactions: []transactionJSON{},
+		Order: newOrderJSON(order, i.Settlement), Tx: newTxJSON(tx), Transactions: []transactionJSON{},
 	}, nil
 }
 
@@ -202,11 +202,10 @@ func newOrderJSON(o transfer.Order, settlement transfer.Settlement) orderJSON {
 	}
 }
 
-// newTxJSON is nil where the intent's transaction must not be sent.
-func newTxJSON(i *transfer.Intent, now time.Time) (*txJSON, error) {
-	tx, err := i.Tx(now)
-	if tx == nil || err != nil {
-		return nil, err
+// newTxJSON is nil for no transaction.
+func newTxJSON(tx *transfer.Tx) *txJSON {
+	if tx == nil {
+		return nil
 	}
 	return &txJSON{
 		ChainID: json.Number(tx.Chain.Reference), From: tx.From, To: tx.To, Value: tx.Value.String(), Data: tx.Data,
@@ -217,7 +216,7 @@ func newTxJSON(i *transfer.Intent, now time.Time) (*txJSON, error) {
 			}
 		}),
 		Calls: newSendCallsJSON(tx),
-	}, nil
+	}
 }
 
 func newSendCallsJSON(tx *transfer.Tx) sendCallsJSON {

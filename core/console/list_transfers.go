@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -30,7 +31,7 @@ type transferRow struct {
 // listTransfers answers GET /console/transfers, newest first, with the filters that the query names; after is the intent
 // that the page before ended with.
 func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r, "type", "status", "chain", "after")
+	f, err := readQuery(r, "type", "status", "chain", "hash", "after")
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 	}
 	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
 		"Rows": rows, "Next": next, "First": filter.After == nil,
-		"Filtered": !f.is("type", "") || !f.is("status", "") || !f.is("chain", ""),
+		"Filtered": !f.is("type", "") || !f.is("status", "") || !f.is("chain", "") || !f.is("hash", ""),
 		"Types":    types, "Statuses": statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
 	}})
 }
@@ -76,6 +77,8 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 			fault("chain", "This is not the id of a chain.")
 		}
 	}
+	// A text that is no hash is that of no transfer.
+	filter.Hash = strings.ToLower(f.values["hash"])
 	after, err := f.cursor("after")
 	if after != uuid.Nil {
 		filter.After = &postgres.KeysetCursor{ID: after}
@@ -102,7 +105,7 @@ func (c *console) transferPage(r *http.Request, user currentUser, f *form, filte
 // pageAfter is the address of the next page with the same filters.
 func (f *form) pageAfter(last uuid.UUID) string {
 	query := url.Values{"after": {last.String()}}
-	for _, name := range []string{"type", "status", "chain"} {
+	for _, name := range []string{"type", "status", "chain", "hash"} {
 		if !f.is(name, "") {
 			query.Set(name, f.values[name])
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 	"golang.org/x/net/html"
@@ -180,6 +181,55 @@ func TestTransfers(t *testing.T) {
 	bridge := page.link("/console/transfers/")
 	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia")
 	s.signedUp(t, "bob@example.com").get(bridge).is(http.StatusNotFound, "No such transfer")
+}
+
+// What the chains have shown of an intent, and what to do where its order can be refunded.
+func TestTransfer_History(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyID, _ := ann.makeKey("mover")
+	intent := s.record(t, owner.ID, keyID, "eip155:84532", "inv-3")
+	path := "/console/transfers/" + intent.ID.String()
+	if page := ann.get(path).is(http.StatusOK, "created"); strings.Contains(page.text(), "Transactions") || strings.Contains(page.text(), "Confirmations") {
+		t.Errorf("before its transaction: %s", page.text())
+	}
+	hash := common.HexToHash(strings.Repeat("ab", 32))
+	lost := common.HexToHash(strings.Repeat("cd", 32))
+	if _, _, err := s.store.ReportTransaction(t.Context(), owner.ID, intent.ID, lost); err != nil {
+		t.Fatal(err)
+	}
+	chain := intent.Source.Account.Chain
+	lease, _, err := s.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.store.WriteChain(t.Context(), lease, postgres.ChainWrite{
+		Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Seen: []postgres.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
+			Role: transfer.RoleOpen, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true, Block: &transfer.Block{Number: 100, Hash: hash},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := ann.get(path).is(http.StatusOK, "Confirmations 3 of 12", "confirmed", "Sepolia, block 100 "+hash.Hex(),
+		lost.Hex()+" open replaced Sepolia none", hash.Hex()+" open mined Sepolia 100")
+	if strings.Contains(page.text(), "/refund") {
+		t.Errorf("a refund before the deadline: %s", page.text())
+	}
+	ann.get(page.link("/console/transfers?hash=")).is(http.StatusOK, "bridge", "Show all")
+	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfer is like that.")
+
+	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() - interval '1 s'")
+	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund and send it on Base Sepolia")
+
+	pgtest.Exec(t, s.store, "UPDATE transactions SET state = 'unsupported', log_index = NULL, confirmed_at = NULL WHERE state = 'mined'")
+	ann.get(path).is(http.StatusOK, "leaves no trace that could be checked")
 }
 
 func TestAuditPages(t *testing.T) {

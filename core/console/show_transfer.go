@@ -32,11 +32,16 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return err
 	}
+	history, err := c.Store.TransferHistory(r.Context(), intent)
+	if err != nil {
+		return err
+	}
 	order, err := intent.Order()
 	if err != nil {
 		return err
 	}
-	tx, err := intent.Tx(c.Store.Now())
+	now := c.Store.Now()
+	tx, err := intent.Tx(now)
 	if err != nil {
 		return err
 	}
@@ -47,10 +52,55 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	source, destination := c.legView(intent.Source), c.legView(intent.Destination)
 	return c.render(w, r, user, "transfer", view{
 		Title: titleOf(intent, source), Section: "transfers", Body: map[string]any{
-			"Intent": intent, "Source": source, "Destination": destination, "Events": events, "Key": key,
+			"Intent": intent, "Source": source, "Destination": destination, "Events": c.eventViews(events), "Key": key,
+			"Transactions": c.transactionViews(intent.Shown(history)), "Confirmations": c.confirmations(intent, history),
+			"Refundable": intent.Refundable(history, now), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
 			"Final": transfer.Final(intent.Type, intent.Status), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
 		},
 	})
+}
+
+// eventView is an event with the transaction that led to it.
+type eventView struct {
+	transfer.Event
+	// Chain is the name of the transaction's chain, empty where no transaction was seen; then Transaction is the one that carries the
+	// intent, if one does.
+	Chain, Transaction string
+	Block              *transfer.Block
+}
+
+func (c *console) eventViews(events []transfer.Event) []eventView {
+	views := make([]eventView, len(events))
+	for n, e := range events {
+		views[n] = eventView{Event: e, Transaction: e.Hash}
+		if seen := e.Observed; seen != nil {
+			views[n].Chain, views[n].Transaction, views[n].Block = c.chainName(seen.Chain), seen.Hash.Hex(), seen.Block
+		}
+	}
+	return views
+}
+
+// transactionView is a transaction with its chain's name.
+type transactionView struct {
+	transfer.Transaction
+	ChainName string
+}
+
+func (c *console) transactionViews(transactions []transfer.Transaction) []transactionView {
+	views := make([]transactionView, len(transactions))
+	for n, t := range transactions {
+		views[n] = transactionView{t, c.chainName(t.Chain)}
+	}
+	return views
+}
+
+// confirmations is nil while the transaction that carries the intent is in no block, and where the chain has left the registry.
+func (c *console) confirmations(intent *transfer.Intent, history transfer.History) *transfer.Confirmations {
+	source, known := c.Registry.Current().Chain(intent.Source.Account.Chain)
+	if !known {
+		return nil
+	}
+	return history.Confirmations(source.Confirmations)
 }
 
 func titleOf(intent *transfer.Intent, source legView) string {

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/access/siwe"
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
 )
@@ -69,6 +70,14 @@ var table = []struct {
 }{
 	{postgres.ErrKeyReused, Fault{Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one."}},
 	{transfer.ErrTransition, Fault{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
+	{transfer.ErrNotRefundable, Fault{
+		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
+		Message: "There is no order to refund: it must be open, past its deadline and neither filled nor refunded. See refundable in the intent's record.",
+	}},
+	{rpc.ErrNoProvider, Fault{
+		Status: http.StatusServiceUnavailable, Code: "CHAIN_NOT_WATCHED",
+		Message: "The operator has configured no node for this chain, so nothing can be asked there.",
+	}},
 	{postgres.ErrTransferNotFound, Fault{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",
 		Page: Page{Title: "No such transfer", Text: "Your account has no transfer with this id."},

@@ -130,8 +130,11 @@ func (s *Store) Transactions(ctx context.Context, accountID, transferID uuid.UUI
 // dueFirst is the DueAt of an attempt that was never looked up: it is before all others.
 var dueFirst = time.Unix(0, 0).UTC()
 
-// TransferHistory reads what is known from the chains of one of an account's intents.
-func (s *Store) TransferHistory(ctx context.Context, accountID, transferID uuid.UUID) (transfer.History, error) {
+// TransferHistory reads what is known of an intent from its chains: nothing of one that is created, for which the database is not asked.
+func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (transfer.History, error) {
+	if intent.Status == transfer.Created {
+		return transfer.History{}, nil
+	}
 	var rows []struct {
 		transactionRow `bun:",extend"`
 
@@ -141,10 +144,10 @@ func (s *Store) TransferHistory(ctx context.Context, accountID, transferID uuid.
 	}
 	err := s.db.NewSelect().Model(&rows).ColumnExpr("transactions.*, head_number, final_block, read_at").
 		Join("LEFT JOIN watched_chains ON watched_chains.chain_id = transactions.chain_id").
-		Where("account_id = ? AND transfer_id = ?", accountID, transferID).
+		Where("account_id = ? AND transfer_id = ?", intent.AccountID, intent.ID).
 		OrderExpr("seen_at, transactions.chain_id, hash, role").Scan(ctx)
 	if err != nil {
-		return transfer.History{}, fmt.Errorf("read the history of transfer %s: %w", transferID, err)
+		return transfer.History{}, fmt.Errorf("read the history of transfer %s: %w", intent.ID, err)
 	}
 	history := transfer.History{Heights: map[caip.ChainID]transfer.Heights{}}
 	for _, row := range rows {

@@ -23,6 +23,7 @@ const (
 	methodTransaction = "eth_getTransactionByHash"
 	methodCount       = "eth_getTransactionCount"
 	methodCode        = "eth_getCode"
+	methodBalance     = "eth_getBalance"
 	methodCall        = "eth_call"
 	methodEstimateGas = "eth_estimateGas"
 )
@@ -235,6 +236,17 @@ func TransactionCount(address common.Address, block BlockID) *Call[uint64] {
 // Code asks for a contract's code at a block; empty for an account without code.
 func Code(address common.Address, block BlockID) *Call[[]byte] {
 	return newCall(methodCode, data, address, block)
+}
+
+// Balance asks for an address's balance at a block, in wei.
+func Balance(address common.Address, block BlockID) *Call[*big.Int] {
+	return newCall(methodBalance, func(text jsontext.Value) (*big.Int, error) {
+		digits, err := required[string](text)
+		if err != nil {
+			return nil, err
+		}
+		return hexutil.DecodeBig(digits)
+	}, address, block)
 }
 
 // Message is a simulated transaction.

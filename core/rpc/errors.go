@@ -27,6 +27,9 @@ var (
 	ErrWrongChain = errors.New("wrong chain")
 )
 
+// ErrNoProvider is returned for a chain that has no providers.
+var ErrNoProvider = errors.New("the chain has no providers")
+
 // maxMessage is how many bytes of a node's own words are kept.
 const maxMessage = 200
 

@@ -79,13 +79,11 @@ func (i *Intent) call() (Call, []Allowance, error) {
 // openCall opens the order. A native input travels as the call's value; an ERC-20 one is drawn by the settler, which
 // needs the allowance.
 func (i *Intent) openCall(native bool) (Call, []Allowance, error) {
-	order, err := i.Order()
+	order, err := i.onchainOrder()
 	if err != nil {
 		return Call{}, nil, err
 	}
-	data, err := settlerOpen.pack(onchainOrder{
-		FillDeadline: order.FillDeadline, OrderDataType: OrderDataType, OrderData: order.Encoded,
-	})
+	data, err := settlerOpen.pack(order)
 	if err != nil {
 		return Call{}, nil, err
 	}
@@ -114,6 +112,15 @@ type onchainOrder struct {
 	FillDeadline  uint32
 	OrderDataType [32]byte
 	OrderData     []byte
+}
+
+// onchainOrder is the intent's order as its settlers take it.
+func (i *Intent) onchainOrder() (onchainOrder, error) {
+	order, err := i.Order()
+	if err != nil {
+		return onchainOrder{}, err
+	}
+	return onchainOrder{FillDeadline: order.FillDeadline, OrderDataType: OrderDataType, OrderData: order.Encoded}, nil
 }
 
 // method is a contract function: its selector and the ABI of its arguments.

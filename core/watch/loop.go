@@ -38,7 +38,7 @@ type loop struct {
 func newLoop(w *Watcher, chain *rpc.Chain, lease postgres.Lease, cancel context.CancelFunc) *loop {
 	return &loop{
 		Watcher: w, id: chain.ID(), chain: chain, lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
-		metrics: w.metrics.of(chain.ID()), log: w.Log.With("chain", chain.ID().String()),
+		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
 	}
 }
 
@@ -233,6 +233,6 @@ func (l *loop) write(ctx context.Context, v *view, seen []postgres.Observation) 
 		l.metrics.reorganized(v.before.Head - min(*v.fork, v.before.Head))
 		l.log.Warn("the chain was reorganized", "fork", *v.fork, "head_before", v.before.Head, "transitions", len(events))
 	}
-	l.metrics.read(v)
+	l.metrics.read(v, l.period())
 	return nil
 }

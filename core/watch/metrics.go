@@ -9,12 +9,11 @@ import (
 
 	"intents.internal/core/evm"
 	"intents.internal/core/rpc"
-	"intents.internal/pkg/caip"
 )
 
 // metrics are those of all chains that this process follows.
 type metrics struct {
-	head, lag, readAt, stopped                      *prometheus.GaugeVec
+	head, lag, readAt, interval, stopped            *prometheus.GaugeVec
 	ticks                                           *prometheus.HistogramVec
 	failures, reorgs, disagreements, lagging        *prometheus.CounterVec
 	unmatchedEvents, repairedEvents, confirmedAlone *prometheus.CounterVec
@@ -30,10 +29,11 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return factory.NewCounterVec(prometheus.CounterOpts{Name: "intents_core_chain_" + name, Help: help}, labels)
 	}
 	return &metrics{
-		head:    gauge("head_block", "Newest block of the chain that was read by this process, which follows the chain. It stands still when no provider answers."),
-		lag:     gauge("cursor_lag_blocks", "Blocks between the newest one and the last that is not read again. It is the chain's confirmations and one look; more is a backlog."),
-		readAt:  gauge("read_timestamp_seconds", "When the chain was last read to its head, Unix time. An old one means that the statuses of its intents stand still."),
-		stopped: gauge("stopped", "1 while the chain is not followed because a final block has changed; core chains resume follows it again."),
+		head:     gauge("head_block", "Newest block of the chain that was read by this process, which follows the chain. It stands still when no provider answers."),
+		lag:      gauge("cursor_lag_blocks", "Blocks between the newest one and the last that is not read again. It is the chain's confirmations and one look; more is a backlog."),
+		readAt:   gauge("read_timestamp_seconds", "When the chain was last read to its head, Unix time. An old one means that the statuses of its intents stand still."),
+		interval: gauge("tick_interval_seconds", "Time between two looks at the chain: its block time, but not less than CORE_CHAIN_TICK. A chain that no unfinished intent touches is looked at once a minute."),
+		stopped:  gauge("stopped", "1 while the chain is not followed because a final block has changed; core chains resume follows it again."),
 		ticks: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "intents_core_chain_tick_seconds", Help: "Time of one look at a chain. A rise to the chain's block time means that providers or Postgres are slow.",
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 120},
@@ -56,17 +56,25 @@ type chainMetrics struct {
 	chain string
 }
 
-func (m *metrics) of(id caip.ChainID) chainMetrics {
-	c := chainMetrics{m, id.String()}
+// of makes each counter of the chain at 0: increase() does not see the first event of a counter that begins with it.
+func (m *metrics) of(chain *rpc.Chain) chainMetrics {
+	c := chainMetrics{m, chain.ID().String()}
 	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone} {
 		v.WithLabelValues(c.chain)
+	}
+	for _, depth := range []string{"1", "2-5", "6-20", "more"} {
+		m.reorgs.WithLabelValues(c.chain, depth)
+	}
+	for _, p := range chain.All() {
+		m.disagreements.WithLabelValues(c.chain, p.Host())
+		m.lagging.WithLabelValues(c.chain, p.Host())
 	}
 	return c
 }
 
 // forget removes what another process tells from now on.
 func (c chainMetrics) forget() {
-	for _, v := range []*prometheus.GaugeVec{c.metrics.head, c.metrics.lag, c.metrics.readAt, c.metrics.stopped} {
+	for _, v := range []*prometheus.GaugeVec{c.head, c.lag, c.readAt, c.interval, c.metrics.stopped} {
 		v.DeleteLabelValues(c.chain)
 	}
 }
@@ -78,7 +86,8 @@ func (c chainMetrics) tick(took time.Duration, err error) {
 	}
 }
 
-func (c chainMetrics) read(v *view) {
+func (c chainMetrics) read(v *view, interval time.Duration) {
+	c.interval.WithLabelValues(c.chain).Set(interval.Seconds())
 	c.head.WithLabelValues(c.chain).Set(float64(v.head.Number))
 	c.lag.WithLabelValues(c.chain).Set(float64(v.head.Number - v.next().Cursor))
 	if v.to == v.head.Number {

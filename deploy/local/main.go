@@ -44,6 +44,9 @@ func readOptions(args []string) (options, error) {
 	flags.StringVar(&o.config.Listen, "listen", "127.0.0.1:8080", "`HOST:PORT` of the first gateway; port 0 is a free one")
 	flags.IntVar(&o.config.Gateways, "gateways", 1, "`N` gateways; those after the first listen on free ports")
 	flags.IntVar(&o.config.Cores, "cores", 1, "`N` cores on one database, which every gateway uses")
+	flags.StringVar(&o.config.ChainsFile, "chains", "", "`FILE` with a list of chains to add to the default ones")
+	flags.StringVar(&o.config.TokensFile, "tokens", "", "`FILE` with a list of tokens to add to the default ones")
+	flags.StringVar(&o.config.RPCFile, "rpc", "", "`FILE` with the RPC URLs of the chains to watch (CORE_RPC_FILE); deploy/settings.md has its format")
 	flags.StringVar(&o.envFile, "env-file", "", "`FILE` for the addresses, keys and process ids, written once all is ready and removed at the end")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C.\n"+

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/asynctest"
 )
 
 // These tests run the real command on the real services, and look through /proc for what it leaves behind.
@@ -84,6 +87,73 @@ func TestLocal_ExternalServers(t *testing.T) {
 	_ = cmd.Wait()
 	if n := reached(); n > 0 {
 		t.Errorf("%d connections to the servers that the shell names", n)
+	}
+}
+
+// Lists and RPC URLs are passed to core: it serves the added tokens and asks the chain's provider.
+func TestLocal_Lists(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	provider, asked := trap(t)
+	flags := []string{"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flag, text := range map[string]string{
+		"--chains": `{"chains": [{"chainId": "eip155:4711", "name": "Mine", "environment": "test", "domain": 4711,
+			"nativeCurrency": {"name": "Ether", "symbol": "ETH", "decimals": 18}}]}`,
+		"--tokens": `{"name": "Mine", "tokens": [{"chainId": 4711, "address": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "symbol": "TST", "name": "Test", "decimals": 6}]}`,
+		"--rpc":    `{"eip155:4711": ["http://` + provider + `/"]}`,
+	} {
+		path := filepath.Join(dir, flag+".json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if path, err = filepath.Rel(here, path); err != nil {
+			t.Fatal(err)
+		}
+		flags = append(flags, flag, path)
+	}
+	program := filepath.Join(dir, "local")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), program, flags...)
+	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=")
+	startLocal(t, cmd)
+	expectToken(t, filepath.Join(dir, "env"), "eip155:4711", `"symbol":"TST"`)
+	asynctest.Eventually(t, "core asks the provider", func() bool { return asked() > 0 })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+}
+
+// expectToken fails the test unless the list of a chain's tokens contains the text.
+func expectToken(t *testing.T, envFile, chain, want string) {
+	t.Helper()
+	text, err := os.ReadFile(envFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		env[name] = value
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, env["GATEWAY_URL"]+"/v2/tokens?chain-id="+chain, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Api-Key", env["TEST_KEY"])
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || !bytes.Contains(body, []byte(want)) {
+		t.Errorf("tokens of %s: %d %s, %v", chain, response.StatusCode, body, err)
 	}
 }
 

@@ -24,6 +24,12 @@ type Config struct {
 	DatabaseURL string
 	RedisURL    string
 
+	// ChainsFile and TokensFile are lists that are imported after the default ones. RPCFile has the RPC URLs of the chains that cores
+	// watch. Default: none.
+	ChainsFile string
+	TokensFile string
+	RPCFile    string
+
 	// Ephemeral is for tests: the database is empty at the start, not durable, and removed at the end. Its files are in memory if
 	// there is enough, and on disk with OnDisk, for tests that measure or fill it.
 	Ephemeral bool

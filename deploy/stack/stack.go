@@ -71,10 +71,13 @@ func Start(ctx context.Context, config Config) (*Stack, error) {
 }
 
 func (s *Stack) start(ctx context.Context) error {
+	err := s.config.checkFiles()
+	if err != nil {
+		return err
+	}
 	if err := s.lockData(); err != nil {
 		return err
 	}
-	var err error
 	if s.account, err = readAccount(s.path(accountFile)); err != nil {
 		return err
 	}
@@ -176,6 +179,7 @@ func (s *Stack) configure() {
 			"CORE_PUBLIC_URL="+s.gateways[0].url(),
 			"CORE_SIGN_UP=open",
 			"CORE_MIGRATE_ON_START=false",
+			"CORE_RPC_FILE="+s.config.RPCFile,
 		)
 		if len(s.cores) == 1 {
 			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // gateways have no other core to use meanwhile
@@ -200,21 +204,6 @@ func (s *Stack) configure() {
 		gateway.env = append(gateway.env, s.config.GatewayEnv...)
 		gateway.path = filepath.Join(s.config.Binaries, gateway.program)
 	}
-}
-
-// loadDatabase migrates the database and imports the chains and tokens.
-func (s *Stack) loadDatabase(ctx context.Context) error {
-	data := filepath.Join(s.config.Root, "deploy", "data")
-	for _, args := range [][]string{
-		{"migrate"},
-		{"chains", "import", filepath.Join(data, "chains.json")},
-		{"tokens", "import", filepath.Join(data, "tokens.json")},
-	} {
-		if err := s.cores[0].runOnce(ctx, args...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Stop stops all processes gracefully, gateways first and Postgres last, and returns when they have ended. It may be called

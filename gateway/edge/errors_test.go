@@ -83,6 +83,8 @@ func TestRefusals(t *testing.T) {
 		"wrong method":                {request("POST", "/v2/tokens", testKey(), ""), wrongMethod("GET", fresh...)},
 		"wrong method on two":         {request("DELETE", "/v2/transfers", testKey(), ""), wrongMethod("GET, POST", fresh...)},
 		"HEAD on a keyed path":        {request("PUT", "/v2/transfers/1/cancel", testKey(), ""), wrongMethod("POST", fresh...)},
+		"a refund is read":            {request("POST", "/v2/transfers/1/refund", testKey(), ""), wrongMethod("GET", fresh...)},
+		"a preflight is read":         {request("POST", "/v2/transfers/1/preflight", testKey(), ""), wrongMethod("GET", fresh...)},
 		"open path, POST with a key":  {request("POST", "/v2/health", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"open path, POST":             {request("POST", "/health", "", ""), wrongMethod("GET, HEAD")},
 		"nothing there":               {request("GET", "/", "", ""), notFound()},

@@ -1,8 +1,10 @@
 package edge_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -100,6 +102,52 @@ func TestForward_SessionRoutes(t *testing.T) {
 	}}
 	if diff := cmp.Diff(heard, core.Requests()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Every keyed operation of core's API passes with its body, as its document lists them.
+func TestForward_EveryOperation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../core/api/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	seen := 0
+	for path, operations := range document.Paths {
+		for method, raw := range operations {
+			var operation struct {
+				RequestBody json.RawMessage
+				Security    []map[string]any
+			}
+			if method != "parameters" && json.Unmarshal(raw, &operation) != nil {
+				t.Fatalf("%s %s is no operation", method, path)
+			}
+			if len(operation.Security) == 0 || operation.Security[0]["apiKey"] == nil {
+				continue
+			}
+			seen++
+			target, headers, body := strings.ReplaceAll(path, "{id}", "1"), apiKey(core.AddKey(network.Test)), ""
+			if operation.RequestBody != nil {
+				headers, body = headers+jsonType, transfer("eip155:11155111", "eip155:11155111")
+			}
+			if got := g.send(t, request(strings.ToUpper(method), target, headers, body)); got.Status != 200 {
+				t.Errorf("%s %s: %+v", method, path, got)
+			}
+			if last := core.Requests()[len(core.Requests())-1]; last.Target != target || last.Body != body {
+				t.Errorf("%s %s: core heard %+v", method, path, last)
+			}
+		}
+	}
+	if seen < 8 {
+		t.Errorf("only %d operations", seen)
 	}
 }
 

@@ -80,6 +80,8 @@ var (
 	transfers   = newRoute("/v2/transfers", keyed, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
 	transfer    = newRoute("/v2/transfers/{id}", keyed, actions{get: forwardAsIs})
 	transaction = newRoute("/v2/transfers/{id}/transaction", keyed, actions{post: forwardAsIs})
+	refund      = newRoute("/v2/transfers/{id}/refund", keyed, actions{get: forwardAsIs})
+	preflight   = newRoute("/v2/transfers/{id}/preflight", keyed, actions{get: forwardAsIs})
 	cancel      = newRoute("/v2/transfers/{id}/cancel", keyed, actions{post: forwardAsIs})
 	events      = newRoute("/v2/events", keyed, actions{get: forwardAsIs})
 
@@ -95,8 +97,8 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, cancel, events, auth, console, unknownKeyedPath,
-	unknownPath, unreadPath,
+	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events, auth, console,
+	unknownKeyedPath, unknownPath, unreadPath,
 }
 
 func init() {
@@ -177,6 +179,10 @@ func matchTransfer(rest []byte) *route {
 		return transfer
 	case string(below) == "transaction":
 		return transaction
+	case string(below) == "refund":
+		return refund
+	case string(below) == "preflight":
+		return preflight
 	case string(below) == "cancel":
 		return cancel
 	default:
@@ -197,7 +203,8 @@ func (r *route) wantsKey(path, method []byte) bool {
 
 // streams reports whether the response may be long. Only writes and single records never are.
 func (r *route) streams(method []byte) bool {
-	return r != transfer && string(method) != post && r.action(method) != refuse && r.action(method) != healthCheck
+	single := r == transfer || r == refund || r == preflight
+	return !single && string(method) != post && r.action(method) != refuse && r.action(method) != healthCheck
 }
 
 // lists reports whether the cost of the response grows with the account's intents.

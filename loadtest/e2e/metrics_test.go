@@ -22,7 +22,7 @@ import (
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	use(t)
-	cores := append(operations("core"), startBesideReplica(t))
+	cores := append(operations("core"), startBesideReplica(t), startFollowing(t))
 	t.Run("promtool finds no fault in the metrics", func(t *testing.T) {
 		t.Parallel()
 		for _, address := range append(operations("gateway"), cores...) {
@@ -66,6 +66,7 @@ func TestPrometheus(t *testing.T) {
 		for _, histogram := range []string{
 			"intents_gateway_request_duration_seconds", "intents_gateway_stage_duration_seconds", "intents_gateway_limit_redis_duration_seconds",
 			"intents_core_request_duration_seconds", "intents_core_write_duration_seconds",
+			"intents_core_chain_tick_seconds", "intents_core_rpc_request_seconds",
 		} {
 			var found struct{ Result []any }
 			p.ask("query", url.Values{"query": {"histogram_quantile(0.99, sum(" + histogram + ")) > 0"}}, &found)
@@ -149,7 +150,7 @@ func shownQueries(t *testing.T) map[string][]string {
 	if err != nil || len(dashboards) == 0 {
 		t.Fatalf("dashboards: %q, %v", dashboards, err)
 	}
-	variables := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".+")
+	variables := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".+", "$chain", ".+")
 	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 	for _, file := range dashboards {
 		text, err := os.ReadFile(file)

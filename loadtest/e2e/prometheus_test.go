@@ -191,8 +191,8 @@ func (p *prometheus) unknown(query string) (selectors []string) {
 			if strings.HasSuffix(m[2], "~") {
 				values = strings.Split(m[3], "|")
 			}
-			if m[1] == "status" {
-				values = []string{".+"} // each comes with the first answer that has it
+			if m[1] == "status" || m[1] == "reason" && metric == "intents_core_rpc_errors_total" {
+				values = []string{".+"} // each comes with the first answer or error that has it
 			}
 			for _, value := range values {
 				want(fmt.Sprintf("%s{%s=~%q}", metric, m[1], value))

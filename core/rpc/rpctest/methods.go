@@ -58,7 +58,7 @@ func (v view) call(method string, params []jsontext.Value) (any, error) {
 		return v.getReceipt(params)
 	case "eth_getTransactionByHash":
 		return v.getTransaction(params)
-	case "eth_getTransactionCount", "eth_getCode":
+	case "eth_getTransactionCount", "eth_getCode", "eth_getBalance":
 		return v.getAccount(method, params)
 	case "eth_call", "eth_estimateGas":
 		return v.simulate(method, params)
@@ -240,6 +240,12 @@ func (v view) getAccount(method string, params []jsontext.Value) (any, error) {
 	}
 	if method == "eth_getCode" {
 		return hexutil.Bytes(v.code[address]), nil
+	}
+	if method == "eth_getBalance" {
+		if balance := v.balances[address]; balance != nil {
+			return (*hexutil.Big)(balance), nil
+		}
+		return (*hexutil.Big)(new(big.Int)), nil
 	}
 	mined := v.nonces[address]
 	i := sort.Search(len(mined), func(i int) bool { return mined[i].block > number })

@@ -57,6 +57,7 @@ type function struct {
 // state is what the chain has besides its blocks; it has no history.
 type state struct {
 	code      map[common.Address][]byte
+	balances  map[common.Address]*big.Int
 	functions map[function]Function
 	gas       func(Call) (uint64, error)
 	// tags are the depths of safe and finalized; a tag that is not there is not supported.
@@ -65,13 +66,15 @@ type state struct {
 
 func newState() state {
 	return state{
-		code: map[common.Address][]byte{}, functions: map[function]Function{}, tags: map[string]uint64{},
+		code: map[common.Address][]byte{}, balances: map[common.Address]*big.Int{}, functions: map[function]Function{}, tags: map[string]uint64{},
 		gas: func(Call) (uint64, error) { return 21_000, nil },
 	}
 }
 
 func (s state) clone() state {
-	return state{code: maps.Clone(s.code), functions: maps.Clone(s.functions), gas: s.gas, tags: maps.Clone(s.tags)}
+	return state{
+		code: maps.Clone(s.code), balances: maps.Clone(s.balances), functions: maps.Clone(s.functions), gas: s.gas, tags: maps.Clone(s.tags),
+	}
 }
 
 // SetCode makes an address a contract.
@@ -79,6 +82,13 @@ func (c *Chain) SetCode(address common.Address, code []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.code[address] = code
+}
+
+// SetBalance is what an address has of the native asset, nothing at first.
+func (c *Chain) SetBalance(address common.Address, wei *big.Int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.balances[address] = wei
 }
 
 // SetFunction is what a contract's function returns. Calls of functions that are not set return nothing.

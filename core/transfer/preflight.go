@@ -1,0 +1,146 @@
+package transfer
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/token"
+)
+
+// CheckName names what was checked.
+type CheckName string
+
+// The checks of a transaction before it is sent.
+const (
+	CheckBalance    CheckName = "balance"
+	CheckAllowance  CheckName = "allowance"
+	CheckDeadline   CheckName = "deadline"
+	CheckSettler    CheckName = "settler"
+	CheckSimulation CheckName = "simulation"
+)
+
+// Check is whether one thing is in place for a transaction.
+type Check struct {
+	Name CheckName
+	OK   bool
+	// Detail is one sentence.
+	Detail string
+}
+
+// Simulation is what a node of the source chain answers about an intent's transaction that was not sent yet.
+type Simulation struct {
+	// Balance is what the source account has of the source token, nil where the token's contract does not answer.
+	Balance *big.Int
+	// Allowance is what the settler may draw of it, nil where the contract does not answer and where none is needed.
+	Allowance *big.Int
+	// SettlerHasCode and SettlerDomain are of the settler of swaps and bridges; SettlerDomain is nil where it does not answer.
+	SettlerHasCode bool
+	SettlerDomain  *big.Int
+	// Returned is what the simulated transaction returns.
+	Returned []byte
+	// Failure says in one sentence why the simulated transaction does not succeed, empty where it does.
+	Failure string
+}
+
+// Preflight checks what an intent's transaction needs before it is sent.
+func (i *Intent) Preflight(tx *Tx, s Simulation, now time.Time) []Check {
+	allowance := i.checkAllowance(tx, s)
+	return []Check{i.checkBalance(s), allowance, i.checkDeadline(now), i.checkSettler(s), i.checkSimulation(s, allowance)}
+}
+
+func (i *Intent) checkBalance(s Simulation) Check {
+	c := Check{Name: CheckBalance}
+	switch {
+	case s.Balance == nil:
+		c.Detail = "The token's contract does not tell the account's balance."
+	case s.Balance.Cmp(i.Source.Amount) < 0:
+		c.Detail = fmt.Sprintf("The account has %s units of the token, and the transaction needs %s.", s.Balance, i.Source.Amount)
+	default:
+		c.OK = true
+		c.Detail = fmt.Sprintf("The account has %s units of the token, and the transaction needs %s.", s.Balance, i.Source.Amount)
+	}
+	if s.Balance != nil && token.Native(i.Source.Token) {
+		c.Detail = fmt.Sprintf("The account has %s wei, and the transaction needs %s and its gas.", s.Balance, i.Source.Amount)
+	}
+	return c
+}
+
+func (i *Intent) checkAllowance(tx *Tx, s Simulation) Check {
+	c := Check{Name: CheckAllowance}
+	switch {
+	case len(tx.Allowances) == 0:
+		c.OK, c.Detail = true, "An allowance is not needed."
+	case s.Allowance == nil:
+		c.Detail = "The token's contract does not tell the settler's allowance."
+	case s.Allowance.Cmp(i.Source.Amount) < 0:
+		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s; send the approval in tx.allowances first.",
+			s.Allowance, i.Source.Amount)
+	default:
+		c.OK = true
+		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s.", s.Allowance, i.Source.Amount)
+	}
+	return c
+}
+
+func (i *Intent) checkDeadline(now time.Time) Check {
+	left := i.Deadline.Sub(now).Truncate(time.Second)
+	if left <= 0 {
+		return Check{Name: CheckDeadline, Detail: "The deadline has passed."}
+	}
+	return Check{Name: CheckDeadline, OK: true, Detail: fmt.Sprintf("The deadline is %s ahead.", left)}
+}
+
+func (i *Intent) checkSettler(s Simulation) Check {
+	c := Check{Name: CheckSettler}
+	switch domain := new(big.Int).SetUint64(uint64(i.Settlement.OriginDomain)); {
+	case i.Type == Transfer:
+		c.OK, c.Detail = true, "A settler is not needed."
+	case !s.SettlerHasCode:
+		c.Detail = fmt.Sprintf("There is no contract at the settler's address %s.", i.Settlement.OriginSettler)
+	case s.SettlerDomain == nil:
+		c.Detail = fmt.Sprintf("The contract at %s does not tell its domain, so it is no settler that this service knows.", i.Settlement.OriginSettler)
+	case s.SettlerDomain.Cmp(domain) != 0:
+		c.Detail = fmt.Sprintf("The settler serves the domain %s, and the order names %s.", s.SettlerDomain, domain)
+	default:
+		c.OK, c.Detail = true, fmt.Sprintf("The settler serves the order's domain %s.", domain)
+	}
+	return c
+}
+
+// checkSimulation explains a failure by the missing allowance, where that is the reason: settlers and tokens revert with many errors then.
+func (i *Intent) checkSimulation(s Simulation, allowance Check) Check {
+	c := Check{Name: CheckSimulation}
+	switch {
+	case s.Failure != "" && !allowance.OK:
+		c.Detail = "The order cannot be opened before the allowance is in place; grant it, then check again."
+	case s.Failure != "":
+		c.Detail = s.Failure
+	case i.Type == Transfer && len(s.Returned) == common.HashLength && common.Hash(s.Returned) == (common.Hash{}):
+		c.Detail = "The token refuses the transfer: it returns false."
+	default:
+		c.OK, c.Detail = true, "The transaction succeeds at the newest block."
+	}
+	return c
+}
+
+var (
+	erc20BalanceOf     = newMethod("balanceOf(address)", plain("address"))
+	erc20Allowance     = newMethod("allowance(address,address)", plain("address"), plain("address"))
+	settlerLocalDomain = newMethod("localDomain()")
+)
+
+// BalanceOfCall is the data of a call that asks an ERC-20 token for the balance of an account. The answer is a uint256.
+func BalanceOfCall(owner string) ([]byte, error) {
+	return erc20BalanceOf.pack(common.HexToAddress(owner))
+}
+
+// AllowanceCall is the data of a call that asks an ERC-20 token what a spender may draw from an account. The answer is a uint256.
+func AllowanceCall(owner, spender string) ([]byte, error) {
+	return erc20Allowance.pack(common.HexToAddress(owner), common.HexToAddress(spender))
+}
+
+// LocalDomainCall is the data of a call that asks a settler for its domain. The answer is a uint32.
+func LocalDomainCall() []byte { return settlerLocalDomain.selector }

@@ -1,0 +1,104 @@
+package e2e_test
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/deploy/stack"
+	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/embedded"
+)
+
+// startBesideReplica runs one more core on the shared database until the test ends, one that exports what only cores with a
+// replica do, and returns its operations listener. The replica is one that it cannot use: the primary itself.
+func startBesideReplica(t *testing.T) (operations string) {
+	t.Helper()
+	operations = startCore(t, "core beside a replica", "CORE_READ_DATABASE_URL="+running.Env().DatabaseURL)
+	soon(t, "the replica is known to be none", func() bool {
+		return strings.Contains(get(t, "http://"+operations+"/readyz", http.StatusOK), `"degraded":{"replica":"`)
+	})
+	return operations
+}
+
+// startFollowing runs one more core on the shared database until the test ends, one that follows a chain which no other test uses. One
+// of its three nodes is down.
+func startFollowing(t *testing.T) (operations string) {
+	t.Helper()
+	const number = 1301
+	chain := rpctest.NewChain(number)
+	chain.MineEmpty(30)
+	nodes := []*rpctest.Node{rpctest.Serve(t, chain), rpctest.Serve(t, chain), rpctest.Serve(t, chain)}
+	nodes[2].Set(func(f *rpctest.Faults) { f.Status = http.StatusBadGateway })
+	urls := make([]string, len(nodes))
+	for n, node := range nodes {
+		urls[n] = node.URL()
+	}
+	text, err := json.Marshal(map[string][]string{fmt.Sprintf("eip155:%d", number): urls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rpc.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	operations = startCore(t, "core that follows a chain", "CORE_RPC_FILE="+file)
+	soon(t, "the chain is read", func() bool {
+		return strings.Contains(get(t, "http://"+operations+"/metrics", http.StatusOK), "intents_core_chain_read_timestamp_seconds{")
+	})
+	return operations
+}
+
+// startCore runs one more core on the shared database until the test ends and returns its operations listener.
+func startCore(t *testing.T, name string, settings ...string) (operations string) {
+	t.Helper()
+	address := func() string {
+		port, err := embedded.FreePort("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	operations = address()
+	env := running.Env()
+	var log asynctest.Buffer
+	process, err := embedded.StartProcess(embedded.Command{
+		Name: name, Path: filepath.Join(binaries, "core"), Args: []string{"serve"},
+		Env: append(append(stack.Environ(),
+			"CORE_LISTEN="+address(), "CORE_OPS_LISTEN="+operations, "CORE_GATEWAY_SECRET="+rand.Text()+rand.Text(),
+			"CORE_DATABASE_URL="+env.DatabaseURL, "CORE_REDIS_URL="+env.RedisURL), settings...),
+		Output: func(line string) { fmt.Fprintln(&log, line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Logf("the %s said:\n%s", name, log.String())
+		}
+	})
+	eventually(t, func() error {
+		select {
+		case <-process.Done():
+			t.Fatalf("the %s ended: %v", name, process.Err())
+		default:
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+operations+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	})
+	return operations
+}
