@@ -1,0 +1,218 @@
+package anvil
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"intents.internal/pkg/asynctest"
+)
+
+// callTimeout bounds one JSON-RPC call.
+const callTimeout = 20 * time.Second
+
+// Node is a running node. It is safe for concurrent use.
+type Node struct {
+	ChainID uint64
+	URL     string
+	// Accounts have ether, and transactions from them need no signature.
+	Accounts []common.Address
+
+	// sending is held while the node chooses a nonce, which it does twice alike for two requests at once.
+	sending sync.Mutex
+}
+
+func newNode(tb testing.TB, chainID uint64, url string) *Node {
+	tb.Helper()
+	n := &Node{ChainID: chainID, URL: url}
+	n.Call(tb, &n.Accounts, "eth_accounts")
+	return n
+}
+
+// Transaction is what eth_sendTransaction takes; the node chooses what is left out.
+type Transaction struct {
+	From     common.Address  `json:"from"`
+	To       *common.Address `json:"to,omitempty"`
+	Value    *hexutil.Big    `json:"value,omitempty"`
+	Data     hexutil.Bytes   `json:"data,omitempty"`
+	Nonce    *hexutil.Uint64 `json:"nonce,omitempty"`
+	Gas      hexutil.Uint64  `json:"gas,omitempty"`
+	GasPrice *hexutil.Big    `json:"gasPrice,omitempty"`
+}
+
+// Receipt is the outcome of a transaction.
+type Receipt struct {
+	Hash            common.Hash     `json:"transactionHash"`
+	BlockNumber     hexutil.Uint64  `json:"blockNumber"`
+	BlockHash       common.Hash     `json:"blockHash"`
+	Status          hexutil.Uint64  `json:"status"`
+	ContractAddress *common.Address `json:"contractAddress"`
+	Logs            []Log           `json:"logs"`
+}
+
+// Log is an event.
+type Log struct {
+	Address common.Address `json:"address"`
+	Topics  []common.Hash  `json:"topics"`
+	Data    hexutil.Bytes  `json:"data"`
+}
+
+// Call calls a method and decodes its result; result may be nil.
+func (n *Node) Call(tb testing.TB, result any, method string, params ...any) {
+	tb.Helper()
+	if err := n.Try(tb.Context(), result, method, params...); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Try is Call for methods that may fail.
+func (n *Node) Try(ctx context.Context, result any, method string, params ...any) error {
+	if params == nil {
+		params = []any{}
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.URL, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Code    int             `json:"code"`
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data"`
+		} `json:"error"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("%s: %d %s %s", method, answer.Error.Code, answer.Error.Message, answer.Error.Data)
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		return fmt.Errorf("%s: %w: %s", method, err, answer.Result)
+	}
+	return nil
+}
+
+// Send submits a transaction, which need not be mined then.
+func (n *Node) Send(tb testing.TB, t Transaction) common.Hash {
+	tb.Helper()
+	n.sending.Lock()
+	defer n.sending.Unlock()
+	var hash common.Hash
+	n.Call(tb, &hash, "eth_sendTransaction", t)
+	return hash
+}
+
+// Execute submits a transaction to a node that mines by itself, and wants that it succeeds.
+func (n *Node) Execute(tb testing.TB, t Transaction) Receipt {
+	tb.Helper()
+	receipt := n.Mined(tb, n.Send(tb, t))
+	if receipt.Status != 1 {
+		tb.Fatalf("chain %d: transaction %s of %s reverted", n.ChainID, receipt.Hash, t.From)
+	}
+	return receipt
+}
+
+// Mined returns the receipt of a transaction once it is in a block, which is a moment after Send even if the node mines at once.
+func (n *Node) Mined(tb testing.TB, hash common.Hash) (mined Receipt) {
+	tb.Helper()
+	asynctest.Eventually(tb, "transaction "+hash.String()+" is mined", func() bool {
+		receipt := n.Receipt(tb, hash)
+		if receipt != nil {
+			mined = *receipt
+		}
+		return receipt != nil
+	})
+	return mined
+}
+
+// Receipt is the receipt of a transaction, nil if it is in no block.
+func (n *Node) Receipt(tb testing.TB, hash common.Hash) *Receipt {
+	tb.Helper()
+	var receipt *Receipt
+	n.Call(tb, &receipt, "eth_getTransactionReceipt", hash)
+	return receipt
+}
+
+// Read calls a contract at the newest block.
+func (n *Node) Read(tb testing.TB, to common.Address, data []byte) []byte {
+	tb.Helper()
+	var result hexutil.Bytes
+	n.Call(tb, &result, "eth_call", Transaction{To: &to, Data: data}, "latest")
+	return result
+}
+
+// Nonce is the next nonce of an account, pending transactions left out.
+func (n *Node) Nonce(tb testing.TB, account common.Address) uint64 {
+	tb.Helper()
+	var nonce hexutil.Uint64
+	n.Call(tb, &nonce, "eth_getTransactionCount", account, "latest")
+	return uint64(nonce)
+}
+
+// Head is the number of the newest block.
+func (n *Node) Head(tb testing.TB) uint64 {
+	tb.Helper()
+	var head hexutil.Uint64
+	n.Call(tb, &head, "eth_blockNumber")
+	return uint64(head)
+}
+
+// Mine mines so many blocks, the first with the pending transactions.
+func (n *Node) Mine(tb testing.TB, blocks int) {
+	tb.Helper()
+	n.Call(tb, nil, "anvil_mine", hexutil.Uint64(blocks)) //nolint:gosec // small numbers of a test
+}
+
+// Automine has a block mined for each transaction, or blocks on demand only.
+func (n *Node) Automine(tb testing.TB, on bool) {
+	tb.Helper()
+	n.Call(tb, nil, "evm_setAutomine", on)
+}
+
+// Reorganize replaces so many of the newest blocks with as many others. Their transactions are dropped, except kept, which go into the
+// first of the new blocks.
+func (n *Node) Reorganize(tb testing.TB, depth int, kept ...Transaction) {
+	tb.Helper()
+	blocks := make([]any, len(kept))
+	for i, t := range kept {
+		blocks[i] = []any{t, 0}
+	}
+	n.Call(tb, nil, "anvil_reorg", depth, blocks)
+}
+
+// Rollback removes so many of the newest blocks.
+func (n *Node) Rollback(tb testing.TB, depth int) {
+	tb.Helper()
+	n.Call(tb, nil, "anvil_rollback", depth)
+}
+
+// SetTime gives the next block this time or a later one.
+func (n *Node) SetTime(tb testing.TB, next time.Time) {
+	tb.Helper()
+	n.Call(tb, nil, "evm_setNextBlockTimestamp", hexutil.Uint64(next.Unix())) //nolint:gosec // after 1970
+}

@@ -1,0 +1,153 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/big"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"intents.internal/loadtest/anvil"
+)
+
+// priced is the first call of a record in a transaction that has the same hash each time it is sent.
+func (c *evmChain) priced(t *testing.T, r chainRecord, gwei int64) anvil.Transaction {
+	t.Helper()
+	tx := r.Tx.Calls.Calls[0]
+	nonce := hexutil.Uint64(c.Nonce(t, r.Tx.From))
+	tx.From, tx.Nonce, tx.Gas = r.Tx.From, &nonce, 1_000_000
+	tx.GasPrice = (*hexutil.Big)(new(big.Int).Mul(big.NewInt(gwei), big.NewInt(1e9)))
+	return tx
+}
+
+// An effect that a reorganization takes away is taken back, and confirmed again when it comes back.
+func reorganizes(t *testing.T, s *chainStack, c, to *evmChain) {
+	t.Helper()
+	client := s.client(t)
+	payment := client.create(t, body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), "", ""))
+	bridge := client.create(t, body(c.at(c.account(t)), c.native(), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
+	c.Mine(t, 3*depth) // what is final must not change
+	pay, open := c.priced(t, payment, 50), c.priced(t, bridge, 50)
+	sendBoth := func() {
+		t.Helper()
+		hash := c.Execute(t, pay).Hash
+		c.opened(t, bridge, c.Execute(t, open))
+		if len(payment.Transactions) == 0 {
+			client.report(t, payment.ID, hash)
+		}
+	}
+	confirmed := func() {
+		t.Helper()
+		c.Mine(t, depth-1)
+		payment = client.await(t, payment.ID, "confirmed, send mined")
+		bridge = client.await(t, bridge.ID, "confirmed, open mined")
+	}
+	sendBoth()
+	confirmed()
+
+	t.Log("other blocks in their place")
+	c.Reorganize(t, depth+1)
+	client.await(t, payment.ID, "submitted, send pending")
+	client.await(t, bridge.ID, "created")
+	sendBoth()
+	confirmed()
+
+	t.Log("the chain becomes shorter, then longer")
+	c.Rollback(t, depth+1)
+	c.Mine(t, depth+2)
+	client.await(t, payment.ID, "submitted, send pending")
+	client.await(t, bridge.ID, "created")
+	sendBoth()
+	confirmed()
+	c.Mine(t, depth)
+	client.await(t, payment.ID, "confirmed, send finalized")
+	client.await(t, bridge.ID, "confirmed, open finalized")
+	if way := s.way(t, payment.ID); way != "created submitted confirmed submitted confirmed submitted confirmed" {
+		t.Errorf("the payment went %q", way)
+	}
+}
+
+// The network mines a transaction with the attempt's nonce and not the attempt: the same effect confirms the intent, another one fails it.
+func replaces(t *testing.T, s *chainStack, c *evmChain) {
+	t.Helper()
+	client := s.client(t)
+	native, token := c.native(), c.at(c.token.Address)
+	var repriced, replaced []chainRecord
+	for range 2 {
+		for _, asset := range []string{native, token} {
+			r := client.create(t, body(c.at(c.account(t)), asset, sent, c.at(common.HexToAddress(recipient)), "", ""))
+			if len(repriced) < 2 {
+				repriced = append(repriced, r)
+			} else {
+				replaced = append(replaced, r)
+			}
+		}
+	}
+	c.Automine(t, false)
+	for _, r := range append(repriced, replaced...) {
+		client.report(t, r.ID, c.Send(t, c.priced(t, r, 10)))
+	}
+	for _, r := range append(repriced, replaced...) {
+		client.await(t, r.ID, "submitted, send pending")
+		eventually(t, func() error { // its sender and nonce are all that is known of it once it is replaced
+			var seen int
+			queryRow(t, s.Env().DatabaseURL, &seen, `SELECT count(*) FROM transactions WHERE transfer_id = $1 AND sender IS NOT NULL`, r.ID)
+			if seen == 0 {
+				return fmt.Errorf("the attempt of %s is not known yet", r.ID)
+			}
+			return nil
+		})
+	}
+	winners := map[string]common.Hash{}
+	for _, r := range repriced {
+		winners[r.ID] = c.Send(t, c.priced(t, r, 20))
+	}
+	for _, r := range replaced {
+		other := c.priced(t, r, 20)
+		other.To, other.Data = &r.Tx.From, nil // a wallet cancels by paying itself
+		c.Send(t, other)
+	}
+	c.Mine(t, 1)
+	c.Mine(t, 2*depth)
+	for _, r := range repriced {
+		r = client.await(t, r.ID, "confirmed, send replaced, send finalized")
+		if r.Metadata.Hash != winners[r.ID].Hex() {
+			t.Errorf("%s was carried by %s, want %s", r.ID, r.Metadata.Hash, winners[r.ID])
+		}
+	}
+	for _, r := range replaced {
+		client.await(t, r.ID, "failed TX_REPLACED, send replaced")
+	}
+}
+
+// A chain whose finality is a tag confirms at the tag, which is so many blocks behind the newest, whatever its confirmations are.
+func followsTag(t *testing.T, s *chainStack, c *evmChain, behind uint64) {
+	t.Helper()
+	client := s.client(t)
+	request := body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), "", "")
+	client.create(t, request) // a chain without unfinished intents is read once a minute
+	r := client.create(t, request)
+	receipt := c.sendCalls(t, r)
+	client.report(t, r.ID, receipt.Hash)
+	for have := uint64(1); have <= 5; have++ {
+		want := "submitted, send mined"
+		if have > behind {
+			want = "confirmed, send mined"
+		}
+		if have > 4 {
+			want = "confirmed, send finalized"
+		}
+		eventually(t, func() error {
+			r = client.await(t, r.ID, want)
+			if r.Confirmations.Have != have {
+				return fmt.Errorf("%d confirmations, want %d", r.Confirmations.Have, have)
+			}
+			return nil
+		})
+		if r.Confirmations.Need != depth || r.Confirmations.Finalized != (have > 4) {
+			t.Errorf("confirmations %+v after %d blocks", r.Confirmations, have)
+		}
+		c.Mine(t, 1)
+	}
+}

@@ -1,0 +1,262 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/anvil"
+	"intents.internal/pkg/asynctest"
+)
+
+const (
+	nativeToken = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+	// depth is the confirmations of all chains.
+	depth = 3
+	// messageFee is what settlers take for settle and refund, in wei.
+	messageFee = 5
+	// tokens is what each account gets of each token.
+	tokens = 1_000_000
+)
+
+// evmChain is a chain with the contracts of these tests.
+type evmChain struct {
+	*anvil.Node
+	settler, token, feeToken anvil.Deployed
+	finality                 string
+	// used is how many accounts tests have taken.
+	used atomic.Int32
+}
+
+// newChain starts a node. Its last account deploys the contracts and owns the settler.
+func newChain(t *testing.T, id uint64, finality string) *evmChain {
+	t.Helper()
+	n := anvil.Start(t, anvil.Config{ChainID: id, SlotsInAnEpoch: 2, Accounts: 30})
+	c := &evmChain{Node: n, finality: finality}
+	token := anvil.Compiled(t, "TestToken")
+	c.token = n.Deploy(t, c.owner(), token, "Test Dollar", "TUSD", uint8(6), false)
+	c.feeToken = n.Deploy(t, c.owner(), token, "Fee Dollar", "FUSD", uint8(6), true)
+	c.settler = n.Deploy(t, c.owner(), anvil.Compiled(t, "Settler"), uint32(id), false, big.NewInt(messageFee))
+	return c
+}
+
+func (c *evmChain) owner() common.Address { return c.Accounts[len(c.Accounts)-1] }
+
+// account is one with tokens that no other test uses.
+func (c *evmChain) account(t *testing.T) common.Address {
+	t.Helper()
+	account := c.Accounts[c.used.Add(1)-1]
+	c.mint(t, account)
+	return account
+}
+
+func (c *evmChain) mint(t *testing.T, account common.Address) {
+	t.Helper()
+	for _, token := range []anvil.Deployed{c.token, c.feeToken} {
+		c.Execute(t, token.Transaction(t, c.owner(), "mint", account, big.NewInt(tokens)))
+	}
+}
+
+// at is an address of the chain as the API writes it.
+func (c *evmChain) at(address common.Address) string { return c.name() + ":" + address.Hex() }
+
+func (c *evmChain) native() string { return c.name() + ":" + nativeToken }
+
+func (c *evmChain) name() string { return fmt.Sprintf("eip155:%d", c.ChainID) }
+
+// status is the status of an order at the chain's settler.
+func (c *evmChain) status(t *testing.T, orderID string) string {
+	t.Helper()
+	status := anvil.Read[[32]byte](t, c.Node, c.settler, "orderStatus", common.HexToHash(orderID))
+	return strings.TrimRight(string(status[:]), "\x00")
+}
+
+// chainStack is a service that watches chains.
+type chainStack struct {
+	*stack.Stack
+}
+
+// newChainStack starts a service with these chains, which are imported and have providers.
+func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
+	t.Helper()
+	providers, list, tokenList := map[string]any{}, []any{}, []any{}
+	for _, c := range chains {
+		providers[c.name()] = []any{map[string]any{"url": c.URL, "requestsPerSecond": 1000}}
+		list = append(list, map[string]any{
+			"chainId": c.name(), "name": c.name(), "environment": "test",
+			"nativeCurrency": map[string]any{"name": "Ether", "symbol": "ETH", "decimals": 18},
+			"confirmations":  depth, "finality": c.finality, "blockTimeMs": 200,
+			"settler": map[string]any{"address": c.settler.Address.Hex()},
+		})
+		for symbol, address := range map[string]string{"ETH": nativeToken, "TUSD": c.token.Address.Hex(), "FUSD": c.feeToken.Address.Hex()} {
+			decimals := 6
+			if address == nativeToken {
+				decimals = 18
+			}
+			tokenList = append(tokenList, map[string]any{
+				"chainId": c.ChainID, "address": address, "name": symbol, "symbol": symbol, "decimals": decimals,
+			})
+		}
+	}
+	rpcFile := filepath.Join(t.TempDir(), "rpc.json")
+	if err := os.WriteFile(rpcFile, encode(t, providers), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log asynctest.Buffer
+	s, err := stack.Start(t.Context(), stack.Config{
+		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, Log: &log,
+		CoreEnv:    append([]string{"CORE_RPC_FILE=" + rpcFile, "CORE_CHAIN_TICK=200ms"}, oneAddress...),
+		GatewayEnv: []string{"GATEWAY_LIMIT_BUDGET=2s"},
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log("the stack's log:\n" + log.String())
+		}
+	})
+	database := s.Env().DatabaseURL
+	coreOn(t, database, string(encode(t, map[string]any{"chains": list})), "chains", "import", "-")
+	coreOn(t, database, string(encode(t, map[string]any{"name": "Tests", "tokens": tokenList})), "tokens", "import", "-")
+	eventually(t, func() error { // what happened on a chain before it was first read is not known
+		var read int
+		queryRow(t, database, &read, `SELECT count(*) FROM watched_chains WHERE read_at IS NOT NULL`)
+		if read < len(chains) {
+			return fmt.Errorf("%d of %d chains are read", read, len(chains))
+		}
+		return nil
+	})
+	return &chainStack{s}
+}
+
+func encode(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// chainClient is an API client of an account of its own, which may ask often.
+type chainClient struct {
+	*client
+	*chainStack
+}
+
+func (s *chainStack) client(t *testing.T) *chainClient {
+	t.Helper()
+	key := newPerson(t, s.Env().GatewayURL).newKey(t)
+	if err := executeOn(t.Context(), s.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 WHERE id = $1`, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	c := apiClient(t, key.Key)
+	c.base = s.Env().GatewayURL
+	return &chainClient{c, s}
+}
+
+// walletTx is what these tests read of a transaction for wallets.
+type walletTx struct {
+	ChainID uint64
+	From    common.Address
+	Calls   struct{ Calls []anvil.Transaction }
+}
+
+// chainRecord is what these tests read of an intent's record.
+type chainRecord struct {
+	ID, Type, Status, OrderID string
+	Final, Refundable         bool
+	Failure, Verification     *string
+	Metadata                  struct{ Hash string }
+	Order                     struct{ OrderData hexutil.Bytes }
+	Tx                        *walletTx
+	Confirmations             *struct {
+		Have, Need uint64
+		Finalized  bool
+	}
+	Transactions []struct {
+		Role, ChainID, State string
+		Hash                 common.Hash
+		BlockNumber          *uint64
+	}
+}
+
+// String is the status, the failure and each transaction's role and state.
+func (r chainRecord) String() string {
+	text := r.Status
+	if r.Failure != nil {
+		text += " " + *r.Failure
+	}
+	for _, t := range r.Transactions {
+		text += ", " + t.Role + " " + t.State
+	}
+	return text
+}
+
+// create records an intent, once core knows the chains.
+func (c *chainClient) create(t *testing.T, request map[string]any) (r chainRecord) {
+	t.Helper()
+	eventually(t, func() error {
+		a := c.do(http.MethodPost, "/v2/transfers", request)
+		if a.Status != http.StatusCreated {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		return json.Unmarshal(a.Body, &r)
+	})
+	return r
+}
+
+func (c *chainClient) read(t *testing.T, id string) chainRecord {
+	t.Helper()
+	return expect[chainRecord](t, c.do(http.MethodGet, "/v2/transfers/"+id, nil), http.StatusOK)
+}
+
+// report reports a transaction that was sent.
+func (c *chainClient) report(t *testing.T, id string, hash common.Hash) {
+	t.Helper()
+	expect[chainRecord](t, c.do(http.MethodPost, "/v2/transfers/"+id+"/transaction", map[string]any{"hash": hash.Hex()}), http.StatusOK)
+}
+
+// awaitStatus is await where other tests' blocks may make transactions final.
+func (c *chainClient) awaitStatus(t *testing.T, id, want string) {
+	t.Helper()
+	eventually(t, func() error {
+		if r := c.read(t, id); r.Status != want {
+			return fmt.Errorf("the record of %s reads %q, want %q", id, r, want)
+		}
+		return nil
+	})
+}
+
+// await returns the record once it reads as wanted, as String has it.
+func (c *chainClient) await(t *testing.T, id, want string) (r chainRecord) {
+	t.Helper()
+	eventually(t, func() error {
+		if r = c.read(t, id); r.String() != want {
+			return fmt.Errorf("the record of %s reads %q, want %q; confirmations %+v", id, r, want, r.Confirmations)
+		}
+		return nil
+	})
+	return r
+}
+
+// way is every status that an intent has had.
+func (s *chainStack) way(t *testing.T, id string) (all string) {
+	t.Helper()
+	queryRow(t, s.Env().DatabaseURL, &all, `SELECT string_agg(to_status, ' ' ORDER BY id) FROM events WHERE transfer_id = $1`, id)
+	return all
+}
