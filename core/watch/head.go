@@ -34,8 +34,8 @@ type view struct {
 	fork *uint64
 	// changed says which final block has changed, empty for none.
 	changed string
-	// from and to are the blocks whose logs are read.
-	from, to uint64
+	// to is the newest block whose events are read.
+	to uint64
 	// anchors are the blocks to remember.
 	anchors []transfer.Block
 }
@@ -55,9 +55,9 @@ func (v *view) cursor() uint64 {
 // next is how far the chain is read after this look. Every block is read at least twice, and as long as it is not deep: a provider that
 // lacked logs, or a reorganization, is made up for by the next look.
 func (v *view) next() postgres.Progress {
-	cursor := max(v.cursor(), min(v.confirmed, v.to, v.before.Head))
-	if !v.before.Read {
-		cursor = v.cursor()
+	cursor := v.cursor()
+	if v.before.Read && v.fork == nil {
+		cursor = max(cursor, min(v.confirmed, v.to, v.before.Head))
 	}
 	return postgres.Progress{Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: cursor}
 }
