@@ -99,6 +99,25 @@ func TestProvider_EmptyLogs(t *testing.T) {
 	w.want(intent, "created submitted confirmed")
 }
 
+// A load balancer may send the question for the newest block to one node and that for events to another, which lags and answers with
+// none. Without the block that it lacks, its answer is not used: the blocks would be read twice, and the event missed.
+func TestProvider_Balanced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.bridge()
+	w.chains[sepolia].Mine(w.open(intent))
+	w.chains[sepolia].MineEmpty(confirmations)
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Lag, f.Balanced = confirmations, true })
+	for range 3 { // the block that was known is there, the newest are not
+		if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrLags) {
+			t.Errorf("the node lags: %v", err)
+		}
+	}
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Lag = 0 })
+	w.tick(sepolia)
+	w.want(intent, "created submitted confirmed")
+}
+
 // An event that a provider left out when its block was new is found when the block is read again.
 func TestProvider_LeftOutAtFirst(t *testing.T) {
 	t.Parallel()

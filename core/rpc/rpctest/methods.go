@@ -76,6 +76,9 @@ func (v view) top() uint64 {
 func (v view) number(id string) (number uint64, ok bool, err error) {
 	switch id {
 	case "latest", "pending":
+		if v.faults.Balanced {
+			return uint64(len(v.blocks) - 1), true, nil
+		}
 		return v.top(), true, nil
 	case "earliest":
 		return 0, true, nil

@@ -23,6 +23,8 @@ import (
 type Faults struct {
 	// Lag hides the last blocks and what is in them.
 	Lag int
+	// Balanced hides the lag from "latest", as a load balancer does that sends each request to another node.
+	Balanced bool
 	// LagError answers eth_getLogs beyond the node's head with error -32602, as anvil does, instead of no logs.
 	LagError bool
 	// EmptyLogs answers eth_getLogs with none.
