@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"intents.internal/pkg/telemetry"
-	"intents.internal/pkg/tracing"
 )
 
 // watchChains runs `core watch` until ctx ends, then gives its leases back.
@@ -34,11 +33,6 @@ func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		return err
 	}
 	setGCPercent()
-	tracer, err := tracing.New(config.tracing(), log, metrics)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tracer.Shutdown(context.WithoutCancel(ctx))) }()
 	store, live, err := openDatabase(ctx, config, log, metrics)
 	if err != nil {
 		return err

@@ -122,14 +122,14 @@ func (b *chainBench) makeChains(ctx context.Context) error {
 	var tokens []token.Definition
 	providers := map[string][]any{}
 	for n := range b.chainFlags.chains {
-		id := caip.EIP155Chain(uint64(firstChain + n)) //nolint:gosec // few
+		id := caip.EIP155Chain(uint64(firstChain + n))
 		entries = append(entries, chain.Entry{Chain: chain.Chain{
 			ID: id, Name: id.String(), Environment: network.Test, NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
-			Domain: uint32(firstChain + n), Confirmations: chainConfirmations, Finality: chain.Depth, BlockTime: b.blockTime, //nolint:gosec // few
+			Domain: uint32(firstChain + n), Confirmations: chainConfirmations, Finality: chain.Depth, BlockTime: b.blockTime,
 			Settler: &chain.Settler{Address: chainSettler, Scheme: chain.OrderDataScheme},
 		}})
 		tokens = append(tokens, token.Definition{ID: caip.AccountID{Chain: id, Address: token.NativeAddress}, Symbol: "ETH", Decimals: 18})
-		scripted := rpctest.NewChain(uint64(firstChain + n)) //nolint:gosec // few
+		scripted := rpctest.NewChain(uint64(firstChain + n))
 		scripted.SetTime(time.Now().Add(-100 * time.Second))
 		scripted.SetPeriod(time.Second)
 		scripted.MineEmpty(100)

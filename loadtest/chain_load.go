@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc/rpctest"
@@ -27,107 +24,6 @@ const (
 	chainSender    = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 	chainRecipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 )
-
-// fill stores the open intents by COPY: of ten, six wait to be filled, two have an attempt that is in no block, two were not sent yet.
-func (b *chainBench) fill(ctx context.Context) (err error) {
-	fmt.Printf("storing %d open intents\n", b.intents)
-	conn, err := pgx.Connect(ctx, b.server.URL)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	if err := b.copyOpenIntents(ctx, conn); err != nil {
-		return err
-	}
-	if err := b.copyTransactions(ctx, conn); err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, "VACUUM ANALYZE transfers, transactions")
-	return err
-}
-
-// kindOf is what the n-th open intent waits for.
-func kindOf(n int) transfer.Status {
-	switch n % 10 {
-	case 0, 1:
-		return transfer.Created
-	case 2, 3:
-		return transfer.Submitted
-	default:
-		return transfer.Confirmed
-	}
-}
-
-func (b *chainBench) chainsOf(n int) (source, destination *scriptedChain) {
-	return b.chains[n%len(b.chains)], b.chains[(n+1)%len(b.chains)]
-}
-
-func syntheticHash(n int) (hash common.Hash) {
-	binary.BigEndian.PutUint64(hash[:], uint64(n)+1) //nolint:gosec // positive
-	return hash
-}
-
-func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error {
-	columns := []string{
-		"id", "account_id", "key_id", "type", "status", "order_id", "source_chain", "source_account", "source_token", "source_amount",
-		"destination_chain", "destination_account", "destination_token", "destination_amount", "origin_domain", "destination_domain",
-		"origin_settler", "destination_settler", "deadline", "hash", "created_at", "updated_at",
-	}
-	now := time.Now().UTC().Truncate(time.Millisecond)
-	_, err := conn.CopyFrom(ctx, pgx.Identifier{"transfers"}, columns, pgx.CopyFromSlice(b.intents, func(n int) ([]any, error) {
-		source, destination := b.chainsOf(n)
-		from, _ := source.id.Number()
-		to, _ := destination.id.Number()
-		created := now.Add(-time.Duration(n) * time.Millisecond)
-		var hash *string
-		if kindOf(n) != transfer.Created {
-			text := syntheticHash(n).Hex()
-			hash = &text
-		}
-		return []any{
-			syntheticID(created, n), b.account, b.account, "bridge", string(kindOf(n)), syntheticOrder(n),
-			source.id.String(), chainSender, token.NativeAddress, "1", destination.id.String(), chainRecipient, token.NativeAddress, "1",
-			int64(from), int64(to), chainSettler, chainSettler, now.Add(24 * time.Hour), hash, created, created, //nolint:gosec // small
-		}, nil
-	}))
-	if err != nil {
-		return fmt.Errorf("copy the open intents: %w", err)
-	}
-	return nil
-}
-
-// copyTransactions stores the attempts: opened orders in block 50 that are compared with the settler within the hour, and attempts that
-// are in no block and are looked up within ten minutes.
-func (b *chainBench) copyTransactions(ctx context.Context, conn *pgx.Conn) error {
-	columns := []string{
-		"account_id", "transfer_id", "chain_id", "hash", "role", "state", "reported", "block_number", "block_hash", "log_index", "confirmed_at",
-		"sender", "nonce", "seen_at", "due_at",
-	}
-	now := time.Now().UTC().Truncate(time.Millisecond)
-	sender := common.HexToAddress(chainSender)
-	n := -1
-	_, err := conn.CopyFrom(ctx, pgx.Identifier{"transactions"}, columns, pgx.CopyFromFunc(func() ([]any, error) {
-		for n++; n < b.intents && kindOf(n) == transfer.Created; n++ {
-		}
-		if n >= b.intents {
-			return nil, nil
-		}
-		source, _ := b.chainsOf(n)
-		hash := syntheticHash(n)
-		row := []any{b.account, syntheticID(now.Add(-time.Duration(n)*time.Millisecond), n), source.id.String(), hash[:], "open"}
-		if kindOf(n) == transfer.Submitted {
-			due := now.Add(time.Duration(n%600) * time.Second)
-			return append(row, "pending", true, nil, nil, nil, nil, sender[:], n, now.Add(-time.Hour), due), nil
-		}
-		block := source.Block(50)
-		due := now.Add(time.Duration(n%3600) * time.Second)
-		return append(row, "mined", false, int64(50), block.Hash[:], int64(n), now, nil, nil, now.Add(-time.Hour), due), nil
-	}))
-	if err != nil {
-		return fmt.Errorf("copy the transactions: %w", err)
-	}
-	return nil
-}
 
 // liveBridge is a bridge of the measurement.
 type liveBridge struct {
@@ -246,13 +142,13 @@ func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.U
 		}
 		bridge.seen[to] = true
 		chain, depth := bridge.source, uint64(1)
-		switch to {
-		case transfer.Confirmed:
+		if to == transfer.Confirmed {
 			depth = chainConfirmations
 			bridge.destination.send(settlerTx(int(bridge.Source.Amount.Int64()), rpctest.Log{
 				Topics: []common.Hash{transfer.SettlerTopics[1]}, Data: append(bridge.OrderID[:], make([]byte, 64)...),
 			}))
-		case transfer.Filled:
+		}
+		if to == transfer.Filled {
 			chain, depth = bridge.destination, 2*chainConfirmations
 			delete(live, id)
 		}
@@ -352,4 +248,3 @@ func (b *chainBench) catchUp(ctx context.Context) error {
 		b.backlog, took.Round(time.Millisecond), float64(b.backlog)/took.Seconds(), stored.Status)
 	return nil
 }
-

@@ -29,6 +29,10 @@ func (s *Server) askNodes(ctx context.Context, id caip.ChainID, ask func(ctx con
 	deadline := time.Now().Add(nodesTimeout)
 	var failures []error
 	for left := chain.Providers(); len(left) > 0 && time.Now().Before(deadline) && ctx.Err() == nil; left = left[1:] {
+		if left[0].Busy() { // the rest of its calls is for following the chain
+			failures = append(failures, fmt.Errorf("%s: over half of requestsPerSecond in CORE_RPC_FILE", left[0].Host()))
+			continue
+		}
 		// Half the time is kept for the providers after this one.
 		attempt, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(min(len(left), 2)))
 		err := ask(attempt, left[0])

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/rpc"
 	"intents.internal/core/rpc/rpctest"
+	"intents.internal/pkg/telemetry"
 )
 
 var (
@@ -204,5 +205,25 @@ func TestPreflightTransfer_ChainWithoutProviders(t *testing.T) {
 		if diff := cmp.Diff(want, s.preflight(t, location, account...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// Simulations leave half of a provider's calls to the watcher.
+func TestPreflightTransfer_BusyProvider(t *testing.T) {
+	t.Parallel()
+	node := rpctest.NewNode(payable())
+	client, err := rpc.NewClient(rpc.Providers{sepolia: {{URL: telemetry.Secret(node.URL()), RequestsPerSecond: 10}}}, rpc.Options{Transport: rpctest.Transport(node)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, func(c *settings) { c.api.Chains = client })
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, swapBody, account...)
+	statuses := map[int]int{}
+	for range 5 {
+		statuses[s.preflight(t, location, account...).Status]++
+	}
+	if statuses[200] == 0 || statuses[503] == 0 || statuses[200]+statuses[503] != 5 {
+		t.Errorf("five simulations of six calls each at ten calls a second: %v", statuses)
 	}
 }

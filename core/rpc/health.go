@@ -68,6 +68,9 @@ func (h *health) wait(ctx context.Context, n int) error {
 	return nil
 }
 
+// busy reports whether less than half of a second's calls are left.
+func (h *health) busy() bool { return h.limiter.Tokens() < float64(h.limiter.Burst())/2 }
+
 // paused is how long the provider stays switched off.
 func (h *health) paused() time.Duration {
 	h.mu.Lock()

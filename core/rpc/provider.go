@@ -43,6 +43,10 @@ type Provider struct {
 	metrics  *metrics
 }
 
+// Busy reports whether the provider's calls of this second are more than half used up. Calls that can be refused leave the rest to those
+// that cannot.
+func (p *Provider) Busy() bool { return p.health.busy() }
+
 func newProvider(endpoint Endpoint) (*Provider, error) {
 	address, err := parseURL(endpoint.URL.Reveal())
 	if err != nil {

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -165,12 +166,7 @@ func (i *Intent) PaymentTopics() [][]common.Hash {
 }
 
 func (s Sighting) taken(logIndex int64) bool {
-	for _, t := range s.Taken {
-		if t == logIndex {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Taken, logIndex)
 }
 
 // Stands reports whether a receipt, from whichever provider, still shows what is recorded of a transaction of the intent: the same

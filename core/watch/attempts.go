@@ -73,7 +73,7 @@ func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, er
 		first = v.head.Number
 	}
 	blocks := v.head.Number + 1 - first
-	attempts, err := l.Store.PendingAttempts(ctx, l.id, int64(min(blocks, maxBlockLists))+1) //nolint:gosec // at most maxBlockLists
+	attempts, err := l.Store.PendingAttempts(ctx, l.id, int64(min(blocks, maxBlockLists))+1)
 	if err != nil || uint64(len(attempts)) <= blocks {
 		return attempts, ofStore(err)
 	}

@@ -61,7 +61,7 @@ func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Follo
 	}
 	for n, f := range doubted {
 		if stand[n] {
-			l.metrics.disagreed(judge)
+			l.disagree(judge, "the receipt of a transaction is another one", doubted[n].Block.Number)
 			continue
 		}
 		gone = append(gone, f.Observation)

@@ -34,8 +34,8 @@ type view struct {
 	fork *uint64
 	// changed says which final block has changed, empty for none.
 	changed string
-	// from and to are the blocks whose logs are read.
-	from, to uint64
+	// to is the newest block whose events are read.
+	to uint64
 	// anchors are the blocks to remember.
 	anchors []transfer.Block
 }
@@ -55,9 +55,9 @@ func (v *view) cursor() uint64 {
 // next is how far the chain is read after this look. Every block is read at least twice, and as long as it is not deep: a provider that
 // lacked logs, or a reorganization, is made up for by the next look.
 func (v *view) next() postgres.Progress {
-	cursor := max(v.cursor(), min(v.confirmed, v.to, v.before.Head))
-	if !v.before.Read {
-		cursor = v.cursor()
+	cursor := v.cursor()
+	if v.before.Read && v.fork == nil {
+		cursor = max(cursor, min(v.confirmed, v.to, v.before.Head))
 	}
 	return postgres.Progress{Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: cursor}
 }
@@ -159,7 +159,7 @@ func (l *loop) askOthers(ctx context.Context, v *view, known transfer.Block) err
 		}
 		if block, err := call.Result(); err == nil && block != nil {
 			if block.Hash == known.Hash {
-				l.metrics.disagreed(v.provider)
+				l.disagree(v.provider, "a block that another provider still shows is gone", known.Number)
 				return fmt.Errorf("%w: %s still shows block %d as it was", errContradicted, other.Host(), known.Number)
 			}
 			return nil

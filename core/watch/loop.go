@@ -33,6 +33,10 @@ type loop struct {
 	// othersDownSince is since when no second provider answers, zero while one does.
 	othersDownSince time.Time
 	failing         bool
+	// unverified means that a provider serves another chain or could not be asked for its chain.
+	unverified bool
+	// warnedAt is when a disagreement was logged last.
+	warnedAt time.Time
 }
 
 func newLoop(w *Watcher, chain *rpc.Chain, lease postgres.Lease, cancel context.CancelFunc) *loop {
@@ -76,6 +80,19 @@ func (l *loop) report(err error) {
 
 // shortestWait keeps reports, which wake the loop, from making it look at the chain without a pause.
 const shortestWait = time.Second
+
+// warnEvery is the time between two log lines about providers that disagree.
+const warnEvery = time.Minute
+
+// disagree records that a provider shows something else than another one, or than before.
+func (l *loop) disagree(p *rpc.Provider, what string, block uint64) {
+	l.metrics.disagreed(p)
+	if time.Since(l.warnedAt) < warnEvery {
+		return
+	}
+	l.warnedAt = time.Now()
+	l.log.Warn("providers disagree; nothing is concluded from it", "host", p.Host(), "what", what, "block", block)
+}
 
 // wait returns when the chain is to be looked at again; it is false when ctx has ended. While no unfinished intent touches the chain
 // it asks the database every Tick whether one does now, as any core may have recorded it.
@@ -133,6 +150,10 @@ func (l *loop) tick(ctx context.Context) (again bool, err error) {
 		return false, fmt.Errorf("the chain is stopped: %s; `core chains resume %s --from N` follows it again", progress.Stopped, l.id)
 	}
 	failures := l.chain.Verify(ctx)
+	if failures != nil && !l.unverified {
+		l.log.Warn("a provider is not used; `core chains check` shows the others", "error", failures)
+	}
+	l.unverified = failures != nil
 	for _, provider := range l.chain.Providers() {
 		again, err := l.look(ctx, definition, provider, progress)
 		if err == nil || errors.Is(err, postgres.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {

@@ -75,7 +75,7 @@ func TestRun_Idle(t *testing.T) {
 	node := w.nodes[sepolia][0]
 	quiet := func() bool {
 		before := node.Requests()
-		time.Sleep(500 * time.Millisecond) // five ticks
+		<-time.After(500 * time.Millisecond) // five ticks
 		return node.Requests() == before
 	}
 	asynctest.Eventually(t, "an idle chain", quiet)
@@ -124,5 +124,22 @@ func TestRun_Backlog(t *testing.T) {
 	t.Logf("10,000 blocks in %s", took)
 	if took > 10*time.Second {
 		t.Errorf("10,000 blocks took %s", took)
+	}
+}
+
+// A provider whose range is smaller than the chain's depth is asked several times in one look.
+func TestTick_RangeBelowDepth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.bridge()
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.RangeLimit = 2 })
+	w.mine(sepolia, w.open(intent))
+	w.deepen(sepolia, 3*confirmations)
+	w.mine(sepolia, w.refund(intent))
+	w.deepen(sepolia, 2*confirmations)
+	w.want(intent, "created submitted confirmed refunded")
+	again, err := w.loops[sepolia].Tick(t.Context())
+	if again || err != nil {
+		t.Errorf("the head is read and there is more: %t, %v", again, err)
 	}
 }

@@ -50,7 +50,7 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	}
 	for _, o := range byKey {
 		if v.fork == nil && isEvent(o) && o.Block.Number <= v.to {
-			l.metrics.disagreed(v.provider)
+			l.disagree(v.provider, "an event that was seen before is missing", o.Block.Number)
 			return nil, fmt.Errorf("%w: %s in block %d", errLacksLogs, o.Hash, o.Block.Number)
 		}
 	}
@@ -72,26 +72,42 @@ func keyOf(o postgres.Observation) observationKey {
 	return observationKey{o.AccountID, o.TransferID, o.Hash, o.Role}
 }
 
-// readLogs reads the settlers' events from the cursor on, as many blocks as the provider gives at once. The last block is asked for in
-// the same batch: a provider that does not have it answers with no events, which would look like an empty chain.
-func (l *loop) readLogs(ctx context.Context, v *view) ([]evm.Log, error) {
+// readLogs reads the settlers' events from the cursor to the head, in as many ranges as the provider's limit makes necessary. Of a backlog
+// it reads one range, which the cursor can pass.
+func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error) {
 	settlers, err := l.Store.ChainSettlers(ctx, l.id)
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	v.from, v.to = v.cursor()+1, v.head.Number
-	if len(settlers) == 0 || v.from > v.to {
-		return nil, nil
+	v.to = v.cursor()
+	if len(settlers) == 0 {
+		v.to = v.head.Number
 	}
+	for v.to < v.head.Number {
+		found, err := l.readRange(ctx, v, settlers, v.to+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+		if v.to <= v.confirmed {
+			break
+		}
+	}
+	return all, nil
+}
+
+// readRange reads the events of one range. Its last block is asked for in the same batch: a provider that does not have it answers with no
+// events, which would look like an empty chain.
+func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from uint64) ([]evm.Log, error) {
 	for {
-		v.to = min(v.head.Number, v.from+v.provider.LogRange()-1)
-		logs := rpc.Logs(rpc.LogFilter{From: v.from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
+		v.to = min(v.head.Number, from+v.provider.LogRange()-1)
+		logs := rpc.Logs(rpc.LogFilter{From: from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
 		last := rpc.BlockByNumber(rpc.Number(v.to))
 		err := v.provider.Do(ctx, logs, last)
 		if err == nil {
 			_, err = logs.Result()
 		}
-		if errors.Is(err, rpc.ErrRange) && v.to > v.from {
+		if errors.Is(err, rpc.ErrRange) && v.to > from {
 			continue // the provider's range is smaller now
 		}
 		if err != nil {
