@@ -194,13 +194,13 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 			}
 			if block != nil && block.Hash == a.Hash {
 				v.fork = &anchors[n].Number
-				return nil
+				return l.compareFinal(ctx, v)
 			}
 			if a.Number <= v.before.Final {
 				if err := l.askOthers(ctx, v, a); err != nil {
 					return err
 				}
-				v.changed = fmt.Sprintf("block %d was final with hash %s and has another hash now", a.Number, a.Hash)
+				v.changed = changedFinal(a)
 				return nil
 			}
 		}
@@ -215,4 +215,48 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 		}
 		highest = anchors[len(anchors)-1].Number - 1
 	}
+}
+
+func changedFinal(b transfer.Block) string {
+	return fmt.Sprintf("block %d was final with hash %s and has another hash now", b.Number, b.Hash)
+}
+
+// compareFinal compares the final blocks above the fork that have confirmed something. The fork may be far below the final block, where no
+// look fell on the blocks between; which of them have changed is known only of those whose hashes are.
+func (l *loop) compareFinal(ctx context.Context, v *view) error {
+	if *v.fork >= v.before.Final {
+		return nil
+	}
+	above, err := l.Store.ObservationsAbove(ctx, l.id, *v.fork)
+	if err != nil {
+		return ofStore(err)
+	}
+	known := map[transfer.Block]*rpc.Call[*evm.Block]{}
+	var requests []rpc.Request
+	for _, o := range above {
+		if o.Confirmed && o.Block.Number <= v.before.Final && known[*o.Block] == nil {
+			known[*o.Block] = rpc.BlockByNumber(rpc.Number(o.Block.Number))
+			requests = append(requests, known[*o.Block])
+		}
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	if err := v.provider.Do(ctx, requests...); err != nil {
+		return err
+	}
+	for b, call := range known {
+		block, err := call.Result()
+		switch {
+		case err != nil:
+			return err
+		case block == nil:
+			return errLags
+		case block.Hash == b.Hash:
+			continue
+		}
+		v.changed = changedFinal(b)
+		return l.askOthers(ctx, v, b)
+	}
+	return nil
 }

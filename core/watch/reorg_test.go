@@ -153,3 +153,22 @@ func TestFollow_AgainFromTheBeginning(t *testing.T) {
 		}
 	}
 }
+
+// I6 where no look fell on the blocks between: a chain that was idle, or one with many blocks a look.
+func TestReorg_FinalBlockBetweenLooks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	intent := w.intent(transferOf(usdc))
+	tx := w.pay(intent)
+	w.report(intent, w.hash(tx))
+	w.chains[sepolia].Mine(tx)
+	w.chains[sepolia].MineEmpty(2 * confirmations)
+	w.tick(sepolia)
+	w.want(intent, "created submitted confirmed")
+	w.chains[sepolia].Reorg(2*confirmations+1, make([][]rpctest.Tx, 2*confirmations+2)...)
+	w.tick(sepolia)
+	w.want(intent, "created submitted confirmed")
+	if progress, err := w.store.ChainProgress(t.Context(), sepolia); err != nil || progress.Stopped == "" {
+		t.Errorf("progress %+v, %v", progress, err)
+	}
+}

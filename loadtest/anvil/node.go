@@ -211,8 +211,13 @@ func (n *Node) Rollback(tb testing.TB, depth int) {
 	n.Call(tb, nil, "anvil_rollback", depth)
 }
 
-// SetTime gives the next block this time or a later one.
-func (n *Node) SetTime(tb testing.TB, next time.Time) {
+// PassTime mines a block of this time or later, if the chain's clock is already there.
+func (n *Node) PassTime(tb testing.TB, until time.Time) {
 	tb.Helper()
-	n.Call(tb, nil, "evm_setNextBlockTimestamp", hexutil.Uint64(next.Unix())) //nolint:gosec // after 1970
+	var head struct{ Timestamp hexutil.Uint64 }
+	n.Call(tb, &head, "eth_getBlockByNumber", "latest", false)
+	if next := hexutil.Uint64(until.Unix()); head.Timestamp < next { //nolint:gosec // after 1970
+		n.Call(tb, nil, "evm_setNextBlockTimestamp", next)
+	}
+	n.Mine(tb, 1)
 }

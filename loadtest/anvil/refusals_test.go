@@ -114,8 +114,7 @@ func TestSettler_SameChain(t *testing.T) {
 	n.Execute(t, send(owner, 0, "deliver", uint32(otherDomain), stranger, false, [][32]byte{bridge.id()}, [][]byte{}))
 	status(bridge, "OPENED")
 
-	n.SetTime(t, deadline.Add(time.Second))
-	n.Mine(t, 1)
+	n.PassTime(t, deadline.Add(time.Second))
 	refuse(send(filler, 990, "fill", unfilled.id(), unfilled.encode(), receiver), "OrderFillExpired")
 	refuse(send(filler, messageFee, "refund", []order{inbound.order()}), "InvalidOrderStatus")
 	n.Execute(t, send(filler, messageFee, "refund", []order{unfilled.order()}))

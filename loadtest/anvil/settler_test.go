@@ -107,7 +107,7 @@ func TestSettler_Recording(t *testing.T) {
 			case "settled", "refunded":
 				got = at.deliver(t, destination, receipts[c.Steps[n-1].Receipt.Hash])
 			case "refund":
-				at.SetTime(t, time.Unix(ended, 0))
+				at.PassTime(t, time.Unix(ended, 0))
 				fallthrough
 			default:
 				got = at.repeat(t, recorded, c.OrderData, step)

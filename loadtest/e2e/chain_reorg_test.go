@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"fmt"
 	"math/big"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -66,6 +68,40 @@ func reorganizes(t *testing.T, s *chainStack, c, to *evmChain) {
 	if way := s.way(t, payment.ID); way != "created submitted confirmed submitted confirmed submitted confirmed" {
 		t.Errorf("the payment went %q", way)
 	}
+}
+
+// Where a final block changes, nothing is concluded any more until the operator resumes the chain; then it counts as it is.
+func stopsAndResumes(t *testing.T, s *chainStack, c *evmChain) {
+	t.Helper()
+	client := s.client(t)
+	r := client.create(t, body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), "", ""))
+	c.Mine(t, 2*depth)
+	pay := c.priced(t, r, 50)
+	receipt := c.Execute(t, pay)
+	client.report(t, r.ID, receipt.Hash)
+	c.Mine(t, 2*depth)
+	client.await(t, r.ID, "confirmed, send finalized")
+	unfinished := client.create(t, body(c.at(r.Tx.From), c.native(), sent, c.at(common.HexToAddress(recipient)), "", ""))
+
+	c.Reorganize(t, 2*depth+2)
+	eventually(t, func() error {
+		out, err := s.core(t, "chains", "check")
+		if err == nil || !strings.Contains(out, "the chain is stopped, as block ") {
+			return fmt.Errorf("core chains check: %w\n%s", err, out)
+		}
+		return nil
+	})
+	client.await(t, r.ID, "confirmed, send finalized")
+	client.await(t, unfinished.ID, "created")
+
+	from := strconv.FormatUint(uint64(receipt.BlockNumber)-1, 10)
+	if out, err := s.core(t, "chains", "resume", c.name(), "--from", from); err != nil || !strings.Contains(out, "it was stopped because block ") {
+		t.Fatalf("core chains resume: %v\n%s", err, out)
+	}
+	client.await(t, r.ID, "submitted, send pending")
+	c.Execute(t, pay)
+	c.Mine(t, 2*depth)
+	client.await(t, r.ID, "confirmed, send finalized")
 }
 
 // The network mines a transaction with the attempt's nonce and not the attempt: the same effect confirms the intent, another one fails it.

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -84,6 +85,7 @@ func (c *evmChain) status(t *testing.T, orderID string) string {
 // chainStack is a service that watches chains.
 type chainStack struct {
 	*stack.Stack
+	rpcFile string
 }
 
 // newChainStack starts a service with these chains, which are imported and have providers.
@@ -140,7 +142,7 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 		}
 		return nil
 	})
-	return &chainStack{s}
+	return &chainStack{s, rpcFile}
 }
 
 func encode(t *testing.T, value any) []byte {
@@ -231,12 +233,12 @@ func (c *chainClient) report(t *testing.T, id string, hash common.Hash) {
 	expect[chainRecord](t, c.do(http.MethodPost, "/v2/transfers/"+id+"/transaction", map[string]any{"hash": hash.Hex()}), http.StatusOK)
 }
 
-// awaitStatus is await where other tests' blocks may make transactions final.
-func (c *chainClient) awaitStatus(t *testing.T, id, want string) {
+// awaitConfirmed is await for a transaction that other tests' blocks may have made final already.
+func (c *chainClient) awaitConfirmed(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, func() error {
-		if r := c.read(t, id); r.Status != want {
-			return fmt.Errorf("the record of %s reads %q, want %q", id, r, want)
+		if r := c.read(t, id); r.Status != "confirmed" {
+			return fmt.Errorf("the record of %s reads %q, want that it is confirmed", id, r)
 		}
 		return nil
 	})
@@ -252,6 +254,15 @@ func (c *chainClient) await(t *testing.T, id, want string) (r chainRecord) {
 		return nil
 	})
 	return r
+}
+
+// core runs a command of the built core that may ask the chains.
+func (s *chainStack) core(t *testing.T, args ...string) (out string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(binaries, "core"), args...)
+	command.Env = append(stack.Environ(), "CORE_DATABASE_URL="+s.Env().DatabaseURL, "CORE_RPC_FILE="+s.rpcFile)
+	text, err := command.CombinedOutput()
+	return string(text), err
 }
 
 // way is every status that an intent has had.

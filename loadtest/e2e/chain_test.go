@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -26,7 +25,11 @@ func TestChains(t *testing.T) {
 	a, b := newChain(t, 31337, "depth"), newChain(t, 31338, "depth")
 	moody, slow := newChain(t, 31340, "depth"), newChain(t, 31341, "depth")
 	safe, finalized := newChain(t, 31342, "safe"), newChain(t, 31343, "finalized")
-	s := newChainStack(t, a, b, moody, slow, safe, finalized)
+	broken := newChain(t, 31344, "depth")
+	s := newChainStack(t, a, b, moody, slow, safe, finalized, broken)
+	if out, err := s.core(t, "chains", "check"); err != nil {
+		t.Errorf("core chains check: %v\n%s", err, out)
+	}
 	t.Run("transfer of a token", func(t *testing.T) { t.Parallel(); transferConfirms(t, s, a, a.at(a.token.Address)) })
 	t.Run("transfer of the native asset", func(t *testing.T) { t.Parallel(); transferConfirms(t, s, a, a.native()) })
 	t.Run("transfer of a token with a fee", func(t *testing.T) {
@@ -48,6 +51,7 @@ func TestChains(t *testing.T) {
 	t.Run("bridge from a smart account", func(t *testing.T) { t.Parallel(); smartAccountOpens(t, s, a, b) })
 	t.Run("native from a smart account", func(t *testing.T) { t.Parallel(); smartAccountPays(t, s, a) })
 	t.Run("reorganizations", func(t *testing.T) { t.Parallel(); reorganizes(t, s, moody, b) })
+	t.Run("final block that changes", func(t *testing.T) { t.Parallel(); stopsAndResumes(t, s, broken) })
 	t.Run("replaced transactions", func(t *testing.T) { t.Parallel(); replaces(t, s, slow) })
 	t.Run("tag safe", func(t *testing.T) { t.Parallel(); followsTag(t, s, safe, 2) })
 	t.Run("tag finalized", func(t *testing.T) { t.Parallel(); followsTag(t, s, finalized, 4) })
@@ -163,7 +167,7 @@ func simulates(t *testing.T, s *chainStack, from, to *evmChain) {
 	open.Gas = hexutil.Uint64(limit)
 	from.opened(t, r, from.Execute(t, open))
 	from.Mine(t, depth)
-	client.awaitStatus(t, r.ID, "confirmed")
+	client.awaitConfirmed(t, r.ID)
 	expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/preflight", nil), http.StatusConflict)
 }
 
@@ -177,7 +181,7 @@ func bridgeFills(t *testing.T, s *chainStack, from, to *evmChain, in, out string
 		client.report(t, r.ID, receipt.Hash)
 	}
 	from.Mine(t, depth)
-	client.awaitStatus(t, r.ID, "confirmed")
+	client.awaitConfirmed(t, r.ID)
 	fillAndSettle(t, client, from, to, r, out)
 }
 
@@ -215,7 +219,7 @@ func bridgeIsRefunded(t *testing.T, s *chainStack, from, to *evmChain) {
 	r := client.create(t, request)
 	from.opened(t, r, from.sendCalls(t, r))
 	from.Mine(t, depth)
-	client.awaitStatus(t, r.ID, "confirmed")
+	client.awaitConfirmed(t, r.ID)
 	early := expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/refund", nil), http.StatusConflict)
 	if early.Code != "NOT_REFUNDABLE" {
 		t.Errorf("before the deadline: %+v", early)
@@ -223,14 +227,15 @@ func bridgeIsRefunded(t *testing.T, s *chainStack, from, to *evmChain) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	<-timer.C
+	to.PassTime(t, deadline.Add(time.Second)) // the chain's clock decides too
 	var refund struct{ Tx walletTx }
 	eventually(t, func() error {
-		to.Mine(t, 1) // the chain's clock decides too
 		a := client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/refund", nil)
-		if a.Status != http.StatusOK {
+		if a.Status == http.StatusConflict {
 			return fmt.Errorf("%d %s", a.Status, a.Body)
 		}
-		return json.Unmarshal(a.Body, &refund)
+		refund = expect[struct{ Tx walletTx }](t, a, http.StatusOK)
+		return nil
 	})
 	if r = client.read(t, r.ID); !r.Refundable || refund.Tx.ChainID != to.ChainID {
 		t.Errorf("refundable %v, refund on chain %d", r.Refundable, refund.Tx.ChainID)
@@ -270,7 +275,7 @@ func smartAccountOpens(t *testing.T, s *chainStack, from, to *evmChain) {
 	from.opened(t, r, receipt)
 	client.report(t, r.ID, receipt.Hash)
 	from.Mine(t, depth)
-	client.awaitStatus(t, r.ID, "confirmed")
+	client.awaitConfirmed(t, r.ID)
 	fillAndSettle(t, client, from, to, r, to.at(to.token.Address))
 }
 
