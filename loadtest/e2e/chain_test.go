@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -119,56 +118,6 @@ func (c *evmChain) fill(t *testing.T, r chainRecord, token string) {
 		c.Execute(t, c.token.Transaction(t, filler, "approve", c.settler.Address, big.NewInt(990)))
 	}
 	c.Execute(t, fill)
-}
-
-// preflight reads whether a check of an intent's transaction holds, and the gas, empty where the transaction would fail.
-func (c *chainClient) preflight(t *testing.T, id, check string) (ok bool, gas string) {
-	t.Helper()
-	answer := expect[struct {
-		OK     bool
-		Checks []struct {
-			Name, Detail string
-			OK           bool
-		}
-		Gas *string
-	}](t, c.do(http.MethodGet, "/v2/transfers/"+id+"/preflight", nil), http.StatusOK)
-	for _, each := range answer.Checks {
-		if each.Name == check && each.OK == answer.OK { // the one that decides
-			if answer.Gas != nil {
-				gas = *answer.Gas
-			}
-			return answer.OK, gas
-		}
-	}
-	t.Fatalf("preflight %+v, want that %s decides", answer, check)
-	return false, ""
-}
-
-// The simulation of a transaction agrees with what becomes of it.
-func simulates(t *testing.T, s *chainStack, from, to *evmChain) {
-	t.Helper()
-	client := s.client(t)
-	poor := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), strconv.Itoa(tokens+1), from.at(common.HexToAddress(recipient)), "", ""))
-	if ok, gas := client.preflight(t, poor.ID, "balance"); ok || gas != "" {
-		t.Errorf("more than the account has: %v, gas %s", ok, gas)
-	}
-	r := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.at(to.token.Address), received))
-	if ok, gas := client.preflight(t, r.ID, "allowance"); ok || gas != "" {
-		t.Errorf("without the allowance: %v, gas %s", ok, gas)
-	}
-	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]
-	approve.From, open.From = r.Tx.From, r.Tx.From
-	from.Execute(t, approve)
-	ok, gas := client.preflight(t, r.ID, "simulation")
-	limit, err := strconv.ParseUint(gas, 10, 64)
-	if !ok || err != nil {
-		t.Fatalf("with the allowance: %v, gas %q", ok, gas)
-	}
-	open.Gas = hexutil.Uint64(limit)
-	from.opened(t, r, from.Execute(t, open))
-	from.Mine(t, depth)
-	client.awaitConfirmed(t, r.ID)
-	expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/preflight", nil), http.StatusConflict)
 }
 
 func bridgeFills(t *testing.T, s *chainStack, from, to *evmChain, in, out string, reported bool) {
