@@ -37,6 +37,18 @@ func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*
 	return intents, nil
 }
 
+// OldestUnsent reads when the oldest swap or bridge was created of which no transaction is known and whose source is a chain; ok is false
+// where there is none.
+func (s *Store) OldestUnsent(ctx context.Context, chain caip.ChainID) (created time.Time, ok bool, err error) {
+	var oldest bun.NullTime
+	err = s.db.NewRaw("SELECT min(created_at) FROM transfers WHERE status = ? AND source_chain = ? AND type <> ?",
+		transfer.Created, chain.String(), transfer.Transfer).Scan(ctx, &oldest)
+	if err != nil {
+		return created, false, fmt.Errorf("read the oldest intent of %s: %w", chain, err)
+	}
+	return oldest.Time, !oldest.IsZero(), nil
+}
+
 // ObservationsAbove reads the transactions of a chain that are in blocks above a number.
 func (s *Store) ObservationsAbove(ctx context.Context, chain caip.ChainID, number uint64) ([]Observation, error) {
 	return observationsAbove(ctx, s.db, chain, number)

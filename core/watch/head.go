@@ -28,6 +28,8 @@ type view struct {
 	// before is how far the chain was read when the look began.
 	before postgres.Progress
 	head   evm.Block
+	// first is the newest block that is not read at all, of a chain that has never been read.
+	first uint64
 	// confirmed is the newest block in which an effect confirms an intent, final the newest that counts as final.
 	confirmed, final uint64
 	// fork is the newest known block that a reorganization left in place, nil for none. What is recorded above it is to be seen again.
@@ -44,7 +46,7 @@ type view struct {
 func (v *view) cursor() uint64 {
 	switch {
 	case !v.before.Read:
-		return v.final
+		return v.first
 	case v.fork != nil:
 		return min(*v.fork, v.before.Cursor)
 	default:
@@ -93,9 +95,12 @@ func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *r
 		return nil, err
 	}
 	if before.Read {
-		if err := l.compareKnown(ctx, v, known); err != nil {
-			return nil, err
-		}
+		err = l.compareKnown(ctx, v, known)
+	} else {
+		v.first, err = l.findFirst(ctx, v)
+	}
+	if err != nil {
+		return nil, err
 	}
 	v.anchors = append(v.anchors, transfer.Block{Number: head.Number, Hash: head.Hash})
 	return v, nil

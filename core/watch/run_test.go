@@ -143,3 +143,19 @@ func TestTick_RangeBelowDepth(t *testing.T) {
 		t.Errorf("the head is read and there is more: %t, %v", again, err)
 	}
 }
+
+// The first look at a chain begins before the orders that were opened while nobody looked.
+func TestTick_FirstLook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.bridge()
+	w.chains[sepolia].SetTime(time.Now())
+	w.chains[sepolia].Mine(w.open(intent))
+	w.chains[sepolia].MineEmpty(5 * confirmations)
+	for _, table := range []string{"watched_chains", "chain_anchors"} {
+		pgtest.Exec(t, w.store, "DELETE FROM "+table)
+	}
+	w.follow(sepolia)
+	w.tick(sepolia)
+	w.want(intent, "created submitted confirmed")
+}

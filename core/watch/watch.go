@@ -27,6 +27,8 @@ const (
 	leaseEvery = 4 * time.Second
 	// leaseTimeout bounds one statement about a lease.
 	leaseTimeout = 3 * time.Second
+	// clockSkew is how far a chain's clock may be from ours.
+	clockSkew = 2 * time.Minute
 	// DefaultTick is the shortest time between two looks at a chain.
 	DefaultTick = 4 * time.Second
 	// DefaultGrace is how long after its deadline an attempt that nobody knows is waited for.
