@@ -19,110 +19,114 @@ import (
 	"intents.internal/pkg/topology"
 )
 
-// Config is every setting of core. They are read when core starts, from the environment and from the file that EnvFile names.
+// Config has all settings of core, which reads them at start from environment variables and from the file EnvFile.
 type Config struct {
-	// EnvFile is a file of settings, one NAME=value a line, that override the environment's. Default none.
+	// EnvFile is the path of a file of settings, one NAME=value per line, that override the environment. Default none.
 	EnvFile string `env:"CORE_ENV_FILE"`
-	// Listen is the host:port gateways reach core at.
+	// Listen is the host:port of the listener for gateways. Default 127.0.0.1:8081.
 	Listen string `env:"CORE_LISTEN" envDefault:"127.0.0.1:8081"`
-	// OpsListen is the host:port of the operations listener: /metrics, /livez, /readyz, /debug/pprof. Keep it private.
+	// OpsListen is the host:port of the operations listener: /metrics, /livez, /readyz and /debug/pprof. Keep it private. Default
+	// 127.0.0.1:9081.
 	OpsListen string `env:"CORE_OPS_LISTEN" envDefault:"127.0.0.1:9081"`
-	// DatabaseURL is the Postgres database, postgres://user:password@host:port/name. Required.
+	// DatabaseURL is the URL of the Postgres database, postgres://user:password@host:port/name. Required.
 	DatabaseURL telemetry.Secret `env:"CORE_DATABASE_URL"`
-	// MigrateDatabaseURL is where migrations connect, Postgres itself, where DatabaseURL goes through a pooler such as
-	// PgBouncer. DatabaseURL where it is not set.
+	// MigrateDatabaseURL is the URL for migrations, directly to Postgres. Set it if DatabaseURL leads to a pooler such as PgBouncer;
+	// without it migrations use DatabaseURL. Default none.
 	MigrateDatabaseURL telemetry.Secret `env:"CORE_MIGRATE_DATABASE_URL"`
-	// ReadDatabaseURL is a streaming replica that lists of intents are read from as far as it is up to date. Default none.
+	// ReadDatabaseURL is the URL of a streaming replica. Lists of intents are read from it if it is up to date. Default none.
 	ReadDatabaseURL telemetry.Secret `env:"CORE_READ_DATABASE_URL"`
-	// DatabaseConnections is the size of the connection pool, 1 to 1000. Long lists have a quarter of it.
+	// DatabaseConnections is the maximum number of connections in the pool, 1 to 1000. Long lists use at most a quarter of them.
+	// Default 16.
 	DatabaseConnections int `env:"CORE_DATABASE_CONNECTIONS" envDefault:"16"`
-	// StatementTimeout is how long one SQL statement may take, 100ms to 1m. Above 7s, clients that poll with updated-since need a
-	// longer overlap than the API docs' 60 seconds.
+	// StatementTimeout is the maximum duration of one SQL statement, 100ms to 1m. Above 7s, clients that poll with updated-since
+	// need a longer overlap than the 60 seconds in the API docs. Default 4s.
 	StatementTimeout time.Duration `env:"CORE_STATEMENT_TIMEOUT" envDefault:"4s"`
-	// EventsRetention is how long the events of intents are kept, 48h or longer, 0s for ever.
+	// EventsRetention is how long events of intents are kept, at least 48h; 0s keeps them for ever. Default 720h.
 	EventsRetention time.Duration `env:"CORE_EVENTS_RETENTION" envDefault:"720h"`
-	// AuditRetention is how long entries of the audit log are kept, 720h or longer, 0s for ever.
+	// AuditRetention is how long entries of the audit log are kept, at least 720h; 0s keeps them for ever. Default 8760h.
 	AuditRetention time.Duration `env:"CORE_AUDIT_RETENTION" envDefault:"8760h"`
-	// TransfersRetention is how long intents that have ended are kept after their last change, 720h or longer, 0s for ever:
-	// they are the record of what was asked for, so nothing removes them unless this says so.
+	// TransfersRetention is how long intents with a final status are kept after their last change, at least 720h; 0s keeps them for
+	// ever. Default 0s.
 	TransfersRetention time.Duration `env:"CORE_TRANSFERS_RETENTION" envDefault:"0s"`
-	// RPCFile is a file with the RPC URLs of the chains that are watched, as deploy/settings.md says. It is read when core starts.
-	// Default none. Without it no chain is watched, and intents stay as clients leave them.
+	// RPCFile is the path of a JSON file with the RPC URLs of each watched chain. Without it no chain is watched, and intents keep
+	// the status that clients gave them. Default none.
 	RPCFile string `env:"CORE_RPC_FILE"`
-	// Watch has core serve watch the chains of RPCFile as well. Without it a core watch must run.
+	// Watch makes core serve watch the chains of RPCFile. Without it a core watch must run. Default true.
 	Watch bool `env:"CORE_WATCH" envDefault:"true"`
-	// ChainTick is the shortest time between two looks at a chain, 100ms to 1m. A chain with longer blocks is looked at once a
-	// block.
+	// ChainTick is the minimum interval between two polls of a chain, 100ms to 1m. A chain with longer blocks is polled once per
+	// block. Default 4s.
 	ChainTick time.Duration `env:"CORE_CHAIN_TICK" envDefault:"4s"`
-	// ChainGrace is how long after an intent's deadline a reported transaction that no provider knows is waited for, 1m to 168h.
+	// ChainGrace is how long after an intent's deadline core waits for a reported transaction that no provider knows, 1m to 168h.
+	// Default 1h.
 	ChainGrace time.Duration `env:"CORE_CHAIN_GRACE" envDefault:"1h"`
-	// GatewaySecret is shared with the gateways, 32 characters or more. Required.
+	// GatewaySecret is the secret shared with the gateways, the value of GATEWAY_CORE_SECRET: at least 32 characters. Required.
 	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET"`
-	// GatewaySecretPrevious is a second secret that gateways may send while the shared secret is being replaced, 32 characters
-	// or more. Default none.
+	// GatewaySecretPrevious is a second secret that core accepts from gateways while the shared secret is being replaced: at least
+	// 32 characters. Default none.
 	GatewaySecretPrevious telemetry.Secret `env:"CORE_GATEWAY_SECRET_PREVIOUS"`
-	// RedisMode is which Redis there is: single (one server), cluster (a Redis Cluster) or sentinel (a master that Sentinels
-	// watch over).
+	// RedisMode is the kind of Redis: single (one server), cluster (Redis Cluster) or sentinel (a master monitored by Sentinels).
+	// Default single.
 	RedisMode topology.Mode `env:"CORE_REDIS_MODE" envDefault:"single"`
-	// RedisURL is where the limits below are kept, shared by all cores, and where gateways keep the keys' rate limits:
-	// redis://, rediss:// or unix://. For a cluster redis://node1:6379?addr=node2:6379, for sentinels
-	// redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster, with as many addr as there are. While it does not
-	// answer each core counts alone.
+	// RedisURL is the URL of the Redis with the limits below, which all cores share, and with the rate limits of keys: redis://,
+	// rediss:// or unix://. For a cluster redis://node1:6379?addr=node2:6379, for sentinels
+	// redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster, with one addr per further node. While it does not answer,
+	// each core counts by itself. Default redis://127.0.0.1:6379/0.
 	RedisURL telemetry.Secret `env:"CORE_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
-	// PublicURL is where browsers reach the service. With https, cookies are Secure.
+	// PublicURL is the URL of the service for browsers, http or https without a path. With https, cookies are Secure. Default
+	// http://127.0.0.1:8080.
 	PublicURL string `env:"CORE_PUBLIC_URL" envDefault:"http://127.0.0.1:8080"`
-	// SignUp is who may make an account: "open" for everyone, "closed" for nobody.
+	// SignUp is who may create an account: open (everyone) or closed (nobody). Default open.
 	SignUp string `env:"CORE_SIGN_UP" envDefault:"open"`
-	// SignInPerIP is how often one address may try to sign in a minute, 1 to 1000000. A version 6 address counts by its /64.
-	// This and the limits below are buckets of that size which refill at that rate.
+	// SignInPerIP is the maximum number of sign-in attempts per minute of one IPv4 address or IPv6 /64, 1 to 1000000. This limit and
+	// those below are token buckets of that size and refill rate. Default 30.
 	SignInPerIP int `env:"CORE_SIGN_IN_PER_IP" envDefault:"30"`
-	// SignInPerAccount is how often an hour the password of one account may be tried from all browsers together that have not
-	// signed in to it before, 1 to 1000000. Wrong passwords count.
+	// SignInPerAccount is the maximum number of password attempts per hour on one account from all browsers that have not signed in
+	// to it before, 1 to 1000000. Only wrong passwords count. Default 60.
 	SignInPerAccount int `env:"CORE_SIGN_IN_PER_ACCOUNT" envDefault:"60"`
-	// SignInPerAccountAndIP is how often an hour of those from one address, and how often from each browser that has signed in
-	// to the account before, 1 to 1000000. A right password fills the bucket again.
+	// SignInPerAccountAndIP is the maximum number of such attempts per hour from one address, and of attempts per hour from each
+	// browser that has signed in to the account before, 1 to 1000000. A correct password resets the count. Default 10.
 	SignInPerAccountAndIP int `env:"CORE_SIGN_IN_PER_ACCOUNT_AND_IP" envDefault:"10"`
-	// SignUpPerIP is how often one address may try to make an account an hour, 1 to 1000000.
+	// SignUpPerIP is the maximum number of attempts per hour of one address to create an account, 1 to 1000000. Default 20.
 	SignUpPerIP int `env:"CORE_SIGN_UP_PER_IP" envDefault:"20"`
-	// KeysPerAccount is how many API keys one account may make or rotate an hour, 1 to 1000000.
+	// KeysPerAccount is the maximum number of API keys that one account creates or rotates per hour, 1 to 1000000. Default 100.
 	KeysPerAccount int `env:"CORE_KEYS_PER_ACCOUNT" envDefault:"100"`
-	// KeysPerIP is the same for one address.
+	// KeysPerIP is the maximum number of API keys created or rotated per hour from one address, 1 to 1000000. Default 300.
 	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300"`
-	// OIDCIssuer is the issuer URL of an OpenID Connect provider whose people may sign in, exactly as it names itself: https,
-	// or http on a loopback address. Default none. Register CORE_PUBLIC_URL/auth/oauth2/callback/oidc there.
+	// OIDCIssuer is the issuer URL of an OpenID Connect provider for signing in, exactly as the provider states it: https, or http
+	// on a loopback address. Register CORE_PUBLIC_URL/auth/oauth2/callback/oidc as the redirect URL there. Default none.
 	OIDCIssuer string `env:"CORE_OIDC_ISSUER"`
-	// OIDCClientID is what the provider knows this service by. Required with an issuer.
+	// OIDCClientID is the client id of this service at the provider. Required with OIDCIssuer.
 	OIDCClientID string `env:"CORE_OIDC_CLIENT_ID"`
-	// OIDCClientSecret proves that to the provider. Required with an issuer.
+	// OIDCClientSecret is the client secret of this service at the provider. Required with OIDCIssuer.
 	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET"`
-	// OIDCName is what people know the provider by, 1 to 64 characters.
+	// OIDCName is the provider's name on the sign-in page, 1 to 64 characters. Default OpenID Connect.
 	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect"`
-	// AccessLog writes one line per request to standard output. Without it there are lines of requests that failed by core's
-	// fault alone. While nobody reads that, lines beyond 2 MiB are dropped, counted (`intents_core_log_dropped_total`) and reported
-	// in a later line.
+	// AccessLog turns on one log line per request on standard output. Without it only requests that failed by core's fault are
+	// logged. If standard output is not read, lines beyond 2 MiB are dropped, counted in `intents_core_log_dropped_total` and
+	// reported in a later line. Default true.
 	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true"`
-	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
-	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
+	// TracesEndpoint is the base URL of an OpenTelemetry collector, such as http://127.0.0.1:4318; traces go to /v1/traces below it
+	// (OTLP over HTTP). Without it core makes no traces. Default none.
 	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
-	// TracesHeaders are headers of every export to the collector, such as its credentials: name=value, comma separated and
+	// TracesHeaders are the headers of each export to the collector, such as credentials: name=value, comma separated and
 	// percent-encoded. Default none.
 	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
-	// TracesSampler says which traces are recorded that no gateway has decided on: parentbased_traceidratio (some),
-	// parentbased_always_on or parentbased_always_off. Default parentbased_traceidratio.
+	// TracesSampler selects the traces to record among requests without a sampling decision of a gateway: parentbased_traceidratio
+	// (a share of them), parentbased_always_on or parentbased_always_off. Default parentbased_traceidratio.
 	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`
 	// TracesSamplerArg is the share of traces that parentbased_traceidratio records, 0 to 1. Default 0.1.
 	TracesSamplerArg float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"0.1"`
-	// TracesServiceName is what traces call this service. Default none; without it that is the service.name in
-	// TracesResource, else intents-core.
+	// TracesServiceName is the service name in traces. Without it the name is service.name of TracesResource, else intents-core.
+	// Default none.
 	TracesServiceName string `env:"OTEL_SERVICE_NAME"`
-	// TracesResource is what else traces tell of this process: name=value, comma separated and percent-encoded. Default none.
+	// TracesResource are further resource attributes of traces: name=value, comma separated and percent-encoded. Default none.
 	TracesResource string `env:"OTEL_RESOURCE_ATTRIBUTES"`
-	// MigrateOnStart brings the database up to this version before serving.
+	// MigrateOnStart migrates the database to this version's schema before core serves requests. Default false.
 	MigrateOnStart bool `env:"CORE_MIGRATE_ON_START" envDefault:"false"`
-	// DrainDelay is how long core still takes requests after TERM, while it tells gateways to turn to another core, 0s to 1m.
-	// Gateways ask twice a second.
+	// DrainDelay is how long core accepts requests after TERM while it tells gateways to use another core, 0s to 1m. Gateways probe
+	// twice per second. Default 1500ms.
 	DrainDelay time.Duration `env:"CORE_DRAIN_DELAY" envDefault:"1500ms"`
-	// ShutdownGrace is how long requests in flight may take after that, 1s to 5m.
+	// ShutdownGrace is the maximum wait for requests in flight after DrainDelay, 1s to 5m. Default 15s.
 	ShutdownGrace time.Duration `env:"CORE_SHUTDOWN_GRACE" envDefault:"15s"`
 }
 

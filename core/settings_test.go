@@ -161,7 +161,7 @@ func TestPreviousSecretIsCounted(t *testing.T) {
 	}
 	one := tested{serve(t, database), t}
 	if !one.accepts(gatewaySecret) || one.accepts(otherSecret) || counted(one) != "0" {
-		t.Errorf("with one secret %s requests bore the previous one", counted(one))
+		t.Errorf("with one secret %s requests used the previous one", counted(one))
 	}
 	two := tested{serve(t, database, "CORE_GATEWAY_SECRET_PREVIOUS="+otherSecret), t}
 	for range 3 {
@@ -170,7 +170,7 @@ func TestPreviousSecretIsCounted(t *testing.T) {
 		}
 	}
 	if got := counted(two); got != "3" {
-		t.Errorf("%s requests bore the previous secret, want 3", got)
+		t.Errorf("%s requests used the previous secret, want 3", got)
 	}
 }
 

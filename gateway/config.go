@@ -21,135 +21,132 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Config is everything an operator can set, by environment variables and in the file that EnvFile names. The gateway reads them
-// when it starts. Durations are written like 250ms or 1m.
+// Config has all settings of the gateway. It reads them at start from environment variables and from the file EnvFile. Durations are
+// written like 250ms or 1m.
 type Config struct {
-	// EnvFile is a file of settings, one NAME=value a line, that override the environment's. Default none.
+	// EnvFile is the path of a file of settings, one NAME=value per line, that override the environment. Default none.
 	EnvFile string `env:"GATEWAY_ENV_FILE"`
-	// Listen is where clients are served, host:port. Default 127.0.0.1:8080.
+	// Listen is the host:port of the public listener. Default 127.0.0.1:8080.
 	Listen string `env:"GATEWAY_LISTEN" envDefault:"127.0.0.1:8080"`
-	// OpsListen is where operators find /metrics, /livez, /readyz and /debug/pprof, host:port. Default 127.0.0.1:9080;
-	// keep it from the public.
+	// OpsListen is the host:port of the operations listener: /metrics, /livez, /readyz and /debug/pprof. Keep it private. Default
+	// 127.0.0.1:9080.
 	OpsListen string `env:"GATEWAY_OPS_LISTEN" envDefault:"127.0.0.1:9080"`
 
-	// CoreURLs are the base URLs of the cores, http or https, without a path, comma separated: 1 to 64, which use one
-	// database. A name stands for as many cores as it has addresses, 64 in all; it is resolved every two seconds, so cores may
-	// come and go. Of IPv4 and IPv6 addresses IPv4 ones are used. Requests go to the core with the fewest under way; one that
-	// does not answer is set aside until it does. Default http://127.0.0.1:8081.
+	// CoreURLs are the base URLs of the cores, comma separated: 1 to 64, http or https, without a path. All cores use one database.
+	// A host name stands for one core per address, at most 64 in total, and is resolved again every two seconds; IPv6 addresses are
+	// used only if it has no IPv4 address. Each request goes to the core with the fewest requests in flight; a core that does not
+	// answer is ejected until it answers again. Default http://127.0.0.1:8081.
 	CoreURLs []string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
-	// CoreSecret is the secret shared with core, its CORE_GATEWAY_SECRET. At least 32 characters; no default.
+	// CoreSecret is the secret shared with core, the value of CORE_GATEWAY_SECRET: at least 32 characters. Required.
 	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET"`
-	// CoreTimeout bounds an exchange with core, a second attempt included, and each wait for more of a long answer. Default
-	// 10s; 100ms to 5m.
+	// CoreTimeout is the maximum duration of a request to core, one retry included, and of each wait for more of a streamed
+	// response. Default 10s; 100ms to 5m.
 	CoreTimeout time.Duration `env:"GATEWAY_CORE_TIMEOUT" envDefault:"10s"`
-	// CoreMaxConns bounds the connections to each core, of each kind: those for requests with a key, for long lists, for
-	// requests without a key, and for verdicts. Lists that are so long that they hold one until the client has read them, over
-	// 512 KiB or of unknown length, may have three quarters of one core's. One account may have one in 24 of these, and a
-	// quarter as many lists being made for it. Default 512; at least 1.
+	// CoreMaxConns is the maximum number of connections to one core in each of four pools: requests with a key, lists, requests
+	// without a key, and the gateway's own requests. A long list (over 512 KiB or of unknown length) holds a connection until the
+	// client has read it; one gateway streams at most three quarters of this number at once, and one account at most 1/24 of those
+	// three quarters. The lists of any length that one account has in flight are limited to 1/4 of them. Default 512; at least 1.
 	CoreMaxConns int `env:"GATEWAY_CORE_MAX_CONNS" envDefault:"512"`
-	// CoreSilence is how long all cores may leave everything unanswered before /health says 503. Default 5s; at least 1s.
+	// CoreSilence is how long all cores may be silent before /health responds with 503. Default 5s; at least 1s.
 	CoreSilence time.Duration `env:"GATEWAY_CORE_SILENCE" envDefault:"5s"`
-	// ChainsRefresh is how often the table of chain environments is asked for. Default 5s; at least 100ms.
+	// ChainsRefresh is the interval at which the gateway reads the environments of chains from core. Default 5s; at least 100ms.
 	ChainsRefresh time.Duration `env:"GATEWAY_CHAINS_REFRESH" envDefault:"5s"`
 
-	// RedisMode is which Redis there is: single (one server), cluster (a Redis Cluster) or sentinel (a master that Sentinels
-	// watch over). Default single.
+	// RedisMode is the kind of Redis: single (one server), cluster (Redis Cluster) or sentinel (a master monitored by Sentinels).
+	// Default single.
 	RedisMode topology.Mode `env:"GATEWAY_REDIS_MODE" envDefault:"single"`
-	// RedisURL is where the rate limits are kept, shared by all replicas: redis://, rediss:// or unix://. For a cluster
-	// redis://node1:6379?addr=node2:6379, for sentinels redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster,
-	// with as many addr as there are. Default redis://127.0.0.1:6379/0.
+	// RedisURL is the URL of the Redis with the rate limits, which all gateways share: redis://, rediss:// or unix://. For a cluster
+	// redis://node1:6379?addr=node2:6379, for sentinels redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster, with
+	// one addr per further node. Default redis://127.0.0.1:6379/0.
 	RedisURL telemetry.Secret `env:"GATEWAY_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
-	// LimitBudget is how long one call to Redis may take, for all the requests that share it. Default 50ms; 1ms to 5s.
+	// LimitBudget is the maximum duration of one call to Redis, which many requests share. Default 50ms; 1ms to 5s.
 	LimitBudget time.Duration `env:"GATEWAY_LIMIT_BUDGET" envDefault:"50ms"`
-	// LimitFallback is what decides while Redis does not answer: local (a bucket per key and replica), open (everything
-	// passes) or closed (503). Default local.
+	// LimitFallback decides on requests while Redis does not answer: local (one bucket per key and gateway), open (all requests
+	// pass) or closed (503). Default local.
 	LimitFallback limit.Fallback `env:"GATEWAY_LIMIT_FALLBACK" envDefault:"local"`
-	// LimitMemory bounds the keys whose buckets are copied here, about 300 bytes each: for refusals that ask nobody, and
-	// for going on where Redis does not answer. Default 100000; at least 1.
+	// LimitMemory is the maximum number of rate limit buckets copied to this process, about 300 bytes each. They refuse requests
+	// without a call to Redis and are used by the fallback local. Default 100000; at least 1.
 	LimitMemory int `env:"GATEWAY_LIMIT_MEMORY" envDefault:"100000"`
 
-	// KeyCache bounds the key verdicts held, about 350 bytes each. Default 1000000; at least 1.
+	// KeyCache is the maximum number of cached key verdicts, about 350 bytes each. Default 1000000; at least 1.
 	KeyCache int `env:"GATEWAY_KEY_CACHE" envDefault:"1000000"`
-	// KeyTTL is how long a verdict is held at most; changes are told by core within a second in any case. Default 5m; at
-	// least 1s.
+	// KeyTTL is the maximum age of a cached verdict. A change of the key invalidates it within a second. Default 5m; at least 1s.
 	KeyTTL time.Duration `env:"GATEWAY_KEY_TTL" envDefault:"5m"`
-	// UnknownKeyTTL is how long the refusal of a key that does not exist or is not usable is cached; a change of the key ends
-	// it within a second in any case. Default 10s; at least 100ms.
+	// UnknownKeyTTL is the maximum age of a cached refusal of an unknown or unusable key. A change of the key invalidates it within
+	// a second. Default 10s; at least 100ms.
 	UnknownKeyTTL time.Duration `env:"GATEWAY_UNKNOWN_KEY_TTL" envDefault:"10s"`
-	// KeyLookUpTimeout bounds a look-up at core, and the wait for core's key changes before a key is refused as unknown.
-	// Default 800ms; 10ms to 1s, since an older answer proves nothing.
+	// KeyLookUpTimeout is the maximum duration of a key look-up at core, and of the wait for core's key changes before a key is
+	// refused as unknown. Default 800ms; 10ms to 1s.
 	KeyLookUpTimeout time.Duration `env:"GATEWAY_KEY_LOOKUP_TIMEOUT" envDefault:"800ms"`
-	// KeyLookUps bounds the look-ups under way at once. Default 64; at least 1.
+	// KeyLookUps is the maximum number of key look-ups in flight. Default 64; at least 1.
 	KeyLookUps int `env:"GATEWAY_KEY_LOOKUPS" envDefault:"64"`
 
-	// UsageInterval is how often it is counted up, and told to core, what became of each key's requests. Default 5s; 1s
-	// to 1m. Core writes one row for each key in use, gateway and interval.
+	// UsageInterval is the interval at which the gateway reports usage counts to core. Core writes one row per key in use, gateway
+	// and interval. Default 5s; 1s to 1m.
 	UsageInterval time.Duration `env:"GATEWAY_USAGE_INTERVAL" envDefault:"5s"`
-	// UsageBacklog bounds the counts that wait while core does not answer, one for each key and minute, about 200 bytes
-	// each. The oldest are dropped beyond it. Default 200000; at least 1000.
+	// UsageBacklog is the maximum number of usage counts kept while core does not answer, one per key and minute, about 200 bytes
+	// each. Beyond it the oldest are dropped. Default 200000; at least 1000.
 	UsageBacklog int `env:"GATEWAY_USAGE_BACKLOG" envDefault:"200000"`
 
-	// ReadTimeout is how long a request may take to arrive, headers and body together. A connection that has sent nothing
-	// yet is closed after it as well. Default 10s; at least 100ms.
+	// ReadTimeout is the maximum time to receive a request, headers and body together, and the maximum wait for the first byte on a
+	// new connection. Default 10s; at least 100ms.
 	ReadTimeout time.Duration `env:"GATEWAY_READ_TIMEOUT" envDefault:"10s"`
-	// WriteTimeout is how long a client may take to read an answer. Default 30s; at least 100ms.
+	// WriteTimeout is the maximum time for a client to read a response that is not a list or page. Default 30s; at least 100ms.
 	WriteTimeout time.Duration `env:"GATEWAY_WRITE_TIMEOUT" envDefault:"30s"`
-	// StreamTimeout is the same for lists and pages, which may be long. Default 10m; at least 100ms.
+	// StreamTimeout is the maximum time for a client to read a list or page. Default 10m; at least 100ms.
 	StreamTimeout time.Duration `env:"GATEWAY_STREAM_TIMEOUT" envDefault:"10m"`
-	// StreamRate is how many bytes a second of these a client must have read, on average, WriteTimeout ago. Default 65536;
-	// 0 for no such bound.
+	// StreamRate is the minimum average rate, in bytes per second, at which a client must read a list or page. The gateway closes
+	// the connection of a client that is more than WriteTimeout behind it. 0 turns this off. Default 65536.
 	StreamRate int `env:"GATEWAY_STREAM_RATE" envDefault:"65536"`
-	// IdleTimeout is how long a client's connection may wait for its next request. Default 60s; at least 1s.
+	// IdleTimeout is the maximum time that a client connection may be idle between requests. Default 60s; at least 1s.
 	IdleTimeout time.Duration `env:"GATEWAY_IDLE_TIMEOUT" envDefault:"60s"`
-	// MaxConns bounds the client connections served at once; more get 503 and are closed. Where it is over three quarters of
-	// the files that the process may open (ulimit -n), it is that, and MaxConnsPerIP shrinks with it. Default 65536; at
-	// least 1.
+	// MaxConns is the maximum number of client connections; further ones get 503 and are closed. It is reduced to at most three
+	// quarters of the process's limit of open files (ulimit -n), and MaxConnsPerIP in proportion. Default 65536; at least 1.
 	MaxConns int `env:"GATEWAY_MAX_CONNS" envDefault:"65536"`
-	// MaxConnsPerIP bounds those of one IPv4 address or IPv6 /64; behind a proxy all have the proxy's. Default 16384; 0 for
-	// no bound.
+	// MaxConnsPerIP is the maximum number of client connections of one IPv4 address or IPv6 /64. Behind a proxy all clients share
+	// the proxy's address. 0 turns this off. Default 16384.
 	MaxConnsPerIP int `env:"GATEWAY_MAX_CONNS_PER_IP" envDefault:"16384"`
-	// MaxHeaderBytes bounds a request's line and headers. Default 8192; 1024 to 1048576. Each connection in use holds
-	// this much.
+	// MaxHeaderBytes is the maximum size of a request line and its headers in bytes; each active connection has a buffer of this
+	// size. Default 8192; 1024 to 1048576.
 	MaxHeaderBytes int `env:"GATEWAY_MAX_HEADER_BYTES" envDefault:"8192"`
-	// MaxBodyBytes bounds a request's body on every route; POST /v2/transfers has its own bound of 16384 besides. Default
-	// 65536; at least 16384.
+	// MaxBodyBytes is the maximum size of a request body in bytes. POST /v2/transfers has a fixed maximum of 16384. Default 65536;
+	// at least 16384.
 	MaxBodyBytes int `env:"GATEWAY_MAX_BODY_BYTES" envDefault:"65536"`
-	// TrustedProxies are the networks (CIDR, comma separated) whose X-Forwarded-For and X-Forwarded-Proto are believed.
-	// Default none.
+	// TrustedProxies are the networks, CIDR and comma separated, of proxies whose X-Forwarded-For and X-Forwarded-Proto the gateway
+	// uses. Default none.
 	TrustedProxies []netip.Prefix `env:"GATEWAY_TRUSTED_PROXIES"`
 
-	// AccessLog writes one line per request to standard output. While nobody reads that, lines beyond 2 MiB are dropped,
-	// counted (`intents_gateway_access_log_dropped_total`) and reported in a later line. Default true.
+	// AccessLog turns on one log line per request on standard output. If standard output is not read, lines beyond 2 MiB are
+	// dropped, counted in `intents_gateway_access_log_dropped_total` and reported in a later line. Default true.
 	AccessLog bool `env:"GATEWAY_ACCESS_LOG" envDefault:"true"`
-	// TracesEndpoint is the base URL of a collector of OpenTelemetry traces (OTLP over HTTP, which goes to /v1/traces below
-	// it), such as http://127.0.0.1:4318. Default none; without it no traces are made.
+	// TracesEndpoint is the base URL of an OpenTelemetry collector, such as http://127.0.0.1:4318; traces go to /v1/traces below it
+	// (OTLP over HTTP). Without it the gateway makes no traces. Default none.
 	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
-	// TracesHeaders are headers of every export to the collector, such as its credentials: name=value, comma separated and
+	// TracesHeaders are the headers of each export to the collector, such as credentials: name=value, comma separated and
 	// percent-encoded. Default none.
 	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
-	// TracesSampler says which traces are recorded: parentbased_traceidratio (some of the clients'), parentbased_always_on or
+	// TracesSampler selects the traces to record: parentbased_traceidratio (a share of them), parentbased_always_on or
 	// parentbased_always_off. Default parentbased_traceidratio.
 	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`
 	// TracesSamplerArg is the share of traces that parentbased_traceidratio records, 0 to 1. Default 0.1.
 	TracesSamplerArg float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"0.1"`
-	// TracesTrustClients believes the sampled flag of a client's traceparent, by which clients could have everything recorded.
-	// Without it the sampler decides on a client's trace as on any other, and keeps its id. Default false.
+	// TracesTrustClients accepts the sampled flag of a client's traceparent, so that clients may cause any number of traces to be
+	// recorded. Without it the sampler decides, and the trace keeps the client's trace id. Default false.
 	TracesTrustClients bool `env:"GATEWAY_TRACES_TRUST_CLIENTS" envDefault:"false"`
-	// TracesServiceName is what traces call this service. Default none; without it that is the service.name in
-	// TracesResource, else intents-gateway.
+	// TracesServiceName is the service name in traces. Without it the name is service.name of TracesResource, else intents-gateway.
+	// Default none.
 	TracesServiceName string `env:"OTEL_SERVICE_NAME"`
-	// TracesResource is what else traces tell of this process: name=value, comma separated and percent-encoded. Default none.
+	// TracesResource are further resource attributes of traces: name=value, comma separated and percent-encoded. Default none.
 	TracesResource string `env:"OTEL_RESOURCE_ATTRIBUTES"`
 
-	// DrainDelay is how long the gateway still takes connections after TERM, so that whoever balances load sees /readyz
-	// fail first. Default 1s; at least 0.
+	// DrainDelay is how long the gateway accepts connections after TERM while /readyz fails, so that load balancers stop sending
+	// requests. Default 1s; at least 0s.
 	DrainDelay time.Duration `env:"GATEWAY_DRAIN_DELAY" envDefault:"1s"`
-	// DrainTimeout bounds the wait for requests under way after that. Default 30s; at least 1s.
+	// DrainTimeout is the maximum wait for requests in flight after DrainDelay. Default 30s; at least 1s.
 	DrainTimeout time.Duration `env:"GATEWAY_DRAIN_TIMEOUT" envDefault:"30s"`
-	// TimerSlack is how late Linux may fire the gateway's timers (timer slack, prctl(2)), up to 10ms. With 1ms a gateway that has
-	// one processor saves more than a tenth of its time under full load, because the Go runtime's monitor wakes less often. The
-	// gateway then executes itself once when it starts, under the same process id. 0s keeps the kernel's default of 50 µs.
-	// Default 0s.
+	// TimerSlack is the timer slack of the gateway's threads on Linux (prctl(2)), 0s to 10ms. 1ms saves more than a tenth of the CPU
+	// time of a gateway with one processor under full load, because the Go runtime's monitor thread wakes less often. The gateway
+	// executes itself once at start to set it, with the same process id. 0s keeps the kernel's 50 µs. Default 0s.
 	TimerSlack time.Duration `env:"GATEWAY_TIMER_SLACK" envDefault:"0s"`
 }
 

@@ -112,7 +112,7 @@ func TestGateway_Lifecycle(t *testing.T) {
 	asynctest.Eventually(t, "readiness fails", func() bool { status, _ := get(t, ops+"/readyz", ""); return status == http.StatusServiceUnavailable })
 	close(release)
 	if got := <-answered; got != "200 late, but whole" {
-		t.Errorf("the request under way: %s", got)
+		t.Errorf("the request in flight: %s", got)
 	}
 	if err := errors.Join(<-ran, g.Close()); err != nil {
 		t.Error(err)
@@ -150,7 +150,7 @@ func TestGateway_ReportsUsageAtShutdown(t *testing.T) {
 	})
 	close(release)
 	if status := <-answered; status != http.StatusOK {
-		t.Errorf("the request under way: %d", status)
+		t.Errorf("the request in flight: %d", status)
 	}
 	if err := errors.Join(<-ran, g.Close()); err != nil {
 		t.Error(err)
@@ -192,7 +192,7 @@ func build(t *testing.T) (path string) {
 	return path
 }
 
-// The program itself: TERM ends it with 0 after what is under way, and a bad setting with 1 before it listens.
+// The program itself: TERM ends it with 0 after the requests in flight, and a bad setting with 1 before it listens.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	program := build(t)

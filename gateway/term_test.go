@@ -26,7 +26,7 @@ import (
 func TestGateway_TerminatedUnderLoad(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
-		<-time.After(20 * time.Millisecond) // so that there is always something under way
+		<-time.After(20 * time.Millisecond) // so that a request is always in flight
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, "[]")
 	})

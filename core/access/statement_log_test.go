@@ -48,7 +48,7 @@ func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *a
 }
 
 // useSecrets does all that handles a secret, first as it succeeds and then as Postgres refuses it, and returns the hashes that
-// the statements bear.
+// the statements contain.
 func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	t.Helper()
 	core := newServiceOn(t, store, withPasswords(t))
@@ -122,7 +122,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	return secrets
 }
 
-// Postgres's log bears no hash by its default settings, whatever fails, and none when it logs every statement as long as it
+// Postgres's log has no hash by its default settings, whatever fails, and none when it logs every statement as long as it
 // leaves the parameters out.
 func TestSecretsStayOutOfPostgresLog(t *testing.T) {
 	t.Parallel()

@@ -25,31 +25,31 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return &metrics{
 		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_requests_total",
-			Help: "Requests ended, by route and status; gone where the gateway left first, cut where the answer broke off. A rise of " +
-				"503 means that the database is failing; of 500, a defect of core.",
+			Help: "Finished requests, by route and status: gone when the gateway closed the connection first, cut when the response was closed " +
+				"early. A rise of 503 means that the database fails; of 500, a defect of core.",
 		}, []string{"route", "status"}),
 		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:                           "intents_core_request_duration_seconds",
-			Help:                           "Time to answer a request to its end. A rise on all routes points at the database.",
+			Help:                           "Time from a request's arrival to the end of its response. A rise on all routes points at the database.",
 			Buckets:                        prometheus.ExponentialBuckets(0.0005, 2, 14),
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}, []string{"route"}),
 		inFlight: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "intents_core_requests_under_way",
-			Help: "Requests being answered. A rise without more traffic means that the database has become slow.",
+			Name: "intents_core_requests_in_flight",
+			Help: "Requests in flight. A rise without more traffic means that the database has become slow.",
 		}),
 		defects: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_defects_total",
-			Help: "Requests that failed for a reason nobody foresaw, panics included. Each is a defect and has an error line in the log.",
+			Help: "Requests that failed with an unexpected error or a panic. Each is a defect of core and has an error line in the log.",
 		}),
 		outdated: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_previous_secret_requests_total",
-			Help: "Requests that bore CORE_GATEWAY_SECRET_PREVIOUS. While it rises, gateways still use that secret, and fail if it is dropped.",
+			Help: "Requests authenticated by CORE_GATEWAY_SECRET_PREVIOUS. While it rises, gateways still use that secret, and fail if it is removed.",
 		}),
 		readings: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_key_feed_readings_total",
-			Help: "Readings of the database for gateways that wait to hear of changed keys: ten a second at most, however many wait.",
+			Help: "Reads of the database for gateways that poll for changed keys: at most ten a second, however many gateways poll.",
 		}),
 	}
 }

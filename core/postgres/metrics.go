@@ -29,58 +29,58 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		transitions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_transitions_total",
-			Help: "Changes of an intent's status that this core has written; from new for intents that were made. Sum it over cores.",
+			Help: "Changes of an intent's status that this core has written; from is new for a created intent. Sum it over cores.",
 		}, []string{"from", "to"}),
 		batch: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "intents_core_write_batch_intents",
-			Help: "New intents that one commit held. It grows with load; a rise at the same load means that commits have become slow.",
+			Help: "New intents per commit. It grows with load; a rise at the same load means that commits have become slow.",
 			// From one intent to maxBatch.
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
 		}),
 		writing: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:                           "intents_core_write_duration_seconds",
-			Help:                           "Time of one commit of new intents. A rise points at the database's disk.",
+			Help:                           "Duration of one commit of new intents. A rise points at the database's disk.",
 			Buckets:                        prometheus.ExponentialBuckets(0.0005, 2, 15),
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}),
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_writes_waiting",
-			Help: "New intents that wait for a commit. At intents_core_writes_waiting_limit more are refused with 503.",
+			Help: "New intents that wait for a commit. At intents_core_writes_waiting_limit further ones get 503.",
 		}),
 		refused: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_writes_refused_total",
-			Help: "New intents refused because too many waited, or because the database kept those before them waiting for a lock or a connection. Any means that it does not keep up.",
+			Help: "New intents refused because too many waited for a commit, or because earlier ones waited too long for a lock or a connection. Any rise means that the database does not keep up.",
 		}),
 		keyChangeLag: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:                           "intents_core_key_change_lag_seconds",
-			Help:                           "Age of the oldest change when changes of keys were told to a gateway. A rise means that revoked keys live on for longer.",
+			Help:                           "Age of the oldest change in a response of the key change feed. A rise means that revoked keys stay valid for longer.",
 			Buckets:                        []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
 			NativeHistogramBucketFactor:    1.1,
 			NativeHistogramMaxBucketNumber: 100,
 		}),
 		expiryLag: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_expiry_lag_seconds",
-			Help: "How long ago the deadline passed of the intent that should have expired first; 0 where none is overdue. A rise means " +
-				"that expiring fails or does not keep up. Take the max over cores.",
+			Help: "Time since the deadline of the oldest intent that should have expired; 0 when none is overdue. A rise means that " +
+				"expiry fails or does not keep up. Take the maximum over cores.",
 		}),
 		expiryLagFailures: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_expiry_lag_failures_total",
-			Help: "Times that intents_core_expiry_lag_seconds could not be read, which then keeps its last value.",
+			Help: "Failed reads of intents_core_expiry_lag_seconds, which then keeps its last value.",
 		}),
 	}
 	m.pruned = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_core_pruned_rows_total",
-		Help: "Rows that this core has removed because they had expired or were older than their retention, by table. Sum it over cores; " +
-			"none for days while the tables grow means that pruning fails.",
+		Help: "Rows that this core has deleted because they had expired or were older than their retention, by table. Sum it over cores; " +
+			"no rise for days while the tables grow means that pruning fails.",
 	}, []string{"table"})
 	m.pruneFailures = factory.NewCounter(prometheus.CounterOpts{
 		Name: "intents_core_prune_failures_total",
-		Help: "Times that pruning ended early with an error, which the log has. It is tried again within the hour.",
+		Help: "Prunings that ended early with an error, which the log has. Core tries again within the hour.",
 	})
 	m.lists = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_core_list_batches_total",
-		Help: "Batches of up to 1,000 intents that lists have read, from the primary or the replica. A rise of the primary's share " +
+		Help: "Batches of up to 1,000 intents read for lists, by source: primary or replica. A rise of the primary's share " +
 			"means that the replica is not used; intents_core_replica_fallbacks_total says why.",
 	}, []string{"source"})
 	for _, source := range []string{sourcePrimary, sourceReplica} {
@@ -88,7 +88,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 	factory.NewGauge(prometheus.GaugeOpts{
 		Name: "intents_core_writes_waiting_limit",
-		Help: "How many new intents may wait for a commit.",
+		Help: "Limit of the new intents that may wait for a commit.",
 	}).Set(maxQueued)
 	// The transitions of this version exist from the start, so that the first of each counts as a rise.
 	m.countTransitions(inserted, transfer.Created, 0)

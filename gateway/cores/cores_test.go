@@ -142,7 +142,7 @@ func TestPick_OneCore(t *testing.T) {
 	a.MarkUnreachable(io.EOF)
 	var tried cores.Tried
 	if s.Pick(tried) != a {
-		t.Error("the only core is not tried once it is set aside")
+		t.Error("the only core is not tried once it is ejected")
 	}
 	tried.MarkFailed(a)
 	if s.Pick(tried) != a {

@@ -10,8 +10,8 @@ type metrics struct {
 
 func newMetrics(registry prometheus.Registerer) metrics {
 	m := metrics{registry: registry, ejected: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "intents_gateway_core_set_aside_total",
-		Help: "Times a core was ejected because it could not be reached, broke a response off, timed out or failed its probe. " +
+		Name: "intents_gateway_core_ejections_total",
+		Help: "Times a core was ejected because it could not be reached, closed a response early, timed out or failed its probe. " +
 			"A rise means that the core, or the network to it, fails.",
 	}, []string{"core"})}
 	registry.MustRegister(m.ejected)
@@ -33,7 +33,7 @@ func (m metrics) add(c *Core) (remove func()) {
 		return 0
 	})
 	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "intents_gateway_core_requests_under_way",
+		Name:        "intents_gateway_core_requests_in_flight",
 		Help:        "Requests in flight to the core. A rise without more traffic means that the core has become slow.",
 		ConstLabels: labels,
 	}, func() float64 { return float64(c.inFlight.Load()) })

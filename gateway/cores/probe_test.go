@@ -32,8 +32,8 @@ func TestProbe_EjectsAndRestores(t *testing.T) {
 			epoch := core.Generation()
 			stand.status.Store(c.status)
 			began := time.Now()
-			asynctest.Eventually(t, "it is set aside", func() bool { return !core.Up() })
-			t.Logf("set aside %s after it began", time.Since(began))
+			asynctest.Eventually(t, "it is ejected", func() bool { return !core.Up() })
+			t.Logf("ejected %s after it began", time.Since(began))
 			if core.Down() != c.down {
 				t.Errorf("down: %t", core.Down())
 			}
@@ -56,14 +56,14 @@ func TestProbe_EjectsAndRestores(t *testing.T) {
 func (s set) expectMetrics(t *testing.T, core *cores.Core, up, ejected int) {
 	t.Helper()
 	want := fmt.Sprintf(`
-# HELP intents_gateway_core_set_aside_total Times a core was ejected because it could not be reached, broke a response off, timed out or failed its probe. A rise means that the core, or the network to it, fails.
-# TYPE intents_gateway_core_set_aside_total counter
-intents_gateway_core_set_aside_total{core=%q} %d
+# HELP intents_gateway_core_ejections_total Times a core was ejected because it could not be reached, closed a response early, timed out or failed its probe. A rise means that the core, or the network to it, fails.
+# TYPE intents_gateway_core_ejections_total counter
+intents_gateway_core_ejections_total{core=%q} %d
 # HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is ejected. While all cores are at 0, requests are sent to all of them.
 # TYPE intents_gateway_core_up gauge
 intents_gateway_core_up{core=%q} %d
 `, core.Address, ejected, core.Address, up)
-	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "intents_gateway_core_up", "intents_gateway_core_set_aside_total"); err != nil {
+	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "intents_gateway_core_up", "intents_gateway_core_ejections_total"); err != nil {
 		t.Error(err)
 	}
 }
@@ -101,7 +101,7 @@ func TestProbe_UnknownEndpoint(t *testing.T) {
 	s.probe(t)
 	asynctest.Eventually(t, "it is probed twice", func() bool { return stand.probes.Load() > 1 })
 	if !s.All()[0].Up() {
-		t.Error("it is set aside")
+		t.Error("it is ejected")
 	}
 }
 

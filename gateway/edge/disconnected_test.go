@@ -105,7 +105,7 @@ func TestDisconnect_HalfClosed(t *testing.T) {
 	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	want := refusal(499, `{"code":"CLIENT_CLOSED_REQUEST","message":"The client closed the connection before the answer; the request may have been carried out."}`, fresh...)
+	want := refusal(499, `{"code":"CLIENT_CLOSED_REQUEST","message":"The client closed the connection before the response; the request may have been carried out."}`, fresh...)
 	if diff := cmp.Diff(want, c.read(t, "GET")); diff != "" {
 		t.Error(diff)
 	}

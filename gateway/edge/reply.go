@@ -91,8 +91,8 @@ var (
 	notJSON = newReply(fasthttp.StatusUnsupportedMediaType, outcomeMediaType, wire.UnsupportedMediaType,
 		"The body must be application/json in UTF-8.")
 
-	overloaded        = unavailable(outcomeOverloaded, "Too many long lists are under way, of all accounts together. Ask for pages with limit, or try again shortly.")
-	accountOverloaded = unavailable(outcomeAccountOverloaded, "Too many lists of your account are under way. Read those first, ask for pages with limit, or try again shortly.")
+	overloaded        = unavailable(outcomeOverloaded, "Too many long lists are in flight for all accounts together. Request pages with limit, or try again shortly.")
+	accountOverloaded = unavailable(outcomeAccountOverloaded, "Too many lists of your account are in flight. Read those to the end, request pages with limit, or try again shortly.")
 	coreUnreachable   = unavailable(outcomeCoreUnreachable, "The service does not answer now; the request was not carried out. Try again shortly.")
 	coreBroken        = unavailable(outcomeCoreBroken, "The service broke off while it answered; the request may have been carried out. "+
 		"Repeat a write with the same Idempotency-Key only.")
@@ -101,8 +101,9 @@ var (
 			"Repeat a write with the same Idempotency-Key only.")
 	// clientGone is read only by a client that has closed just its sending side.
 	clientGone = newReply(statusClientClosed, outcomeClientGone, clientClosedRequest,
-		"The client closed the connection before the answer; the request may have been carried out.")
-	internalError = newReply(fasthttp.StatusInternalServerError, outcomePanic, wire.InternalError, "Something went wrong in the gateway.")
+		"The client closed the connection before the response; the request may have been carried out.")
+	internalError = newReply(fasthttp.StatusInternalServerError, outcomePanic, wire.InternalError,
+		"The gateway failed; the request may have been carried out. Repeat a write with the same Idempotency-Key only.")
 )
 
 func badKey(o outcome) *reply {

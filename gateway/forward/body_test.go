@@ -282,7 +282,7 @@ func TestStream_RequestsUnderWay(t *testing.T) {
 	core := startCore(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 600<<10)) })
 	c := newClient(t, settings{}, core.URL)
 	underWay := func() float64 {
-		values := c.counted(t, "intents_gateway_core_requests_under_way")
+		values := c.counted(t, "intents_gateway_core_requests_in_flight")
 		return values[strings.TrimPrefix(core.URL, "http://")]
 	}
 	response, err := c.do(list)
@@ -290,12 +290,12 @@ func TestStream_RequestsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := underWay(); got != 1 {
-		t.Errorf("%g requests are under way while the response streams, want 1", got)
+		t.Errorf("%g requests in flight while the response streams, want 1", got)
 	}
 	if err := response.CloseBodyStream(); err != nil {
 		t.Error(err)
 	}
 	if got := underWay(); got != 0 {
-		t.Errorf("%g requests are under way after the response, want 0", got)
+		t.Errorf("%g requests in flight after the response, want 0", got)
 	}
 }

@@ -120,7 +120,7 @@ func TestClient_CoreDrains(t *testing.T) {
 		answers[<-first]++
 	}
 	if answers["here"]+answers["there"] != 8 || answers["there"] == 0 {
-		t.Errorf("those under way: %v", answers)
+		t.Errorf("those in flight: %v", answers)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestClient_MaxConns(t *testing.T) {
 	}
 	asynctest.Eventually(t, "those too many are refused", func() bool { return busy.Load() == 7 })
 	if got := slow.hits.Load(); got != 3 {
-		t.Errorf("%d requests are under way", got)
+		t.Errorf("%d requests are in flight", got)
 	}
 	close(release)
 	all.Wait()

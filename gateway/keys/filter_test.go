@@ -130,7 +130,7 @@ func TestVerifier_KeyCreatedDuringPoll(t *testing.T) {
 		}
 	})
 	<-reading
-	made := core.AddKey(network.Test) // which the reading under way does not tell
+	made := core.AddKey(network.Test) // which the poll in flight does not report
 	asking.Go(func() { v.mustAccept(t, made) })
 	asynctest.Eventually(t, "both wait", func() bool { return v.Waiting() == 2 })
 	close(release)

@@ -165,7 +165,7 @@ func TestVerifier_LooksUpOnce(t *testing.T) {
 		})
 	}
 	asynctest.Eventually(t, "all have asked", func() bool { return v.counted(t, "intents_gateway_key_verdicts_total") == 100 })
-	asynctest.Eventually(t, "both look-ups are under way", func() bool { return core.LookUps.Load() >= 2 })
+	asynctest.Eventually(t, "both look-ups are in flight", func() bool { return core.LookUps.Load() >= 2 })
 	close(release)
 	asking.Wait()
 	if got := core.LookUps.Load(); got != 2 {

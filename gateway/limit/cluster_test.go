@@ -126,7 +126,7 @@ func TestCluster_DecidesAsRedisRate(t *testing.T) {
 	}
 }
 
-// Slots that move to another node while requests are under way, and nodes that forget the scripts, cost no request an error,
+// Slots that move to another node while requests are in flight, and nodes that forget the scripts, cost no request an error,
 // and none is charged twice.
 func TestCluster_SlotsMigrateUnderLoad(t *testing.T) {
 	t.Parallel()
