@@ -152,7 +152,7 @@ func TestIdempotencyOutlivesChange(t *testing.T) {
 	if record := cancelled.Body.(map[string]any); cancelled.Status != 200 || record["tx"] != nil {
 		t.Errorf("cancelled: %+v", cancelled)
 	}
-	first = withoutTx.ReplaceAllString(first, `"tx":null,"confirmations"`)
+	first = withoutTx.ReplaceAllString(first, `"tx":null}`)
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for status := 201; status != 422; <-ticker.C { // until the deadline is too near for a new intent
@@ -164,8 +164,8 @@ func TestIdempotencyOutlivesChange(t *testing.T) {
 	}
 }
 
-// withoutTx matches the transaction of a record and the name of the member after it.
-var withoutTx = regexp.MustCompile(`"tx":\{.*\},"confirmations"`)
+// withoutTx matches the last member of a record.
+var withoutTx = regexp.MustCompile(`"tx":\{.*\}$`)
 
 func TestIdempotencyKeyOfARefusedRequestIsFree(t *testing.T) {
 	t.Parallel()
