@@ -117,6 +117,7 @@ func (w *Watcher) hold(ctx context.Context, chain *rpc.Chain, running *sync.Wait
 	w.mu.Unlock()
 	if current != nil {
 		if ok, err := w.Store.RenewLease(attempt, current.lease, leaseTTL); err == nil && !ok {
+			current.log.Info("another process follows the chain now")
 			current.cancel()
 		}
 		return

@@ -151,9 +151,7 @@ func coresUp(t *testing.T, fleet []*gateway) int {
 	t.Helper()
 	least := -1
 	for _, g := range fleet {
-		metrics := g.metrics(t)
-		// The released version, which upgrades start from, has the other name.
-		if up := int(metrics.sum("intents_gateway_core_up{") + metrics.sum("gateway_core_up{")); least < 0 || up < least {
+		if up := int(g.metrics(t).sum("intents_gateway_core_up{")); least < 0 || up < least {
 			least = up
 		}
 	}

@@ -129,7 +129,12 @@ func (g *gateway) metrics(t *testing.T) metrics {
 }
 
 func (g *gateway) readMetrics(ctx context.Context) (metrics, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.opsURL+"/metrics", nil)
+	return readMetrics(ctx, g.opsURL)
+}
+
+// readMetrics are those of any process.
+func readMetrics(ctx context.Context, opsURL string) (metrics, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, opsURL+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

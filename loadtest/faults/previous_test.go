@@ -16,7 +16,7 @@ import (
 var previous = flag.String("previous", "", "a directory with the programs core and gateway of another version, for TestUpgrade")
 
 // released is the commit that upgrades start from; each release moves it on.
-const released = "1e41b287f0407f0b9bc06b76ac3847d9fb802893"
+const released = "8ebc383c30889a0e45479c2d61e30f05d9daeaf1"
 
 // previousBinaries is where the programs of the version before this one are: those of -previous, or the released ones, which
 // it builds.

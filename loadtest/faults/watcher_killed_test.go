@@ -2,11 +2,8 @@ package faults_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -41,42 +38,66 @@ type bridges struct {
 	account uuid.UUID
 	chains  [2]*rpctest.Chain
 	ids     [2]caip.ChainID
-	rpcFile string
+	// nodes are each chain's providers in their order.
+	nodes [2][]*rpctest.Node
 
 	mu   sync.Mutex
-	made []*transfer.Intent
-	next [2][]rpctest.Tx
+	made []*bridge
+	next [2][]step
+	// forks are mined along with the chains, where there are any.
+	forks [2]*rpctest.Chain
+	// minedAt is when each block was mined, by its number.
+	minedAt [2][]time.Time
 }
 
-func newBridges(t *testing.T, db *database) *bridges {
+// bridge is an intent and the blocks that have its order's events, 0 before they are mined. An order is refunded on the first chain and
+// filled on the second.
+type bridge struct {
+	intent        *transfer.Intent
+	refunded      bool
+	opened, ended uint64
+}
+
+// way is what the bridge's events are in the end.
+func (b *bridge) way() string {
+	if b.refunded {
+		return "created submitted confirmed refunded"
+	}
+	return "created submitted confirmed filled"
+}
+
+// step is a transaction of the next block.
+type step struct {
+	tx    rpctest.Tx
+	block *uint64
+}
+
+// newBridges has chains with the ids first and first + 1, with so many providers each.
+func newBridges(t *testing.T, db *database, first uint64, providers int) *bridges {
 	t.Helper()
 	store, err := postgres.Open(db.url, postgres.Options{AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	b := &bridges{store: store, account: uuid.New(), rpcFile: filepath.Join(t.TempDir(), "rpc.json")}
-	if _, err := store.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := &bridges{store: store, account: uuid.New()}
 	var entries []chain.Entry
 	var tokens []definitions.Definition
-	providers := map[string][]map[string]any{}
 	for n := range b.chains {
-		number := uint64(31337 + n) //nolint:gosec // 0 or 1
+		number := first + uint64(n)
 		b.ids[n] = caip.EIP155Chain(number)
 		b.chains[n] = rpctest.NewChain(number)
 		b.chains[n].SetTime(time.Now())
 		b.chains[n].SetPeriod(0)
+		b.minedAt[n] = []time.Time{time.Now()}
 		entries = append(entries, chain.Entry{Chain: chain.Chain{
 			ID: b.ids[n], Name: b.ids[n].String(), Environment: network.Test, NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
-			Domain: uint32(number), Confirmations: bridgeConfirmations, Finality: chain.Depth, BlockTime: 50 * time.Millisecond, //nolint:gosec // small
+			Domain: uint32(number), Confirmations: bridgeConfirmations, Finality: chain.Depth, BlockTime: 50 * time.Millisecond,
 			Settler: &chain.Settler{Address: bridgeSettler, Scheme: chain.OrderDataScheme},
 		}})
 		tokens = append(tokens, definitions.Definition{ID: caip.AccountID{Chain: b.ids[n], Address: definitions.NativeAddress}, Symbol: "ETH", Decimals: 18})
-		for range 2 {
-			node := rpctest.Serve(t, b.chains[n])
-			providers[b.ids[n].String()] = append(providers[b.ids[n].String()], map[string]any{"url": node.URL(), "requestsPerSecond": 10000})
+		for range providers {
+			b.nodes[n] = append(b.nodes[n], rpctest.Serve(t, b.chains[n]))
 		}
 	}
 	silent := func(int) {}
@@ -86,21 +107,19 @@ func newBridges(t *testing.T, db *database) *bridges {
 	if _, err := store.ImportTokens(t.Context(), tokens, time.Now(), silent); err != nil {
 		t.Fatal(err)
 	}
+	if err := store.KeepActive(t.Context(), b.ids[:], time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	if b.known, err = store.Registry(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(providers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(b.rpcFile, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
 // add records a bridge and has its order opened in the next block. One in ten is refunded, the others are filled.
-func (b *bridges) add(ctx context.Context, n int) error {
+func (b *bridges) add(t *testing.T, n int) error {
+	t.Helper()
+	ctx := t.Context()
 	leg := func(side int, account string) wire.Leg {
 		return wire.Leg{
 			Account: caip.AccountID{Chain: b.ids[side], Address: account},
@@ -118,7 +137,7 @@ func (b *bridges) add(ctx context.Context, n int) error {
 		if _, err = b.store.InsertTransfer(ctx, intent, postgres.Idempotency{}); err == nil || attempt == 100 {
 			break
 		}
-		time.Sleep(50 * time.Millisecond)
+		pass(t, 50*time.Millisecond)
 		if _, found := b.store.Transfer(ctx, b.account, intent.ID); found == nil {
 			err = nil
 			break
@@ -135,14 +154,27 @@ func (b *bridges) add(ctx context.Context, n int) error {
 		}
 		return rpctest.Tx{From: common.BigToAddress(intent.Source.Amount), To: &settler, Input: topic[:], Logs: []rpctest.Log{log}}
 	}
+	made := &bridge{intent: intent, refunded: n%10 == 0}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.made = append(b.made, intent)
-	b.next[0] = append(b.next[0], emit(transfer.SettlerTopics[0], true))
-	if n%10 == 0 {
-		b.next[0] = append(b.next[0], emit(crypto.Keccak256Hash([]byte("Refunded(bytes32,address)")), false))
+	b.made = append(b.made, made)
+	b.next[0] = append(b.next[0], step{emit(transfer.SettlerTopics[0], true), &made.opened})
+	if made.refunded {
+		b.next[0] = append(b.next[0], step{emit(crypto.Keccak256Hash([]byte("Refunded(bytes32,address)")), false), &made.ended})
 	} else {
-		b.next[1] = append(b.next[1], emit(crypto.Keccak256Hash([]byte("Filled(bytes32,bytes,bytes)")), false))
+		b.next[1] = append(b.next[1], step{emit(crypto.Keccak256Hash([]byte("Filled(bytes32,bytes,bytes)")), false), &made.ended})
+	}
+	return nil
+}
+
+// addMany adds bridges until ctx ends, or that many.
+func (b *bridges) addMany(ctx context.Context, t *testing.T, count int, every time.Duration) error {
+	t.Helper()
+	for n := 0; n < count && ctx.Err() == nil; n++ {
+		if err := b.add(t, n); err != nil {
+			return err
+		}
+		pass(t, every)
 	}
 	return nil
 }
@@ -157,13 +189,51 @@ func (b *bridges) mine(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		b.mu.Lock()
-		for n, c := range b.chains {
-			c.Mine(b.next[n]...)
-			b.next[n] = nil
-		}
-		b.mu.Unlock()
+		b.mineOnce()
 	}
+}
+
+func (b *bridges) mineOnce() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for n, c := range b.chains {
+		var txs []rpctest.Tx
+		for _, s := range b.next[n] {
+			txs, *s.block = append(txs, s.tx), uint64(len(b.minedAt[n]))
+		}
+		b.next[n], b.minedAt[n] = nil, append(b.minedAt[n], time.Now())
+		c.Mine(txs...)
+		if b.forks[n] != nil {
+			b.forks[n].MineEmpty(1)
+		}
+	}
+}
+
+// mustEnd waits until every bridge has ended, and wants each to have gone by every step once.
+func (b *bridges) mustEnd(t *testing.T) {
+	t.Helper()
+	for n, made := range b.made {
+		asynctest.Eventually(t, "bridge "+fmt.Sprint(n)+" has ended", func() bool {
+			stored, err := b.store.Transfer(t.Context(), b.account, made.intent.ID)
+			return err == nil && strings.HasSuffix(made.way(), string(stored.Status))
+		})
+		var steps []string
+		for _, e := range b.events(t, made) {
+			steps = append(steps, string(e.To))
+		}
+		if got := strings.Join(steps, " "); got != made.way() {
+			t.Errorf("bridge %d went %q, want %q", n, got, made.way())
+		}
+	}
+}
+
+func (b *bridges) events(t *testing.T, made *bridge) []transfer.Event {
+	t.Helper()
+	events, err := b.store.Events(t.Context(), b.account, made.intent.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
 }
 
 // A process that follows chains is killed again and again, at random moments, and Postgres is stopped without warning in between: every
@@ -175,37 +245,26 @@ func TestWatcherKilled(t *testing.T) {
 		kills, count = 100, 1000
 	}
 	db := startDatabase(t, embedded.PostgresConfig{})
-	b := newBridges(t, db)
+	b := newBridges(t, db, 31337, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer cancel()
 	working.Go(func() { b.mine(ctx) })
+	rpcFile := writeRPCFile(t, b)
+	first := startWatcher(t, db.url, rpcFile)
+	first.awaitChains(t, b) // what is older than the first look is not read
+	first.process.Kill()
 	added := make(chan error, 1)
 	working.Go(func() {
-		for n := range count {
-			if err := b.add(ctx, n); err != nil {
-				added <- err
-				return
-			}
-			time.Sleep(time.Duration(kills) * 150 * time.Millisecond / time.Duration(count))
-		}
-		added <- nil
+		added <- b.addMany(ctx, t, count, time.Duration(kills)*150*time.Millisecond/time.Duration(count))
 	})
-	watch := embedded.Command{
-		Name: "core watch", Path: filepath.Join(shared.binaries, "core"), Args: []string{"watch"},
-		Env: append(os.Environ(), "CORE_DATABASE_URL="+db.url, "CORE_OPS_LISTEN=127.0.0.1:0", "CORE_RPC_FILE="+b.rpcFile,
-			"CORE_GATEWAY_SECRET="+secret, "CORE_CHAIN_TICK=100ms"),
-	}
 	free := func() { db.execute(t, "UPDATE watched_chains SET lease_until = '-infinity'") } // instead of waiting for it
+	free()
 	for n := range kills {
-		watcher, err := embedded.StartProcess(watch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(50+rand.IntN(300)) * time.Millisecond)
-		watcher.Kill()
-		<-watcher.Done()
+		watcher := startWatcher(t, db.url, rpcFile)
+		pass(t, time.Duration(50+rand.IntN(300))*time.Millisecond)
+		watcher.process.Kill()
 		if n%10 == 5 {
 			if err := db.server.Restart(t.Context()); err != nil {
 				t.Fatal(err)
@@ -216,30 +275,6 @@ func TestWatcherKilled(t *testing.T) {
 	if err := <-added; err != nil {
 		t.Fatal(err)
 	}
-	watcher, err := embedded.StartProcess(watch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { watcher.Kill() })
-	for n, intent := range b.made {
-		want := "created submitted confirmed filled"
-		if n%10 == 0 {
-			want = "created submitted confirmed refunded"
-		}
-		asynctest.Eventually(t, "bridge "+fmt.Sprint(n)+" has ended", func() bool {
-			stored, err := b.store.Transfer(t.Context(), b.account, intent.ID)
-			return err == nil && strings.HasSuffix(want, string(stored.Status))
-		})
-		events, err := b.store.Events(t.Context(), b.account, intent.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var steps []string
-		for _, e := range events {
-			steps = append(steps, string(e.To))
-		}
-		if got := strings.Join(steps, " "); got != want {
-			t.Errorf("bridge %d went %q, want %q", n, got, want)
-		}
-	}
+	startWatcher(t, db.url, rpcFile)
+	b.mustEnd(t)
 }
