@@ -192,9 +192,9 @@ func (b *chainBench) print(before, halfway, after chainSample, sent int, latenci
 	fmt.Printf("\n%d chains, %d open intents, %d bridges in %s\n\n| figure | value |\n| --- | --- |\n", len(b.chains), b.intents, sent, elapsed.Round(time.Second))
 	fmt.Printf("| core's share of one CPU | %.1f %% |\n", 100*(after.cpu-before.cpu).Seconds()/elapsed.Seconds())
 	fmt.Printf("| core's memory at the start, halfway, at the end | %d, %d, %d MiB |\n", before.resident>>20, halfway.resident>>20, after.resident>>20)
-	fmt.Printf("| looks a chain and block time | %.3f |\n", ticks/float64(len(b.chains))/(elapsed.Seconds()/b.blockTime.Seconds()))
-	fmt.Printf("| mean time of a look | %.0f ms |\n", 1000*(after.seconds-before.seconds)/ticks)
-	fmt.Printf("| calls a look | %.2f |\n", (after.calls-before.calls)/ticks)
+	fmt.Printf("| polls a chain and block time | %.3f |\n", ticks/float64(len(b.chains))/(elapsed.Seconds()/b.blockTime.Seconds()))
+	fmt.Printf("| mean time of a poll | %.0f ms |\n", 1000*(after.seconds-before.seconds)/ticks)
+	fmt.Printf("| calls a poll | %.2f |\n", (after.calls-before.calls)/ticks)
 	for _, status := range []transfer.Status{transfer.Submitted, transfer.Confirmed, transfer.Filled} {
 		list := latencies[status]
 		slices.Sort(list)

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// newBatch is how many attempts that were never looked up one look takes, and dueBatch how many of the others.
+	// newBatch is how many attempts that were never looked up one poll takes, and dueBatch how many of the others.
 	newBatch, dueBatch = 500, 20
-	// maxBlockLists is how many blocks' lists of transactions are read at the most in one look.
+	// maxBlockLists is how many blocks' lists of transactions are read at the most in one poll.
 	maxBlockLists = 1000
 )
 
@@ -128,7 +128,7 @@ func (l *loop) receipts(ctx context.Context, v *view, attempts []postgres.Follow
 			return nil, nil, err
 		case receipt == nil:
 			pending = append(pending, a)
-		case receipt.BlockNumber <= v.head.Number: // a block after the head is read with its events by the next look
+		case receipt.BlockNumber <= v.head.Number: // a block after the head is read with its events by the next poll
 			mined = append(mined, minedAttempt{a, *receipt})
 		}
 	}

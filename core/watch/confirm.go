@@ -31,7 +31,7 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 			}
 		}
 		if len(confirmed)+len(gone) < writeBatch {
-			return nil // the rest waits for the next look
+			return nil // the rest waits for the next poll
 		}
 	}
 }
@@ -93,7 +93,7 @@ func blocksStand(ctx context.Context, provider *rpc.Provider, transactions []pos
 }
 
 // judgeOf asks the first other provider that answers. While all others are down it gives nil for a minute and then the provider of the
-// look, which is counted.
+// poll, which is counted.
 func (l *loop) judgeOf(ctx context.Context, v *view, deep []postgres.Followed) (*rpc.Provider, []*evm.Receipt) {
 	others := l.chain.Other(v.provider)
 	for _, other := range others {

@@ -24,7 +24,7 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 	return Loop{newLoop(w, chain, lease, func() {})}, nil
 }
 
-// Tick looks at the chain once.
+// Tick polls the chain once.
 func (l Loop) Tick(ctx context.Context) (again bool, err error) { return l.tick(ctx) }
 
 // Lease is the loop's lease.
@@ -33,7 +33,7 @@ func (l Loop) Lease() postgres.Lease { return l.lease }
 // SetAlone makes a second provider have been down for long.
 func (l Loop) SetAlone() { l.othersDownSince = l.othersDownSince.Add(-alone) }
 
-// The errors of a look.
+// The errors of a poll.
 var (
 	ErrLags         = errLags
 	ErrLacksLogs    = errLacksLogs

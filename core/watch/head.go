@@ -21,11 +21,11 @@ var (
 	errNoTag = errors.New("the provider does not know the block tag that the chain's finality names; change finality with `core chains import`")
 )
 
-// view is the chain as one provider shows it in one look.
+// view is the chain as one provider shows it in one poll.
 type view struct {
 	provider   *rpc.Provider
 	definition chain.Chain
-	// before is how far the chain was read when the look began.
+	// before is how far the chain was read when the poll began.
 	before postgres.Progress
 	head   evm.Block
 	// first is the newest block that is not read at all, of a chain that has never been read.
@@ -54,8 +54,8 @@ func (v *view) cursor() uint64 {
 	}
 }
 
-// next is how far the chain is read after this look. Every block is read at least twice, and as long as it is not deep: a provider that
-// lacked logs, or a reorganization, is made up for by the next look.
+// next is how far the chain is read after this poll. Every block is read at least twice, and as long as it is not deep: a provider that
+// lacked logs, or a reorganization, is made up for by the next poll.
 func (v *view) next() postgres.Progress {
 	cursor := v.cursor()
 	if v.before.Read && v.fork == nil {
@@ -64,7 +64,7 @@ func (v *view) next() postgres.Progress {
 	return postgres.Progress{Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: cursor}
 }
 
-// readHead asks one provider for its newest block and compares the newest block of the look before. If that has changed, it finds where
+// readHead asks one provider for its newest block and compares the newest block of the poll before. If that has changed, it finds where
 // the chain forked.
 func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before postgres.Progress) (*view, error) {
 	v := &view{provider: provider, definition: definition, before: before}
@@ -155,7 +155,7 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 	return l.findFork(ctx, v)
 }
 
-// askOthers has the other providers say whether a known block is gone. One that still shows it contradicts the provider of the look.
+// askOthers has the other providers say whether a known block is gone. One that still shows it contradicts the provider of the poll.
 func (l *loop) askOthers(ctx context.Context, v *view, known transfer.Block) error {
 	for _, other := range l.chain.Other(v.provider) {
 		call := rpc.BlockByNumber(rpc.Number(known.Number))
@@ -227,7 +227,7 @@ func changedFinal(b transfer.Block) string {
 }
 
 // compareFinal compares the final blocks above the fork that have confirmed something. The fork may be far below the final block, where no
-// look fell on the blocks between; which of them have changed is known only of those whose hashes are.
+// poll fell on the blocks between; which of them have changed is known only of those whose hashes are.
 func (l *loop) compareFinal(ctx context.Context, v *view) error {
 	if *v.fork >= v.before.Final {
 		return nil

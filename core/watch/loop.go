@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// idlePeriod is the time between two looks at a chain that no unfinished intent touches.
+	// idlePeriod is the time between two polls at a chain that no unfinished intent touches.
 	idlePeriod = time.Minute
-	// tickTimeout bounds one look at a chain.
+	// tickTimeout bounds one poll of a chain.
 	tickTimeout = 2 * time.Minute
 )
 
@@ -46,7 +46,7 @@ func newLoop(w *Watcher, chain *rpc.Chain, lease postgres.Lease, cancel context.
 	}
 }
 
-// run looks at the chain again and again until ctx ends or the lease is lost.
+// run polls the chain again and again until ctx ends or the lease is lost.
 func (l *loop) run(ctx context.Context) {
 	l.log.Info("following a chain", "epoch", l.lease.Epoch)
 	for {
@@ -78,7 +78,7 @@ func (l *loop) report(err error) {
 	l.failing = err != nil
 }
 
-// shortestWait keeps reports, which wake the loop, from making it look at the chain without a pause.
+// shortestWait keeps reports, which wake the loop, from making it poll without a pause.
 const shortestWait = time.Second
 
 // warnEvery is the time between two log lines about providers that disagree.
@@ -132,7 +132,7 @@ func (l *loop) period() time.Duration {
 // errNoProvider is returned where no provider of the chain can be used.
 var errNoProvider = errors.New("no provider can be used")
 
-// tick looks at the chain once: at the provider that is best, and at the next where that one lags, fails or is contradicted. again is
+// tick polls the chain once: at the provider that is best, and at the next where that one lags, fails or is contradicted. again is
 // true while blocks wait that were not read yet.
 func (l *loop) tick(ctx context.Context) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
@@ -155,7 +155,7 @@ func (l *loop) tick(ctx context.Context) (again bool, err error) {
 	}
 	l.unverified = failures != nil
 	for _, provider := range l.chain.Providers() {
-		again, err := l.look(ctx, definition, provider, progress)
+		again, err := l.poll(ctx, definition, provider, progress)
 		if err == nil || errors.Is(err, postgres.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
 			return again, err
 		}
@@ -187,8 +187,8 @@ func ofStore(err error) error {
 	return storeError{err}
 }
 
-// look reads the chain at one provider and writes what it shows.
-func (l *loop) look(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress postgres.Progress) (again bool, err error) {
+// poll reads the chain at one provider and writes what it shows.
+func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress postgres.Progress) (again bool, err error) {
 	v, err := l.readHead(ctx, definition, provider, progress)
 	if err != nil {
 		return false, err

@@ -38,7 +38,7 @@ var (
 	baseSepolia = caip.EIP155Chain(84532)
 )
 
-// world is two chains with their providers, a database and a watcher whose looks the test takes one by one.
+// world is two chains with their providers, a database and a watcher whose polls the test makes one by one.
 type world struct {
 	*testing.T
 	store   *postgres.Store
@@ -117,7 +117,7 @@ func (w *world) follow(id caip.ChainID) {
 	w.loops[id] = loop
 }
 
-// tick looks at a chain until all its blocks are read.
+// tick polls a chain until all its blocks are read.
 func (w *world) tick(id caip.ChainID) {
 	w.Helper()
 	for again := true; again; {
@@ -128,14 +128,14 @@ func (w *world) tick(id caip.ChainID) {
 	}
 }
 
-// mine mines a block of the chain and looks at it.
+// mine mines a block of the chain and polls it.
 func (w *world) mine(id caip.ChainID, txs ...rpctest.Tx) {
 	w.Helper()
 	w.chains[id].Mine(txs...)
 	w.tick(id)
 }
 
-// deepen mines so many empty blocks, each with a look at it.
+// deepen mines so many empty blocks, each with a poll at it.
 func (w *world) deepen(id caip.ChainID, blocks int) {
 	w.Helper()
 	for range blocks {
@@ -194,7 +194,7 @@ func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 	}
 }
 
-// due has all attempts looked up by the next look.
+// due has all attempts looked up by the next poll.
 func (w *world) due() {
 	w.Helper()
 	pgtest.Exec(w.T, w.store, "UPDATE transactions SET due_at = now() WHERE due_at IS NOT NULL")

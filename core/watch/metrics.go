@@ -30,20 +30,20 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 	return &metrics{
 		head:     gauge("head_block", "Newest block of the chain that was read by this process, which follows the chain. It stands still when no provider answers."),
-		lag:      gauge("cursor_lag_blocks", "Blocks between the newest one and the last that is not read again. It is the chain's confirmations and one look; more is a backlog."),
+		lag:      gauge("cursor_lag_blocks", "Blocks between the newest one and the last that is not read again. It is the chain's confirmations and one poll; more is a backlog."),
 		readAt:   gauge("read_timestamp_seconds", "When the chain was last read to its head, Unix time. An old one means that the statuses of its intents stand still."),
-		interval: gauge("tick_interval_seconds", "Time between two looks at the chain: its block time, but not less than CORE_CHAIN_TICK. A chain that no unfinished intent touches is looked at once a minute."),
+		interval: gauge("tick_interval_seconds", "Time between two polls at the chain: its block time, but not less than CORE_CHAIN_TICK. A chain that no unfinished intent touches is looked at once a minute."),
 		stopped:  gauge("stopped", "1 while the chain is not followed because a final block has changed; core chains resume follows it again."),
 		ticks: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "intents_core_chain_tick_seconds", Help: "Time of one look at a chain. A rise to the chain's block time means that providers or Postgres are slow.",
+			Name: "intents_core_chain_tick_seconds", Help: "Time of one poll of a chain. A rise to the chain's block time means that providers or Postgres are slow.",
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 120},
 		}, chain),
-		failures: counter("tick_failures_total", "Looks at a chain that failed at all its providers, or at Postgres. The next look makes up for it.", chain),
+		failures: counter("tick_failures_total", "Polls of a chain that failed at all its providers, or at Postgres. The next poll makes up for it.", chain),
 		reorgs: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_chain_reorgs_total", Help: "Reorganizations of the chain, by how many blocks fell at the most: 1, 2-5, 6-20, more.",
 		}, []string{"chain", "depth"}),
 		disagreements:   counter("disagreements_total", "Times a provider showed other blocks, events or receipts than another provider, or than itself before. Nothing was concluded.", ofProvider),
-		lagging:         counter("lagging_total", "Looks at which a provider was behind blocks that were seen before, and another was asked.", ofProvider),
+		lagging:         counter("lagging_total", "Polls at which a provider was behind blocks that were seen before, and another was asked.", ofProvider),
 		unmatchedEvents: counter("unmatched_events_total", "Events that name an order of an intent and come from another contract or chain than the intent's, or cannot be read. A rise means that somebody tries to pass orders off as filled.", chain),
 		repairedEvents:  counter("repaired_events_total", "Events that the hourly comparison with the settlers found missing. It should stay 0: a provider left them out.", chain),
 		confirmedAlone:  counter("confirmed_alone_total", "Transactions that were confirmed by one provider because all others had been down for a minute.", chain),

@@ -85,7 +85,7 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 	return found, nil
 }
 
-// askForAttempts adds what one provider knows. The provider of the look is known to have no receipts.
+// askForAttempts adds what one provider knows. The provider of the poll is known to have no receipts.
 func askForAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
 	if len(attempts) == 0 {
 		return nil
@@ -131,7 +131,7 @@ func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) err
 	}
 	for a, call := range calls {
 		count, err := call.Result()
-		if err != nil && !errors.Is(err, rpc.ErrMissing) { // the node may keep no state of that block; a later look asks for a newer one
+		if err != nil && !errors.Is(err, rpc.ErrMissing) { // the node may keep no state of that block; a later poll asks for a newer one
 			return err
 		}
 		a.count = count

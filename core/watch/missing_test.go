@@ -82,7 +82,7 @@ func TestReplaced_Open(t *testing.T) {
 	}
 }
 
-// A single provider must not know a transaction twice, a look apart, before it counts as replaced.
+// A single provider must not know a transaction twice, a poll apart, before it counts as replaced.
 func TestReplaced_OneProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -257,7 +257,7 @@ func TestLease_Lost(t *testing.T) {
 	}
 }
 
-// A look costs what chain and events cost, not the number of intents.
+// A poll costs what chain and events cost, not the number of intents.
 func TestTick_Calls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -278,7 +278,7 @@ func TestTick_Calls(t *testing.T) {
 	}
 	idle := calls(func() { w.mine(sepolia) })
 	if len(idle) != 2 || idle["eth_getBlockByNumber"] != 3 || idle["eth_getLogs"] != 1 {
-		t.Errorf("a look without attempts: %v", idle)
+		t.Errorf("a poll without attempts: %v", idle)
 	}
 	for range 20 { // more attempts than blocks: the blocks' lists are read
 		intent := w.intent(transferOf(usdc))
@@ -287,6 +287,6 @@ func TestTick_Calls(t *testing.T) {
 	w.mine(sepolia)
 	many := calls(func() { w.mine(sepolia) })
 	if many["eth_getBlockByNumber"] != 4 || many["eth_getTransactionReceipt"] != 0 {
-		t.Errorf("a look with 20 attempts and one new block: %v", many)
+		t.Errorf("a poll with 20 attempts and one new block: %v", many)
 	}
 }

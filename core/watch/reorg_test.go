@@ -154,7 +154,7 @@ func TestFollow_AgainFromTheBeginning(t *testing.T) {
 	}
 }
 
-// I6 where no look fell on the blocks between: a chain that was idle, or one with many blocks a look.
+// I6 where no poll fell on the blocks between: a chain that was idle, or one with many blocks a poll.
 func TestReorg_FinalBlockBetweenLooks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// repairBatch is how many open orders are compared with their settlers in one look.
+	// repairBatch is how many open orders are compared with their settlers in one poll.
 	repairBatch = 100
 	// repairEvery is the time between two comparisons of one order.
 	repairEvery = time.Hour

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// reportQueue is how many reports may wait to be looked up. Those beyond it are looked up by the chain's next look.
+	// reportQueue is how many reports may wait to be looked up. Those beyond it are looked up by the chain's next poll.
 	reportQueue = 1024
 	// reportWorkers is how many are looked up at once.
 	reportWorkers = 8
@@ -53,7 +53,7 @@ func (w *Watcher) lookUpReports(ctx context.Context) {
 			return
 		case r := <-w.reports:
 			if err := w.lookUpReport(ctx, r); err != nil && ctx.Err() == nil {
-				w.Log.Warn("reported transaction is not looked up at once; the next look at the chain does", "chain", r.chain.String(), "error", err)
+				w.Log.Warn("reported transaction is not looked up at once; the next poll of the chain does", "chain", r.chain.String(), "error", err)
 			}
 			w.Wake(r.chain)
 		}

@@ -127,7 +127,7 @@ func TestRun_Backlog(t *testing.T) {
 	}
 }
 
-// A provider whose range is smaller than the chain's depth is asked several times in one look.
+// A provider whose range is smaller than the chain's depth is asked several times in one poll.
 func TestTick_RangeBelowDepth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -144,7 +144,7 @@ func TestTick_RangeBelowDepth(t *testing.T) {
 	}
 }
 
-// The first look at a chain begins before the orders that were opened while nobody looked.
+// The first poll of a chain begins before the orders that were opened while nobody looked.
 func TestTick_FirstLook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

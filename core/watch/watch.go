@@ -29,7 +29,7 @@ const (
 	leaseTimeout = 3 * time.Second
 	// clockSkew is how far a chain's clock may be from ours.
 	clockSkew = 2 * time.Minute
-	// DefaultTick is the shortest time between two looks at a chain.
+	// DefaultTick is the shortest time between two polls at a chain.
 	DefaultTick = 4 * time.Second
 	// DefaultGrace is how long after its deadline an attempt that nobody knows is waited for.
 	DefaultGrace = time.Hour
@@ -43,7 +43,7 @@ type Config struct {
 	Log      *slog.Logger
 	// Metrics registers the watcher's metrics; nil for none.
 	Metrics prometheus.Registerer
-	// Tick is the shortest time between two looks at a chain, DefaultTick where it is 0. Chains with longer block times are looked at
+	// Tick is the shortest time between two polls at a chain, DefaultTick where it is 0. Chains with longer block times are looked at
 	// once a block.
 	Tick time.Duration
 	// Grace is how long after its deadline an attempt that no provider knows is waited for, DefaultGrace where it is 0.
