@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"intents.internal/core/evm"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
@@ -44,6 +46,7 @@ func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Follo
 		return nil, nil, nil
 	}
 	var doubted []postgres.Followed
+	missing := map[common.Hash]bool{} // at the judge, which may lag behind the block
 	for n, f := range deep {
 		if receipts[n] != nil && f.Intent.Stands(f.Transaction, *receipts[n]) {
 			f.Confirmed = true
@@ -51,6 +54,7 @@ func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Follo
 			continue
 		}
 		doubted = append(doubted, f)
+		missing[f.Hash] = receipts[n] == nil
 	}
 	if len(doubted) == 0 {
 		return confirmed, nil, nil
@@ -60,11 +64,14 @@ func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Follo
 		return nil, nil, err
 	}
 	for n, f := range doubted {
-		if stand[n] {
-			l.disagree(judge, "the receipt of a transaction is another one", doubted[n].Block.Number)
-			continue
+		switch {
+		case !stand[n]:
+			gone = append(gone, f.Observation)
+		case missing[f.Hash]:
+			l.metrics.lags(judge)
+		default:
+			l.disagree(judge, "the receipt of a transaction is another one", f.Block.Number)
 		}
-		gone = append(gone, f.Observation)
 	}
 	return confirmed, gone, nil
 }

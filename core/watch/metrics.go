@@ -43,7 +43,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "intents_core_chain_reorgs_total", Help: "Reorganizations of the chain, by how many blocks fell at the most: 1, 2-5, 6-20, more.",
 		}, []string{"chain", "depth"}),
 		disagreements:   counter("disagreements_total", "Times a provider showed other blocks, events or receipts than another provider, or than itself before. Nothing was concluded.", ofProvider),
-		lagging:         counter("lagging_total", "Polls at which a provider was behind blocks that were seen before, and another was asked.", ofProvider),
+		lagging:         counter("lagging_total", "Times a provider was behind blocks that were seen before: another was asked, or its second opinion waited for.", ofProvider),
 		unmatchedEvents: counter("unmatched_events_total", "Events that name an order of an intent and come from another contract or chain than the intent's, or cannot be read. A rise means that somebody tries to pass orders off as filled.", chain),
 		repairedEvents:  counter("repaired_events_total", "Events that the hourly comparison with the settlers found missing. It should stay 0: a provider left them out.", chain),
 		confirmedAlone:  counter("confirmed_alone_total", "Transactions that were confirmed by one provider because all others had been down for a minute.", chain),
@@ -118,9 +118,11 @@ func (c chainMetrics) reorganized(blocks uint64) {
 
 func (c chainMetrics) providerFailed(p *rpc.Provider, err error) {
 	if errors.Is(err, errLags) {
-		c.lagging.WithLabelValues(c.chain, p.Host()).Inc()
+		c.lags(p)
 	}
 }
+
+func (c chainMetrics) lags(p *rpc.Provider) { c.lagging.WithLabelValues(c.chain, p.Host()).Inc() }
 
 func (c chainMetrics) disagreed(p *rpc.Provider) {
 	c.disagreements.WithLabelValues(c.chain, p.Host()).Inc()

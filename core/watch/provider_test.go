@@ -290,3 +290,19 @@ func TestTick_Calls(t *testing.T) {
 		t.Errorf("a poll with 20 attempts and one new block: %v", many)
 	}
 }
+
+// A second provider that lags is waited for, and is not said to disagree.
+func TestProvider_SecondLags(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	intent := w.bridge()
+	w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.Lag = 2 * confirmations })
+	w.mine(sepolia, w.open(intent))
+	w.deepen(sepolia, confirmations)
+	w.want(intent, "created submitted")
+	if w.count("intents_core_chain_disagreements_total") != 0 || w.count("intents_core_chain_lagging_total") == 0 {
+		t.Errorf("%v disagreements, %v lags", w.count("intents_core_chain_disagreements_total"), w.count("intents_core_chain_lagging_total"))
+	}
+	w.deepen(sepolia, 2*confirmations)
+	w.want(intent, "created submitted confirmed")
+}
