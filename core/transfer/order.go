@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/big"
 	"strings"
@@ -58,12 +59,41 @@ func (i *Intent) Order() (Order, error) {
 		FillDeadline:       uint32(i.Deadline.Unix()), //nolint:gosec // a deadline is at most days away; 32 bits last until 2106
 		Data:               []byte{},
 	}
-	encoded, err := orderArguments.Pack(order)
-	if err != nil {
+	if err := order.encode(); err != nil {
 		return Order{}, fmt.Errorf("encode the order of transfer %s: %w", i.ID, err)
 	}
-	order.Encoded = encoded
 	return order, nil
+}
+
+// word is the length of an ABI word.
+const word = 32
+
+// encode sets Encoded. A POST encodes its order two or three times; go-ethereum's encoder, which uses reflection, makes that a fifth of
+// core's CPU time for the request.
+func (o *Order) encode() error {
+	const fields = 12
+	encoded := make([]byte, 0, (1+fields+1)*word+(len(o.Data)+word-1)/word*word)
+	number := func(n uint64) { encoded = binary.BigEndian.AppendUint64(append(encoded, make([]byte, word-8)...), n) }
+	number(word) // the offset of the tuple
+	for _, w := range [][word]byte{o.Sender, o.Recipient, o.InputToken, o.OutputToken} {
+		encoded = append(encoded, w[:]...)
+	}
+	for _, n := range []*big.Int{o.AmountIn, o.AmountOut, o.SenderNonce} {
+		if n.Sign() < 0 || n.BitLen() > 8*word {
+			return fmt.Errorf("%s is no uint256", n)
+		}
+		encoded = append(encoded, make([]byte, word)...)
+		n.FillBytes(encoded[len(encoded)-word:])
+	}
+	number(uint64(o.OriginDomain))
+	number(uint64(o.DestinationDomain))
+	encoded = append(encoded, o.DestinationSettler[:]...)
+	number(uint64(o.FillDeadline))
+	number(fields * word) // the offset of the data, from the tuple's first field
+	number(uint64(len(o.Data)))
+	encoded = append(encoded, o.Data...)
+	o.Encoded = encoded[:cap(encoded)] // zeros fill the last word
+	return nil
 }
 
 // padToken writes the native asset as address(0), as order data does.
@@ -76,8 +106,6 @@ func padToken(address string) [32]byte {
 
 // padAddress left-pads to 32 bytes; an empty address is all zeros.
 func padAddress(address string) [32]byte { return common.BytesToHash(common.FromHex(address)) }
-
-var orderArguments = arguments(abi.ArgumentMarshaling{Name: "order", Type: "tuple", Components: components(orderDataType)})
 
 // components reads the fields of an EIP-712 type string, so that the encoding always fits the type.
 func components(typeString string) []abi.ArgumentMarshaling {

@@ -1,9 +1,11 @@
 package transfer_test
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"math/big"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -81,6 +83,40 @@ func TestOrderVectors(t *testing.T) {
 				t.Errorf("vector differs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The encoding is that of go-ethereum for any order.
+func TestOrder_Encoding(t *testing.T) {
+	t.Parallel()
+	source := rand.NewChaCha8([32]byte{1})
+	some := func(n int) []byte {
+		b := make([]byte, n)
+		_, _ = source.Read(b) // it never fails
+		return b
+	}
+	number := func() uint32 { return binary.BigEndian.Uint32(some(4)) }
+	for n := range 200 {
+		order := transfer.Order{
+			Sender: [32]byte(some(32)), Recipient: [32]byte(some(32)), InputToken: [32]byte(some(32)), OutputToken: [32]byte(some(32)),
+			AmountIn: new(big.Int).SetBytes(some(n % 33)), AmountOut: new(big.Int).SetBytes(some(32)), SenderNonce: new(big.Int).SetBytes(some(16)),
+			OriginDomain: number(), DestinationDomain: number(), DestinationSettler: [32]byte(some(32)), FillDeadline: number(), Data: some(n),
+		}
+		want, err := order.ABI()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := order.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, order.Encoded); diff != "" {
+			t.Errorf("%d bytes of data: %s", n, diff)
+		}
+	}
+	for _, amount := range []*big.Int{big.NewInt(-1), new(big.Int).Lsh(big.NewInt(1), 256)} {
+		if (&transfer.Order{AmountIn: amount, AmountOut: amount, SenderNonce: amount}).Encode() == nil {
+			t.Errorf("%s is encoded", amount)
+		}
 	}
 }
 
