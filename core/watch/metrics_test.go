@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/postgres/pgtest"
 	"intents.internal/pkg/asynctest"
 )
 
@@ -78,10 +77,9 @@ func TestMetrics_GaugesOfTheFollower(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
+	w.chains[sepolia].MineEmpty(1)
 	stop := w.start()
-	asynctest.Eventually(t, "a watcher that follows the chain", func() bool {
-		return pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM watched_chains WHERE chain_id = 'eip155:11155111' AND lease_until > now()") == 1
-	})
+	asynctest.Eventually(t, "a watcher that follows the chain", func() bool { _, gauges = w.series(); return gauges["head_block"] == 20 })
 	stop()
 	if _, gauges = w.series(); len(gauges) != 0 {
 		t.Errorf("another process may follow the chain, and these are still exported: %v", gauges)
