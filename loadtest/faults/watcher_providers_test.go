@@ -65,7 +65,7 @@ func providerFaults() []*providerFault {
 			metric: "intents_core_rpc_available", told: unavailable,
 		},
 		{
-			name: "6 blocks behind, no logs above", others: 1, set: func(f *rpctest.Faults) { f.Lag = 6 },
+			name: "40 blocks behind, no logs above", others: 1, set: func(f *rpctest.Faults) { f.Lag = 40 },
 			metric: "intents_core_chain_lagging_total", told: counted("intents_core_chain_lagging_total"),
 		},
 		{
@@ -95,7 +95,7 @@ func TestWatcherProviders(t *testing.T) {
 		f.bridges = newBridges(t, db, 31337+2*uint64(n), 1+f.others)
 		all = append(all, f.bridges)
 		if f.always {
-			f.begin()
+			f.begin(t)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,7 +116,7 @@ func TestWatcherProviders(t *testing.T) {
 	working.Go(func() { watchStatuses(ctx, t, all) })
 	pass(t, time.Second)
 	for _, f := range faults {
-		f.begin()
+		f.begin(t)
 	}
 	pass(t, 5*time.Second)
 	w.awaitTelling(t, faults)
@@ -137,13 +137,14 @@ func TestWatcherProviders(t *testing.T) {
 }
 
 // begin breaks the first provider of both chains.
-func (f *providerFault) begin() {
+func (f *providerFault) begin(t *testing.T) {
+	t.Helper()
 	for n, nodes := range f.bridges.nodes {
 		if f.set != nil {
 			nodes[0].Set(f.set)
 		}
 		if f.fork {
-			nodes[0].Follow(f.bridges.fork(n))
+			nodes[0].Follow(f.bridges.fork(t, n))
 		}
 	}
 }

@@ -12,13 +12,18 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// fork is a fork of a chain above its final block, one block longer, which is mined along with the chain from now on.
-func (b *bridges) fork(n int) *rpctest.Chain {
+// fork is a fork of a chain below the newest block that was read, one block longer than the chain, and mined along with it from now on.
+// A fork above that block would be taken for the chain: nothing that is known contradicts it.
+func (b *bridges) fork(t *testing.T, n int) *rpctest.Chain {
+	t.Helper()
+	progress, err := b.store.ChainProgress(t.Context(), b.ids[n])
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	const depth = 2*bridgeConfirmations - 1
-	b.forks[n] = b.chains[n].Fork(b.chains[n].Head().Number - depth)
-	b.forks[n].MineEmpty(depth + 1)
+	b.forks[n] = b.chains[n].Fork(progress.Final)
+	b.forks[n].MineEmpty(len(b.minedAt[n]) - int(progress.Final))
 	return b.forks[n]
 }
 
