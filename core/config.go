@@ -48,6 +48,14 @@ type Config struct {
 	// TransfersRetention is how long intents with a final status are kept after their last change, at least 720h; 0s keeps them for
 	// ever. Default 0s.
 	TransfersRetention time.Duration `env:"CORE_TRANSFERS_RETENTION" envDefault:"0s"`
+	// WebhookSecretKey is the key that seals the secrets of webhooks in the database: 32 bytes in hexadecimal or base64. Without it
+	// webhooks are answered with 503, and nothing is sent. Default none.
+	WebhookSecretKey telemetry.Secret `env:"CORE_WEBHOOK_SECRET_KEY"`
+	// WebhookSecretKeyPrevious is the key before it while it is being replaced. A core that starts with both seals all secrets under
+	// WebhookSecretKey and then logs that this one can be removed. Default none.
+	WebhookSecretKeyPrevious telemetry.Secret `env:"CORE_WEBHOOK_SECRET_KEY_PREVIOUS"`
+	// WebhookAllow are networks that webhooks may lead to besides public addresses, on any port: CIDRs, comma separated. Default none.
+	WebhookAllow string `env:"CORE_WEBHOOK_ALLOW"`
 	// RPCFile is the path of a JSON file with the RPC URLs of each watched chain. Without it no chain is watched, and intents keep
 	// the status that clients gave them. Default none.
 	RPCFile string `env:"CORE_RPC_FILE"`
@@ -158,6 +166,7 @@ func (c Config) Validate() error {
 		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, postgres.MinAuditRetention),
 		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, postgres.MinTransfersRetention),
 		c.validateChains(),
+		c.validateWebhooks(),
 		c.validateOIDC(),
 		c.tracing().Validate(),
 		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 )
 
@@ -94,6 +95,13 @@ func TestConfigValidate(t *testing.T) {
 		"no client id":            {func(c *Config) { provided(c); c.OIDCClientID = "" }, "CORE_OIDC_CLIENT_ID"},
 		"no client secret":        {func(c *Config) { provided(c); c.OIDCClientSecret = "" }, "CORE_OIDC_CLIENT_SECRET"},
 		"no provider name":        {func(c *Config) { provided(c); c.OIDCName = "" }, "CORE_OIDC_NAME"},
+		"a key for secrets":       {func(c *Config) { c.WebhookSecretKey = telemetry.Secret(strings.Repeat("0a", 32)) }, ""},
+		"a short key":             {func(c *Config) { c.WebhookSecretKey = "hunter2" }, "CORE_WEBHOOK_SECRET_KEY"},
+		"a previous key alone": {func(c *Config) {
+			c.WebhookSecretKeyPrevious = telemetry.Secret(strings.Repeat("0a", 32))
+		}, "CORE_WEBHOOK_SECRET_KEY"},
+		"allowed networks":        {func(c *Config) { c.WebhookAllow = "10.1.0.0/16, fd00::/8" }, ""},
+		"an address alone":        {func(c *Config) { c.WebhookAllow = "10.1.0.1" }, "CORE_WEBHOOK_ALLOW"},
 		"a collector":             {func(c *Config) { c.TracesEndpoint, c.TracesHeaders = "https://collector.example", "a=hunter2" }, ""},
 		"a collector of no kind":  {func(c *Config) { c.TracesEndpoint = "collector:4318" }, "OTEL_EXPORTER_OTLP_ENDPOINT"},
 		"another sampler":         {func(c *Config) { c.TracesSampler = "always_on" }, "OTEL_TRACES_SAMPLER"},

@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/api"
 	"intents.internal/core/console"
+	"intents.internal/core/feed"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
@@ -79,15 +80,21 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	if err != nil {
 		return err
 	}
+	rules, err := config.webhooks()
+	if err != nil {
+		return err
+	}
 	pages, err := console.New(console.Config{
 		Access: signIn, Store: store, Registry: live, Cookie: access.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+		Webhooks: rules,
 	})
 	if err != nil {
 		return err
 	}
 	var draining drain
+	follower := feed.New(store)
 	handler, err := api.New(api.Config{
-		Store: store, Registry: live, Access: signIn, Log: log, Metrics: metrics,
+		Store: store, Registry: live, Access: signIn, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Created: chains.activity.Created,
 		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
@@ -96,12 +103,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	if err != nil {
 		return err
 	}
-	operations := telemetry.Operations(metrics, append(replicaChecks(store),
-		telemetry.Check{Name: "postgres", Probe: store.Ping},
-		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
-		telemetry.Check{Name: "serving", Probe: draining.check},
-	)...)
-
+	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
 	public, private, err := listenBoth(ctx, config)
 	if err != nil {
 		return err
@@ -110,9 +112,10 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	startWorkers(ctx, group, config, store, live, oidc, log)
+	startWorkers(ctx, group, config, store, live, follower, oidc, log)
+	startWebhooks(ctx, group, config, rules, store, follower, log, metrics)
 	chains.start(ctx, group, config)
-	group.Go(func() error { <-ctx.Done(); draining.announce(); return nil })
+	group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
 	group.Go(func() error {
 		defer finish()
 		return serveHTTP(ctx, public, draining.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
@@ -126,14 +129,16 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 
 // startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
 func startWorkers(
-	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry, oidc *access.OIDC,
-	log *slog.Logger,
+	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry,
+	follower *feed.Follower, oidc *access.OIDC, log *slog.Logger,
 ) {
 	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
 	start(func() { live.Run(ctx, log) })
 	start(func() { store.FollowReplica(ctx, log) })
 	start(func() { prune(ctx, store, config.retention(), log) })
 	start(func() { expire(ctx, store, log) })
+	start(func() { tellRefundable(ctx, store, log) })
+	start(func() { follow(ctx, follower, log) })
 	start(func() { readExpiryLag(ctx, store, log) })
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })
@@ -206,6 +211,15 @@ func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, 
 			"have Postgres set them for this role, as deploy/README.md says", "limits", missing)
 	}
 	return err
+}
+
+// checks are those of the operations listener.
+func checks(store *postgres.Store, limits redis.UniversalClient, draining *drain) []telemetry.Check {
+	return append(replicaChecks(store),
+		telemetry.Check{Name: "postgres", Probe: store.Ping},
+		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
+		telemetry.Check{Name: "serving", Probe: draining.check},
+	)
 }
 
 // replicaChecks is the check of the replica, if there is one.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"time"
 
+	"intents.internal/core/background"
+	"intents.internal/core/feed"
 	"intents.internal/core/postgres"
 )
 
@@ -21,15 +23,30 @@ const (
 
 // expire marks the intents whose deadline has passed.
 func expire(ctx context.Context, store *postgres.Store, log *slog.Logger) {
-	repeat(ctx, log, slog.LevelError, "expire transfers", expireEvery, func() (more bool, err error) {
+	background.Repeat(ctx, log, background.Job{Name: "expire transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
 		expired, err := store.ExpireTransfers(ctx)
 		return expired > 0, err
 	})
 }
 
+// tellRefundable writes the events of orders that can be refunded.
+func tellRefundable(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "find refundable transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
+		told, err := store.TellRefundable(ctx)
+		return told > 0, err
+	})
+}
+
+// follow gives events their positions in the feed and wakes who waits for them.
+func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "give events their positions", Every: feed.Interval, Level: slog.LevelError}, func() (more bool, err error) {
+		return follower.Follow(ctx)
+	})
+}
+
 // readExpiryLag updates the metric of how late intents expire.
 func readExpiryLag(ctx context.Context, store *postgres.Store, log *slog.Logger) {
-	repeat(ctx, log, slog.LevelWarn, "read the expiry lag", lagEvery, func() (more bool, err error) {
+	background.Repeat(ctx, log, background.Job{Name: "read the expiry lag", Every: lagEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, lagTimeout)
 		defer cancel()
 		return false, store.ReadExpiryLag(ctx)
@@ -38,7 +55,7 @@ func readExpiryLag(ctx context.Context, store *postgres.Store, log *slog.Logger)
 
 // prune removes the rows that have expired or are older than their retention.
 func prune(ctx context.Context, store *postgres.Store, retention postgres.Retention, log *slog.Logger) {
-	repeat(ctx, log, slog.LevelWarn, "prune", pruneEvery, func() (more bool, err error) {
+	background.Repeat(ctx, log, background.Job{Name: "prune", Every: pruneEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
 		removed, err := store.Prune(ctx, store.Now(), retention)
 		maps.DeleteFunc(removed, func(_ string, rows int64) bool { return rows == 0 })
 		if len(removed) > 0 {
@@ -46,32 +63,4 @@ func prune(ctx context.Context, store *postgres.Store, retention postgres.Retent
 		}
 		return false, err
 	})
-}
-
-// repeat runs a job at once and then at each interval until ctx ends, without a pause while there is more to do. It logs the first of
-// several failures and the success after them.
-func repeat(ctx context.Context, log *slog.Logger, level slog.Level, name string, every time.Duration, job func() (more bool, err error)) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	failing := false
-	for {
-		more, err := job()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !failing:
-			log.LogAttrs(ctx, level, "background job fails", slog.String("job", name), slog.String("retry_every", every.String()), slog.Any("error", err))
-		case err == nil && failing:
-			log.LogAttrs(ctx, slog.LevelInfo, "background job succeeds again", slog.String("job", name))
-		}
-		failing = err != nil
-		if more {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
 }

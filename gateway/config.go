@@ -106,8 +106,11 @@ type Config struct {
 	// MaxConnsPerIP is the maximum number of client connections of one IPv4 address or IPv6 /64. Behind a proxy all clients share
 	// the proxy's address. 0 turns this off. Default 16384.
 	MaxConnsPerIP int `env:"GATEWAY_MAX_CONNS_PER_IP" envDefault:"16384"`
-	// MaxHeaderBytes is the maximum size of a request line and its headers in bytes; each active connection has a buffer of this
-	// size. Default 8192; 1024 to 1048576.
+	// MaxPolls is the maximum number of requests GET /v2/events?wait= that wait for an event, about 20 KiB each; further ones get
+	// 429 TOO_MANY_POLLS. One key may have 2 of them and one account 8. Default 10000; at least 1.
+	MaxPolls int `env:"GATEWAY_MAX_POLLS" envDefault:"10000"`
+	// MaxHeaderBytes is the maximum size of a request line and its headers in bytes; each request has a buffer of this size until
+	// it has been read. Default 8192; 1024 to 1048576.
 	MaxHeaderBytes int `env:"GATEWAY_MAX_HEADER_BYTES" envDefault:"8192"`
 	// MaxBodyBytes is the maximum size of a request body in bytes. POST /v2/transfers has a fixed maximum of 16384. Default 65536;
 	// at least 16384.
@@ -256,6 +259,7 @@ func (c Config) faults() []fault {
 	number("GATEWAY_STREAM_RATE", c.StreamRate, 0)
 	number("GATEWAY_MAX_CONNS", c.MaxConns, 1)
 	number("GATEWAY_MAX_CONNS_PER_IP", c.MaxConnsPerIP, 0)
+	number("GATEWAY_MAX_POLLS", c.MaxPolls, 1)
 	number("GATEWAY_MAX_HEADER_BYTES", c.MaxHeaderBytes, 1<<10)
 	number("GATEWAY_MAX_BODY_BYTES", c.MaxBodyBytes, 16<<10)
 	return faults

@@ -22,6 +22,7 @@ func TestConfig_AllFaults(t *testing.T) {
 		"GATEWAY_KEY_LOOKUP_TIMEOUT": "2s",
 		"GATEWAY_USAGE_INTERVAL":     "500ms",
 		"GATEWAY_USAGE_BACKLOG":      "999",
+		"GATEWAY_MAX_POLLS":          "0",
 		"GATEWAY_TRUSTED_PROXIES":    "10.0.0.0/8,everyone",
 	})
 	want := []string{
@@ -35,6 +36,7 @@ func TestConfig_AllFaults(t *testing.T) {
 		`GATEWAY_KEY_LOOKUP_TIMEOUT must be 10ms to 1s, not 2s`,
 		`GATEWAY_USAGE_INTERVAL must be 1s to 1m0s, not 500ms`,
 		`GATEWAY_USAGE_BACKLOG must be at least 1000, not 999`,
+		`GATEWAY_MAX_POLLS must be at least 1, not 0`,
 	}
 	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
 		t.Error(diff)

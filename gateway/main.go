@@ -27,6 +27,7 @@ import (
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/polls"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/settings"
@@ -91,6 +92,7 @@ type Gateway struct {
 	redis    redis.UniversalClient
 	limiter  *limit.Limiter
 	verifier *keys.Verifier
+	polls    *polls.Polls
 	usage    *usage.Recorder
 	forward  *forward.Client
 	edge     *edge.Edge
@@ -143,6 +145,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Log:           log,
 		Metrics:       registry,
 	})
+	g.polls = polls.New(polls.Options{Core: g.core, Max: config.MaxPolls, Log: log, Metrics: registry})
 	g.usage = usage.New(usage.Options{
 		Report:   g.core.ReportUsage,
 		Interval: config.UsageInterval,
@@ -164,6 +167,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Catalog:        g.catalog,
 		Core:           g.core,
 		Forward:        g.forward,
+		Polls:          g.polls,
 		Tracer:         g.tracer,
 		Usage:          g.usage,
 		CoreSilence:    config.CoreSilence,
@@ -233,6 +237,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	tasks.Go(func() { g.cores.Run(background) })
 	tasks.Go(func() { g.chains.Run(background) })
 	tasks.Go(func() { g.verifier.Run(background) })
+	tasks.Go(func() { g.polls.Run(background) })
 	// Usage is counted until the last request has ended.
 	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
 	counted := make(chan struct{})

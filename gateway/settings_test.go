@@ -67,6 +67,14 @@ func (c caller) second() int {
 	return response.StatusCode
 }
 
+// secondPoll is the worse status of two requests for events that wait together.
+func (c caller) secondPoll() int {
+	first := make(chan int)
+	go func() { first <- c.get("/v2/events?wait=1", c.key, false, http.Header{}) }()
+	second := c.get("/v2/events?wait=1", c.key, false, http.Header{})
+	return max(<-first, second)
+}
+
 // Each setting reaches the part that it is for.
 func TestSettings(t *testing.T) {
 	t.Parallel()
@@ -81,6 +89,7 @@ func TestSettings(t *testing.T) {
 		}},
 		"GATEWAY_MAX_CONNS":        {"1", func(c caller) bool { return c.second() == http.StatusServiceUnavailable }},
 		"GATEWAY_MAX_CONNS_PER_IP": {"1", func(c caller) bool { return c.second() == http.StatusServiceUnavailable }},
+		"GATEWAY_MAX_POLLS":        {"1", func(c caller) bool { return c.secondPoll() == http.StatusTooManyRequests }},
 		"GATEWAY_LIMIT_FALLBACK": {"closed", func(c caller) bool {
 			for range 10 { // the gateway notices by requests that Redis does not answer
 				if c.get("/v2/tokens", c.key, false, http.Header{}) != http.StatusServiceUnavailable {
@@ -94,6 +103,7 @@ func TestSettings(t *testing.T) {
 			t.Parallel()
 			for _, set := range []bool{false, true} {
 				core := coretest.Start(t, nil)
+				core.Public = core.Events.ServeHTTP
 				variables := environment(t, core)
 				if setting == "GATEWAY_LIMIT_FALLBACK" {
 					variables["GATEWAY_REDIS_URL"] = "redis://127.0.0.1:1/0" // nothing listens there

@@ -83,7 +83,7 @@ func processTree(pid int) []int {
 // tick is the unit of CPU times in /proc, USER_HZ, which is 100 on Linux.
 const tick = time.Second / 100
 
-// cpuTime is the user and system time of processes. A process that has ended counts as 0.
+// cpuTime is the user and system time of processes and of their children that have ended. A process that has ended counts as 0.
 func cpuTime(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -94,12 +94,12 @@ func cpuTime(pids []int) (time.Duration, error) {
 		if err != nil {
 			return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, err)
 		}
-		// The name, in parentheses, may contain any character; utime and stime are the 12th and 13th fields after it.
+		// The name, in parentheses, may contain any character; utime, stime, cutime and cstime are the 12th to 15th fields after it.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) < 13 {
+		if len(fields) < 15 {
 			return 0, errors.New("/proc has no CPU times")
 		}
-		for _, field := range fields[11:13] {
+		for _, field := range fields[11:15] {
 			ticks, err := strconv.ParseInt(field, 10, 64)
 			if err != nil {
 				return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, err)

@@ -82,7 +82,8 @@ type Visitor struct {
 	Device string
 }
 
-func (v Visitor) actor() account.Actor {
+// Actor is the visitor in the audit log.
+func (v Visitor) Actor() account.Actor {
 	return account.Actor{IPAddress: v.IP, UserAgent: v.UserAgent}
 }
 

@@ -42,7 +42,7 @@ func (s *Service) signUpIdentity(
 	if err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.actor(), account.SignedUp, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedUp, s.Store.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 	if err := s.limitKey(ctx, v, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyCreated, now)
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyCreated, now)
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 // account.ErrNotFound for a key the account does not have.
 func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyUpdated, now)
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyUpdated, now)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 		return nil, apikey.Key{}, err
 	}
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyRotated, now)
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyRotated, now)
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
@@ -120,7 +120,7 @@ func rotation(k, next *account.Key) string {
 // DeleteKey deletes a key. It returns account.ErrNotFound for a key the account does not have.
 func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID) error {
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.KeyDeleted, now)
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyDeleted, now)
 	if err != nil {
 		return err
 	}

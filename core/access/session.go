@@ -40,7 +40,7 @@ func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Ses
 
 // RevokeSession ends one session of an account. It returns account.ErrNotFound for a session the account does not have.
 func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID uuid.UUID) error {
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.SessionsRevoked, s.Store.Now())
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Service) RevokeSessions(ctx context.Context, v Visitor, owner uuid.UUID
 }
 
 func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.UUID, detail string) (int, error) {
-	entry, err := account.NewAuditEntry(owner, v.actor(), account.SessionsRevoked, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.SessionsRevoked, s.Store.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +74,7 @@ func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account
 	if err := s.confirm(ctx, v, session, owner, password); err != nil {
 		return err
 	}
-	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.actor(), s.Store.Now())
+	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}

@@ -102,7 +102,7 @@ func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Ac
 	if err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.actor(), account.SignedIn, now)
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedIn, now)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 	if owner.PasswordHash, err = s.hash(ctx, password); err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.actor(), account.SignedUp, now)
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedUp, now)
 	if err != nil {
 		return nil, err
 	}

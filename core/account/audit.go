@@ -30,6 +30,12 @@ const (
 	KeyUpdated      Action = "key_updated"
 	KeyRotated      Action = "key_rotated"
 	KeyDeleted      Action = "key_deleted"
+
+	WebhookCreated       Action = "webhook_created"
+	WebhookUpdated       Action = "webhook_updated"
+	WebhookSecretRotated Action = "webhook_secret_rotated"
+	WebhookDeleted       Action = "webhook_deleted"
+	WebhookReplayed      Action = "webhook_replayed"
 )
 
 // AuditEntry is one line of an account's audit log.
@@ -54,6 +60,15 @@ func NewAuditEntry(accountID uuid.UUID, actor Actor, action Action, now time.Tim
 	}
 	actor.IPAddress, actor.UserAgent = clip(actor.IPAddress), clip(actor.UserAgent)
 	return AuditEntry{ID: id, AccountID: accountID, OccurredAt: now, Actor: actor, Action: action}, nil
+}
+
+// OfWebhook is the entry with the webhook that the action was about and what was done.
+func (e AuditEntry) OfWebhook(id uuid.UUID, detail string) AuditEntry {
+	e.Detail = id.String()
+	if detail != "" {
+		e.Detail += ": " + detail
+	}
+	return e
 }
 
 // OfKey is the entry with the key that the action was about, such as `disabled`.

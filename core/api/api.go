@@ -18,9 +18,11 @@ import (
 
 	"intents.internal/core/access"
 	"intents.internal/core/api/docs"
+	"intents.internal/core/feed"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
+	"intents.internal/core/webhook"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
@@ -31,8 +33,10 @@ type Config struct {
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
 	Access   *access.Service
-	Log      *slog.Logger
-	Metrics  *prometheus.Registry
+	// Feed gives events their positions and knows who has news.
+	Feed    *feed.Follower
+	Log     *slog.Logger
+	Metrics *prometheus.Registry
 	// Secrets are the gateways' secrets; every request must carry one.
 	Secrets Secrets
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
@@ -48,6 +52,8 @@ type Config struct {
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
+	// Webhooks are the operator's rules of webhooks; nil answers their routes with 503.
+	Webhooks *webhook.Rules
 	// Chains has the nodes of the chains; nil where no chain has any.
 	Chains *rpc.Client
 	// Reported is called after a client has reported a new transaction of an intent, nil for nobody to call. It must return at once.
@@ -97,6 +103,9 @@ func New(config Config) (http.Handler, error) {
 	for pattern, handler := range s.publicRoutes(compress) {
 		mux.Handle(pattern, handler)
 	}
+	for pattern, handler := range s.webhookRoutes() {
+		mux.Handle(pattern, handler)
+	}
 	s.internalRoutes(mux)
 	sessions := http.NewServeMux()
 	s.handleSessions(sessions)
@@ -125,6 +134,8 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"POST /v2/transfers":             s.route(s.createTransfer, transfers),
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transfers)),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transfers),
+
+		"GET /v2/events": compress(s.route(s.listEvents, transfers)),
 
 		"GET /v2/transfers/{id}/preflight":    s.route(s.preflightTransfer, transfers),
 		"GET /v2/transfers/{id}/refund":       s.route(s.getRefund, transfers),
@@ -184,6 +195,7 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, fallbackError{}))
 	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, fallbackError{}))
 	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, fallbackError{}))
+	mux.Handle("GET "+wire.PathEventAccounts, s.streamRoute(s.listEventAccounts, fallbackError{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, fallbackError{}))
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 	mux.Handle("GET "+wire.PathChains, s.route(s.listChains, fallbackError{}))

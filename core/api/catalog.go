@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/chain"
 	"intents.internal/core/registry"
+	"intents.internal/core/representation"
 	"intents.internal/core/token"
 	"intents.internal/pkg/caip"
 )
@@ -86,16 +87,8 @@ type tokenJSON struct {
 func newTokenJSON(t token.Definition) tokenJSON {
 	return tokenJSON{
 		Symbol: t.Symbol, ChainID: t.ID.Chain.String(), Address: t.ID.String(), Decimals: t.Decimals,
-		Metadata: optional(t.Metadata),
+		Metadata: representation.Optional(t.Metadata),
 	}
-}
-
-// optional writes an empty text as null.
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 type chainJSON struct {

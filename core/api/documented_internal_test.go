@@ -3,16 +3,20 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/api/docs"
+	"intents.internal/core/event"
 )
 
-// Objects in answers may gain members, which a client that validates must not refuse; objects in requests may not.
+// Objects in answers and in requests to webhooks may gain members, which a client that validates must not refuse; objects in other
+// requests may not.
 func TestDocument_AnswersAreOpen(t *testing.T) {
 	t.Parallel()
 	var document map[string]any
@@ -61,8 +65,42 @@ func TestDocument_AnswersAreOpen(t *testing.T) {
 			}
 		}
 	}
+	webhooks, _ := document["webhooks"].(map[string]any)
+	for name, item := range webhooks {
+		walk("webhook "+name, item, false, answerSchemas)
+	}
 	if requests < 10 || answers < 30 {
 		t.Errorf("only %d objects of requests and %d of answers were found", requests, answers)
+	}
+}
+
+// Every type of event that there is has an entry and a place in the lists of types, and no other.
+func TestEventTypesAreDocumented(t *testing.T) {
+	t.Parallel()
+	type list struct{ Enum []event.Type }
+	var document struct {
+		Webhooks   map[event.Type]json.RawMessage
+		Components struct {
+			Schemas struct {
+				EventType         list
+				TransferEventBody struct{ Properties struct{ Type list } }
+			}
+		}
+	}
+	if err := json.Unmarshal(openAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	ofTransfers := slices.DeleteFunc(event.Types(), func(kind event.Type) bool { return kind == event.TypeWebhookDisabled })
+	for what, lists := range map[string]struct{ want, got []event.Type }{
+		"webhooks":          {append(event.Types(), event.TypeWebhookTest), slices.Collect(maps.Keys(document.Webhooks))},
+		"EventType":         {event.Types(), document.Components.Schemas.EventType.Enum},
+		"TransferEventBody": {ofTransfers, document.Components.Schemas.TransferEventBody.Properties.Type.Enum},
+	} {
+		slices.Sort(lists.want)
+		slices.Sort(lists.got)
+		if diff := cmp.Diff(lists.want, lists.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
 	}
 }
 
@@ -72,6 +110,9 @@ func TestRoutesAreDocumented(t *testing.T) {
 	routed := map[string]bool{"GET /health": true, "GET /v2/health": true, "GET /v2/openapi.json": true}
 	s := &Server{}
 	for pattern := range s.publicRoutes(func(h http.Handler) http.HandlerFunc { return h.ServeHTTP }) {
+		routed[pattern] = true
+	}
+	for pattern := range s.webhookRoutes() {
 		routed[pattern] = true
 	}
 	for path, route := range s.sessionRoutes() {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/postgres"
+	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
 )
 
@@ -48,7 +49,7 @@ func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *tra
 	record.Transactions = each(intent.Shown(history), newTransactionJSON)
 	record.Refundable = intent.Refundable(history, now)
 	if history.Unverifiable() {
-		record.Verification = optional(string(transfer.Unsupported))
+		record.Verification = representation.Optional(string(transfer.Unsupported))
 	}
 	if source, known := s.Registry.Current().Chain(intent.Source.Account.Chain); known {
 		record.Confirmations = newConfirmationsJSON(history.Confirmations(source.Confirmations))

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/account"
+	"intents.internal/core/representation"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -14,27 +15,27 @@ import (
 // keyJSON is a key in the shape of better-auth's api-key plugin. rateLimitTimeWindow is in
 // milliseconds.
 type keyJSON struct {
-	ID                  string              `json:"id"`
-	Name                string              `json:"name"`
-	Start               string              `json:"start"`
-	Prefix              string              `json:"prefix"`
-	Environment         network.Environment `json:"environment"`
-	Enabled             bool                `json:"enabled"`
-	ExpiresAt           *timestamp          `json:"expiresAt"`
-	LastUsedAt          *timestamp          `json:"lastUsedAt"`
-	CreatedAt           timestamp           `json:"createdAt"`
-	UpdatedAt           timestamp           `json:"updatedAt"`
-	RateLimitEnabled    bool                `json:"rateLimitEnabled"`
-	RateLimitMax        int                 `json:"rateLimitMax"`
-	RateLimitTimeWindow int64               `json:"rateLimitTimeWindow"`
+	ID                  string                    `json:"id"`
+	Name                string                    `json:"name"`
+	Start               string                    `json:"start"`
+	Prefix              string                    `json:"prefix"`
+	Environment         network.Environment       `json:"environment"`
+	Enabled             bool                      `json:"enabled"`
+	ExpiresAt           *representation.Timestamp `json:"expiresAt"`
+	LastUsedAt          *representation.Timestamp `json:"lastUsedAt"`
+	CreatedAt           representation.Timestamp  `json:"createdAt"`
+	UpdatedAt           representation.Timestamp  `json:"updatedAt"`
+	RateLimitEnabled    bool                      `json:"rateLimitEnabled"`
+	RateLimitMax        int                       `json:"rateLimitMax"`
+	RateLimitTimeWindow int64                     `json:"rateLimitTimeWindow"`
 }
 
 func newKeyJSON(k *account.Key) keyJSON {
 	return keyJSON{
 		ID: k.ID.String(), Name: k.Name, Start: k.Start, Prefix: "sk_" + string(k.Environment) + "_",
 		Environment: k.Environment, Enabled: k.Enabled,
-		ExpiresAt: optionalTimestamp(k.ExpiresAt), LastUsedAt: optionalTimestamp(k.LastUsedAt),
-		CreatedAt: newTimestamp(k.CreatedAt), UpdatedAt: newTimestamp(k.UpdatedAt),
+		ExpiresAt: representation.OptionalTimestamp(k.ExpiresAt), LastUsedAt: representation.OptionalTimestamp(k.LastUsedAt),
+		CreatedAt: representation.NewTimestamp(k.CreatedAt), UpdatedAt: representation.NewTimestamp(k.UpdatedAt),
 		RateLimitEnabled: true, RateLimitMax: k.Limit.Requests,
 		RateLimitTimeWindow: int64(k.Limit.Period / time.Millisecond),
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/postgres"
+	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
 )
 
@@ -117,7 +118,7 @@ func buffer(next pull, n int) (body []byte, last transfer.Summary, more *transfe
 		if rows%yieldEvery == yieldEvery-1 {
 			runtime.Gosched()
 		}
-		entry, err := json.Marshal(newSummaryJSON(summary))
+		entry, err := json.Marshal(representation.NewSummary(summary))
 		if err != nil {
 			return nil, last, nil, err
 		}
@@ -135,7 +136,7 @@ func stream(w http.ResponseWriter, buffered []byte, more transfer.Summary, next 
 		if sent%yieldEvery == 0 {
 			runtime.Gosched()
 		}
-		entry, err := json.Marshal(newSummaryJSON(summary))
+		entry, err := json.Marshal(representation.NewSummary(summary))
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/api"
+	eventfeed "intents.internal/core/feed"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/pkg/asynctest"
@@ -70,7 +71,7 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
 		api: api.Config{
-			Store: store, Registry: live, Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
+			Store: store, Registry: live, Feed: eventfeed.New(store), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: true,
 		},
 		access: access.Config{

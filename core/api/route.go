@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"intents.internal/core/api/docs"
+	"intents.internal/core/feed"
 	"intents.internal/pkg/wire"
 )
 
@@ -84,7 +86,7 @@ func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter 
 
 // routine are the routes that gateways poll every few seconds without a client's request; only their failures are logged.
 var routine = []string{
-	"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "POST " + wire.PathUsage,
+	"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "GET " + wire.PathEventAccounts, "POST " + wire.PathUsage,
 	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", "GET " + docs.StylePath,
 }
 
@@ -102,12 +104,13 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 		slog.String("key_id", r.Header.Get(wire.HeaderKeyID)),
 	}
 	level := slog.LevelInfo
-	if (aborted || status >= http.StatusInternalServerError) && !clientClosed {
+	draining := errors.Is(cause, feed.ErrDraining) // an orderly 503
+	if (aborted || status >= http.StatusInternalServerError) && !clientClosed && !draining {
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
 	isRoutine := r.Header.Get(wire.HeaderRequestID) == "" && slices.Contains(routine, route)
-	if status < http.StatusInternalServerError && (isRoutine || !s.AccessLog) {
+	if (status < http.StatusInternalServerError || draining) && (isRoutine || !s.AccessLog) {
 		return
 	}
 	s.Log.LogAttrs(r.Context(), level, "request", attributes...)

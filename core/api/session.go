@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/access"
 	"intents.internal/core/account"
+	"intents.internal/core/representation"
 )
 
 // authenticate returns the session of a request's cookie, or access.ErrSignedOut.
@@ -29,38 +30,38 @@ type signedInJSON struct {
 
 // userJSON is an account in better-auth's shape.
 type userJSON struct {
-	ID            string    `json:"id"`
-	Name          string    `json:"name"`
-	Email         string    `json:"email"`
-	EmailVerified bool      `json:"emailVerified"`
-	Image         *string   `json:"image"`
-	CreatedAt     timestamp `json:"createdAt"`
-	UpdatedAt     timestamp `json:"updatedAt"`
+	ID            string                   `json:"id"`
+	Name          string                   `json:"name"`
+	Email         string                   `json:"email"`
+	EmailVerified bool                     `json:"emailVerified"`
+	Image         *string                  `json:"image"`
+	CreatedAt     representation.Timestamp `json:"createdAt"`
+	UpdatedAt     representation.Timestamp `json:"updatedAt"`
 }
 
 func newUserJSON(a *account.Account) userJSON {
 	return userJSON{
 		ID: a.ID.String(), Name: a.Name, Email: a.Email,
-		CreatedAt: newTimestamp(a.CreatedAt), UpdatedAt: newTimestamp(a.UpdatedAt),
+		CreatedAt: representation.NewTimestamp(a.CreatedAt), UpdatedAt: representation.NewTimestamp(a.UpdatedAt),
 	}
 }
 
 // sessionJSON is a session in better-auth's shape. Token repeats the id: it names the session to revoke and is no credential.
 type sessionJSON struct {
-	ID        string    `json:"id"`
-	Token     string    `json:"token"`
-	UserID    string    `json:"userId"`
-	IPAddress string    `json:"ipAddress"`
-	UserAgent string    `json:"userAgent"`
-	ExpiresAt timestamp `json:"expiresAt"`
-	CreatedAt timestamp `json:"createdAt"`
-	UpdatedAt timestamp `json:"updatedAt"`
+	ID        string                   `json:"id"`
+	Token     string                   `json:"token"`
+	UserID    string                   `json:"userId"`
+	IPAddress string                   `json:"ipAddress"`
+	UserAgent string                   `json:"userAgent"`
+	ExpiresAt representation.Timestamp `json:"expiresAt"`
+	CreatedAt representation.Timestamp `json:"createdAt"`
+	UpdatedAt representation.Timestamp `json:"updatedAt"`
 }
 
 func newSessionJSON(s *account.Session) sessionJSON {
 	return sessionJSON{
 		ID: s.ID.String(), Token: s.ID.String(), UserID: s.AccountID.String(), IPAddress: s.IPAddress, UserAgent: s.UserAgent,
-		ExpiresAt: newTimestamp(s.ExpiresAt), CreatedAt: newTimestamp(s.CreatedAt), UpdatedAt: newTimestamp(s.UpdatedAt),
+		ExpiresAt: representation.NewTimestamp(s.ExpiresAt), CreatedAt: representation.NewTimestamp(s.CreatedAt), UpdatedAt: representation.NewTimestamp(s.UpdatedAt),
 	}
 }
 

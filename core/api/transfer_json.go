@@ -1,75 +1,23 @@
 package api
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
 )
 
-// timestamp is a time as ISO 8601 in UTC with milliseconds. It is a string, since the encoder validates the output of a MarshalText
-// method again, which costs time in long lists.
-type timestamp string
-
-func newTimestamp(t time.Time) timestamp {
-	return timestamp(t.UTC().Format("2006-01-02T15:04:05.000Z"))
-}
-
-func optionalTimestamp(t *time.Time) *timestamp {
-	if t == nil {
-		return nil
-	}
-	stamp := newTimestamp(*t)
-	return &stamp
-}
-
-// hexBytes are written as 0x and lower-case hexadecimal digits.
-type hexBytes []byte
-
-func (b hexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode([]byte("0x"), b), nil }
-
-type summaryJSON struct {
-	ID          string          `json:"id"`
-	Type        transfer.Type   `json:"type"`
-	Status      transfer.Status `json:"status"`
-	OrderID     hexBytes        `json:"orderId"`
-	CreatedAt   timestamp       `json:"createdAt"`
-	UpdatedAt   timestamp       `json:"updatedAt"`
-	Metadata    metadataJSON    `json:"metadata"`
-	Source      amountJSON      `json:"source"`
-	Destination amountJSON      `json:"destination"`
-	Reference   *string         `json:"reference"`
-}
-
-type amountJSON struct {
-	Amount string `json:"amount"`
-}
-
-type metadataJSON struct {
-	ChainID string `json:"chainId"`
-	Hash    string `json:"hash,omitempty"`
-}
-
-func newSummaryJSON(t transfer.Summary) summaryJSON {
-	return summaryJSON{
-		ID: t.ID.String(), Type: t.Type, Status: t.Status, OrderID: t.OrderID[:],
-		CreatedAt: newTimestamp(t.CreatedAt), UpdatedAt: newTimestamp(t.UpdatedAt),
-		Metadata: metadataJSON{ChainID: t.Chain.String(), Hash: t.Hash},
-		Source:   amountJSON{t.SourceAmount}, Destination: amountJSON{t.DestinationAmount}, Reference: optional(t.Reference),
-	}
-}
-
 // intentJSON is the full record. Source and Destination replace those of the summary with more fields.
 type intentJSON struct {
-	summaryJSON
-	Final       bool      `json:"final"`
-	Failure     *string   `json:"failure"`
-	Source      legJSON   `json:"source"`
-	Destination legJSON   `json:"destination"`
-	Deadline    timestamp `json:"deadline"`
-	Order       orderJSON `json:"order"`
+	representation.Summary
+	Final       bool                     `json:"final"`
+	Failure     *string                  `json:"failure"`
+	Source      legJSON                  `json:"source"`
+	Destination legJSON                  `json:"destination"`
+	Deadline    representation.Timestamp `json:"deadline"`
+	Order       orderJSON                `json:"order"`
 	// Confirmations is nil while the transaction that carries the intent is in no block.
 	Confirmations *confirmationsJSON `json:"confirmations"`
 	Transactions  []transactionJSON  `json:"transactions"`
@@ -94,16 +42,16 @@ func newConfirmationsJSON(c *transfer.Confirmations) *confirmationsJSON {
 }
 
 type transactionJSON struct {
-	Role        transfer.Role  `json:"role"`
-	ChainID     string         `json:"chainId"`
-	Hash        hexBytes       `json:"hash"`
-	State       transfer.State `json:"state"`
-	BlockNumber *uint64        `json:"blockNumber"`
-	SeenAt      timestamp      `json:"seenAt"`
+	Role        transfer.Role            `json:"role"`
+	ChainID     string                   `json:"chainId"`
+	Hash        representation.HexBytes  `json:"hash"`
+	State       transfer.State           `json:"state"`
+	BlockNumber *uint64                  `json:"blockNumber"`
+	SeenAt      representation.Timestamp `json:"seenAt"`
 }
 
 func newTransactionJSON(t transfer.Transaction) transactionJSON {
-	out := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: newTimestamp(t.SeenAt)}
+	out := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: representation.NewTimestamp(t.SeenAt)}
 	if t.Block != nil {
 		out.BlockNumber = &t.Block.Number
 	}
@@ -118,32 +66,32 @@ type legJSON struct {
 
 // orderJSON has every field of OrderData under its ABI name, so that a client can encode it and compute the order id.
 type orderJSON struct {
-	Scheme             string   `json:"scheme"`
-	OriginSettler      *string  `json:"originSettler"`
-	Sender             hexBytes `json:"sender"`
-	Recipient          hexBytes `json:"recipient"`
-	InputToken         hexBytes `json:"inputToken"`
-	OutputToken        hexBytes `json:"outputToken"`
-	AmountIn           string   `json:"amountIn"`
-	AmountOut          string   `json:"amountOut"`
-	SenderNonce        string   `json:"senderNonce"`
-	OriginDomain       uint32   `json:"originDomain"`
-	DestinationDomain  uint32   `json:"destinationDomain"`
-	DestinationSettler hexBytes `json:"destinationSettler"`
-	FillDeadline       uint32   `json:"fillDeadline"`
-	Data               hexBytes `json:"data"`
-	OrderData          hexBytes `json:"orderData"`
+	Scheme             string                  `json:"scheme"`
+	OriginSettler      *string                 `json:"originSettler"`
+	Sender             representation.HexBytes `json:"sender"`
+	Recipient          representation.HexBytes `json:"recipient"`
+	InputToken         representation.HexBytes `json:"inputToken"`
+	OutputToken        representation.HexBytes `json:"outputToken"`
+	AmountIn           string                  `json:"amountIn"`
+	AmountOut          string                  `json:"amountOut"`
+	SenderNonce        string                  `json:"senderNonce"`
+	OriginDomain       uint32                  `json:"originDomain"`
+	DestinationDomain  uint32                  `json:"destinationDomain"`
+	DestinationSettler representation.HexBytes `json:"destinationSettler"`
+	FillDeadline       uint32                  `json:"fillDeadline"`
+	Data               representation.HexBytes `json:"data"`
+	OrderData          representation.HexBytes `json:"orderData"`
 }
 
 // txJSON is what a wallet signs. chainId is the EIP-155 number that transactions carry, not the CAIP-2 form.
 type txJSON struct {
-	ChainID    json.Number     `json:"chainId"`
-	From       string          `json:"from"`
-	To         string          `json:"to"`
-	Value      string          `json:"value"`
-	Data       hexBytes        `json:"data"`
-	Allowances []allowanceJSON `json:"allowances"`
-	Calls      sendCallsJSON   `json:"calls"`
+	ChainID    json.Number             `json:"chainId"`
+	From       string                  `json:"from"`
+	To         string                  `json:"to"`
+	Value      string                  `json:"value"`
+	Data       representation.HexBytes `json:"data"`
+	Allowances []allowanceJSON         `json:"allowances"`
+	Calls      sendCallsJSON           `json:"calls"`
 }
 
 type allowanceJSON struct {
@@ -155,9 +103,9 @@ type allowanceJSON struct {
 }
 
 type callJSON struct {
-	To    string   `json:"to"`
-	Value string   `json:"value"`
-	Data  hexBytes `json:"data"`
+	To    string                  `json:"to"`
+	Value string                  `json:"value"`
+	Data  representation.HexBytes `json:"data"`
 }
 
 // sendCallsJSON is the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. Wallets that cannot execute the calls as
@@ -181,9 +129,9 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 		return intentJSON{}, err
 	}
 	return intentJSON{
-		summaryJSON: newSummaryJSON(i.Summary()),
-		Final:       transfer.Final(i.Type, i.Status), Failure: optional(i.Failure),
-		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: newTimestamp(i.Deadline),
+		Summary: representation.NewSummary(i.Summary()),
+		Final:   transfer.Final(i.Type, i.Status), Failure: representation.Optional(i.Failure),
+		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: representation.NewTimestamp(i.Deadline),
 		Order: newOrderJSON(order, i.Settlement), Tx: newTxJSON(tx), Transactions: []transactionJSON{},
 	}, nil
 }
@@ -194,7 +142,7 @@ func newLegJSON(l transfer.Leg) legJSON {
 
 func newOrderJSON(o transfer.Order, settlement transfer.Settlement) orderJSON {
 	return orderJSON{
-		Scheme: settlement.Scheme, OriginSettler: optional(settlement.OriginSettler),
+		Scheme: settlement.Scheme, OriginSettler: representation.Optional(settlement.OriginSettler),
 		Sender: o.Sender[:], Recipient: o.Recipient[:], InputToken: o.InputToken[:], OutputToken: o.OutputToken[:],
 		AmountIn: o.AmountIn.String(), AmountOut: o.AmountOut.String(), SenderNonce: o.SenderNonce.String(),
 		OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,

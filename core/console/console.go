@@ -17,14 +17,17 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
+	"intents.internal/core/webhook"
 )
 
-// Config is what the console needs; every field must be set.
+// Config is what the console needs; every field must be set but Webhooks.
 type Config struct {
 	Access   *access.Service
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
 	Cookie   access.Cookie
+	// Webhooks are the operator's rules of webhooks; nil where they are not set up.
+	Webhooks *webhook.Rules
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger
@@ -69,13 +72,16 @@ func (c *console) routes() *http.ServeMux {
 	mux.HandleFunc("GET "+assetsPath+"{name}", c.assets.serve)
 	c.openRoutes(mux)
 	for pattern, answer := range map[string]page{
-		"GET /console":                  c.listKeys,
-		"GET /console/keys/{id}":        c.showKey,
-		"GET /console/keys/{id}/delete": c.confirmDeleteKey,
-		"GET /console/transfers":        c.listTransfers,
-		"GET /console/transfers/{id}":   c.showTransfer,
-		"GET /console/audit":            c.listAudit,
-		"GET /console/account":          c.showAccount,
+		"GET /console":                      c.listKeys,
+		"GET /console/keys/{id}":            c.showKey,
+		"GET /console/keys/{id}/delete":     c.confirmDeleteKey,
+		"GET /console/transfers":            c.listTransfers,
+		"GET /console/transfers/{id}":       c.showTransfer,
+		"GET /console/webhooks":             c.listWebhooks,
+		"GET /console/webhooks/{id}":        c.showWebhook,
+		"GET /console/webhooks/{id}/delete": c.confirmDeleteWebhook,
+		"GET /console/audit":                c.listAudit,
+		"GET /console/account":              c.showAccount,
 	} {
 		mux.Handle(pattern, c.requireSession(answer))
 	}
@@ -87,12 +93,22 @@ func (c *console) routes() *http.ServeMux {
 		"/console/keys/{id}/expire":       c.expireKey,
 		"/console/keys/{id}/rotate":       c.rotateKey,
 		"/console/keys/{id}/delete":       c.deleteKey,
+		"/console/webhooks":               c.createWebhook,
+		"/console/webhooks/{id}/change":   c.changeWebhook,
+		"/console/webhooks/{id}/enable":   c.enableWebhook,
+		"/console/webhooks/{id}/disable":  c.disableWebhook,
+		"/console/webhooks/{id}/rotate":   c.rotateSecret,
+		"/console/webhooks/{id}/test":     c.testWebhook,
+		"/console/webhooks/{id}/replay":   c.replayWebhook,
+		"/console/webhooks/{id}/retry":    c.retryDelivery,
+		"/console/webhooks/{id}/delete":   c.deleteWebhook,
 		"/console/account/revoke-session": c.revokeSession,
 		"/console/account/revoke-others":  c.revokeOtherSessions,
 		"/console/account/delete":         c.deleteAccount,
 	} {
 		mux.Handle("POST "+path, c.requireSession(answer))
-		if path != "/console/keys/{id}/delete" {
+		isPage := path == webhooksPath || strings.HasSuffix(path, "{id}/delete")
+		if !isPage {
 			// Reloading the address of a form's response leads to the page with the form.
 			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { redirect(w, r, parentPath(r.URL.Path)) })
 		}

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 )
 
-// Creating a key is the one form that is not idempotent. It has a one-time token, which is used in the transaction that stores the
+// Creating a key is not idempotent, and its text is shown once. The form has a one-time token, which is used in the transaction that stores the
 // key, so a browser that sends it twice gets account.ErrFormUsed and no second key.
 
 func newFormToken() string { return rand.Text() }

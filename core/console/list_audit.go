@@ -24,6 +24,12 @@ var actions = map[account.Action]string{
 	account.KeyUpdated:      "Key changed",
 	account.KeyRotated:      "Key rotated",
 	account.KeyDeleted:      "Key deleted",
+
+	account.WebhookCreated:       "Webhook created",
+	account.WebhookUpdated:       "Webhook changed",
+	account.WebhookSecretRotated: "Webhook secret rotated",
+	account.WebhookDeleted:       "Webhook deleted",
+	account.WebhookReplayed:      "Webhook replayed",
 }
 
 // auditView is an entry as the page shows it.

@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/registry"
+	"intents.internal/core/webhook"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/telemetry"
 )
@@ -90,8 +91,12 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*access.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	server.Config.Handler, err = console.New(console.Config{
-		Access: service, Store: store, Registry: live, Cookie: access.NewCookie(publicURL), PublicURL: publicURL,
+		Access: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}, Cookie: access.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)),
 	})
 	if err != nil {

@@ -90,7 +90,13 @@ func label(field string) string {
 	case "expiresIn":
 		return "Expiry"
 	case "gracePeriod":
-		return "The old key's grace"
+		return "The grace period"
+	case "url":
+		return "The URL"
+	case "types":
+		return "The list of events"
+	case "since":
+		return "The time to replay"
 	case "":
 		return "The form"
 	default:

@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 		{ann, "/console/keys", []string{"name", "a", "environment", "test", "expiresIn", "soon"}, 400, "expiresIn", "Expiry must be null or 1 to 315360000 seconds."},
 		{ann, page + "/rename", []string{"name", long}, 400, "name", "Name must have 1 to 64 characters."},
 		{ann, page + "/expire", []string{"expiresIn", "0"}, 400, "expiresIn", "Expiry must be null or 1 to 315360000 seconds."},
-		{ann, page + "/rotate", []string{"gracePeriod", "86401"}, 400, "gracePeriod", "The old key's grace must be 0 to 86400 seconds."},
+		{ann, page + "/rotate", []string{"gracePeriod", "86401"}, 400, "gracePeriod", "The grace period must be 0 to 86400 seconds."},
 	} {
 		a := c.as.post(c.path, c.fields...).is(c.status, c.problem)
 		if c.field == "" {

@@ -89,17 +89,24 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 
 // notices are the results that a page can show, by the query parameter done.
 var notices = map[string]string{
-	"signed-up":     "Welcome. Your account is ready; make your first key below.",
-	"signed-out":    "You are signed out.",
-	"ended":         "Your session has ended. Sign in to go on; what you sent last was not saved.",
-	"renamed":       "The key is renamed.",
-	"enabled":       "The key is enabled.",
-	"disabled":      "The key is disabled. Requests with it are refused from now on.",
-	"expiry":        "The expiry is changed.",
-	"deleted":       "The key is deleted. Requests with it are refused from now on.",
-	"revoked":       "The session is ended.",
-	"revoked-all":   "All other sessions are ended.",
-	"account-ended": "Your account is deleted, and its keys are refused from now on.",
+	"signed-up":        "Welcome. Your account is ready; make your first key below.",
+	"signed-out":       "You are signed out.",
+	"ended":            "Your session has ended. Sign in to go on; what you sent last was not saved.",
+	"renamed":          "The key is renamed.",
+	"enabled":          "The key is enabled.",
+	"disabled":         "The key is disabled. Requests with it are refused from now on.",
+	"expiry":           "The expiry is changed.",
+	"deleted":          "The key is deleted. Requests with it are refused from now on.",
+	"revoked":          "The session is ended.",
+	"revoked-all":      "All other sessions are ended.",
+	"webhook-changed":  "The webhook is changed.",
+	"webhook-enabled":  "The webhook is enabled. What happened meanwhile is being sent.",
+	"webhook-disabled": "The webhook is disabled. Nothing is sent to it from now on.",
+	"webhook-tested":   "A test event is being sent.",
+	"webhook-replayed": "The events are being sent again.",
+	"webhook-retried":  "The event is being sent again.",
+	"webhook-deleted":  "The webhook is deleted. Nothing more is sent to it.",
+	"account-ended":    "Your account is deleted, and its keys are refused from now on.",
 }
 
 // ago is the time from t to now in words, rounded down.

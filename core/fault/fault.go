@@ -12,9 +12,11 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/access/siwe"
 	"intents.internal/core/account"
+	"intents.internal/core/feed"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
+	"intents.internal/core/webhook"
 	"intents.internal/pkg/wire"
 )
 
@@ -82,7 +84,39 @@ var table = []struct {
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",
 		Page: Page{Title: "No such transfer", Text: "Your account has no transfer with this id."},
 	}},
+	{postgres.ErrFeedCursorExpired, Fault{
+		Status: http.StatusGone, Code: wire.CursorExpired,
+		Message: "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.",
+	}},
+	{feed.ErrMissed, Fault{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The position is too old; start again without one."}},
+	{feed.ErrDraining, Fault{
+		Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, Message: "This core is shutting down; ask another.", RetryAfter: time.Second,
+	}},
 	{postgres.ErrCursorExpired, Fault{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The cursor is too old; start again without one."}},
+	{webhook.ErrNotFound, Fault{
+		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such webhook in the environment of this key.",
+		Page: Page{Title: "No such webhook", Text: "Your account has no webhook with this id. It may have been deleted."},
+	}},
+	{webhook.ErrDeliveryNotFound, Fault{
+		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The webhook has no delivery of such an event.",
+		Page: Page{Title: "No such delivery", Text: "The webhook has no delivery of this event. Deliveries are kept for 30 days."},
+	}},
+	{webhook.ErrTooMany, Fault{
+		Status: http.StatusConflict, Code: "TOO_MANY_WEBHOOKS", Message: "The account has as many webhooks as it may; delete one first.",
+		Page: correctable("", fmt.Sprintf("The account has %d webhooks, and more are not possible. Delete one that you no longer use.", webhook.MaxEndpoints)),
+	}},
+	{webhook.ErrDisabled, Fault{
+		Status: http.StatusConflict, Code: "WEBHOOK_DISABLED", Message: "The webhook is disabled; enable it first.",
+		Page: correctable("", "The webhook is disabled. Enable it first."),
+	}},
+	{webhook.ErrURLNotAllowed, Fault{
+		Status: http.StatusUnprocessableEntity, Code: "URL_NOT_ALLOWED", Message: "The URL must lead to a public address, at port 80 or 443.",
+		Page: correctable("url", "The URL must lead to a public address, at port 80 or 443."),
+	}},
+	{webhook.ErrNotConfigured, Fault{
+		Status: http.StatusServiceUnavailable, Code: "WEBHOOKS_NOT_CONFIGURED", Message: "The operator has configured no key for the secrets of webhooks.",
+		Page: Page{Title: "Not available", Text: "The operator of this service has not set webhooks up."},
+	}},
 	{account.ErrEmailTaken, Fault{
 		Status: http.StatusUnprocessableEntity, Code: "USER_ALREADY_EXISTS", Message: "An account with this e-mail address exists; sign in or use another.",
 		Page: correctable("email", "An account with this e-mail address exists. Sign in, or use another address."),

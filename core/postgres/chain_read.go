@@ -212,15 +212,13 @@ func (s *Store) ChainActive(ctx context.Context, chain caip.ChainID) (active boo
 	return active, nil
 }
 
-// KeepActive records that intents may touch chains until a time.
-func (s *Store) KeepActive(ctx context.Context, chains []caip.ChainID, until time.Time) error {
-	for _, chain := range chains {
-		_, err := s.db.NewRaw(`INSERT INTO chain_activity AS a (chain_id, active_until) VALUES (?, ?)
-			ON CONFLICT (chain_id) DO UPDATE SET active_until = excluded.active_until WHERE a.active_until < excluded.active_until`,
-			chain.String(), until).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("record that %s is active: %w", chain, err)
-		}
+// KeepActive records that intents may touch a chain until a time.
+func (s *Store) KeepActive(ctx context.Context, chain caip.ChainID, until time.Time) error {
+	_, err := s.db.NewRaw(`INSERT INTO chain_activity AS a (chain_id, active_until) VALUES (?, ?)
+		ON CONFLICT (chain_id) DO UPDATE SET active_until = excluded.active_until WHERE a.active_until < excluded.active_until`,
+		chain.String(), until).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("record that %s is active: %w", chain, err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// ChainWrite is what one look at a chain found. It is written in one transaction with all that follows from it: the statuses of the
+// ChainWrite is what one poll of a chain found. It is written in one transaction with all that follows from it: the statuses of the
 // intents, their events and the cursor. Writing it again changes nothing.
 type ChainWrite struct {
 	// Seen are transactions as they are now.
@@ -86,15 +86,13 @@ func compareKeys(a, b transferKey) int {
 	return cmp.Or(bytes.Compare(a.AccountID[:], b.AccountID[:]), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
-// sameTransaction compares the primary keys.
-func sameTransaction(a, b Observation) bool {
-	return a.AccountID == b.AccountID && a.TransferID == b.TransferID && a.Chain == b.Chain && a.Hash == b.Hash && a.Role == b.Role
-}
-
+// notIn are the transactions of all that seen has not.
 func notIn(all, seen []Observation) []Observation {
-	return slices.DeleteFunc(all, func(o Observation) bool {
-		return slices.ContainsFunc(seen, func(s Observation) bool { return sameTransaction(o, s) })
-	})
+	has := make(map[TransactionKey]bool, len(seen))
+	for _, o := range seen {
+		has[o.Key()] = true
+	}
+	return slices.DeleteFunc(all, func(o Observation) bool { return has[o.Key()] })
 }
 
 // lockTransfers locks intents in the order of their keys, so that the watchers of two chains do not deadlock.
@@ -184,8 +182,8 @@ func (tx Tx) loadTransactions(ctx context.Context, keys []transferKey) (map[tran
 	return loaded, nil
 }
 
-// repairEvery is how often the settler is asked for the status of an open order.
-const repairEvery = time.Hour
+// RepairEvery is the time between two comparisons of an open order with the settler's own record of it.
+const RepairEvery = time.Hour
 
 // evaluate brings locked intents to the statuses that their transactions give them.
 func (tx Tx) evaluate(ctx context.Context, intents []*transfer.Intent, now time.Time) (events []transfer.Event, err error) {
@@ -218,11 +216,7 @@ func (tx Tx) evaluate(ctx context.Context, intents []*transfer.Intent, now time.
 
 // apply applies the commands that the transactions lead to.
 func apply(intent *transfer.Intent, observed []Observation, events []transfer.Event, now time.Time) ([]transfer.Event, error) {
-	transactions := make([]transfer.Transaction, len(observed))
-	for n, o := range observed {
-		transactions[n] = o.Transaction
-	}
-	commands, err := intent.Evaluate(transactions, now)
+	commands, err := intent.Evaluate(transactionsOf(observed), now)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate transfer %s: %w", intent.ID, err)
 	}
@@ -236,23 +230,25 @@ func apply(intent *transfer.Intent, observed []Observation, events []transfer.Ev
 	return events, nil
 }
 
-// reschedule returns the transactions whose next look-up changes with the intent's status: attempts that have lost need none, and
-// orders that wait for the settler are compared with it.
+func transactionsOf(observed []Observation) []transfer.Transaction {
+	transactions := make([]transfer.Transaction, len(observed))
+	for n, o := range observed {
+		transactions[n] = o.Transaction
+	}
+	return transactions
+}
+
+// reschedule returns the transactions whose next look-up changes with the intent's status.
 func reschedule(intent *transfer.Intent, observed []Observation, now time.Time) (changed []Observation) {
 	for _, o := range observed {
 		due := o.DueAt
 		switch {
-		case o.State == transfer.Pending && intent.Carried(), o.State != transfer.Pending && o.State != transfer.Dropped && o.Role != transfer.RoleOpen:
+		case !intent.Awaits(o.Transaction):
 			due = time.Time{}
-		case o.State == transfer.Pending && due.IsZero():
+		case due.IsZero() && o.State == transfer.Pending:
 			due = dueFirst
-		case o.Role == transfer.RoleOpen && o.State == transfer.Mined:
-			due = time.Time{}
-			if intent.Status == transfer.Confirmed {
-				if due = o.DueAt; due.IsZero() {
-					due = now.Add(repairEvery)
-				}
-			}
+		case due.IsZero() && o.State == transfer.Mined:
+			due = now.Add(RepairEvery)
 		}
 		if !due.Equal(o.DueAt) {
 			o.DueAt = due
@@ -264,13 +260,14 @@ func reschedule(intent *transfer.Intent, observed []Observation, now time.Time) 
 
 // transitionRow is the part of an intent that transitions change.
 type transitionRow struct {
-	AccountID   uuid.UUID       `bun:"account_id,type:uuid"`
-	ID          uuid.UUID       `bun:"id,type:uuid"`
-	Status      transfer.Status `bun:"status,type:text"`
-	Hash        string          `bun:"hash,type:text,nullzero"`
-	Failure     string          `bun:"failure,type:text,nullzero"`
-	CancelledAt time.Time       `bun:"cancelled_at,type:timestamptz,nullzero"`
-	UpdatedAt   time.Time       `bun:"updated_at,type:timestamptz"`
+	AccountID    uuid.UUID       `bun:"account_id,type:uuid"`
+	ID           uuid.UUID       `bun:"id,type:uuid"`
+	Status       transfer.Status `bun:"status,type:text"`
+	Hash         string          `bun:"hash,type:text,nullzero"`
+	Failure      string          `bun:"failure,type:text,nullzero"`
+	CancelledAt  time.Time       `bun:"cancelled_at,type:timestamptz,nullzero"`
+	RefundableAt time.Time       `bun:"refundable_at,type:timestamptz,nullzero"`
+	UpdatedAt    time.Time       `bun:"updated_at,type:timestamptz"`
 }
 
 // saveTransitions writes the changed intents and the events.
@@ -281,12 +278,13 @@ func (tx Tx) saveTransitions(ctx context.Context, intents []*transfer.Intent, ev
 	rows := make([]transitionRow, len(intents))
 	for n, i := range intents {
 		rows[n] = transitionRow{
-			AccountID: i.AccountID, ID: i.ID, Status: i.Status, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt, UpdatedAt: i.UpdatedAt,
+			AccountID: i.AccountID, ID: i.ID, Status: i.Status, Hash: i.Hash, Failure: i.Failure,
+			CancelledAt: i.CancelledAt, RefundableAt: i.RefundableAt, UpdatedAt: i.UpdatedAt,
 		}
 	}
 	_, err := tx.db.NewUpdate().With("changed", tx.db.NewValues(&rows)).Model((*transferRow)(nil)).TableExpr("changed").
 		Set("status = changed.status").Set("hash = changed.hash").Set("failure = changed.failure").
-		Set("cancelled_at = changed.cancelled_at").Set("updated_at = changed.updated_at").
+		Set("cancelled_at = changed.cancelled_at").Set("refundable_at = changed.refundable_at").Set("updated_at = changed.updated_at").
 		Where("transfers.account_id = changed.account_id AND transfers.id = changed.id").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("write the transitions of %d transfers: %w", len(rows), err)

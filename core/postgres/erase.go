@@ -17,10 +17,16 @@ const eraseBatch = 5_000
 
 // erasures are the statements that erase an ended account, table by table, each repeated while it changes eraseBatch rows. ?0 is
 // the account and ?1 the batch. The account's own row comes after all of them, so that an erasure that was interrupted can be
-// repeated by the e-mail address. Intents, events and usage stay, with the account's id as a pseudonym.
+// repeated by the e-mail address. Intents, their events and usage stay, with the account's id
+// as a pseudonym; the feed, which nobody can read any more, goes.
 var erasures = []struct{ table, statement string }{
 	{"sessions", "DELETE FROM sessions WHERE account_id = ?0"},
 	{"identities", "DELETE FROM identities WHERE account_id = ?0"},
+	{"deliveries", `DELETE FROM deliveries WHERE (webhook_id, event_id) IN (
+		SELECT webhook_id, event_id FROM deliveries WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = ?0) LIMIT ?1)`},
+	{"webhooks", "DELETE FROM webhooks WHERE account_id = ?0"},
+	{"feed", `DELETE FROM feed WHERE position = ANY (ARRAY(
+		SELECT position FROM feed WHERE account_id = ?0 ORDER BY environment, position LIMIT ?1))`},
 	{"api_keys", `UPDATE api_keys SET name = 'erased' WHERE account_id = ?0 AND name <> 'erased'`},
 	{"audit_log", `UPDATE audit_log SET key_name = '', detail = '', ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(
 		SELECT id FROM audit_log WHERE account_id = ?0 AND (key_name, detail, ip_address, user_agent) <> ('', '', '', '') LIMIT ?1))`},

@@ -96,6 +96,7 @@ func TestEraseAccount(t *testing.T) {
 		must(t, err)
 		return i
 	}
+	givePositions(t, store)
 	before := intent()
 	for _, p := range []person{ann, bartholomew} {
 		for _, trace := range p.traces[:5] {
@@ -105,7 +106,7 @@ func TestEraseAccount(t *testing.T) {
 		}
 	}
 	erased, err := store.EraseAccount(t.Context(), ann.account.ID, now())
-	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 4, "transfers": 2}, erased); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 4, "feed": 1, "transfers": 2}, erased); diff != "" || err != nil {
 		t.Errorf("erased %v (-want +got):\n%s", err, diff)
 	}
 	for _, trace := range ann.traces {
@@ -156,7 +157,7 @@ func TestEraseAccount_KnowsEveryTable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'account_id' AND NOT attisdropped)`)
-	want := []string{"api_keys", "audit_log", "events", "identities", "key_usage", "sessions", "transactions", "transfers"}
+	want := []string{"api_keys", "audit_log", "events", "feed", "identities", "key_usage", "sessions", "transactions", "transfers", "webhooks"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tables with rows of accounts; see to it in erase.go (-known +there):\n%s", diff)
 	}

@@ -70,8 +70,8 @@ func utc(t *time.Time) *time.Time {
 // InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them. The account's row is
 // locked, so that no other key is added while they are counted.
 func (tx Tx) InsertKey(ctx context.Context, k *account.Key) error {
-	if _, err := tx.db.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", k.AccountID).Exec(ctx); err != nil {
-		return fmt.Errorf("lock account %s: %w", k.AccountID, err)
+	if err := tx.lockAccount(ctx, k.AccountID); err != nil {
+		return err
 	}
 	count, err := tx.db.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", k.AccountID).Where(activeKey).Count(ctx)
 	if err != nil {
@@ -85,6 +85,14 @@ func (tx Tx) InsertKey(ctx context.Context, k *account.Key) error {
 	_, err = tx.db.NewInsert().Model(&row).Value("hash", "$1").Returning("NULL").Conn(bind(tx.db.Tx, k.Hash[:])).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("insert key %s: %w", k.ID, err)
+	}
+	return nil
+}
+
+// lockAccount locks an account's row until the transaction ends, so that no other transaction adds what is counted meanwhile.
+func (tx Tx) lockAccount(ctx context.Context, id uuid.UUID) error {
+	if _, err := tx.db.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", id).Exec(ctx); err != nil {
+		return fmt.Errorf("lock account %s: %w", id, err)
 	}
 	return nil
 }

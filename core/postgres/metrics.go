@@ -19,6 +19,8 @@ type metrics struct {
 	lists             *prometheus.CounterVec
 	pruned            *prometheus.CounterVec
 	pruneFailures     prometheus.Counter
+	feedEvents        prometheus.Counter
+	feedDelay         prometheus.Histogram
 }
 
 // inserted is the from label of an intent that was inserted, which had no status before.
@@ -78,6 +80,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		Name: "intents_core_prune_failures_total",
 		Help: "Prunings that ended early with an error, which the log has. Core tries again within the hour.",
 	})
+	m.addFeed(factory)
 	m.lists = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_core_list_batches_total",
 		Help: "Batches of up to 1,000 intents read for lists, by source: primary or replica. A rise of the primary's share " +
@@ -95,6 +98,22 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	m.countTransitions(transfer.Created, transfer.Cancelled, 0)
 	m.countTransitions(transfer.Created, transfer.Expired, 0)
 	return m
+}
+
+func (m *metrics) addFeed(factory promauto.Factory) {
+	m.feedEvents = factory.NewCounter(prometheus.CounterOpts{
+		Name: "intents_core_feed_events_total",
+		Help: "Events that this core has given their position in the feed. Sum it over cores; it rises as fast as the transitions do, and " +
+			"no rise while those rise means that readers and webhooks get nothing.",
+	})
+	m.feedDelay = factory.NewHistogram(prometheus.HistogramOpts{
+		Name: "intents_core_feed_delay_seconds",
+		Help: "Time from an event until it has its position in the feed and can be read there. A rise means that clients hear of changes later; " +
+			"after an upgrade the events of before count with their age.",
+		Buckets:                        []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
+		NativeHistogramBucketFactor:    1.1,
+		NativeHistogramMaxBucketNumber: 100,
+	})
 }
 
 // The servers that batches of lists are read from.

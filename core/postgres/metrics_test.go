@@ -21,7 +21,9 @@ import (
 func measured(t *testing.T) (store *postgres.Store, values func() map[string]float64) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, Metrics: registry})
+	store, err := postgres.Open(pgtest.Database(t), postgres.Options{
+		StatementTimeout: 20 * time.Second, LockTimeout: 10 * time.Second, Metrics: registry,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -246,14 +246,30 @@ func TestPartitionedByAccount(t *testing.T) {
 		bound("list by " + name)
 	}
 
+	// The feed is given and pruned for all accounts, and read for one.
+	givePositions(t, store)
+	asked.take()
+	events, _ := readFeed(t, store, testFeed(ann), 0)
+	if diff := cmp.Diff([]string{
+		"transfer.created 1", "transfer.created 1", "transfer.cancelled 2", "transfer.created 1", "transfer.cancelled 2",
+	}, steps(events)); diff != "" {
+		t.Errorf("the feed (-want +got):\n%s", diff)
+	}
+	bound("the feed")
+	if again, err := store.EventsAt(t.Context(), []int64{events[0].Position}); err != nil || len(again) != 1 {
+		t.Errorf("%d events at a position, %v", len(again), err)
+	}
+	asked.take() // it is of any account, and passes over the other partitions when it runs
+
 	// Expiry is for all accounts: it uses its index on every partition, and changes each intent in its own.
 	pgtest.Exec(t, plain, `UPDATE transfers SET created_at = created_at - interval '2 h', deadline = now() - interval '1 s' WHERE status = 'created'`)
 	if n, err := store.ExpireTransfers(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
+	givePositions(t, store)
 	for _, statement := range asked.take() {
-		if plan := planWithoutSeqScan(t, plain, statement); strings.Contains(plan, "Seq Scan on") {
-			t.Errorf("expiry has no index for\n%s\n%s", statement, plan)
+		if plan := planWithoutSeqScan(t, plain, statement); strings.Contains(plan, "Seq Scan on transfers") || strings.Contains(plan, "Seq Scan on events") {
+			t.Errorf("expiry or the feed has no index for\n%s\n%s", statement, plan)
 		}
 	}
 	if err := store.ReadExpiryLag(t.Context()); err != nil {
@@ -263,13 +279,21 @@ func TestPartitionedByAccount(t *testing.T) {
 
 func planWithoutSeqScan(t *testing.T, store *postgres.Store, statement string) string {
 	t.Helper()
+	return planOf(t, store, statement, "SET LOCAL enable_seqscan = off")
+}
+
+// planOf is how Postgres would run a statement after these.
+func planOf(t *testing.T, store *postgres.Store, statement string, before ...string) string {
+	t.Helper()
 	tx, err := store.Pool().BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(t.Context(), "SET LOCAL enable_seqscan = off"); err != nil {
-		t.Fatal(err)
+	for _, setting := range before {
+		if _, err := tx.ExecContext(t.Context(), setting); err != nil {
+			t.Fatal(err)
+		}
 	}
 	rows, err := tx.QueryContext(t.Context(), "EXPLAIN "+statement)
 	if err != nil {

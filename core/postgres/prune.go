@@ -13,6 +13,8 @@ import (
 const (
 	// usageRetention is how long usage can be read.
 	usageRetention = 8 * 24 * time.Hour
+	// deliveryRetention is how long deliveries can be read.
+	deliveryRetention = 30 * 24 * time.Hour
 	// usageReportRetention is how long the id of a usage report is kept, by which a repeated report is recognized.
 	usageReportRetention = 24 * time.Hour
 	// pruneBatch is how many rows one transaction removes, which keeps it within its time limit.
@@ -35,7 +37,7 @@ const (
 
 // Retention is how long rows are kept; 0 keeps them for ever.
 type Retention struct {
-	// Events is the age of an event.
+	// Events is the age of an event, but for the newest of each intent.
 	Events time.Duration
 	// Audit is the age of an audit entry.
 	Audit time.Duration
@@ -64,7 +66,8 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"api_keys", p.rotatedKeys},
 		{"audit_log", p.audit(keep.Audit)},
 		{"transfers", p.transfers(keep.Transfers)},
-		{"events", p.events(keep.Events)},
+		{"feed", p.events(keep.Events)},
+		{"deliveries", p.deliveries},
 	} {
 		if err := step.run(ctx); errors.Is(err, errPruning) {
 			return p.removed, nil
@@ -137,15 +140,59 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 		SELECT count(*) FROM deleted`)
 }
 
-// events removes events account by account in the order of the primary key, which is the order of time, so that writes need no
-// index on their age. The account names one partition, in which a ctid is unique. A join with the oldest events would be planned by
-// the statistics of the table, which a fast-growing table lacks.
+// events removes the feed from its beginning, and with each of its rows the events of its intent up to that one. The newest event of an
+// intent stays with it, as the sequence of the next follows from it. Positions are times, so writes need no index on the age of events.
 func (p pruner) events(keep time.Duration) func(context.Context) error {
-	return p.byAccount("events", keep,
-		`coalesce((SELECT occurred_at < ? FROM events WHERE account_id = window_of.id ORDER BY xid, id LIMIT 1), false)`,
-		countDeleted(`DELETE FROM events WHERE account_id = ?0 AND ctid = ANY (ARRAY(
-			SELECT ctid FROM (SELECT ctid, occurred_at FROM events WHERE account_id = ?0 ORDER BY xid, id LIMIT ?2) AS oldest
-			WHERE occurred_at < ?1)) RETURNING 1`))
+	return func(ctx context.Context) error {
+		if keep == 0 {
+			return nil
+		}
+		// First, so that no reader goes on where rows are missing. A reader at the newest position misses nothing.
+		_, err := p.store.db.NewRaw(`UPDATE feed_state SET pruned_to = least(?0, last_position) WHERE pruned_to < least(?0, last_position)`,
+			p.now.Add(-keep).UnixMicro()).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		return p.deleteInBatches(ctx, "feed", `WITH old AS (
+				DELETE FROM feed WHERE position = ANY (ARRAY(
+					SELECT position FROM feed WHERE position <= (SELECT pruned_to FROM feed_state) ORDER BY position LIMIT ?0))
+				RETURNING account_id, event_id
+			), reached AS (
+				SELECT events.account_id, events.transfer_id, max(events.id) AS id
+				FROM old JOIN events ON events.account_id = old.account_id AND events.id = old.event_id GROUP BY 1, 2
+			), deleted AS (
+				DELETE FROM events USING reached WHERE events.account_id = reached.account_id AND events.transfer_id = reached.transfer_id
+					AND events.id <= reached.id AND EXISTS (SELECT FROM events AS later WHERE later.account_id = events.account_id
+						AND later.transfer_id = events.transfer_id AND later.id > events.id)
+			) SELECT count(*) FROM old`, pruneBatch)
+	}
+}
+
+// deliveries removes old deliveries and those of deleted endpoints, endpoint by endpoint, in the order of the index on their positions,
+// which are times in microseconds. One of an old event that was sent again lately stays.
+func (p pruner) deliveries(ctx context.Context) error {
+	var endpoints []struct {
+		ID      uuid.UUID
+		Deleted bool
+	}
+	err := p.store.db.NewRaw(`WITH RECURSIVE endpoints AS (
+			(SELECT webhook_id FROM deliveries ORDER BY webhook_id LIMIT 1)
+			UNION ALL SELECT next.webhook_id FROM endpoints CROSS JOIN LATERAL (
+				SELECT webhook_id FROM deliveries WHERE webhook_id > endpoints.webhook_id ORDER BY webhook_id LIMIT 1) AS next
+		) SELECT webhook_id AS id, NOT EXISTS (SELECT FROM webhooks WHERE webhooks.id = webhook_id) AS deleted FROM endpoints`).Scan(ctx, &endpoints)
+	if err != nil {
+		return err
+	}
+	before := p.now.Add(-deliveryRetention)
+	for _, e := range endpoints {
+		err := p.deleteInBatches(ctx, "deliveries", countDeleted(`DELETE FROM deliveries WHERE webhook_id = ?0 AND event_id = ANY (ARRAY(
+			SELECT event_id FROM deliveries WHERE webhook_id = ?0 AND (?1 OR position < ?2 AND updated_at < ?3) ORDER BY position LIMIT ?4))
+			RETURNING 1`), e.ID, e.Deleted, before.UnixMicro(), before, pruneBatch)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // byAccount checks pruneAccounts accounts at a time for old rows, and deletes those of the accounts that have some.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,6 +23,19 @@ type Observation struct {
 	DueAt time.Time
 	// UnknownSince is when a provider was first found not to know the transaction, zero while one knows it.
 	UnknownSince time.Time
+}
+
+// TransactionKey tells the transactions of intents apart.
+type TransactionKey struct {
+	AccountID, TransferID uuid.UUID
+	Chain                 caip.ChainID
+	Hash                  common.Hash
+	Role                  transfer.Role
+}
+
+// Key is the primary key.
+func (o Observation) Key() TransactionKey {
+	return TransactionKey{o.AccountID, o.TransferID, o.Chain, o.Hash, o.Role}
 }
 
 type transactionRow struct {
@@ -120,11 +134,7 @@ func (s *Store) Transactions(ctx context.Context, accountID, transferID uuid.UUI
 	if err != nil {
 		return nil, err
 	}
-	transactions := make([]transfer.Transaction, len(read))
-	for n, o := range read {
-		transactions[n] = o.Transaction
-	}
-	return transactions, nil
+	return transactionsOf(read), nil
 }
 
 // dueFirst is the DueAt of an attempt that was never looked up: it is before all others.
@@ -201,35 +211,21 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	attempt := Observation{AccountID: intent.AccountID, TransferID: intent.ID, DueAt: dueFirst, Transaction: transfer.Transaction{
 		Role: intent.AttemptRole(), Chain: intent.Source.Account.Chain, Hash: hash, State: transfer.Pending, Reported: true,
 	}}
-	for _, o := range known {
-		if o.Hash != hash || o.Role != attempt.Role {
-			continue
-		}
-		if intent.Carried() && intent.Hash != hash.Hex() {
-			return nil, false, reportTooLate(intent)
-		}
-		if o.Reported && o.State != transfer.Dropped {
-			return nil, false, nil
-		}
-		o.Reported = true
-		if o.State == transfer.Dropped {
-			o.State, o.DueAt, o.UnknownSince = transfer.Pending, dueFirst, time.Time{}
-		}
-		attempt, added = o, true
+	n := slices.IndexFunc(known, func(o Observation) bool { return o.Key() == attempt.Key() })
+	switch {
+	case intent.Carried() && intent.Hash != hash.Hex(), n < 0 && len(known) >= maxAttempts:
+		return nil, false, fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
+	case n >= 0 && known[n].Reported && known[n].State != transfer.Dropped:
+		return nil, false, nil
+	case n >= 0 && known[n].State != transfer.Dropped: // an event told of it before the client did
+		attempt = known[n]
+		attempt.Reported = true
 	}
-	if !added && (intent.Carried() || len(known) >= maxAttempts) {
-		return nil, false, reportTooLate(intent)
-	}
-	added = true
 	if err := tx.saveObservations(ctx, []Observation{attempt}, now); err != nil {
 		return nil, false, err
 	}
 	events, err = tx.evaluate(ctx, []*transfer.Intent{intent}, now)
-	return events, added, err
-}
-
-func reportTooLate(intent *transfer.Intent) error {
-	return fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
+	return events, true, err
 }
 
 // SaveSender records who sent a reported transaction, unless that is known.

@@ -196,12 +196,12 @@ func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map
 		return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
 	})
 	insert := w.db.NewInsert().Model(&rows).
-		ExcludeColumn("hash", "failure", "cancelled_at"). // a new intent has none, and each costs CPU time in every row
+		ExcludeColumn("hash", "failure", "cancelled_at", "refundable_at"). // a new intent has none, and each costs CPU time in every row
 		Value("created_at", "statement_timestamp()").Value("updated_at", "statement_timestamp()").
 		On("CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING").
 		Returning("id, account_id, status, created_at")
-	events := w.db.NewRaw(`INSERT INTO events (account_id, transfer_id, to_status, occurred_at)
-		SELECT account_id, id, status, created_at FROM inserted`)
+	events := w.db.NewRaw(`INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence)
+		SELECT account_id, id, status, created_at, 1 FROM inserted`)
 	var stored []struct {
 		ID        uuid.UUID
 		CreatedAt time.Time

@@ -47,6 +47,7 @@ type transferRow struct {
 	Hash               string          `bun:"hash,nullzero"`
 	Failure            string          `bun:"failure,nullzero"`
 	CancelledAt        time.Time       `bun:"cancelled_at,nullzero"`
+	RefundableAt       time.Time       `bun:"refundable_at,nullzero"`
 	CreatedAt          time.Time       `bun:"created_at"`
 	UpdatedAt          time.Time       `bun:"updated_at"`
 }
@@ -161,7 +162,7 @@ func newTransferRow(i *transfer.Intent) transferRow {
 		OriginDomain: i.Settlement.OriginDomain, DestinationDomain: i.Settlement.DestinationDomain,
 		OriginSettler: i.Settlement.OriginSettler, DestinationSettler: i.Settlement.DestinationSettler,
 		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
-		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
 
@@ -182,7 +183,7 @@ func (r transferRow) intent() (*transfer.Intent, error) {
 			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
 		},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
-		CancelledAt: r.CancelledAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}, nil
 }
 

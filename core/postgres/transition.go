@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -127,6 +130,7 @@ type eventRow struct {
 	ChainID     string           `bun:"chain_id,nullzero"`
 	TxHash      []byte           `bun:"tx_hash"`
 	BlockNumber *uint64          `bun:"block_number"`
+	Sequence    int              `bun:"sequence,nullzero"`
 	OccurredAt  time.Time        `bun:"occurred_at"`
 }
 
@@ -163,15 +167,47 @@ func (r eventRow) event() (transfer.Event, error) {
 	return e, nil
 }
 
+// insertEvents writes events of intents that the transaction has locked.
 func (tx Tx) insertEvents(ctx context.Context, events []transfer.Event) error {
+	last, err := tx.lastSequences(ctx, events)
+	if err != nil {
+		return err
+	}
 	rows := make([]eventRow, len(events))
 	for n, e := range events {
+		last[e.TransferID]++
 		rows[n] = newEventRow(e)
+		rows[n].Sequence = last[e.TransferID]
 	}
 	if _, err := tx.db.NewInsert().Model(&rows).Exec(ctx); err != nil {
 		return fmt.Errorf("write %d events: %w", len(events), err)
 	}
 	return nil
+}
+
+// lastSequences reads the sequence of the last event of each intent. An event of the version before has none yet and counts one.
+func (tx Tx) lastSequences(ctx context.Context, events []transfer.Event) (map[uuid.UUID]int, error) {
+	accounts, transfers := make([]uuid.UUID, len(events)), make([]uuid.UUID, len(events))
+	for n, e := range events {
+		accounts[n], transfers[n] = e.AccountID, e.TransferID
+	}
+	var rows []eventRow
+	err := tx.db.NewSelect().Model(&rows).Column("transfer_id", "sequence").
+		Where("account_id IN (?) AND transfer_id IN (?)", bun.List(distinct(accounts)), bun.List(distinct(transfers))).Order("id").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the events of %d transfers: %w", len(events), err)
+	}
+	last := make(map[uuid.UUID]int, len(events))
+	for _, row := range rows {
+		last[row.TransferID] = cmp.Or(row.Sequence, last[row.TransferID]+1)
+	}
+	return last, nil
+}
+
+// distinct are the ids in order, each once.
+func distinct(ids []uuid.UUID) []uuid.UUID {
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(ids)
 }
 
 // Events reads the events of one of an account's intents, oldest first, as far back as they are kept.

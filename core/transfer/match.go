@@ -26,8 +26,8 @@ var (
 // SettlerTopics are the first topics of all events that ParseSettlerEvent understands.
 var SettlerTopics = []common.Hash{openTopic, filledTopic, settledTopic, refundedTopic}
 
-// clockSkew is how much earlier than the intent a block may be by its own time, as chains' clocks are not ours.
-const clockSkew = 2 * time.Minute
+// ClockSkew is how much earlier than the intent a block may be by its own time, as chains' clocks are not ours.
+const ClockSkew = 2 * time.Minute
 
 func topic(signature string) common.Hash { return crypto.Keccak256Hash([]byte(signature)) }
 
@@ -105,7 +105,7 @@ func (i *Intent) JudgeAttempt(s Sighting) (state State, logIndex int64) {
 		return Reverted, 0
 	case i.Type != Transfer:
 		return i.judgeOpen(s)
-	case s.BlockTime.Before(i.CreatedAt.Add(-clockSkew)):
+	case s.BlockTime.Before(i.CreatedAt.Add(-ClockSkew)):
 		return Mismatch, 0
 	case token.Native(i.Source.Token):
 		return i.judgeNative(s)
@@ -158,11 +158,6 @@ func (i *Intent) pays(l evm.Log) bool {
 	return l.Address == common.HexToAddress(i.Source.Token.Address) && len(l.Topics) == 3 && l.Topics[0] == erc20Topic &&
 		l.Topics[1] == padAddress(i.Source.Account.Address) && l.Topics[2] == padAddress(i.Destination.Account.Address) &&
 		len(l.Data) == 32 && new(big.Int).SetBytes(l.Data).Cmp(i.Source.Amount) == 0
-}
-
-// PaymentTopics are the topics of the ERC-20 Transfer event that a transfer asks for.
-func (i *Intent) PaymentTopics() [][]common.Hash {
-	return [][]common.Hash{{erc20Topic}, {padAddress(i.Source.Account.Address)}, {padAddress(i.Destination.Account.Address)}}
 }
 
 func (s Sighting) taken(logIndex int64) bool {

@@ -86,6 +86,19 @@ type Transaction struct {
 	SeenAt time.Time
 }
 
+// Awaits reports whether something is still to be found out about a transaction of the intent: whether an attempt comes into a block while
+// no other has carried the intent, or what the settler answers to an open order.
+func (i *Intent) Awaits(t Transaction) bool {
+	switch t.State {
+	case Pending, Dropped:
+		return !i.Carried()
+	case Mined:
+		return t.Role == RoleOpen && i.Status == Confirmed
+	default:
+		return false
+	}
+}
+
 // Carried reports whether a transaction has carried the intent out: it is confirmed, or the settler has answered.
 func (i *Intent) Carried() bool {
 	return i.Status == Confirmed || i.Status == Filled || i.Status == Refunded
@@ -99,7 +112,7 @@ func (i *Intent) AttemptRole() Role {
 	return RoleOpen
 }
 
-// attempt reports whether the transaction is one that carries the intent out, not the settler's answer to it.
+// isAttempt reports whether the transaction is one that carries the intent out, not the settler's answer to it.
 func (t Transaction) isAttempt() bool { return t.Role == RoleSend || t.Role == RoleOpen }
 
 // Effect is the transaction that carries the intent, nil while none is in a block. The chain lets an order be opened once, and a

@@ -93,6 +93,8 @@ type Intent struct {
 	// CancelledAt is when the client cancelled the intent, zero if it did not. A cancelled intent whose transaction is seen on chain
 	// has another status and still was cancelled.
 	CancelledAt time.Time
+	// RefundableAt is when the event was written that the order can be refunded, zero if none was since the intent was confirmed.
+	RefundableAt time.Time
 	// CreatedAt and UpdatedAt are by the database's clock once the intent is stored, equal until the first transition.
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -149,6 +151,7 @@ func (i *Intent) Summary() Summary {
 // AsCreated is the intent as it was before its first transition.
 func (i *Intent) AsCreated() *Intent {
 	created := *i
-	created.Status, created.Hash, created.Failure, created.CancelledAt, created.UpdatedAt = Created, "", "", time.Time{}, i.CreatedAt
+	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt
+	created.CancelledAt, created.RefundableAt = time.Time{}, time.Time{}
 	return &created
 }

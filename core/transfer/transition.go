@@ -33,6 +33,8 @@ const (
 	Refund Trigger = "refund"
 	// Reorg means that a reorganization of the chain removed an effect.
 	Reorg Trigger = "reorg"
+	// Refundable means that the deadline has passed and nobody has filled the order. The status stays.
+	Refundable Trigger = "refundable"
 )
 
 // transition is one row of the state machine.
@@ -57,6 +59,8 @@ var transitions = map[Trigger]transition{
 	Drop:    {from: []Status{Submitted}, to: []Status{Expired}},
 	Fill:    {from: []Status{Confirmed}, to: []Status{Filled}, settlerOnly: true, observed: true},
 	Refund:  {from: []Status{Confirmed}, to: []Status{Refunded}, settlerOnly: true, observed: true},
+	// The status stays, so that an order which is filled late is filled as any other.
+	Refundable: {from: []Status{Confirmed}, to: []Status{Confirmed}, settlerOnly: true},
 	Reorg: {
 		from: []Status{Submitted, Confirmed, Filled, Refunded},
 		to:   []Status{Submitted, Confirmed, Created, Expired, Cancelled},
@@ -119,17 +123,21 @@ func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	if !slices.Contains(t.from, i.Status) || (t.settlerOnly && i.Type == Transfer) || (c.Trigger == Reorg && to == i.Status) {
+	if !slices.Contains(t.from, i.Status) || (t.settlerOnly && i.Type == Transfer) || (c.Trigger == Reorg && to == i.Status) ||
+		(c.Trigger == Refundable && !i.RefundableAt.IsZero()) {
 		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
 	}
-	if c.Trigger == Expire && at.Before(i.Deadline) {
-		return Event{}, fmt.Errorf("expire a %s before its deadline: %w", i.Type, ErrTransition)
+	if (c.Trigger == Expire || c.Trigger == Refundable) && at.Before(i.Deadline) {
+		return Event{}, fmt.Errorf("%s a %s before its deadline: %w", c.Trigger, i.Type, ErrTransition)
 	}
 	switch {
 	case i.Status == Cancelled:
 		i.CancelledAt = i.UpdatedAt
 	case to == Cancelled:
 		i.CancelledAt = at
+	}
+	if i.RefundableAt = (time.Time{}); c.Trigger == Refundable {
+		i.RefundableAt = at
 	}
 	if c.Hash != "" || c.Trigger == Reorg {
 		i.Hash = c.Hash

@@ -20,7 +20,7 @@ var (
 	}
 	allTriggers = []transfer.Trigger{
 		transfer.Submit, transfer.Cancel, transfer.Expire, transfer.Drop, transfer.Confirm,
-		transfer.Fail, transfer.Fill, transfer.Refund, transfer.Reorg,
+		transfer.Fail, transfer.Fill, transfer.Refund, transfer.Reorg, transfer.Refundable,
 	}
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
@@ -44,7 +44,7 @@ func command(trigger transfer.Trigger) transfer.Command {
 	return c
 }
 
-// Each of the 8 × 9 squares of the state machine, for both kinds of intent.
+// Each of the 8 × 10 squares of the state machine, for both kinds of intent.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	type square struct {
@@ -52,27 +52,28 @@ func TestApply(t *testing.T) {
 		trigger transfer.Trigger
 	}
 	allowed := map[square]transfer.Status{
-		{transfer.Created, transfer.Submit}:    transfer.Submitted,
-		{transfer.Submitted, transfer.Submit}:  transfer.Submitted,
-		{transfer.Failed, transfer.Submit}:     transfer.Submitted,
-		{transfer.Expired, transfer.Submit}:    transfer.Submitted,
-		{transfer.Cancelled, transfer.Submit}:  transfer.Submitted,
-		{transfer.Created, transfer.Cancel}:    transfer.Cancelled,
-		{transfer.Created, transfer.Expire}:    transfer.Expired,
-		{transfer.Submitted, transfer.Drop}:    transfer.Expired,
-		{transfer.Submitted, transfer.Confirm}: transfer.Confirmed,
-		{transfer.Submitted, transfer.Fail}:    transfer.Failed,
-		{transfer.Confirmed, transfer.Fill}:    transfer.Filled,
-		{transfer.Confirmed, transfer.Refund}:  transfer.Refunded,
-		{transfer.Confirmed, transfer.Reorg}:   transfer.Submitted,
-		{transfer.Filled, transfer.Reorg}:      transfer.Submitted,
-		{transfer.Refunded, transfer.Reorg}:    transfer.Submitted,
+		{transfer.Created, transfer.Submit}:       transfer.Submitted,
+		{transfer.Submitted, transfer.Submit}:     transfer.Submitted,
+		{transfer.Failed, transfer.Submit}:        transfer.Submitted,
+		{transfer.Expired, transfer.Submit}:       transfer.Submitted,
+		{transfer.Cancelled, transfer.Submit}:     transfer.Submitted,
+		{transfer.Created, transfer.Cancel}:       transfer.Cancelled,
+		{transfer.Created, transfer.Expire}:       transfer.Expired,
+		{transfer.Submitted, transfer.Drop}:       transfer.Expired,
+		{transfer.Submitted, transfer.Confirm}:    transfer.Confirmed,
+		{transfer.Submitted, transfer.Fail}:       transfer.Failed,
+		{transfer.Confirmed, transfer.Fill}:       transfer.Filled,
+		{transfer.Confirmed, transfer.Refund}:     transfer.Refunded,
+		{transfer.Confirmed, transfer.Reorg}:      transfer.Submitted,
+		{transfer.Confirmed, transfer.Refundable}: transfer.Confirmed,
+		{transfer.Filled, transfer.Reorg}:         transfer.Submitted,
+		{transfer.Refunded, transfer.Reorg}:       transfer.Submitted,
 	}
 	for _, kind := range []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge} {
 		for _, from := range allStatuses {
 			for _, trigger := range allTriggers {
 				want, ok := allowed[square{from, trigger}]
-				if kind == transfer.Transfer && (trigger == transfer.Fill || trigger == transfer.Refund) {
+				if kind == transfer.Transfer && (trigger == transfer.Fill || trigger == transfer.Refund || trigger == transfer.Refundable) {
 					ok = false
 				}
 				intent := transfer.Intent{Type: kind, Status: from, Deadline: noon}

@@ -105,7 +105,7 @@ func (a *Activity) record(ctx context.Context) error {
 func (a *Activity) keep(ctx context.Context, chain caip.ChainID, until time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
-	if err := a.store.KeepActive(ctx, []caip.ChainID{chain}, until); err != nil {
+	if err := a.store.KeepActive(ctx, chain, until); err != nil {
 		return err
 	}
 	a.wake(chain)

@@ -37,11 +37,11 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 		return nil, ofStore(err)
 	}
 	due = append(fresh, due...)
-	isDue := make(map[observationKey]bool, len(due))
+	isDue := make(map[postgres.TransactionKey]bool, len(due))
 	for _, d := range due {
-		isDue[keyOf(d.Observation)] = true
+		isDue[d.Key()] = true
 	}
-	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[keyOf(c.Observation)] })
+	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[c.Key()] })
 	if v.fork != nil { // they are to be seen again
 		above, err := l.Store.AttemptsAbove(ctx, l.id, *v.fork)
 		if err != nil {
@@ -57,13 +57,13 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	if err != nil {
 		return nil, err
 	}
-	pending = slices.DeleteFunc(pending, func(f postgres.Followed) bool { return !isDue[keyOf(f.Observation)] })
+	pending = slices.DeleteFunc(pending, func(f postgres.Followed) bool { return !isDue[f.Key()] })
 	missing, err := l.lookUp(ctx, v, pending)
 	return append(found, missing...), err
 }
 
 // candidates are the attempts that may be in one of the new blocks. There are two ways to find them, and the one that takes fewer calls
-// is gone: the receipt of each attempt, or the list of each new block's transactions.
+// is taken: the receipt of each attempt, or the list of each new block's transactions.
 func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, error) {
 	first := v.before.Head + 1
 	if v.fork != nil {
@@ -78,21 +78,16 @@ func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, er
 		return attempts, ofStore(err)
 	}
 	first = max(first, v.head.Number+1-min(v.head.Number+1, maxBlockLists)) // older ones are found when they are due
-	var requests []rpc.Request
-	var lists []*rpc.Call[*evm.Block]
+	var numbers []uint64
 	for n := first; n <= v.head.Number; n++ {
-		list := rpc.BlockByNumber(rpc.Number(n))
-		lists, requests = append(lists, list), append(requests, list)
+		numbers = append(numbers, n)
 	}
-	if err := v.provider.Do(ctx, requests...); err != nil {
+	lists, err := rpc.AskEach(ctx, v.provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
+	if err != nil {
 		return nil, err
 	}
 	var hashes []common.Hash
-	for _, list := range lists {
-		block, err := list.Result()
-		if err != nil {
-			return nil, err
-		}
+	for _, block := range lists {
 		if block == nil {
 			return nil, errLags
 		}
@@ -110,22 +105,12 @@ type minedAttempt struct {
 
 // receipts parts the attempts into those that are in blocks and those that are not.
 func (l *loop) receipts(ctx context.Context, v *view, attempts []postgres.Followed) (mined []minedAttempt, pending []postgres.Followed, err error) {
-	calls := make([]*rpc.Call[*evm.Receipt], len(attempts))
-	requests := make([]rpc.Request, len(attempts))
-	for n, a := range attempts {
-		calls[n] = rpc.Receipt(a.Hash)
-		requests[n] = calls[n]
-	}
-	if len(requests) > 0 {
-		if err := v.provider.Do(ctx, requests...); err != nil {
-			return nil, nil, err
-		}
+	receipts, err := receiptsOf(ctx, v.provider, attempts)
+	if err != nil {
+		return nil, nil, err
 	}
 	for n, a := range attempts {
-		receipt, err := calls[n].Result()
-		switch {
-		case err != nil:
-			return nil, nil, err
+		switch receipt := receipts[n]; {
 		case receipt == nil:
 			pending = append(pending, a)
 		case receipt.BlockNumber <= v.head.Number: // a block after the head is read with its events by the next poll
@@ -140,7 +125,7 @@ func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]post
 	if len(mined) == 0 {
 		return nil, nil
 	}
-	evidence, err := l.gather(ctx, v, mined)
+	sightings, err := l.gather(ctx, v, mined)
 	if err != nil {
 		return nil, err
 	}
@@ -154,48 +139,55 @@ func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]post
 	}
 	found := make([]postgres.Observation, len(mined))
 	for n, m := range mined {
-		sighting := evidence[n]
+		sighting := sightings[n]
 		o, old := m.Observation, m.Observation
-		sighting.Taken = taken[payments[n]]
+		sighting.Taken = slices.Concat(taken[payments[n]], v.taken[payments[n]])
 		if old.State == transfer.Mined { // by this intent itself
-			sighting.Taken = slices.DeleteFunc(slices.Clone(sighting.Taken), func(index int64) bool { return index == old.LogIndex })
+			sighting.Taken = slices.DeleteFunc(sighting.Taken, func(index int64) bool { return index == old.LogIndex })
 		}
 		o.State, o.LogIndex = m.Intent.JudgeAttempt(sighting)
 		o.Block = &transfer.Block{Number: m.receipt.BlockNumber, Hash: m.receipt.BlockHash}
 		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
 		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
 		if o.State == transfer.Mined {
-			taken[payments[n]] = append(taken[payments[n]], o.LogIndex)
+			v.taken[payments[n]] = append(v.taken[payments[n]], o.LogIndex)
 		}
 		found[n] = o
 	}
 	return found, nil
 }
 
-// gather reads what else the judgement of transfers needs: the block's time and, for native assets, the transaction itself and whether
-// the source is a contract.
+// evidence are the calls for what else the judgement of a transfer needs; nil where it does not.
+type evidence struct {
+	block *rpc.Call[*evm.Block]
+	// transaction and code are for native assets: the transaction itself, and the source's code where another account sent it.
+	transaction *rpc.Call[*evm.Transaction]
+	code        *rpc.Call[[]byte]
+}
+
+// gather reads the blocks' times and, for native assets, the transactions and whether their sources are contracts.
 func (l *loop) gather(ctx context.Context, v *view, mined []minedAttempt) ([]transfer.Sighting, error) {
-	var requests []rpc.Request
+	all := make([]evidence, len(mined))
 	blocks := map[uint64]*rpc.Call[*evm.Block]{}
-	transactions := map[int]*rpc.Call[*evm.Transaction]{}
-	codes := map[int]*rpc.Call[[]byte]{}
+	var requests []rpc.Request
 	for n, m := range mined {
 		if m.Intent.Type != transfer.Transfer {
 			continue
 		}
+		number := rpc.Number(m.receipt.BlockNumber)
 		if blocks[m.receipt.BlockNumber] == nil {
-			blocks[m.receipt.BlockNumber] = rpc.BlockByNumber(rpc.Number(m.receipt.BlockNumber))
+			blocks[m.receipt.BlockNumber] = rpc.BlockByNumber(number)
 			requests = append(requests, blocks[m.receipt.BlockNumber])
 		}
+		all[n].block = blocks[m.receipt.BlockNumber]
 		if !token.Native(m.Intent.Source.Token) {
 			continue
 		}
-		source := common.HexToAddress(m.Intent.Source.Account.Address)
-		transactions[n] = rpc.TransactionByHash(m.Hash)
-		codes[n] = rpc.Code(source, rpc.Number(m.receipt.BlockNumber))
-		requests = append(requests, transactions[n])
-		if m.receipt.From != source {
-			requests = append(requests, codes[n])
+		all[n].transaction = rpc.TransactionByHash(m.Hash)
+		requests = append(requests, all[n].transaction)
+		if source := common.HexToAddress(m.Intent.Source.Account.Address); m.receipt.From != source {
+			all[n].code = rpc.Code(source, number)
+			requests = append(requests, all[n].code)
 		}
 	}
 	if len(requests) > 0 {
@@ -205,35 +197,43 @@ func (l *loop) gather(ctx context.Context, v *view, mined []minedAttempt) ([]tra
 	}
 	sightings := make([]transfer.Sighting, len(mined))
 	for n, m := range mined {
-		s := transfer.Sighting{Receipt: m.receipt}
-		if call := blocks[m.receipt.BlockNumber]; call != nil && m.Intent.Type == transfer.Transfer {
-			block, err := call.Result()
-			if err != nil {
-				return nil, err
-			}
-			if block == nil || block.Hash != m.receipt.BlockHash {
-				return nil, errLags // the chain is being reorganized
-			}
-			s.BlockTime = block.Time
+		var err error
+		if sightings[n], err = all[n].sighting(m.receipt); err != nil {
+			return nil, err
 		}
-		if call := transactions[n]; call != nil {
-			t, err := call.Result()
-			if err != nil {
-				return nil, err
-			}
-			if t == nil {
-				return nil, errLags
-			}
-			s.Transaction = *t
-			if m.receipt.From != common.HexToAddress(m.Intent.Source.Account.Address) {
-				code, err := codes[n].Result()
-				if err != nil {
-					return nil, err
-				}
-				s.SourceHasCode = len(code) > 0
-			}
-		}
-		sightings[n] = s
 	}
 	return sightings, nil
+}
+
+// sighting returns errLags where the provider shows another chain than the receipt's: it is being reorganized.
+func (e evidence) sighting(receipt evm.Receipt) (transfer.Sighting, error) {
+	s := transfer.Sighting{Receipt: receipt}
+	if e.block != nil {
+		block, err := e.block.Result()
+		if err != nil {
+			return s, err
+		}
+		if block == nil || block.Hash != receipt.BlockHash {
+			return s, errLags
+		}
+		s.BlockTime = block.Time
+	}
+	if e.transaction != nil {
+		t, err := e.transaction.Result()
+		if err != nil {
+			return s, err
+		}
+		if t == nil {
+			return s, errLags
+		}
+		s.Transaction = *t
+	}
+	if e.code != nil {
+		code, err := e.code.Result()
+		if err != nil {
+			return s, err
+		}
+		s.SourceHasCode = len(code) > 0
+	}
+	return s, nil
 }

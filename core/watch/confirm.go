@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"intents.internal/core/evm"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
 )
 
 // alone is how long the watcher waits for a second provider before it relies on one.
@@ -38,109 +37,109 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 	}
 }
 
-// secondOpinion compares transactions with the receipts of another provider. Those whose block has changed are gone; where the two
-// providers disagree, nothing is concluded.
+// secondOpinion compares transactions with the receipts of other providers; one that agrees is enough. Those whose block has changed are
+// gone; where providers disagree and none agrees, nothing is concluded.
 func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Followed) (confirmed, gone []postgres.Observation, err error) {
-	judge, receipts := l.judgeOf(ctx, v, deep)
-	if judge == nil {
+	answered := false
+	var doubts []doubt
+	for _, other := range l.chain.Other(v.provider) {
+		if len(deep) == 0 {
+			break
+		}
+		receipts, failure := receiptsOf(ctx, other, deep)
+		if failure != nil {
+			continue
+		}
+		answered = true
+		confirmed, deep, doubts = compare(other, deep, receipts, confirmed, doubts)
+	}
+	switch {
+	case answered:
+		l.othersDownSince = time.Time{}
+	case l.mayRelyOnOne(len(deep)):
+		receipts, failure := receiptsOf(ctx, v.provider, deep)
+		if failure != nil {
+			return nil, nil, failure
+		}
+		confirmed, deep, doubts = compare(v.provider, deep, receipts, confirmed, doubts)
+	default:
 		return nil, nil, nil
 	}
-	var doubted []postgres.Followed
-	missing := map[common.Hash]bool{} // at the judge, which may lag behind the block
+	stands, err := blocksStand(ctx, v.provider, deep)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range deep {
+		if !stands[*f.Block] {
+			gone = append(gone, f.Observation)
+		}
+	}
+	for _, d := range doubts {
+		switch stand, open := stands[*d.Block]; {
+		case !stand || !open: // it is gone, or another provider agrees
+		case d.missing:
+			l.metrics.lags(d.by)
+		default:
+			l.disagree(d.by, "the receipt of a transaction is another one", d.Block.Number)
+		}
+	}
+	return confirmed, gone, nil
+}
+
+// doubt is a transaction that a provider does not show as it was seen: it has no receipt, as it may lag behind the block, or another one.
+type doubt struct {
+	postgres.Followed
+	by      *rpc.Provider
+	missing bool
+}
+
+// compare moves the transactions whose receipts agree to confirmed and leaves the others.
+func compare(
+	by *rpc.Provider, deep []postgres.Followed, receipts []*evm.Receipt, confirmed []postgres.Observation, doubts []doubt,
+) ([]postgres.Observation, []postgres.Followed, []doubt) {
+	var left []postgres.Followed
 	for n, f := range deep {
 		if receipts[n] != nil && f.Intent.Stands(f.Transaction, *receipts[n]) {
 			f.Confirmed = true
 			confirmed = append(confirmed, f.Observation)
 			continue
 		}
-		doubted = append(doubted, f)
-		missing[f.Hash] = receipts[n] == nil
+		left = append(left, f)
+		doubts = append(doubts, doubt{f, by, receipts[n] == nil})
 	}
-	if len(doubted) == 0 {
-		return confirmed, nil, nil
-	}
-	stand, err := blocksStand(ctx, v.provider, doubted)
-	if err != nil {
-		return nil, nil, err
-	}
-	for n, f := range doubted {
-		switch {
-		case !stand[n]:
-			gone = append(gone, f.Observation)
-		case missing[f.Hash]:
-			l.metrics.lags(judge)
-		default:
-			l.disagree(judge, "the receipt of a transaction is another one", f.Block.Number)
-		}
-	}
-	return confirmed, gone, nil
+	return confirmed, left, doubts
 }
 
-// blocksStand compares the blocks of transactions with the chain as a provider shows it. A transaction is gone only if its block is: a
+// blocksStand reports which blocks of transactions stand, as a provider shows the chain. A transaction is gone only if its block is: a
 // provider that shows the block and no receipt is no proof.
-func blocksStand(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]bool, error) {
-	calls := make([]*rpc.Call[*evm.Block], len(transactions))
-	requests := make([]rpc.Request, len(transactions))
-	for n, t := range transactions {
-		calls[n] = rpc.BlockByNumber(rpc.Number(t.Block.Number))
-		requests[n] = calls[n]
+func blocksStand(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) (map[transfer.Block]bool, error) {
+	blocks, err := rpc.AskEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Block] {
+		return rpc.BlockByNumber(rpc.Number(f.Block.Number))
+	})
+	stands := make(map[transfer.Block]bool, len(blocks))
+	for n, block := range blocks {
+		known := *transactions[n].Block
+		stands[known] = block == nil || block.Hash == known.Hash
 	}
-	if err := provider.Do(ctx, requests...); err != nil {
-		return nil, err
-	}
-	stand := make([]bool, len(calls))
-	for n, call := range calls {
-		block, err := call.Result()
-		if err != nil {
-			return nil, err
-		}
-		stand[n] = block == nil || block.Hash == transactions[n].Block.Hash
-	}
-	return stand, nil
+	return stands, err
 }
 
-// judgeOf asks the first other provider that answers. While all others are down it gives nil for a minute and then the provider of the
-// poll, which is counted.
-func (l *loop) judgeOf(ctx context.Context, v *view, deep []postgres.Followed) (*rpc.Provider, []*evm.Receipt) {
-	others := l.chain.Other(v.provider)
-	for _, other := range others {
-		if receipts, err := receiptsOf(ctx, other, deep); err == nil {
-			l.othersDownSince = time.Time{}
-			return other, receipts
-		}
+// mayRelyOnOne reports whether the provider of the poll may agree with itself: where the chain has no other, or all others have been down
+// for a minute, which is counted.
+func (l *loop) mayRelyOnOne(transactions int) bool {
+	if len(l.chain.All()) == 1 {
+		return true
 	}
-	if len(l.chain.All()) > 1 {
-		if l.othersDownSince.IsZero() {
-			l.othersDownSince = time.Now()
-		}
-		if time.Since(l.othersDownSince) < alone {
-			return nil, nil
-		}
-		l.metrics.confirmedAlone(len(deep))
+	if l.othersDownSince.IsZero() {
+		l.othersDownSince = time.Now()
 	}
-	receipts, err := receiptsOf(ctx, v.provider, deep)
-	if err != nil {
-		return nil, nil
+	if time.Since(l.othersDownSince) < alone {
+		return false
 	}
-	return v.provider, receipts
+	l.metrics.confirmedAlone(transactions)
+	return true
 }
 
 func receiptsOf(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]*evm.Receipt, error) {
-	calls := make([]*rpc.Call[*evm.Receipt], len(transactions))
-	requests := make([]rpc.Request, len(transactions))
-	for n, t := range transactions {
-		calls[n] = rpc.Receipt(t.Hash)
-		requests[n] = calls[n]
-	}
-	if err := provider.Do(ctx, requests...); err != nil {
-		return nil, err
-	}
-	receipts := make([]*evm.Receipt, len(calls))
-	for n, call := range calls {
-		var err error
-		if receipts[n], err = call.Result(); err != nil {
-			return nil, err
-		}
-	}
-	return receipts, nil
+	return rpc.AskEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 }

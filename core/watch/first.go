@@ -4,7 +4,9 @@ import (
 	"context"
 	"sort"
 
+	"intents.internal/core/evm"
 	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
 )
 
 // findFirst finds where a chain that has never been read is read from: before the oldest order that may have been opened without a report,
@@ -14,20 +16,15 @@ func (l *loop) findFirst(ctx context.Context, v *view) (uint64, error) {
 	if err != nil || !ok {
 		return v.final, ofStore(err)
 	}
-	before := created.Add(-clockSkew)
+	before := created.Add(-transfer.ClockSkew)
 	next := sort.Search(int(v.final), func(n int) bool { //nolint:gosec // a block number
-		call := rpc.BlockByNumber(rpc.Number(uint64(n))) //nolint:gosec // not negative
 		if err != nil {
 			return true
 		}
-		if err = v.provider.Do(ctx, call); err != nil {
-			return true
-		}
-		block, failed := call.Result()
-		if err = failed; block == nil {
-			return false // the node does not keep blocks as old as that
-		}
-		return block.Time.After(before)
+		var block *evm.Block
+		block, err = rpc.Ask(ctx, v.provider, rpc.BlockByNumber(rpc.Number(uint64(n)))) //nolint:gosec // not negative
+		// A node that does not keep blocks as old as that has none.
+		return err != nil || block != nil && block.Time.After(before)
 	})
 	return uint64(max(next, 1) - 1), err
 }

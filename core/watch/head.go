@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"intents.internal/core/chain"
 	"intents.internal/core/evm"
@@ -40,6 +41,8 @@ type view struct {
 	to uint64
 	// anchors are the blocks to remember.
 	anchors []transfer.Block
+	// taken are the effects that this poll has found, by their transactions: one payment confirms one intent of an account.
+	taken map[postgres.Payment][]int64
 }
 
 // cursor is the newest block that is not read again.
@@ -67,7 +70,7 @@ func (v *view) next() postgres.Progress {
 // readHead asks one provider for its newest block and compares the newest block of the poll before. If that has changed, it finds where
 // the chain forked.
 func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before postgres.Progress) (*view, error) {
-	v := &view{provider: provider, definition: definition, before: before}
+	v := &view{provider: provider, definition: definition, before: before, taken: map[postgres.Payment][]int64{}}
 	latest, known := rpc.BlockByNumber(rpc.Latest), rpc.BlockByNumber(rpc.Number(before.Head))
 	safe, finalized := rpc.BlockByNumber(rpc.Safe), rpc.BlockByNumber(rpc.Finalized)
 	calls := []rpc.Request{latest}
@@ -100,6 +103,9 @@ func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *r
 		v.first, err = l.findFirst(ctx, v)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := l.compareDeep(ctx, v); err != nil {
 		return nil, err
 	}
 	v.anchors = append(v.anchors, transfer.Block{Number: head.Number, Hash: head.Hash})
@@ -149,26 +155,52 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 	case block.Hash == anchors[0].Hash:
 		return nil
 	}
-	if err := l.askOthers(ctx, v, anchors[0]); err != nil {
+	if _, err := l.askOthers(ctx, v, anchors[0], false); err != nil {
 		return err
 	}
 	return l.findFork(ctx, v)
 }
 
-// askOthers has the other providers say whether a known block is gone. One that still shows it contradicts the provider of the poll.
-func (l *loop) askOthers(ctx context.Context, v *view, known transfer.Block) error {
+// askOthers has the other providers say whether a block stands, as the provider of the poll says. One that agrees is enough; where one
+// answers otherwise and none agrees, nothing is concluded. A provider that lags or fails says nothing.
+func (l *loop) askOthers(ctx context.Context, v *view, b transfer.Block, stands bool) (agreed bool, err error) {
 	for _, other := range l.chain.Other(v.provider) {
-		call := rpc.BlockByNumber(rpc.Number(known.Number))
-		if other.Do(ctx, call) != nil {
-			continue
+		block, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
+		switch {
+		case failure != nil, block == nil:
+		case (block.Hash == b.Hash) == stands:
+			return true, nil
+		default:
+			err = fmt.Errorf("%w: %s has another block %d than %s", errContradicted, other.Host(), b.Number, v.provider.Host())
 		}
-		if block, err := call.Result(); err == nil && block != nil {
-			if block.Hash == known.Hash {
-				l.disagree(v.provider, "a block that another provider still shows is gone", known.Number)
-				return fmt.Errorf("%w: %s still shows block %d as it was", errContradicted, other.Host(), known.Number)
-			}
-			return nil
-		}
+	}
+	if err != nil {
+		l.disagree(v.provider, "another provider has another block", b.Number)
+	}
+	return false, err
+}
+
+// compareDeep compares the newest known block that this poll lets count. A provider on a fork of its own contradicts nothing that was read
+// before; without the comparison the blocks of the fork would count as read, and its end would look as if final blocks had changed. While
+// it is contradicted nothing more counts, and the next poll asks another provider.
+func (l *loop) compareDeep(ctx context.Context, v *view) error {
+	if v.changed != "" || v.fork != nil {
+		return nil
+	}
+	anchors, err := l.Store.Anchors(ctx, l.id, v.confirmed, 1)
+	if err != nil {
+		return ofStore(err)
+	}
+	if len(anchors) == 0 || anchors[0] == l.compared {
+		return nil
+	}
+	agreed, err := l.askOthers(ctx, v, anchors[0], true)
+	switch {
+	case err != nil:
+		v.confirmed, v.final = v.before.Confirmed, v.before.Final
+		l.chain.Demote(v.provider)
+	case agreed:
+		l.compared = anchors[0]
 	}
 	return nil
 }
@@ -183,30 +215,19 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 		if err != nil {
 			return ofStore(err)
 		}
-		calls := make([]*rpc.Call[*evm.Block], len(anchors))
-		requests := make([]rpc.Request, len(anchors))
-		for n, a := range anchors {
-			calls[n] = rpc.BlockByNumber(rpc.Number(a.Number))
-			requests[n] = calls[n]
-		}
-		if err := v.provider.Do(ctx, requests...); err != nil && len(requests) > 0 {
+		blocks, err := blocksAt(ctx, v.provider, anchors)
+		if err != nil {
 			return err
 		}
 		for n, a := range anchors {
-			block, err := calls[n].Result()
-			if err != nil {
-				return err
-			}
-			if block != nil && block.Hash == a.Hash {
+			if blocks[n] != nil && blocks[n].Hash == a.Hash {
 				v.fork = &anchors[n].Number
 				return l.compareFinal(ctx, v)
 			}
 			if a.Number <= v.before.Final {
-				if err := l.askOthers(ctx, v, a); err != nil {
-					return err
-				}
 				v.changed = changedFinal(a)
-				return nil
+				_, err := l.askOthers(ctx, v, a, false)
+				return err
 			}
 		}
 		if len(anchors) < anchorBatch {
@@ -220,6 +241,11 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 		}
 		highest = anchors[len(anchors)-1].Number - 1
 	}
+}
+
+// blocksAt reads the blocks that are at the places of known ones now; nil for those that the provider does not have.
+func blocksAt(ctx context.Context, provider *rpc.Provider, known []transfer.Block) ([]*evm.Block, error) {
+	return rpc.AskEach(ctx, provider, known, func(b transfer.Block) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(b.Number)) })
 }
 
 func changedFinal(b transfer.Block) string {
@@ -236,32 +262,25 @@ func (l *loop) compareFinal(ctx context.Context, v *view) error {
 	if err != nil {
 		return ofStore(err)
 	}
-	known := map[transfer.Block]*rpc.Call[*evm.Block]{}
-	var requests []rpc.Request
+	var known []transfer.Block
 	for _, o := range above {
-		if o.Confirmed && o.Block.Number <= v.before.Final && known[*o.Block] == nil {
-			known[*o.Block] = rpc.BlockByNumber(rpc.Number(o.Block.Number))
-			requests = append(requests, known[*o.Block])
+		if o.Confirmed && o.Block.Number <= v.before.Final && !slices.Contains(known, *o.Block) {
+			known = append(known, *o.Block)
 		}
 	}
-	if len(requests) == 0 {
-		return nil
-	}
-	if err := v.provider.Do(ctx, requests...); err != nil {
+	blocks, err := blocksAt(ctx, v.provider, known)
+	if err != nil {
 		return err
 	}
-	for b, call := range known {
-		block, err := call.Result()
-		switch {
-		case err != nil:
-			return err
-		case block == nil:
+	for n, b := range known {
+		if blocks[n] == nil {
 			return errLags
-		case block.Hash == b.Hash:
-			continue
 		}
-		v.changed = changedFinal(b)
-		return l.askOthers(ctx, v, b)
+		if blocks[n].Hash != b.Hash {
+			v.changed = changedFinal(b)
+			_, err := l.askOthers(ctx, v, b, false)
+			return err
+		}
 	}
 	return nil
 }

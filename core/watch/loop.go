@@ -10,11 +10,12 @@ import (
 	"intents.internal/core/chain"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
 const (
-	// idlePeriod is the time between two polls at a chain that no unfinished intent touches.
+	// idlePeriod is the time between two polls of a chain that no unfinished intent touches.
 	idlePeriod = time.Minute
 	// tickTimeout bounds one poll of a chain.
 	tickTimeout = 2 * time.Minute
@@ -33,6 +34,8 @@ type loop struct {
 	// othersDownSince is since when no second provider answers, zero while one does.
 	othersDownSince time.Time
 	failing         bool
+	// compared is the newest block that a second provider has shown too.
+	compared transfer.Block
 	// unverified means that a provider serves another chain or could not be asked for its chain.
 	unverified bool
 	// warnedAt is when a disagreement was logged last.
@@ -94,7 +97,7 @@ func (l *loop) disagree(p *rpc.Provider, what string, block uint64) {
 	l.log.Warn("providers disagree; nothing is concluded from it", "host", p.Host(), "what", what, "block", block)
 }
 
-// wait returns when the chain is to be looked at again; it is false when ctx has ended. While no unfinished intent touches the chain
+// wait returns when the chain is to be polled again; it is false when ctx has ended. While no unfinished intent touches the chain
 // it asks the database every Tick whether one does now, as any core may have recorded it.
 func (l *loop) wait(ctx context.Context, started time.Time) bool {
 	next := started.Add(l.period())
@@ -217,12 +220,12 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 
 // merge adds attempts to what events told. An order that an event shows to be opened needs no receipt, but its sender is worth keeping.
 func merge(events, attempts []postgres.Observation) []postgres.Observation {
-	byKey := make(map[observationKey]int, len(events))
+	byKey := make(map[postgres.TransactionKey]int, len(events))
 	for n, o := range events {
-		byKey[keyOf(o)] = n
+		byKey[o.Key()] = n
 	}
 	for _, a := range attempts {
-		n, told := byKey[keyOf(a)]
+		n, told := byKey[a.Key()]
 		if !told {
 			events = append(events, a)
 			continue

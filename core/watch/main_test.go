@@ -175,9 +175,10 @@ func (w *world) intent(body string) *transfer.Intent {
 // active records that the intent may touch its chains, as a POST does.
 func (w *world) active(intent *transfer.Intent) {
 	w.Helper()
-	chains := []caip.ChainID{intent.Source.Account.Chain, intent.Destination.Account.Chain}
-	if err := w.store.KeepActive(w.Context(), chains, time.Now().Add(time.Hour)); err != nil {
-		w.Fatal(err)
+	for _, id := range []caip.ChainID{intent.Source.Account.Chain, intent.Destination.Account.Chain} {
+		if err := w.store.KeepActive(w.Context(), id, time.Now().Add(time.Hour)); err != nil {
+			w.Fatal(err)
+		}
 	}
 }
 

@@ -87,24 +87,12 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 
 // askForAttempts adds what one provider knows. The provider of the poll is known to have no receipts.
 func askForAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
-	if len(attempts) == 0 {
-		return nil
-	}
-	transactions := make([]*rpc.Call[*evm.Transaction], len(attempts))
-	requests := make([]rpc.Request, len(attempts))
-	for n, a := range attempts {
-		transactions[n] = rpc.TransactionByHash(a.Hash)
-		requests[n] = transactions[n]
-	}
-	if err := provider.Do(ctx, requests...); err != nil {
+	transactions, err := rpc.AskEach(ctx, provider, attempts, func(a *missing) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(a.Hash) })
+	if err != nil {
 		return err
 	}
 	for n, a := range attempts {
-		t, err := transactions[n].Result()
-		if err != nil {
-			return err
-		}
-		if t != nil {
+		if t := transactions[n]; t != nil {
 			a.mined = a.mined || t.BlockNumber != nil
 			a.transaction = t
 		}

@@ -150,3 +150,37 @@ func TestDropped_KnownPending(t *testing.T) {
 	}
 	w.want(intent, "created submitted")
 }
+
+// After a pause one poll finds a transaction by itself and as the successor of the one that it replaced. It is one payment: it confirms one
+// intent, and the other poll's finding is the same row.
+func TestReplaced_SuccessorFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, oneIntent := range map[string]bool{"of one intent": true, "of another intent": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			first := w.intent(transferOf(usdc))
+			second := first
+			if !oneIntent {
+				second = w.intent(transferOf(usdc))
+			}
+			tx := w.pay(first)
+			w.seenPending(first, tx)
+			other := tx
+			other.Input = []byte("at another price")
+			w.report(second, w.hash(other))
+			w.chains[sepolia].Mine(other)
+			w.chains[sepolia].MineEmpty(confirmations)
+			w.due()
+			w.tick(sepolia)
+			w.deepen(sepolia, 1)
+			if oneIntent {
+				w.want(first, "created submitted submitted confirmed")
+				w.wantTransactions(first, "send replaced*", "send mined*")
+				return
+			}
+			w.want(second, "created submitted confirmed")
+			w.want(first, "created submitted failed")
+		})
+	}
+}

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -236,6 +237,41 @@ func TestProvider_OnAFork(t *testing.T) {
 	w.nodes[sepolia][0].Follow(w.chains[sepolia])
 	w.deepen(sepolia, 1)
 	w.want(intent, "created submitted confirmed")
+}
+
+// A provider on a fork that begins above everything that was read contradicts nothing that was read. With two providers nobody knows
+// which of them is right, and nothing is concluded; with three the two that agree are followed.
+func TestProvider_OnANewFork(t *testing.T) {
+	t.Parallel()
+	for providers, want := range map[int]string{2: "created", 3: "created submitted confirmed"} {
+		t.Run(fmt.Sprint(providers, " providers"), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, providers)
+			intent := w.bridge()
+			fork := w.chains[sepolia].Fork(w.chains[sepolia].Head().Number)
+			w.nodes[sepolia][0].Follow(fork)
+			step := func() {
+				fork.MineEmpty(1)
+				w.chains[sepolia].MineEmpty(1)
+				_, _ = w.loops[sepolia].Tick(t.Context())
+			}
+			fork.MineEmpty(1)
+			w.chains[sepolia].Mine(w.open(intent))
+			for range 4 * confirmations {
+				step()
+			}
+			w.want(intent, want)
+			if w.count("intents_core_chain_disagreements_total") == 0 {
+				t.Error("the disagreement is not counted")
+			}
+			w.nodes[sepolia][0].Follow(w.chains[sepolia])
+			w.chains[sepolia].MineEmpty(4 * confirmations)
+			for range 2 * confirmations {
+				w.deepen(sepolia, 1)
+			}
+			w.want(intent, "created submitted confirmed")
+		})
+	}
 }
 
 // I3: a process that was paused past its lease writes nothing.

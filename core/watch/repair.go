@@ -15,12 +15,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-const (
-	// repairBatch is how many open orders are compared with their settlers in one poll.
-	repairBatch = 100
-	// repairEvery is the time between two comparisons of one order.
-	repairEvery = time.Hour
-)
+// repairBatch is how many open orders are compared with their settlers in one poll.
+const repairBatch = 100
 
 // repair compares open orders with the settlers' own records, which should tell nothing new. Where they do, the events that were missed
 // are looked for and recorded like any others.
@@ -47,7 +43,7 @@ func (l *loop) repair(ctx context.Context, v *view) error {
 		l.metrics.repaired(len(seen))
 		l.log.Error("events of settlers were missed and are recorded now", "events", len(seen))
 	}
-	next := l.Store.Now().Add(repairEvery)
+	next := l.Store.Now().Add(postgres.RepairEvery)
 	for _, o := range orders {
 		o.DueAt = next
 		seen = append(seen, o.Observation)
@@ -137,25 +133,15 @@ func (l *loop) reader(ctx context.Context, v *view, id caip.ChainID) (provider *
 func orderStatuses(
 	ctx context.Context, provider *rpc.Provider, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
 ) ([]string, error) {
-	calls := make([]*rpc.Call[[]byte], len(orders))
-	requests := make([]rpc.Request, len(orders))
-	for n, o := range orders {
+	answers, err := rpc.AskEach(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
 		_, settler := side(o.Intent)
-		calls[n] = rpc.CallContract(rpc.Message{To: common.HexToAddress(settler), Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(block))
-		requests[n] = calls[n]
-	}
-	if err := provider.Do(ctx, requests...); err != nil {
-		return nil, err
-	}
-	statuses := make([]string, len(orders))
-	for n, call := range calls {
-		answer, err := call.Result()
-		if err != nil {
-			return nil, err
-		}
+		return rpc.CallContract(rpc.Message{To: common.HexToAddress(settler), Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(block))
+	})
+	statuses := make([]string, len(answers))
+	for n, answer := range answers {
 		statuses[n] = string(bytes.TrimRight(answer, "\x00"))
 	}
-	return statuses, nil
+	return statuses, err
 }
 
 // findEvent looks for a settler's event about one order, from the newest block back to the time of the intent.
@@ -166,13 +152,7 @@ func (l *loop) findEvent(
 		from := to + 1 - min(to+1, provider.LogRange())
 		logs := rpc.Logs(rpc.LogFilter{From: from, To: to, Addresses: []common.Address{settler}, Topics: [][]common.Hash{transfer.SettlerTopics}})
 		first := rpc.BlockByNumber(rpc.Number(from))
-		err := provider.Do(ctx, logs, first)
-		if errors.Is(err, rpc.ErrRange) && to > from {
-			continue
-		}
-		if err != nil {
-			return t, false, err
-		}
+		_ = provider.Do(ctx, logs, first) // it is the error of Result too
 		found, err := logs.Result()
 		if errors.Is(err, rpc.ErrRange) && to > from {
 			continue

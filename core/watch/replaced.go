@@ -49,23 +49,14 @@ func (l *loop) findByNonce(ctx context.Context, v *view, sender common.Address, 
 		}
 		return nil, err
 	}
-	list := rpc.BlockTransactions(block)
-	if err := v.provider.Do(ctx, list); err != nil {
-		return nil, err
-	}
-	transactions, err := list.Result()
+	transactions, err := rpc.Ask(ctx, v.provider, rpc.BlockTransactions(block))
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range transactions {
-		if t.From != sender || t.Nonce != nonce {
-			continue
+		if t.From == sender && t.Nonce == nonce {
+			return rpc.Ask(ctx, v.provider, rpc.Receipt(t.Hash))
 		}
-		receipt := rpc.Receipt(t.Hash)
-		if err := v.provider.Do(ctx, receipt); err != nil {
-			return nil, err
-		}
-		return receipt.Result()
 	}
 	return nil, nil
 }
@@ -73,11 +64,7 @@ func (l *loop) findByNonce(ctx context.Context, v *view, sender common.Address, 
 // findBlock finds the block in which a nonce was used, by a binary search between the confirmed block and one before in which it was not.
 func (l *loop) findBlock(ctx context.Context, v *view, sender common.Address, nonce uint64) (uint64, error) {
 	used := func(block uint64) (bool, error) {
-		call := rpc.TransactionCount(sender, rpc.Number(block))
-		if err := v.provider.Do(ctx, call); err != nil {
-			return false, err
-		}
-		count, err := call.Result()
+		count, err := rpc.Ask(ctx, v.provider, rpc.TransactionCount(sender, rpc.Number(block)))
 		return count > nonce, err
 	}
 	after, before := v.confirmed, uint64(0) // used at after, not before the block 0

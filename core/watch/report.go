@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
+	"intents.internal/core/evm"
 	"intents.internal/core/rpc"
 	"intents.internal/pkg/caip"
 )
@@ -28,7 +29,7 @@ type report struct {
 	hash                  common.Hash
 }
 
-// Reported has a reported transaction looked up at once, and its chain. A transaction that is replaced a moment later is forgotten by all
+// Reported has a reported transaction looked up at once, and its chain polled. A transaction that is replaced a moment later is forgotten by all
 // nodes, and its sender and nonce, by which its successor is found, with it.
 func (w *Watcher) Reported(chain caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash) {
 	select {
@@ -69,15 +70,10 @@ func (w *Watcher) lookUpReport(ctx context.Context, r report) error {
 	defer cancel()
 	var err error
 	for _, provider := range chain.Providers() {
-		call := rpc.TransactionByHash(r.hash)
-		if err = provider.Do(ctx, call); err != nil {
-			continue
+		var t *evm.Transaction
+		if t, err = rpc.Ask(ctx, provider, rpc.TransactionByHash(r.hash)); err == nil && t != nil {
+			return w.Store.SaveSender(ctx, r.accountID, r.transferID, r.chain, r.hash, t.From, t.Nonce)
 		}
-		t, failed := call.Result()
-		if err = failed; err != nil || t == nil {
-			continue
-		}
-		return w.Store.SaveSender(ctx, r.accountID, r.transferID, r.chain, r.hash, t.From, t.Nonce)
 	}
 	return err
 }

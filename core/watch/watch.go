@@ -27,9 +27,7 @@ const (
 	leaseEvery = 4 * time.Second
 	// leaseTimeout bounds one statement about a lease.
 	leaseTimeout = 3 * time.Second
-	// clockSkew is how far a chain's clock may be from ours.
-	clockSkew = 2 * time.Minute
-	// DefaultTick is the shortest time between two polls at a chain.
+	// DefaultTick is the shortest time between two polls of a chain.
 	DefaultTick = 4 * time.Second
 	// DefaultGrace is how long after its deadline an attempt that nobody knows is waited for.
 	DefaultGrace = time.Hour
@@ -43,8 +41,8 @@ type Config struct {
 	Log      *slog.Logger
 	// Metrics registers the watcher's metrics; nil for none.
 	Metrics prometheus.Registerer
-	// Tick is the shortest time between two polls at a chain, DefaultTick where it is 0. Chains with longer block times are looked at
-	// once a block.
+	// Tick is the shortest time between two polls of a chain, DefaultTick where it is 0. Chains with longer block times are polled once a
+	// block.
 	Tick time.Duration
 	// Grace is how long after its deadline an attempt that no provider knows is waited for, DefaultGrace where it is 0.
 	Grace time.Duration
@@ -93,7 +91,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// Wake has a chain looked at now, if this process follows it.
+// Wake has a chain polled now, if this process follows it.
 func (w *Watcher) Wake(chain caip.ChainID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

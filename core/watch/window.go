@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 
 	"intents.internal/core/evm"
 	"intents.internal/core/postgres"
@@ -32,14 +31,14 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	byKey := make(map[observationKey]postgres.Observation, len(known))
+	byKey := make(map[postgres.TransactionKey]postgres.Observation, len(known))
 	for _, o := range known {
-		byKey[keyOf(o)] = o
+		byKey[o.Key()] = o
 	}
 	var changed []postgres.Observation
 	for _, o := range found {
-		old, ok := byKey[keyOf(o)]
-		delete(byKey, keyOf(o))
+		old, ok := byKey[o.Key()]
+		delete(byKey, o.Key())
 		if v.fork == nil && ok && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
 			continue
 		}
@@ -60,16 +59,6 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 // isEvent reports whether a transaction is known by a settler's event.
 func isEvent(o postgres.Observation) bool {
 	return o.Role != transfer.RoleSend && o.State == transfer.Mined
-}
-
-type observationKey struct {
-	account, transfer uuid.UUID
-	hash              common.Hash
-	role              transfer.Role
-}
-
-func keyOf(o postgres.Observation) observationKey {
-	return observationKey{o.AccountID, o.TransferID, o.Hash, o.Role}
 }
 
 // readLogs reads the settlers' events from the cursor to the head, in as many ranges as the provider's limit makes necessary. Of a backlog
@@ -103,10 +92,8 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 		v.to = min(v.head.Number, from+v.provider.LogRange()-1)
 		logs := rpc.Logs(rpc.LogFilter{From: from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
 		last := rpc.BlockByNumber(rpc.Number(v.to))
-		err := v.provider.Do(ctx, logs, last)
-		if err == nil {
-			_, err = logs.Result()
-		}
+		_ = v.provider.Do(ctx, logs, last) // it is the error of Result too
+		found, err := logs.Result()
 		if errors.Is(err, rpc.ErrRange) && v.to > from {
 			continue // the provider's range is smaller now
 		}
@@ -123,8 +110,7 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 		if v.to < v.head.Number {
 			v.anchors = append(v.anchors, transfer.Block{Number: block.Number, Hash: block.Hash})
 		}
-		found, err := logs.Result()
-		return found, err
+		return found, nil
 	}
 }
 

@@ -43,11 +43,15 @@ A transfer of 0.001 ETH there:
     "destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}
   }'
 
+Its events, and with after=NEXT those that come:
+
+  curl -N '%s/v2/events?wait=25' -H 'x-api-key: %s'
+
 Ctrl-C stops all processes and keeps the data.
 
 `,
 		strings.Join(env.GatewayURLs, "\n             "), env.GatewayURL, strings.Join(env.CoreURLs, "\n             "), env.GatewayMetricsURL, env.CoreMetricsURL,
 		env.PostgresSource, env.DatabaseURL, env.RedisSource, env.RedisURL, data,
 		env.AccountEmail, env.AccountPassword, env.TestKey, env.LiveKey,
-		env.GatewayURL, env.TestKey, env.GatewayURL, env.TestKey)
+		env.GatewayURL, env.TestKey, env.GatewayURL, env.TestKey, env.GatewayURL, env.TestKey)
 }

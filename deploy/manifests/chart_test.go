@@ -46,7 +46,7 @@ core:
   replicas: 3
   extraVolumes: [{name: client, secret: {secretName: client}}]
   extraVolumeMounts: [{name: client, mountPath: /etc/client, readOnly: true}]
-  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
+  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   podAnnotations: {example.com/a: b}
 service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
 ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls}
@@ -54,6 +54,7 @@ networkPolicy:
   clients: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]
   postgres: {port: 6432, peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
   traces: {port: 4318, peers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
+  private: [44.128.0.0/16, "2a00:1234::/32"]
 autoscaling: {requestsPerSecond: 1000}
 certificateAuthorities: {configMap: authorities, secret: authority}
 serviceMonitor: {enabled: true, labels: {release: prometheus}}
@@ -71,7 +72,7 @@ secret: {name: intents}
 redis: {mode: cluster}
 `,
 	"without the job": `
-secret: {name: intents}
+secret: {name: intents, keys: {webhookSecretKey: ""}}
 redis: {mode: sentinel}
 migrate: {enabled: false}
 networkPolicy: {operators: []}
@@ -130,6 +131,8 @@ func TestChartRefusesValues(t *testing.T) {
 		"a value that nobody knows":     {ok + "gatway: {replicas: 3}", "gatway"},
 		"a setting of the other":        {ok + "core: {settings: {GATEWAY_KEY_TTL: 5m}}", "GATEWAY_KEY_TTL"},
 		"a setting the chart makes":     {ok + "core: {settings: {CORE_GATEWAY_SECRET: hush}}", "CORE_GATEWAY_SECRET"},
+		"a key among the settings":      {ok + "core: {settings: {CORE_WEBHOOK_SECRET_KEY: hush}}", "CORE_WEBHOOK_SECRET_KEY"},
+		"a private range of no family":  {ok + "networkPolicy: {private: [\"fd00::/8\"]}", "private"},
 		"a setting that is no text":     {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
 		"a Redis of no kind":            {ok + "redis: {mode: ring}", "mode"},
 		"no core":                       {ok + "core: {replicas: 0}", "replicas"},

@@ -249,6 +249,39 @@ func TestComposeRPCFile(t *testing.T) {
 	}
 }
 
+// Cores get the key of webhooks, the previous one and the private networks that .env names. A file of an earlier version, which names
+// none, starts as well, without webhooks.
+func TestComposeWebhooks(t *testing.T) {
+	t.Parallel()
+	key, previous := strings.Repeat("5e", 32), strings.Repeat("c2", 32)
+	given, err := load(t, append(secrets(t), "WEBHOOK_SECRET_KEY="+key, "WEBHOOK_SECRET_KEY_PREVIOUS="+previous, "WEBHOOK_ALLOW=10.20.0.0/16,fd00::/8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"CORE_WEBHOOK_SECRET_KEY": key, "CORE_WEBHOOK_SECRET_KEY_PREVIOUS": previous, "CORE_WEBHOOK_ALLOW": "10.20.0.0/16,fd00::/8",
+	} {
+		if got := *given.Services["core"].Environment[name]; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+		if got := *project(t).Services["core"].Environment[name]; got != "" {
+			t.Errorf("%s is %q without a line in .env", name, got)
+		}
+	}
+	settings := imageSettings(t, "core")
+	maps.Copy(settings, flat(given.Services["core"].Environment))
+	accepts(t, "core", settings)
+	// What the loop in the documentation writes is all that Compose needs, and a key of webhooks.
+	for _, file := range []string{".env.example", "deploy/compose.md"} {
+		for _, line := range append(secrets(t), "WEBHOOK_SECRET_KEY=") {
+			name, _, _ := strings.Cut(line, "=")
+			if loop, _, _ := strings.Cut(read(t, file), "openssl rand"); !strings.Contains(loop, " "+name) {
+				t.Errorf("the loop of %s makes no %s", file, name)
+			}
+		}
+	}
+}
+
 func flat(environment types.MappingWithEquals) map[string]string {
 	settings := map[string]string{}
 	for name, value := range environment {

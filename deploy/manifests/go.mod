@@ -3,6 +3,7 @@ module intents.internal/manifests
 go 1.26.8
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/google/go-cmp v0.7.0
 	github.com/moby/buildkit v0.33.1

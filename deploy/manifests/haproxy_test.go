@@ -19,10 +19,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// standIn is a stub of a gateway. Its response has its name and the client address of the request's headers.
+// standIn is a stub of a gateway. Its response has its name and the client address of the request's headers. At /v2/events it waits for
+// the client to give up.
 type standIn struct {
-	ip    string
-	ready atomic.Bool
+	ip      string
+	ready   atomic.Bool
+	waiting atomic.Int64
 }
 
 // startStandIn listens at the ports, which are free ones if they are 0, and returns them.
@@ -31,6 +33,12 @@ func startStandIn(t *testing.T, ip string, public, operators int) (s *standIn, p
 	s = &standIn{ip: ip}
 	s.ready.Store(true)
 	publicPort = serve(t, ip, public, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/events" {
+			s.waiting.Add(1)
+			<-r.Context().Done()
+			s.waiting.Add(-1)
+			return
+		}
 		fmt.Fprintf(w, "%s for=%q proto=%q", ip, r.Header.Values("X-Forwarded-For"), r.Header.Values("X-Forwarded-Proto"))
 	})
 	operatorsPort = serve(t, ip, operators, func(w http.ResponseWriter, r *http.Request) {
@@ -228,4 +236,34 @@ func TestHAProxy(t *testing.T) {
 	}
 	a.ready.Store(true)
 	eventually(t, "a gateway is back", func() bool { _, body, _ := fetch(t, clients); return body == answer(a) })
+}
+
+// A client that gives up while it waits for events does not keep its place at the gateway.
+func TestHAProxy_ClientGivesUp(t *testing.T) {
+	t.Parallel()
+	a, public, operators := startStandIn(t, "127.0.0.4", 0, 0)
+	var replicas atomic.Pointer[[]*standIn]
+	replicas.Store(&[]*standIn{a})
+	clients, _ := startHAProxy(t, names(t, &replicas), public, operators)
+	eventually(t, "the gateway is found", func() bool { status, _, _ := fetch(t, clients); return status == http.StatusOK })
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, clients+"v2/events?wait=25", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		response, err := (&http.Transport{}).RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		ended <- err
+	}()
+	eventually(t, "the gateway has the request", func() bool { return a.waiting.Load() == 1 })
+	giveUp()
+	if err := <-ended; err == nil {
+		t.Error("the request was answered")
+	}
+	eventually(t, "the gateway has it no more", func() bool { return a.waiting.Load() == 0 })
 }

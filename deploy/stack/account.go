@@ -67,11 +67,7 @@ func writeAccount(path string, a account) error {
 	if err != nil {
 		return fmt.Errorf("store the account: %w", err)
 	}
-	draft := path + ".new"
-	if err := os.WriteFile(draft, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("store the account: %w", err)
-	}
-	if err := os.Rename(draft, path); err != nil {
+	if err := writePrivate(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("store the account: %w", err)
 	}
 	return nil

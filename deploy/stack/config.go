@@ -4,8 +4,8 @@ import "io"
 
 // Config configures a stack. The zero value of every field but Data is usable.
 type Config struct {
-	// Data is the directory of the database, the account with its keys, and the built services. It is created if needed, and one
-	// stack at a time can use it. Required.
+	// Data is the directory of the database, the account with its keys, the key of webhooks, and the built services. It is created
+	// if needed, and one stack at a time can use it. Required.
 	Data string
 
 	// Reset removes the database and the account in Data first. The database of DatabaseURL is kept.

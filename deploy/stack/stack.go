@@ -50,6 +50,7 @@ type Stack struct {
 	cores       []*service
 	gateways    []*service
 	account     account
+	webhookKey  string
 	supervisors []*supervisor
 	changed     chan struct{}
 
@@ -79,6 +80,9 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	if s.account, err = readAccount(s.path(accountFile)); err != nil {
+		return err
+	}
+	if s.webhookKey, err = webhookKey(s.path(webhookKeyFile)); err != nil {
 		return err
 	}
 	if err := s.assignAddresses(ctx); err != nil {
@@ -180,6 +184,8 @@ func (s *Stack) configure() {
 			"CORE_SIGN_UP=open",
 			"CORE_MIGRATE_ON_START=false",
 			"CORE_RPC_FILE="+s.config.RPCFile,
+			"CORE_WEBHOOK_SECRET_KEY="+s.webhookKey,
+			"CORE_WEBHOOK_ALLOW=127.0.0.0/8,::1/128", // receivers that are being developed on this machine
 		)
 		if len(s.cores) == 1 {
 			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // gateways have no other core to use meanwhile

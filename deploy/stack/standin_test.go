@@ -45,6 +45,7 @@ func standInCore() int {
 	if file := os.Getenv("CORE_RPC_FILE"); file != "" {
 		fmt.Println("watches the chains of", file)
 	}
+	fmt.Println("seals with", os.Getenv("CORE_WEBHOOK_SECRET_KEY")+", may reach", os.Getenv("CORE_WEBHOOK_ALLOW"))
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /auth/sign-up/email", func(w http.ResponseWriter, r *http.Request) {
 		withState(func(s *state) {

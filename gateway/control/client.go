@@ -1,5 +1,5 @@
-// Package control is the client of core's internal API: key verification, key changes, usage reports, and the documents that
-// all clients share, such as the chains and their environments.
+// Package control is the client of core's internal API: key verification, key changes, the accounts with new events, usage
+// reports, and the documents that all clients share, such as the chains and their environments.
 //
 // Requests of clients are package forward's.
 package control
@@ -34,7 +34,7 @@ var (
 	// account.
 	ErrUnknownKey = errors.New("core has no usable key with this hash")
 	// ErrCursorExpired says that changes since the cursor may have been missed.
-	ErrCursorExpired = errors.New("the key change cursor is older than what core keeps")
+	ErrCursorExpired = errors.New("the cursor is older than what core keeps")
 	// ErrNotModified says that the caller's copy is current.
 	ErrNotModified = errors.New("not modified")
 	// ErrReportRefused says that core will never store the report.
@@ -139,9 +139,9 @@ func validate(v wire.VerifiedKey) error {
 func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
 	var changes wire.KeyChanges
 	r, err := c.call(ctx, request{
-		method: http.MethodGet, target: keyChangesTarget(cursor, wait), serverWait: wait,
+		method: http.MethodGet, target: waitTarget(wire.PathKeyChanges, cursor, wait), serverWait: wait,
 		// The next core has no time left to wait.
-		retryTarget: keyChangesTarget(cursor, 0),
+		retryTarget: waitTarget(wire.PathKeyChanges, cursor, 0),
 	}, &changes)
 	switch {
 	case errors.Is(err, errTooLong):
@@ -158,12 +158,36 @@ func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Durati
 	return changes, nil
 }
 
-func keyChangesTarget(cursor string, wait time.Duration) string {
+// waitTarget is the target of a long poll for what comes after the cursor, empty for the present one.
+func waitTarget(path, cursor string, wait time.Duration) string {
 	query := url.Values{"wait": {wait.String()}}
 	if cursor != "" {
 		query.Set("after", cursor)
 	}
-	return wire.PathKeyChanges + "?" + query.Encode()
+	return path + "?" + query.Encode()
+}
+
+// EventAccounts waits up to wait for accounts with events above the position. An empty position returns the present one, at
+// once. It returns ErrCursorExpired when core cannot say which accounts have events above the position.
+func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (wire.EventAccounts, error) {
+	var accounts wire.EventAccounts
+	r, err := c.call(ctx, request{
+		method: http.MethodGet, target: waitTarget(wire.PathEventAccounts, position, wait), serverWait: wait,
+		retryTarget: waitTarget(wire.PathEventAccounts, position, 0),
+	}, &accounts)
+	switch {
+	case errors.Is(err, errTooLong):
+		return wire.EventAccounts{}, ErrCursorExpired
+	case err != nil:
+		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", err)
+	case r.status == http.StatusGone:
+		return wire.EventAccounts{}, ErrCursorExpired
+	case r.status != http.StatusOK:
+		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", r)
+	case accounts.Position == "":
+		return wire.EventAccounts{}, errors.New("get the accounts with events: core's response lacks the position")
+	}
+	return accounts, nil
 }
 
 // KeyFilter returns the filter of existing keys, and the cursor for the changes since it was made.

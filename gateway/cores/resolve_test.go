@@ -136,9 +136,8 @@ func TestSet_NameGainsAndLosesCores(t *testing.T) {
 	if asked := n.resolved(); asked < 3 {
 		t.Errorf("a core that answers has left after %d answers without it", asked)
 	}
-	if _, ok := joined.Get(left); ok {
-		t.Error("there is still something for a core that has left")
-	}
+	asynctest.Eventually(t, "there is nothing for a core that has left", func() bool { _, ok := joined.Get(left); return !ok })
+	asynctest.Eventually(t, "it is not measured", func() bool { return testutil.CollectAndCount(s.registry, "intents_gateway_core_up") == 1 })
 	want := fmt.Sprintf("# HELP intents_gateway_core_up 1 while requests are sent to the core, 0 while it is ejected. "+
 		"While all cores are at 0, requests are sent to all of them.\n# TYPE intents_gateway_core_up gauge\nintents_gateway_core_up{core=\"127.0.0.3:%d\"} 1\n", port)
 	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "intents_gateway_core_up"); err != nil {

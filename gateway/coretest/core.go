@@ -41,6 +41,8 @@ type Core struct {
 	// Documents are the bodies that the gateway gets, by path and query, when it asks for itself what every client gets
 	// alike; 404 for all others.
 	Documents Documents
+	// Events are those of the accounts; Public is their handler only where a test says so.
+	Events Events
 	// BeforeVerdict, if set, runs in the midst of a look-up: after the key was read, before the answer leaves.
 	BeforeVerdict func()
 	// BeforeChanges, if set, runs in the midst of a poll of the feed that was to wait so long: after the changes were read,
@@ -80,6 +82,7 @@ func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	mux.HandleFunc("POST "+wire.PathVerifyKey, c.verifyKey)
 	mux.HandleFunc("GET "+wire.PathKeyChanges, c.keyChanges)
 	mux.HandleFunc("GET "+wire.PathKeyFilter, c.keyFilter)
+	mux.HandleFunc("GET "+wire.PathEventAccounts, c.Events.accounts)
 	mux.HandleFunc("POST "+wire.PathUsage, c.recordUsage)
 	mux.HandleFunc("GET "+wire.PathReady, c.ready)
 	mux.HandleFunc("/internal/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, wire.NotFound) })

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,11 @@ const (
 	// only when no goroutine is ready to run, or after 10 ms: clients that send their next request at once would keep the
 	// others waiting for so long.
 	pollEvery = 8
+	// aheadBytes is how much is read with the first byte of a request: most requests as a whole.
+	aheadBytes = 1 << 10
 )
+
+var aheadBuffers = sync.Pool{New: func() any { return new([aheadBytes]byte) }}
 
 // clientConn is a client's connection. All methods but Close are for the one goroutine that serves it.
 type clientConn struct {
@@ -40,13 +45,18 @@ type clientConn struct {
 	limiter *connLimiter
 	// clientPrefix is the owner in the limiter's quota.
 	clientPrefix netip.Addr
+	// peeker is made for the first call of Disconnected.
+	peeker *socket.Peeker
 	// counted says that the limiter's quota counts the connection.
 	counted atomic.Bool
 
 	// gotBytes says that the client has sent anything, readTimedOut that a request did not arrive within ReadTimeout.
 	gotBytes, readTimedOut bool
-	// reads counts the calls of Read.
+	// reads counts the reads of the socket.
 	reads uint
+	// ahead is what was read with the first byte of a request, aheadBuffer its buffer, nil for none.
+	ahead       []byte
+	aheadBuffer *[aheadBytes]byte
 	// deadline is when the current response must have been read, zero before a request's first response. written is how much
 	// of it the client has taken, and writeTime how long that took.
 	deadline  time.Time
@@ -71,8 +81,36 @@ func lingerOnClose(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// Read returns io.EOF for the timeout of a connection that has sent nothing: there is no request to answer, count or log.
+// Read reads the socket, or what was read ahead of it.
+//
+// Before each request fasthttp asks for one byte, so that neither an idle connection nor a request that waits for its response
+// holds the buffers of a request (ReduceMemoryUsage). That byte is read together with what comes with it, or each request would
+// cost a system call more.
 func (c *clientConn) Read(p []byte) (int, error) {
+	if c.aheadBuffer != nil {
+		return c.readAhead(p), nil
+	}
+	if len(p) != 1 {
+		return c.readSocket(p)
+	}
+	buffer, _ := aheadBuffers.Get().(*[aheadBytes]byte)
+	n, err := c.readSocket(buffer[:])
+	c.ahead, c.aheadBuffer = buffer[:n], buffer
+	return c.readAhead(p), err
+}
+
+// readAhead takes what was read ahead, of which there may be nothing.
+func (c *clientConn) readAhead(p []byte) int {
+	n := copy(p, c.ahead)
+	if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
+		aheadBuffers.Put(c.aheadBuffer)
+		c.ahead, c.aheadBuffer = nil, nil
+	}
+	return n
+}
+
+// readSocket returns io.EOF for the timeout of a connection that has sent nothing: there is no request to answer, count or log.
+func (c *clientConn) readSocket(p []byte) (int, error) {
 	if c.reads++; c.reads%pollEvery != 0 {
 		// Goroutines that are ready run first; meanwhile the next request may come, which saves the wait for it.
 		runtime.Gosched()
@@ -139,7 +177,12 @@ func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 // Disconnected reports whether the client has closed its connection, or at least its sending side: no one waits for a response
 // then. A client that has already sent its next requests is not known to be disconnected.
-func (c *clientConn) Disconnected() bool { return socket.NewPeeker(c.tcp).Peek() == socket.Closed }
+func (c *clientConn) Disconnected() bool {
+	if c.peeker == nil {
+		c.peeker = socket.NewPeeker(c.tcp)
+	}
+	return c.peeker.Peek() == socket.Closed
+}
 
 // Close lets the client read a response that came before all of its request was read: it closes the sending side and reads the
 // rest of the request, up to lingerTime and lingerBytes. A connection that is closed with unread bytes is reset, and the

@@ -20,6 +20,7 @@ import (
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/polls"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/tracing"
 )
@@ -32,6 +33,7 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Core    *control.Client
 	Forward *forward.Client
+	Polls   *polls.Polls
 	Usage   *usage.Recorder
 	// CoreSilence is how long no core may have answered anything before /health answers 503.
 	CoreSilence time.Duration
@@ -54,6 +56,7 @@ type Edge struct {
 	catalog        *catalog.Catalog
 	core           *control.Client
 	upstream       *forward.Client
+	polls          *polls.Polls
 	usage          *usage.Recorder
 	coreSilence    time.Duration
 	trustedProxies []netip.Prefix
@@ -80,6 +83,7 @@ func New(o Options) *Edge {
 		catalog:        o.Catalog,
 		core:           o.Core,
 		upstream:       o.Forward,
+		polls:          o.Polls,
 		usage:          o.Usage,
 		coreSilence:    o.CoreSilence,
 		trustedProxies: o.TrustedProxies,
@@ -119,7 +123,8 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 //  5. rate limit: refusals by the checks below count too, so that invalid requests are no way to flood;
 //  6. path and method of keyed routes: only the owner of a key gets a 404 or 405;
 //  7. environment: this check reads the body, so it is the last;
-//  8. shared documents are served from the catalog; all other requests, and documents that it lacks, are forwarded.
+//  8. shared documents are served from the catalog; all other requests, and documents that it lacks, are forwarded;
+//  9. a request for events that may wait, and for which core has none, is parked until there are some.
 func (e *Edge) process(x *exchange) *reply {
 	if refusal := e.authenticate(x); refusal != nil {
 		return refusal
@@ -210,6 +215,7 @@ func (e *Edge) takeToken(x *exchange) *reply {
 	if err != nil {
 		return limiterUnavailable
 	}
+	x.limit = decision
 	x.setRateLimit(decision)
 	if !decision.Allowed {
 		x.usageKind = usage.Limited
@@ -221,6 +227,9 @@ func (e *Edge) takeToken(x *exchange) *reply {
 // forward sends the request to core under the given target.
 func (e *Edge) forward(x *exchange, target []byte) *reply {
 	if x.route.lists(x.method()) {
+		if x.route == events && isLongPoll(target) {
+			return e.longPoll(x, target)
+		}
 		return e.forwardList(x, target)
 	}
 	_, refusal := e.sendToCore(x, target)
@@ -232,8 +241,9 @@ func (e *Edge) sendToCore(x *exchange, target []byte) (*forward.Stream, *reply) 
 	x.usageKind = usage.Accepted
 	request := x.upstreamRequest(target)
 	stream, err := e.upstream.Do(request)
-	x.upstreamTime, x.now = request.Ended.Sub(request.Began), request.Ended
-	e.metrics.coreStage.Observe(x.upstreamTime.Seconds())
+	took := request.Ended.Sub(request.Began)
+	x.upstreamTime, x.now = x.upstreamTime+took, request.Ended
+	e.metrics.coreStage.Observe(took.Seconds())
 	switch {
 	case err == nil && stream != nil:
 		x.outcome = outcomeOf(stream.Status())

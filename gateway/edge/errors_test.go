@@ -85,6 +85,16 @@ func TestRefusals(t *testing.T) {
 		"HEAD on a keyed path":        {request("PUT", "/v2/transfers/1/cancel", testKey(), ""), wrongMethod("POST", fresh...)},
 		"a refund is read":            {request("POST", "/v2/transfers/1/refund", testKey(), ""), wrongMethod("GET", fresh...)},
 		"a preflight is read":         {request("POST", "/v2/transfers/1/preflight", testKey(), ""), wrongMethod("GET", fresh...)},
+		"events are read":             {request("POST", "/v2/events", testKey(), ""), wrongMethod("GET", fresh...)},
+		"webhooks, DELETE":            {request("DELETE", "/v2/webhooks", testKey(), ""), wrongMethod("GET, POST", fresh...)},
+		"a webhook, POST":             {request("POST", "/v2/webhooks/1", testKey(), ""), wrongMethod("GET, PATCH, DELETE", fresh...)},
+		"a webhook, PUT":              {request("PUT", "/v2/webhooks/1", testKey(), ""), wrongMethod("GET, PATCH, DELETE", fresh...)},
+		"a secret is rotated":         {request("GET", "/v2/webhooks/1/rotate-secret", testKey(), ""), wrongMethod("POST", fresh...)},
+		"a test is posted":            {request("PATCH", "/v2/webhooks/1/test", testKey(), ""), wrongMethod("POST", fresh...)},
+		"a replay is posted":          {request("GET", "/v2/webhooks/1/replay", testKey(), ""), wrongMethod("POST", fresh...)},
+		"deliveries are read":         {request("POST", "/v2/webhooks/1/deliveries", testKey(), ""), wrongMethod("GET", fresh...)},
+		"a retry is posted":           {request("GET", "/v2/webhooks/1/deliveries/2/retry", testKey(), ""), wrongMethod("POST", fresh...)},
+		"webhooks without a key":      {request("PATCH", "/v2/webhooks/1", "", ""), noKey()},
 		"open path, POST with a key":  {request("POST", "/v2/health", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"open path, POST":             {request("POST", "/health", "", ""), wrongMethod("GET, HEAD")},
 		"nothing there":               {request("GET", "/", "", ""), notFound()},
@@ -131,6 +141,7 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	core.FeedDown.Store(true)
+	core.Events.Down.Store(true)
 	core.ChainsDown.Store(true)
 	asynctest.Eventually(t, "the silence is noticed", func() bool { return g.send(t, request("GET", "/health", "", "")).Status != 204 })
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service does not answer now. Try again shortly."}`, "Retry-After", "1")

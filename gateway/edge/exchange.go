@@ -38,6 +38,8 @@ type exchange struct {
 	route    *route
 	verdict  *keys.Verdict
 	outcome  outcome
+	// limit is the decision of the key's rate limit.
+	limit limit.Decision
 	// span is the request's span. Without a tracer it is the client's remote span, or a no-op span if the client sent no trace
 	// context.
 	span trace.Span
@@ -46,7 +48,10 @@ type exchange struct {
 	// awaitsBody says that the request is incomplete: its body follows a 100 Continue.
 	awaitsBody bool
 
-	upstreamTime time.Duration
+	// mayPark says that the request may wait for events.
+	mayPark bool
+	// upstreamTime is how long core took in all, parked how long the request waited for events.
+	upstreamTime, parked time.Duration
 
 	request forward.Request
 	// rateLimited is the 429 reply of this request.
@@ -82,7 +87,7 @@ func (e *Edge) end(x *exchange) {
 		e.usage.Count(&x.verdict.Usage, x.usageKind, x.began)
 	}
 	elapsed := x.now.Sub(x.began)
-	e.metrics.count(x.route, x.outcome, elapsed)
+	e.metrics.count(x.route, x.outcome, elapsed-x.parked)
 	x.endTrace()
 	e.logAccess(x, elapsed)
 	e.release(x)
@@ -129,6 +134,7 @@ func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 		Verdict:  x.verdict,
 		Session:  x.route.access == session,
 		Stream:   x.route.lists(x.method()),
+		Poll:     x.mayPark,
 
 		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}

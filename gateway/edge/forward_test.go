@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/edge"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -134,7 +135,7 @@ func TestForward_EveryOperation(t *testing.T) {
 				continue
 			}
 			seen++
-			target, headers, body := strings.ReplaceAll(path, "{id}", "1"), apiKey(core.AddKey(network.Test)), ""
+			target, headers, body := strings.NewReplacer("{id}", "1", "{eventId}", "evt_1").Replace(path), apiKey(core.AddKey(network.Test)), ""
 			if operation.RequestBody != nil {
 				headers, body = headers+jsonType, transfer("eip155:11155111", "eip155:11155111")
 			}
@@ -148,6 +149,37 @@ func TestForward_EveryOperation(t *testing.T) {
 	}
 	if seen < 8 {
 		t.Errorf("only %d operations", seen)
+	}
+}
+
+// Each operation on webhooks passes under its own route, with its body.
+func TestForward_Webhooks(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apiKey(core.AddKey(network.Test))
+	for _, r := range []struct{ method, path, route, body string }{
+		{"GET", "/v2/webhooks", "/v2/webhooks", ""},
+		{"POST", "/v2/webhooks", "/v2/webhooks", `{"url":"https://a.example"}`},
+		{"GET", "/v2/webhooks/1", "/v2/webhooks/{id}", ""},
+		{"PATCH", "/v2/webhooks/1", "/v2/webhooks/{id}", `{"enabled":true}`},
+		{"DELETE", "/v2/webhooks/1", "/v2/webhooks/{id}", ""},
+		{"POST", "/v2/webhooks/1/rotate-secret", "/v2/webhooks/{id}/rotate-secret", `{"gracePeriod":0}`},
+		{"POST", "/v2/webhooks/1/test", "/v2/webhooks/{id}/test", ""},
+		{"POST", "/v2/webhooks/1/replay", "/v2/webhooks/{id}/replay", `{"after":"a"}`},
+		{"GET", "/v2/webhooks/1/deliveries?limit=1", "/v2/webhooks/{id}/deliveries", ""},
+		{"POST", "/v2/webhooks/1/deliveries/evt_1/retry", "/v2/webhooks/{id}/deliveries/{eventId}/retry", ""},
+	} {
+		if path, _, _ := strings.Cut(r.path, "?"); edge.RouteOf([]byte(path)) != r.route {
+			t.Errorf("%s has the route %s", r.path, edge.RouteOf([]byte(path)))
+		}
+		if got := g.send(t, request(r.method, r.path, key+jsonType, r.body)); got.Status != 200 {
+			t.Errorf("%s %s: %+v", r.method, r.path, got)
+		}
+		last := core.Requests()[len(core.Requests())-1]
+		if last.Method != r.method || last.Target != r.path || last.Body != r.body || last.Header.Get("X-Key-Env") != "test" {
+			t.Errorf("%s %s: core heard %+v", r.method, r.path, last)
+		}
 	}
 }
 

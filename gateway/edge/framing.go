@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -69,7 +70,7 @@ var (
 )
 
 func earlyMethodRefusal() *reply {
-	r := methodNotAllowed("GET, HEAD, POST")
+	r := methodNotAllowed(strings.Join(routedMethods, ", "))
 	r.closes = true
 	return r
 }

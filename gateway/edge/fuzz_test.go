@@ -52,8 +52,8 @@ func FuzzFragments(f *testing.F) {
 var fragments = []string{
 	"GET /v2/tokens HTTP/1.1\r\nHost: a\r\n", "POST /auth/x HTTP/1.1\r\nHost: a\r\n", "0\r\n", "\r\n", ": ", "2", "{}", withKey,
 	"Content-Length", "Transfer-Encoding", "chunked", "Transfer-Encoding: chunked\r\n", "Content-Length: 2\r\n", "\n", "\r", " ", "\t", ",", ";a=b", "\"", "\x00",
-	"\v", "\x85", "+", "-", "0x", "identity", "Expect: 100-continue\r\n", "Connection: close\r\n", "Connection: keep-alive\r\n", "GET", "HEAD", "POST",
-	" /console ", " /v2/tokens ", "HTTP/1.1", "HTTP/1.0", "Host", "X-One", "Trailer", "Upgrade", "2\r\n{}\r\n", "0\r\n\r\n", "X-Api-Key", "Cookie: a=b\r\n",
+	"\v", "\x85", "+", "-", "0x", "identity", "Expect: 100-continue\r\n", "Connection: close\r\n", "Connection: keep-alive\r\n", "GET", "HEAD", "POST", "PATCH", "DELETE",
+	" /console ", " /v2/tokens ", " /v2/webhooks/1 ", "HTTP/1.1", "HTTP/1.0", "Host", "X-One", "Trailer", "Upgrade", "2\r\n{}\r\n", "0\r\n\r\n", "X-Api-Key", "Cookie: a=b\r\n",
 	"Origin: https://a\r\n", "User-Agent: a\r\n", "Idempotency-Key: a\r\n", "Content-Type: application/json\r\n", "X-Request-Id: a\r\n", "Accept: a\r\n", hidden,
 	"?a=b", "#", "%2e", "..", "//", "[::1]:80", "65536", "é", "_", "Pragma: no-cache\r\n", "If-None-Match: a\r\n", "\r\n\r\n",
 }

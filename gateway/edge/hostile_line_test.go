@@ -16,7 +16,7 @@ import (
 var (
 	badVersion = unclear(505, "HTTP_VERSION_NOT_SUPPORTED", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
 	badMethod  = refusal(405, `{"code":"METHOD_NOT_ALLOWED","message":"This path does not have this method."}`,
-		"Allow", "GET, HEAD, POST", "Connection", "close")
+		"Allow", "GET, HEAD, POST, PATCH, DELETE", "Connection", "close")
 	badExpectation = unclear(417, "EXPECTATION_FAILED", "The only expectation met is 100-continue.")
 	noSwitch       = bad("This service does not switch protocols.")
 )

@@ -98,11 +98,13 @@ var targetRules = []rule{
 		rows: slices.Concat(
 			refused(notFound(), paths(
 				"/v2/Tokens", "/v2/tokens/", "/v2", "/v2/", "/v2.0/tokens", "/v2/internal/chains", "/v2/transfers/", "/v2/transfers/1/2",
+				"/v2/events/", "/v2/events/1", "/v2/webhooks/", "/v2/Webhooks", "/v2/webhooks/1/", "/v2/webhooks/1/2", "/v2/webhooks/1/secret",
+				"/v2/webhooks/1/deliveries/", "/v2/webhooks/1/deliveries/2", "/v2/webhooks/1/deliveries/2/retry/", "/v2/webhooks/1/deliveries/2/3/retry",
 			)...),
 			refused(notFound(), withoutKey(paths(
 				"/V2/tokens", "/V2/health", "/v1/tokens", "/v/2/tokens", "/tokens", "/.v2/tokens", "/-/v2/tokens",
 				"/health/", "/Health", "/health.", "/openapi.json/", "/Console", "/consoles", "/autH/x", "/auth", "/",
-				"/internal/chains", "/internal/keys/verify", "/metrics", "/debug/pprof/",
+				"/internal/chains", "/internal/keys/verify", "/internal/event-accounts", "/metrics", "/debug/pprof/",
 			)...)...),
 		),
 	},
@@ -110,7 +112,7 @@ var targetRules = []rule{
 		input: "`/v2/Tokens`, `/v2x`, `/v2/health/`: anything below or like `/v2` without a key", answer: "401",
 		rows: slices.Concat(
 			refused(noKey(), withoutKey(paths(
-				"/v2", "/v2/", "/v2x", "/v2.", "/v2?a", "/v2health", "/v2/Tokens", "/v2/tokens/", "/v2/nothing", "/v2/transfers/1/2",
+				"/v2", "/v2/", "/v2x", "/v2.", "/v2?a", "/v2health", "/v2/Tokens", "/v2/tokens/", "/v2/nothing", "/v2/transfers/1/2", "/v2/webhooks/1/2",
 				"/v2/health/", "/v2/health.", "/v2/Health", "/v2/openapi.json/",
 			)...)...),
 			refused(noKey(), withoutKey(

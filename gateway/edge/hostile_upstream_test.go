@@ -47,12 +47,16 @@ func coreHangsUp(t *testing.T) {
 		method, path, headers, body string
 		hits                        int
 	}{
-		"GET of a list":             {"GET", "/v2/tokens", "", "", 2},
-		"GET of a record":           {"GET", "/v2/transfers/1", "", "", 2},
-		"POST":                      {"POST", "/v2/transfers", jsonType, body, 1},
-		"POST with Idempotency-Key": {"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, 2},
-		"POST without a body":       {"POST", "/v2/transfers/1/cancel", "", "", 1},
-		"POST of a session":         {"POST", "/auth/sign-out", "", "", 1},
+		"GET of a list":                          {"GET", "/v2/tokens", "", "", 2},
+		"GET of a record":                        {"GET", "/v2/transfers/1", "", "", 2},
+		"POST":                                   {"POST", "/v2/transfers", jsonType, body, 1},
+		"POST with Idempotency-Key":              {"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, 2},
+		"POST without a body":                    {"POST", "/v2/transfers/1/cancel", "", "", 1},
+		"POST of a webhook with Idempotency-Key": {"POST", "/v2/webhooks", jsonType + "Idempotency-Key: a\r\n", "{}", 1},
+		"GET of webhooks":                        {"GET", "/v2/webhooks", "", "", 2},
+		"PATCH with Idempotency-Key":             {"PATCH", "/v2/webhooks/1", jsonType + "Idempotency-Key: a\r\n", "{}", 1},
+		"DELETE with Idempotency-Key":            {"DELETE", "/v2/webhooks/1", "Idempotency-Key: a\r\n", "", 1},
+		"POST of a session":                      {"POST", "/auth/sign-out", "", "", 1},
 		// Core honors the key on POST /v2/transfers alone.
 		"POST of a new key with Idempotency-Key":      {"POST", "/auth/api-key/create", jsonType + "Idempotency-Key: a\r\n", `{"name":"a"}`, 1},
 		"POST of a cancellation with Idempotency-Key": {"POST", "/v2/transfers/1/cancel", "Idempotency-Key: a\r\n", "", 1},

@@ -15,7 +15,7 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	if e.accessLog == nil {
 		return
 	}
-	attributes := make([]slog.Attr, 0, 8)
+	attributes := make([]slog.Attr, 0, 9)
 	attributes = append(attributes,
 		slog.String("request_id", string(x.id)),
 		slog.String("route", x.route.pattern),
@@ -28,6 +28,9 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	}
 	if x.upstreamTime > 0 {
 		attributes = append(attributes, slog.Float64("upstream_ms", milliseconds(x.upstreamTime)))
+	}
+	if x.parked > 0 {
+		attributes = append(attributes, slog.Float64("parked_ms", milliseconds(x.parked)))
 	}
 	attributes = tracing.AppendLogAttrs(attributes, x.span)
 	e.accessLog.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)

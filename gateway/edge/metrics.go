@@ -31,6 +31,7 @@ const (
 	outcomeUnhealthy
 	outcomeOverloaded
 	outcomeAccountOverloaded
+	outcomeTooManyPolls
 	outcomeCoreUnreachable
 	outcomeCoreTimeout
 	outcomeCoreBroken
@@ -60,6 +61,7 @@ var outcomeNames = [outcomes]string{
 	outcomeUnhealthy:          "unhealthy",
 	outcomeOverloaded:         "overloaded",
 	outcomeAccountOverloaded:  "account_overloaded",
+	outcomeTooManyPolls:       "too_many_polls",
 	outcomeCoreUnreachable:    "core_unreachable",
 	outcomeCoreTimeout:        "core_timeout",
 	outcomeCoreBroken:         "core_broken",
@@ -98,7 +100,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	}, []string{"route", "outcome"})
 	durations := factory.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "intents_gateway_request_duration_seconds",
-		Help: "Time from a request's arrival to the first byte of its response.",
+		Help: "Time from a request's arrival to the first byte of its response, without the time that it waited for events.",
 		// From the time of a refusal to core's deadline.
 		Buckets:                        []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		NativeHistogramBucketFactor:    1.1,

@@ -2,12 +2,14 @@ package edge
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/polls"
 	"intents.internal/pkg/wire"
 )
 
@@ -93,6 +95,9 @@ var (
 
 	overloaded        = unavailable(outcomeOverloaded, "Too many long lists are in flight for all accounts together. Request pages with limit, or try again shortly.")
 	accountOverloaded = unavailable(outcomeAccountOverloaded, "Too many lists of your account are in flight. Read those to the end, request pages with limit, or try again shortly.")
+	keyPolls          = pollRefused(fmt.Sprintf("This key has %d requests for events that wait, which is as many as it may have. Try again when one has been answered.", polls.MaxPerKey))
+	accountPolls      = pollRefused(fmt.Sprintf("Your account has %d requests for events that wait, which is as many as it may have. Try again when one has been answered.", polls.MaxPerAccount))
+	allPolls          = pollRefused("Too many requests of all accounts together wait for events. Try again shortly, or ask without wait.")
 	coreUnreachable   = unavailable(outcomeCoreUnreachable, "The service does not answer now; the request was not carried out. Try again shortly.")
 	coreBroken        = unavailable(outcomeCoreBroken, "The service broke off while it answered; the request may have been carried out. "+
 		"Repeat a write with the same Idempotency-Key only.")
@@ -109,6 +114,12 @@ var (
 func badKey(o outcome) *reply {
 	return newReply(fasthttp.StatusForbidden, o, wire.InvalidAPIKey,
 		"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists.")
+}
+
+func pollRefused(message string) *reply {
+	r := newReply(fasthttp.StatusTooManyRequests, outcomeTooManyPolls, wire.TooManyPolls, message)
+	r.retryAfter = 1
+	return r
 }
 
 // methodNotAllowed makes the 405 of a route with these methods.

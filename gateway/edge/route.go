@@ -48,7 +48,7 @@ type route struct {
 }
 
 // actions are a route's actions by method.
-type actions struct{ get, head, post action }
+type actions struct{ get, head, post, patch, remove action }
 
 func (a *actions) of(method []byte) action {
 	switch string(method) {
@@ -58,16 +58,25 @@ func (a *actions) of(method []byte) action {
 		return a.head
 	case post:
 		return a.post
+	case patch:
+		return a.patch
+	case remove:
+		return a.remove
 	default:
 		return refuse
 	}
 }
 
 const (
-	get  = fasthttp.MethodGet
-	head = fasthttp.MethodHead
-	post = fasthttp.MethodPost
+	get    = fasthttp.MethodGet
+	head   = fasthttp.MethodHead
+	post   = fasthttp.MethodPost
+	patch  = fasthttp.MethodPatch
+	remove = fasthttp.MethodDelete
 )
+
+// routedMethods are those that some route has, in the order of an Allow header.
+var routedMethods = []string{get, head, post, patch, remove}
 
 var (
 	health  = newRoute("/health", open, actions{get: healthCheck, head: healthCheck})
@@ -85,6 +94,14 @@ var (
 	cancel      = newRoute("/v2/transfers/{id}/cancel", keyed, actions{post: forwardAsIs})
 	events      = newRoute("/v2/events", keyed, actions{get: forwardAsIs})
 
+	webhooks        = newRoute("/v2/webhooks", keyed, actions{get: forwardAsIs, post: forwardAsIs})
+	webhook         = newRoute("/v2/webhooks/{id}", keyed, actions{get: forwardAsIs, patch: forwardAsIs, remove: forwardAsIs})
+	webhookSecret   = newRoute("/v2/webhooks/{id}/rotate-secret", keyed, actions{post: forwardAsIs})
+	webhookTest     = newRoute("/v2/webhooks/{id}/test", keyed, actions{post: forwardAsIs})
+	webhookReplay   = newRoute("/v2/webhooks/{id}/replay", keyed, actions{post: forwardAsIs})
+	deliveries      = newRoute("/v2/webhooks/{id}/deliveries", keyed, actions{get: forwardAsIs})
+	deliveryAttempt = newRoute("/v2/webhooks/{id}/deliveries/{eventId}/retry", keyed, actions{post: forwardAsIs})
+
 	auth    = newRoute("/auth/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 
@@ -97,8 +114,9 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events, auth, console,
-	unknownKeyedPath, unknownPath, unreadPath,
+	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events,
+	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, deliveryAttempt,
+	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
 
 func init() {
@@ -110,7 +128,7 @@ func init() {
 func newRoute(pattern string, who access, does actions) *route {
 	r := &route{pattern: pattern, access: who, actions: does, fallback: notFound}
 	var methods []string
-	for _, method := range []string{get, head, post} {
+	for _, method := range routedMethods {
 		if does.of([]byte(method)) != refuse {
 			methods = append(methods, method)
 		}
@@ -148,6 +166,8 @@ func match(path []byte) *route {
 		return transfers
 	case "/v2/events":
 		return events
+	case "/v2/webhooks":
+		return webhooks
 	case "/console":
 		return console
 	case "/docs":
@@ -157,6 +177,9 @@ func match(path []byte) *route {
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/transfers/")); below {
 		return matchTransfer(rest)
+	}
+	if rest, below := bytes.CutPrefix(path, []byte("/v2/webhooks/")); below {
+		return matchWebhook(rest)
 	}
 	switch {
 	case bytes.HasPrefix(path, []byte("/v2")):
@@ -190,6 +213,30 @@ func matchTransfer(rest []byte) *route {
 	}
 }
 
+func matchWebhook(rest []byte) *route {
+	id, below, nested := bytes.Cut(rest, []byte("/"))
+	switch {
+	case len(id) == 0:
+		return unknownKeyedPath
+	case !nested:
+		return webhook
+	case string(below) == "rotate-secret":
+		return webhookSecret
+	case string(below) == "test":
+		return webhookTest
+	case string(below) == "replay":
+		return webhookReplay
+	case string(below) == "deliveries":
+		return deliveries
+	}
+	below, isDelivery := bytes.CutPrefix(below, []byte("deliveries/"))
+	event, does, _ := bytes.Cut(below, []byte("/"))
+	if isDelivery && len(event) > 0 && string(does) == "retry" {
+		return deliveryAttempt
+	}
+	return unknownKeyedPath
+}
+
 // action is the method's action, refuse for a method that the route does not have.
 func (r *route) action(method []byte) action { return r.actions.of(method) }
 
@@ -201,10 +248,13 @@ func (r *route) wantsKey(path, method []byte) bool {
 	return r.access == keyed
 }
 
-// streams reports whether the response may be long. Only writes and single records never are.
+// streams reports whether the response may be long. Only writes, single records and what is about webhooks never are.
 func (r *route) streams(method []byte) bool {
-	single := r == transfer || r == refund || r == preflight
-	return !single && string(method) != post && r.action(method) != refuse && r.action(method) != healthCheck
+	switch r {
+	case transfer, refund, preflight, webhooks, webhook, deliveries:
+		return false
+	}
+	return (string(method) == get || string(method) == head) && r.action(method) != refuse && r.action(method) != healthCheck
 }
 
 // lists reports whether the cost of the response grows with the account's intents.
@@ -214,7 +264,7 @@ func (r *route) lists(method []byte) bool {
 
 // methods are those that this server recognizes, whether or not a route has them.
 var methods = []string{
-	get, head, post, fasthttp.MethodPut, fasthttp.MethodPatch, fasthttp.MethodDelete, fasthttp.MethodOptions,
+	get, head, post, fasthttp.MethodPut, patch, remove, fasthttp.MethodOptions,
 }
 
 func isKnownMethod(method []byte) bool { return slices.Contains(methods, string(method)) }

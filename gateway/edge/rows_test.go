@@ -56,6 +56,11 @@ func write(headers, body string) string {
 	return line("POST /v2/transfers/1/transaction HTTP/1.1", headers) + body
 }
 
+// amend is a PATCH whose body may be anything.
+func amend(headers, body string) string {
+	return line("PATCH /v2/webhooks/1 HTTP/1.1", headers) + body
+}
+
 // passed is core's own answer.
 func passed() response {
 	return response{Status: 200, Body: "[]", Header: http.Header{"Content-Type": {"application/json"}, "Content-Length": {"2"}}}
@@ -83,7 +88,7 @@ func tellsWrite(body string, headers ...string) string {
 
 func toldAs(requestLine, body string, headers []string) string {
 	headers = append(headers, "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Request-Id: new")
-	if strings.HasPrefix(requestLine, "POST ") {
+	if strings.HasPrefix(requestLine, "POST ") || strings.HasPrefix(requestLine, "PATCH ") {
 		headers = append(headers, fmt.Sprintf("Content-Length: %d", len(body)))
 	}
 	slices.Sort(headers)

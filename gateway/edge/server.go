@@ -54,6 +54,7 @@ func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 		Concurrency:           unlimited,
 		MaxIdleWorkerDuration: idleWorkers,
 		ReadBufferSize:        o.MaxHeaderBytes,
+		ReduceMemoryUsage:     true,
 		MaxRequestBodySize:    o.MaxBodyBytes,
 
 		DisablePreParseMultipartForm: true,
@@ -87,8 +88,12 @@ func (e *Edge) Serve(listener net.Listener) error {
 	return nil
 }
 
-// AnnounceDrain makes every response the last of its connection, while new connections are still served.
-func (e *Edge) AnnounceDrain() { e.draining.Store(true) }
+// AnnounceDrain makes every response the last of its connection, while new connections are still served. Requests that wait
+// for events are answered at once.
+func (e *Edge) AnnounceDrain() {
+	e.draining.Store(true)
+	e.polls.Drain()
+}
 
 var errDraining = errors.New("the gateway is shutting down")
 

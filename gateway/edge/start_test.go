@@ -25,6 +25,7 @@ import (
 	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/polls"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/topology"
@@ -47,6 +48,7 @@ type settings struct {
 	coreSilence time.Duration
 	// maxConns bounds the connections to core, of each kind.
 	maxConns int
+	maxPolls int
 	edge     func(*edge.Options)
 	// listener is a port on the loopback where it is nil.
 	listener net.Listener
@@ -61,6 +63,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	orDefault(&s.coreTimeout, 10*time.Second)
 	orDefault(&s.coreSilence, 5*time.Second)
 	orDefault(&s.maxConns, 64)
+	orDefault(&s.maxPolls, 20_000)
 
 	g := &gateway{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
 	log := slog.New(slog.NewJSONHandler(g.log, nil))
@@ -87,8 +90,10 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	forwarder := forward.New(forward.Options{
 		Cores: set, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: s.maxConns, Metrics: g.registry,
 	})
+	waiting := polls.New(polls.Options{Core: client, Max: s.maxPolls, Log: log, Metrics: g.registry})
 	options := edge.Options{
-		Keys: verifier, Limiter: limiter, Chains: chains, Catalog: documents, Core: client, Forward: forwarder, Usage: recorder, CoreSilence: s.coreSilence,
+		Keys: verifier, Limiter: limiter, Chains: chains, Catalog: documents, Core: client, Forward: forwarder, Polls: waiting, Usage: recorder,
+		CoreSilence: s.coreSilence,
 		Server: edge.ServerOptions{
 			ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, StreamTimeout: time.Minute, IdleTimeout: 10 * time.Second,
 			MaxConns: 10_000, MaxHeaderBytes: 8 << 10, MaxBodyBytes: 64 << 10,
@@ -111,6 +116,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	var running sync.WaitGroup
 	running.Go(func() { chains.Run(ctx) })
 	running.Go(func() { verifier.Run(ctx) })
+	running.Go(func() { waiting.Run(ctx) })
 	running.Go(func() { recorder.Run(ctx) })
 	running.Go(func() {
 		if err := g.edge.Serve(listener); err != nil {

@@ -37,6 +37,10 @@ type Request struct {
 	Peer Peer
 	// Stream allows a long response to be streamed, in bounded memory.
 	Stream bool
+	// Poll says that the gateway may hold the response back. Do then sets PollWait to how long core allows that, 0 for not at
+	// all, which it is for a response that streams.
+	Poll     bool
+	PollWait time.Duration
 
 	// stream is the response that streams, nil for one that was read whole.
 	stream *Stream

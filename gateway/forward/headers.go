@@ -98,7 +98,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 	}
 	b = appendTrace(b, span)
 	body := r.Ctx.Request.Body()
-	if len(body) > 0 || from.IsPost() {
+	if len(body) > 0 || from.IsPost() || from.IsPatch() {
 		b = append(b, "Content-Length: "...)
 		b = strconv.AppendInt(b, int64(len(body)), 10)
 		b = append(b, "\r\n"...)

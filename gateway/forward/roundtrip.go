@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"errors"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/cores"
+	"intents.internal/pkg/wire"
 )
 
 const (
@@ -180,9 +182,21 @@ func (c *Client) setResponse(from *conn, head *fasthttp.ResponseHeader, r *Reque
 			to.ResetBody()
 			return err
 		}
+		if r.Poll {
+			r.PollWait = pollWait(head)
+		}
 	}
 	copyResponseHeaders(&to.Header, head, r.Session)
 	return nil
+}
+
+// pollWait is how long core allows the response to be held back: a whole number of seconds, 0 for none.
+func pollWait(head *fasthttp.ResponseHeader) time.Duration {
+	seconds, err := strconv.ParseUint(string(head.Peek(wire.HeaderPollWait)), 10, 8)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // hasNoBody reports whether no body follows the header, whatever the header says.

@@ -174,14 +174,6 @@ func (n *Node) Nonce(tb testing.TB, account common.Address) uint64 {
 	return uint64(nonce)
 }
 
-// Head is the number of the newest block.
-func (n *Node) Head(tb testing.TB) uint64 {
-	tb.Helper()
-	var head hexutil.Uint64
-	n.Call(tb, &head, "eth_blockNumber")
-	return uint64(head)
-}
-
 // Mine mines so many blocks, the first with the pending transactions.
 func (n *Node) Mine(tb testing.TB, blocks int) {
 	tb.Helper()

@@ -25,6 +25,8 @@ func TestConsole(t *testing.T) {
 	t.Run("the whole way of a key", func(t *testing.T) { walkConsole(openTab(browser, t)) })
 	t.Run("what is wrong is said where it is wrong", func(t *testing.T) { faultyForms(openTab(browser, t)) })
 	t.Run("everything works without scripts", func(t *testing.T) { walkWithoutScripts(openTab(browser, t)) })
+	t.Run("the whole way of a webhook", func(t *testing.T) { walkWebhooks(openTab(browser, t)) })
+	t.Run("webhooks work without scripts", func(t *testing.T) { webhooksWithoutScripts(openTab(browser, t)) })
 	t.Run("a wallet signs in", func(t *testing.T) { signInWithWallet(openTab(browser, t)) })
 	t.Run("another site cannot send our forms", func(t *testing.T) { formFromElsewhere(openTab(browser, t)) })
 	t.Run("what these tests watch for is seen", func(t *testing.T) { watchTheWatch(openTab(browser, t)) })

@@ -66,7 +66,7 @@ func TestPrometheus(t *testing.T) {
 		for _, histogram := range []string{
 			"intents_gateway_request_duration_seconds", "intents_gateway_stage_duration_seconds", "intents_gateway_limit_redis_duration_seconds",
 			"intents_core_request_duration_seconds", "intents_core_write_duration_seconds",
-			"intents_core_chain_tick_seconds", "intents_core_rpc_request_seconds",
+			"intents_core_chain_tick_seconds", "intents_core_rpc_request_seconds", "intents_core_feed_delay_seconds",
 		} {
 			var found struct{ Result []any }
 			p.ask("query", url.Values{"query": {"histogram_quantile(0.99, sum(" + histogram + ")) > 0"}}, &found)

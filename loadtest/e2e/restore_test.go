@@ -24,8 +24,8 @@ import (
 const secret = "the secret that this test shares with core"
 
 // A database is saved, lost and restored by the very commands of deploy/BACKUP.md, which are run by whom the server belongs
-// to. Everything that was acknowledged is there again, keys work, and a gateway that has known the old database hears of what
-// happens in the restored one.
+// to. Everything that was acknowledged is there again, keys work, a gateway that has known the old database hears of what happens in the
+// restored one, and whoever reads the feed reads on from the cursor of before.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	primary, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true})
@@ -46,6 +46,7 @@ func TestRestore(t *testing.T) {
 	o.run(backUp)
 	later := intents(me, 10)
 	heard := expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
+	cursor := mustRead(me, "", append(first, later...)...)
 	o.await("the log is saved", `SELECT sent_lsn = pg_current_wal_insert_lsn() AND flush_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = 'pg_receivewal'`)
 	stop()
 	if err := primary.Stop(); err != nil {
@@ -66,15 +67,19 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 		t.Errorf("a gateway that knew the lost database: status %d, want that it must begin anew: %s", a.Status, a.Body)
 	}
 	afterwards := intents(me, 5)
+	cursor = mustRead(me, cursor, afterwards...)
 
 	o.withCompose()
 	o.run(save)
-	intents(me, 1) // made after the moment that was saved
+	cursor = mustRead(me, cursor, intents(me, 1)...) // made after the moment that was saved
 	stop()
 	o.run(load)
 	s, stop = stackOf(t, data, o.restoredURL)
 	me.base = s.Env().GatewayURL
 	mustHave(t, me, append(append(first, later...), afterwards...))
+	more := intents(me, 2)
+	cursor = mustRead(me, cursor, more...)
+	afterwards = append(afterwards, more...)
 
 	executeOnServer(t, o.restoredURL, `CREATE DATABASE intents_copy`)
 	o.environment = append(o.environment, "DATABASE_URL="+o.restoredURL, "COPY_URL="+onDatabase(t, o.restoredURL, "intents_copy"))
@@ -88,7 +93,7 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	if again := me.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list of the copy: status %d, want 304", again.Status)
 	}
-	intents(me, 1)
+	mustRead(me, cursor, intents(me, 1)...)
 }
 
 type keyChanges struct{ Cursor string }

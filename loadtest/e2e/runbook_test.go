@@ -23,7 +23,7 @@ func TestRunbookStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	placeholders := strings.NewReplacer("PID", "1", "KEY_ID", uuid.NewString(), "ACCOUNT_ID", uuid.NewString(), "INTENT_ID", uuid.NewString())
+	placeholders := strings.NewReplacer("PID", "1", "KEY_ID", uuid.NewString(), "ACCOUNT_ID", uuid.NewString(), "INTENT_ID", uuid.NewString(), "WEBHOOK_ID", uuid.NewString())
 	statements := regexp.MustCompile("(?s)`(?:sql|psql \"\\$\\w+\" -c) \"([^\"]+)\"`").FindAllStringSubmatch(string(text), -1)
 	for _, statement := range statements {
 		if _, err := conn.Exec(t.Context(), "EXPLAIN "+placeholders.Replace(statement[1])); err != nil {

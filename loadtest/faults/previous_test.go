@@ -16,7 +16,7 @@ import (
 var previous = flag.String("previous", "", "a directory with the programs core and gateway of another version, for TestUpgrade")
 
 // released is the commit that upgrades start from; each release moves it on.
-const released = "8ebc383c30889a0e45479c2d61e30f05d9daeaf1"
+const released = "667caacbc047bc01a85c11b1f703e73c637fb4f4"
 
 // previousBinaries is where the programs of the version before this one are: those of -previous, or the released ones, which
 // it builds.

@@ -107,8 +107,10 @@ func newBridges(t *testing.T, db *database, first uint64, providers int) *bridge
 	if _, err := store.ImportTokens(t.Context(), tokens, time.Now(), silent); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.KeepActive(t.Context(), b.ids[:], time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
+	for _, id := range b.ids {
+		if err := store.KeepActive(t.Context(), id, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if b.known, err = store.Registry(t.Context()); err != nil {
 		t.Fatal(err)

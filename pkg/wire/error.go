@@ -22,6 +22,7 @@ const (
 	UpstreamTimeout       Code = "UPSTREAM_TIMEOUT"
 	InternalError         Code = "INTERNAL_ERROR"
 	CursorExpired         Code = "CURSOR_EXPIRED"
+	TooManyPolls          Code = "TOO_MANY_POLLS"
 )
 
 // Error is the body of every error answer, the environment refusal excepted.

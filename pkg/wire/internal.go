@@ -16,6 +16,9 @@ const (
 	// HeaderTraceDecided is there where a gateway has decided whether the trace of traceparent is sampled. Without it that
 	// is what the client would like.
 	HeaderTraceDecided = "X-Trace-Decided"
+	// HeaderPollWait is core's, on an empty page of events whose request may wait: how many whole seconds the gateway may hold
+	// the page back for an event. The gateway passes it on to no client.
+	HeaderPollWait = "X-Poll-Wait"
 )
 
 // Paths of core's internal API. Every call bears HeaderGatewaySecret.
@@ -24,6 +27,10 @@ const (
 	PathKeyChanges = "/internal/key-changes"
 	PathKeyFilter  = "/internal/key-filter"
 	PathUsage      = "/internal/usage"
+	// PathEventAccounts answers with EventAccounts once there is one above the position "after", or after the duration "wait",
+	// at most MaxEventAccountsWait. Without "after" it answers at once with the present position. Where core cannot say who has
+	// events above "after" it answers 410 CURSOR_EXPIRED.
+	PathEventAccounts = "/internal/event-accounts"
 	// PathChains answers as /v2/chains does; gateways of the previous release ask here.
 	PathChains = "/internal/chains"
 	// PathReady answers 204 while core can work and will go on to, else 503.
@@ -68,6 +75,23 @@ type KeyFilter struct {
 	// made later.
 	Filter []byte `json:"filter"`
 	Cursor string `json:"cursor"`
+}
+
+// MaxEventAccountsWait is the longest wait that PathEventAccounts takes.
+const MaxEventAccountsWait = 5 * time.Second
+
+// EventAccounts tells gateways whose waiting requests to wake.
+type EventAccounts struct {
+	// Position is the decimal position in the feed to ask with next.
+	Position string `json:"position"`
+	// Accounts are those with events above the position that was asked with, each account and environment once.
+	Accounts []EventAccount `json:"accounts"`
+}
+
+// EventAccount is an account and the environment of its events.
+type EventAccount struct {
+	AccountID   string              `json:"accountId"`
+	Environment network.Environment `json:"environment"`
 }
 
 // MaxUsageRows is how many rows a usage report may have.

@@ -83,10 +83,14 @@ func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name),
 
 func statusText(status string) string {
 	number, err := strconv.Atoi(status)
-	if err != nil {
-		return "Refused early"
+	switch {
+	case err == nil:
+		return http.StatusText(number)
+	case status == "2XX":
+		return "Success"
+	default:
+		return "Anything else"
 	}
-	return http.StatusText(number)
 }
 
 // baseName is the last part of a reference.

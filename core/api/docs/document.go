@@ -16,7 +16,9 @@ type document struct {
 	Tags []struct {
 		Name, Description string
 	}
-	Paths      ordered[pathItem]
+	Paths ordered[pathItem]
+	// Webhooks are what the service itself sends, by the name of the event.
+	Webhooks   ordered[pathItem]
 	Components struct {
 		Parameters ordered[parameter]
 		Headers    ordered[parameter]
@@ -27,8 +29,8 @@ type document struct {
 }
 
 type pathItem struct {
-	Parameters []parameter
-	Get, Post  *operation
+	Parameters               []parameter
+	Get, Post, Patch, Delete *operation
 }
 
 type operation struct {

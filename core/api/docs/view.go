@@ -9,16 +9,28 @@ type view struct {
 // endpoint is an operation with its place.
 type endpoint struct {
 	operation
-	Method, Path string
+	Method string
+	// Path is the name of the event for what the service itself sends.
+	Path string
+	Sent bool
 }
 
 // Endpoints are the operations with a tag, in the document's order.
-func (v view) Endpoints(tag string) (endpoints []endpoint) {
-	for _, path := range v.Paths {
+func (v view) Endpoints(tag string) []endpoint {
+	endpoints := tagged(v.Paths, tag)
+	for _, sent := range tagged(v.Webhooks, tag) {
+		sent.Sent = true
+		endpoints = append(endpoints, sent)
+	}
+	return endpoints
+}
+
+func tagged(paths ordered[pathItem], tag string) (endpoints []endpoint) {
+	for _, path := range paths {
 		for _, of := range []struct {
 			method    string
 			operation *operation
-		}{{"GET", path.Value.Get}, {"POST", path.Value.Post}} {
+		}{{"GET", path.Value.Get}, {"POST", path.Value.Post}, {"PATCH", path.Value.Patch}, {"DELETE", path.Value.Delete}} {
 			if of.operation == nil || len(of.operation.Tags) == 0 || of.operation.Tags[0] != tag {
 				continue
 			}
@@ -59,6 +71,8 @@ func (v view) Response(r response) (response, error) {
 // Who tells who may ask.
 func (e endpoint) Who() string {
 	switch {
+	case e.Sent:
+		return "Sent to your URL"
 	case len(e.Security) == 0:
 		return "Anyone"
 	case len(e.Security[0]) == 0:

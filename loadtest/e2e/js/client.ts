@@ -1,11 +1,23 @@
 // A client in TypeScript whose types are generated from openapi.json: it creates an intent, lists it and cancels it.
 import createClient from 'openapi-fetch'
-import type { components, paths } from './schema.js'
+import type { components, paths, webhooks } from './schema.js'
 
 type Status = components['schemas']['TransferStatus']
 // The compiler fails here if a status is missing or added.
 const statuses: Record<Status, true> = {
   created: true, submitted: true, confirmed: true, filled: true, refunded: true, failed: true, expired: true, cancelled: true,
+}
+
+// What is posted to webhooks is told apart by its type: the compiler fails here unless each has its own data.
+type Posted = { [Type in keyof webhooks]: webhooks[Type]['post']['requestBody']['content']['application/json'] }[keyof webhooks]
+export function subject(event: Posted): string {
+  switch (event.type) {
+    case 'transfer.created': return event.data.orderId + (event.data.hash satisfies null)
+    case 'transfer.failed': return event.data.failure // it is not null
+    case 'webhook.disabled': return event.data.reason + (event.sequence satisfies null)
+    case 'webhook.test': return event.data.url
+    default: return `${event.data.to} ${event.sequence satisfies number}`
+  }
 }
 
 declare const process: { env: Record<string, string | undefined> }

@@ -1,0 +1,12 @@
+package api
+
+import "net/http"
+
+// getWebhook answers GET /v2/webhooks/{id}. An endpoint of another account or environment is answered like one that does not exist.
+func (s *Server) getWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	found, err := s.Store.Webhook(r.Context(), by.owner, by.id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newWebhookJSON(found))
+}

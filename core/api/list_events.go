@@ -1,0 +1,153 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"intents.internal/core/event"
+	"intents.internal/core/postgres"
+	"intents.internal/pkg/wire"
+)
+
+const (
+	// defaultEvents is the limit of a page of events without one, maxEvents the largest.
+	defaultEvents, maxEvents = 100, 1000
+	// maxPollWait is the longest wait for an event, in seconds.
+	maxPollWait = 25
+	// fromNow is the cursor of a reader that wants what happens from now on.
+	fromNow = "now"
+	// catchUpBudget bounds how long a page waits for the positions of events that were committed just before it.
+	catchUpBudget = 250 * time.Millisecond
+)
+
+// eventList is a page of the feed as its query parameters ask for it.
+type eventList struct {
+	// after is the position after which the page begins, 0 for the beginning; now is for after=now.
+	after  int64
+	now    bool
+	filter event.Filter
+	limit  int
+	// wait is in seconds.
+	wait int
+}
+
+// listEvents answers GET /v2/events with the events of the account in the environment of its key, at once. An empty page whose reader
+// waits tells the gateway for how long it may hold the page back.
+func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
+	by, err := caller(r)
+	if err != nil {
+		return err
+	}
+	owner := event.Owner{AccountID: by.AccountID, Environment: by.Environment}
+	list, err := parseEventList(r, owner)
+	if err != nil {
+		return err
+	}
+	page, err := s.readEvents(r.Context(), owner, list)
+	if err != nil {
+		return err
+	}
+	body, err := eventPageJSON(owner, page)
+	if err != nil {
+		return err
+	}
+	if list.wait > 0 && len(page.Events) == 0 && page.End {
+		w.Header().Set(wire.HeaderPollWait, strconv.Itoa(list.wait))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(body) // it fails only if the client is gone
+	return nil
+}
+
+func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventList) (postgres.EventPage, error) {
+	if list.now {
+		// Whoever reads from now on must not get what was committed before.
+		if err := s.Feed.CatchUp(ctx); err != nil {
+			return postgres.EventPage{}, err
+		}
+		position, err := s.Store.LatestPosition(ctx)
+		return postgres.EventPage{Next: position, End: true}, err
+	}
+	budget, cancel := context.WithTimeout(ctx, catchUpBudget)
+	defer cancel()
+	if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
+		return postgres.EventPage{}, err
+	} // later events come with a later page
+	return s.Store.EventPage(ctx, owner, list.after, list.filter, list.limit)
+}
+
+// eventPageJSON puts the events together as they are, as the encoder would validate each once more.
+func eventPageJSON(owner event.Owner, page postgres.EventPage) ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteString(`{"events":[`)
+	for n, e := range page.Events {
+		if n > 0 {
+			out.WriteByte(',')
+		}
+		text, err := e.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("write the event %s: %w", e.ID, err)
+		}
+		out.Write(text)
+	}
+	out.WriteString(`],"next":"` + event.FormatCursor(owner, page.Next) + `"}`)
+	return out.Bytes(), nil
+}
+
+func parseEventList(r *http.Request, owner event.Owner) (list eventList, err error) {
+	parameters, err := query(r, "after", "limit", "types", "wait")
+	if err != nil {
+		return list, err
+	}
+	list.limit = defaultEvents
+	var issues []wire.Issue
+	for name, given := range parameters {
+		if err := list.set(owner, name, given); err != nil {
+			issues = append(issues, wire.Issue{Path: name, Message: err.Error()})
+		}
+	}
+	if len(issues) > 0 {
+		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
+		return list, invalid(issues...)
+	}
+	return list, nil
+}
+
+// set reads one parameter; its error says to the client what is wrong.
+func (list *eventList) set(owner event.Owner, name, given string) (err error) {
+	switch name {
+	case "after":
+		if list.now = given == fromNow; !list.now {
+			list.after, err = event.ParseCursor(owner, given)
+		}
+	case "types":
+		list.filter, err = event.ParseFilter(given)
+	case "limit":
+		if list.limit, err = wholeNumber(given); err != nil || list.limit < 1 || list.limit > maxEvents {
+			err = fmt.Errorf("must be a number from 1 to %d", maxEvents)
+		}
+	case "wait":
+		if list.wait, err = wholeNumber(given); err != nil || list.wait > maxPollWait {
+			err = fmt.Errorf("must be a whole number of seconds from 0 to %d", maxPollWait)
+		}
+	}
+	return err
+}
+
+// wholeNumber reads a number without sign and leading zeros.
+func wholeNumber(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || strconv.Itoa(n) != text {
+		return 0, errors.New("is no whole number")
+	}
+	return n, nil
+}

@@ -1,0 +1,12 @@
+package api
+
+import "net/http"
+
+// listWebhooks answers GET /v2/webhooks with the endpoints of the key's account and environment, newest first.
+func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	endpoints, err := s.Store.Webhooks(r.Context(), by.owner)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, each(endpoints, newWebhookJSON))
+}

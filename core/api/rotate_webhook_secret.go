@@ -1,0 +1,40 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/account"
+	"intents.internal/core/webhook"
+)
+
+// rotateWebhookSecret answers POST /v2/webhooks/{id}/rotate-secret with the new secret, the only time that it is shown. The replaced one
+// signs too until its grace ends. The body may be absent.
+func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	grace := webhook.DefaultGrace
+	if r.ContentLength != 0 {
+		body, err := decode[struct {
+			GracePeriod *int64 `json:"gracePeriod"`
+		}](r)
+		if err != nil {
+			return err
+		}
+		if body.GracePeriod != nil {
+			if grace, err = webhook.ParseGracePeriod(*body.GracePeriod); err != nil {
+				return err
+			}
+		}
+	}
+	entry, err := by.entry(account.WebhookSecretRotated)
+	if err != nil {
+		return err
+	}
+	var secret webhook.Secret
+	_, err = s.Store.ChangeWebhook(r.Context(), by.owner, by.id, entry, func(e *webhook.Endpoint) (detail string, err error) {
+		secret, detail, err = s.Webhooks.Rotate(e, grace, by.now)
+		return detail, err
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"secret": secret.Reveal()})
+}

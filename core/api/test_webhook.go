@@ -1,0 +1,12 @@
+package api
+
+import "net/http"
+
+// testWebhook answers POST /v2/webhooks/{id}/test: a webhook.test event is sent to the endpoint, whatever its filter.
+func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	id, err := s.Store.TestWebhook(r.Context(), by.owner, by.id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusAccepted, map[string]string{"eventId": id.String()})
+}

@@ -1,0 +1,77 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/core/event"
+	"intents.internal/core/webhook"
+	"intents.internal/pkg/network"
+)
+
+// createWebhook answers POST /console/webhooks with the webhook's secret, which is shown only once.
+func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readForm(r, "url", "environment", "types", "description")
+	if err != nil {
+		return err
+	}
+	var created *webhook.Endpoint
+	var secret webhook.Secret
+	if f.ok() {
+		created, secret, err = c.insertWebhook(r, user, f)
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderWebhooks(w, r, user, f)
+	}
+	return c.renderSecret(w, r, user, secretPage{Webhook: created, Secret: secret.Reveal()})
+}
+
+func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhook.Endpoint, webhook.Secret, error) {
+	owner := event.Owner{AccountID: user.owner.ID, Environment: network.Environment(f.values["environment"])}
+	draft := webhook.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
+	created, secret, err := c.Webhooks.New(owner, draft, c.Store.Now())
+	if err != nil {
+		return nil, secret, err
+	}
+	entry, err := c.auditEntry(r, user, account.WebhookCreated)
+	if err != nil {
+		return nil, secret, err
+	}
+	return created, secret, c.Store.InsertWebhook(r.Context(), created, entry)
+}
+
+// types reads the names of event types, with spaces or commas between them; none are all.
+func (f *form) types() []string {
+	names := strings.FieldsFunc(f.values["types"], func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
+	if len(names) == 0 {
+		return nil
+	}
+	return names
+}
+
+// auditEntry is what the signed-in owner does, for the audit log.
+func (c *console) auditEntry(r *http.Request, user currentUser, action account.Action) (account.AuditEntry, error) {
+	return account.NewAuditEntry(user.owner.ID, access.VisitorOf(r, c.Cookie).Actor(), action, c.Store.Now())
+}
+
+// secretPage shows a secret.
+type secretPage struct {
+	Webhook *webhook.Endpoint
+	Secret  string
+	// PreviousUntil is until when the secret before signs too, nil where there was none.
+	PreviousUntil *time.Time
+}
+
+func (c *console) renderSecret(w http.ResponseWriter, r *http.Request, user currentUser, p secretPage) error {
+	title := "Your new webhook"
+	if p.PreviousUntil != nil {
+		title = "The secret was rotated"
+	}
+	return c.render(w, r, user, "webhook-secret", view{Title: title, Section: "webhooks", Body: p})
+}

@@ -1,0 +1,129 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/webhook"
+)
+
+// batch calls work with what has come since the call before, at most size at once, until in is closed. So many runners cost few
+// statements, and a single one waits for nobody.
+func batch[T any](in <-chan T, size int, work func([]T)) {
+	for first := range in {
+		all := []T{first}
+		for more := true; more && len(all) < size; {
+			select {
+			case next, open := <-in:
+				if more = open; open {
+					all = append(all, next)
+				}
+			default:
+				more = false
+			}
+		}
+		work(all)
+	}
+}
+
+// load asks for the due deliveries of an endpoint.
+type load struct {
+	id     uuid.UUID
+	answer chan<- loaded
+}
+
+// loaded has no endpoint if nothing may be sent to it any more.
+type loaded struct {
+	due postgres.DueDeliveries
+	err error
+}
+
+func (d *Dispatcher) answerLoads(ctx context.Context, all []load) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	ids := make([]uuid.UUID, len(all))
+	for n, l := range all {
+		ids[n] = l.id
+	}
+	due, err := d.Store.DueDeliveries(ctx, d.lease, ids, perEndpoint)
+	if err != nil && ctx.Err() == nil {
+		d.Log.Warn("due webhook deliveries cannot be read; trying again", "retry_every", leaseTTL.String(), "error", err)
+	}
+	for _, l := range all {
+		l.answer <- loaded{due[l.id], err}
+	}
+}
+
+// record asks for the outcome of an attempt to be written, and hears whether it is.
+type record struct {
+	postgres.AttemptRecord
+	written chan<- bool
+}
+
+// recordRetry is the pause before outcomes are written again that the database did not take.
+const recordRetry = time.Second
+
+// writeRecords writes outcomes. While the database is not available it tries again until ctx ends: what is not written is sent once more.
+func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
+	outcomes := make([]postgres.AttemptRecord, len(all))
+	for n, r := range all {
+		outcomes[n] = r.AttemptRecord
+	}
+	var disabled []webhook.Reason
+	err := d.writeOutcomes(ctx, outcomes, &disabled)
+	for warned := false; err != nil && ctx.Err() == nil && postgres.Unavailable(err); {
+		if !warned {
+			d.Log.Warn("outcomes of webhook attempts cannot be written; trying again", "retry_every", recordRetry.String(), "error", err)
+			warned = true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(recordRetry):
+			err = d.writeOutcomes(ctx, outcomes, &disabled)
+		}
+	}
+	if err != nil {
+		d.Log.Error("outcomes of webhook attempts are lost; the attempts are made again", "attempts", len(all), "error", err)
+	}
+	for _, reason := range disabled {
+		d.metrics.disabled.WithLabelValues(string(reason)).Inc()
+	}
+	if len(disabled) > 0 {
+		signal(d.news.wake) // the events are for the accounts' other endpoints
+	}
+	for _, r := range all {
+		r.written <- err == nil
+	}
+}
+
+func (d *Dispatcher) writeOutcomes(ctx context.Context, outcomes []postgres.AttemptRecord, disabled *[]webhook.Reason) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	reasons, err := d.Store.RecordAttempts(ctx, outcomes)
+	*disabled = append(*disabled, reasons...)
+	return err
+}
+
+// release asks for a lease to be given back.
+type release struct {
+	id   uuid.UUID
+	done chan<- struct{}
+}
+
+func (d *Dispatcher) writeReleases(ctx context.Context, all []release) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	ids := make([]uuid.UUID, len(all))
+	for n, r := range all {
+		ids[n] = r.id
+	}
+	if err := d.Store.ReleaseLeases(ctx, d.lease, ids); err != nil && ctx.Err() == nil {
+		d.Log.Warn("leases of webhooks are not released; they run out", "leases", len(ids), "error", err)
+	}
+	for _, r := range all {
+		close(r.done)
+	}
+}

@@ -1,0 +1,151 @@
+package delivery
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"intents.internal/core/webhook"
+)
+
+const (
+	// connectTimeout bounds a connection with its name lookup, and then its TLS handshake.
+	connectTimeout = 5 * time.Second
+	// attemptTimeout bounds an attempt as a whole.
+	attemptTimeout = 15 * time.Second
+	// maxBodyBytes is how much of an answer's body is read, and bodyTimeout how long that may take. The status alone decides; a body that
+	// was read to its end lets the connection be used again.
+	maxBodyBytes, bodyTimeout = 4 << 10, time.Second
+	// maxHeaderBytes bounds an answer's header.
+	maxHeaderBytes = 16 << 10
+	// idleConnections and idlePerHost bound the connections that wait for another request, for idleTimeout at most.
+	idleConnections, idlePerHost = 256, 4
+	idleTimeout                  = 30 * time.Second
+	// pingAfter is how long an HTTP/2 connection may be silent before it is checked, so that a dead one does not fail attempt after attempt.
+	pingAfter = 10 * time.Second
+	userAgent = "transfer-intents-webhooks/1.0"
+)
+
+// ClientConfig is what the client needs to know.
+type ClientConfig struct {
+	// Network decides which addresses are called.
+	Network *webhook.Network
+	// Resolver resolves names, nil for the system's.
+	Resolver *net.Resolver
+	// Roots are the certificate authorities that are trusted, nil for the system's.
+	Roots *x509.CertPool
+	// Now is the database's clock.
+	Now func() time.Time
+}
+
+// Client makes the requests to receivers. It connects to no address that the network refuses, follows no redirect and uses no proxy.
+type Client struct {
+	transport *http.Transport
+	now       func() time.Time
+}
+
+// NewClient returns a client. Close closes its idle connections.
+func NewClient(config ClientConfig) *Client {
+	dialer := &net.Dialer{Timeout: connectTimeout, Resolver: config.Resolver, Control: config.Network.Control}
+	return &Client{now: config.Now, transport: &http.Transport{
+		Proxy:                  nil,
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{RootCAs: config.Roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    connectTimeout,
+		DisableCompression:     true,
+		MaxIdleConns:           idleConnections,
+		MaxIdleConnsPerHost:    idlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: connectTimeout},
+	}}
+}
+
+// Close closes the connections that no attempt uses.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Message is a request of Standard Webhooks 1.0.
+type Message struct {
+	URL string
+	// ID is the header webhook-id, the same in every attempt.
+	ID   string
+	Body []byte
+	// Secrets sign the message.
+	Secrets []webhook.Secret
+}
+
+// Send makes one attempt, which is signed with the present time.
+func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	var progress progress
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, progress.trace()), http.MethodPost, m.URL, bytes.NewReader(m.Body))
+	if err != nil {
+		return webhook.Attempt{Outcome: webhook.Malformed, EndedAt: c.now()}
+	}
+	at := c.now()
+	request.Header = http.Header{
+		"Content-Type":      {"application/json"},
+		"User-Agent":        {userAgent},
+		"Webhook-Id":        {m.ID},
+		"Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)},
+		"Webhook-Signature": {webhook.Sign(m.Secrets, m.ID, at, m.Body)},
+	}
+	response, err := c.transport.RoundTrip(request) //nolint:bodyclose // readBody closes it
+	if err != nil {
+		return webhook.Attempt{Outcome: progress.outcome(err), EndedAt: c.now()}
+	}
+	readBody(response.Body, cancel)
+	return webhook.NewAnswer(response.StatusCode, response.Header, c.now())
+}
+
+// readBody reads a little of the body and closes it.
+func readBody(body io.ReadCloser, cancel context.CancelFunc) {
+	timer := time.AfterFunc(bodyTimeout, cancel)
+	defer timer.Stop()
+	_, _ = io.CopyN(io.Discard, body, maxBodyBytes) // the status is the answer, whatever comes of its body
+	_ = body.Close()
+}
+
+// progress is how far a request has come.
+type progress struct{ connected, tlsFailed atomic.Bool }
+
+func (p *progress) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { p.connected.Store(true) },
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			if err != nil {
+				p.tlsFailed.Store(true)
+			}
+		},
+	}
+}
+
+// outcome is what an attempt without an answer came to.
+func (p *progress) outcome(err error) webhook.Outcome {
+	var network net.Error
+	switch {
+	case errors.Is(err, webhook.ErrURLNotAllowed):
+		return webhook.AddressRefused
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return webhook.TimedOut
+	case p.tlsFailed.Load():
+		return webhook.BadTLS
+	case !p.connected.Load():
+		return webhook.NotConnected
+	case strings.Contains(err.Error(), "headers exceeded"), strings.Contains(err.Error(), "header list larger"):
+		return webhook.TooLarge // net/http has no error value for it
+	}
+	return webhook.Malformed
+}

@@ -1,0 +1,327 @@
+// Package delivery sends the events of the feed to the webhook endpoints of their accounts: it makes deliveries, signs them and posts
+// them, repeats what fails, and disables endpoints that are gone.
+//
+// Any number of processes do it together. One of them at a time sends to an endpoint, which it leases; what is to be sent and what came
+// of it is the database's, so a process may be killed at any moment. core/webhook has the rules.
+package delivery
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/background"
+	"intents.internal/core/event"
+	"intents.internal/core/feed"
+	"intents.internal/core/postgres"
+	"intents.internal/core/webhook"
+)
+
+const (
+	// leaseTTL is how long endpoints stay without a sender after their sender was killed, and renewEvery how often leases are renewed.
+	leaseTTL, renewEvery = 20 * time.Second, 5 * time.Second
+	// renewRetry is the pause before leases are tried again whose rows were locked.
+	renewRetry = 100 * time.Millisecond
+	// sweepEvery is the interval between two looks for due deliveries: repeated attempts, those that another process was asked for, and
+	// those of processes that were killed.
+	sweepEvery = 500 * time.Millisecond
+	// dispatchEvery is the interval between two looks for events without a delivery, and for whether there is any endpoint.
+	dispatchEvery = time.Second
+	// backlogEvery is the age that the metric of the backlog may reach.
+	backlogEvery = 15 * time.Second
+	// statementTimeout bounds the work of one round with the database.
+	statementTimeout = 10 * time.Second
+	// perEndpoint is how many requests to one endpoint are in flight, and perFailing to one whose last attempts all failed.
+	perEndpoint, perFailing = 8, 2
+	// inFlight is how many requests are in flight to endpoints that work, and inFlightFailing to those that fail, so that any number of
+	// dead endpoints leaves room for all others.
+	inFlight, inFlightFailing = 512, 128
+	// maxRunners is how many endpoints are leased at once, and sweepLease how many in one round.
+	maxRunners, sweepLease = 4_000, 500
+	// batchSize is how many endpoints, outcomes or leases one statement is about.
+	batchSize = 500
+)
+
+// Config is what the dispatcher needs to know.
+type Config struct {
+	Store *postgres.Store
+	// Feed tells which accounts have new events.
+	Feed   *feed.Follower
+	Sealer *webhook.Sealer
+	Client *Client
+	Log    *slog.Logger
+	// Metrics registers the dispatcher's metrics; nil for none.
+	Metrics prometheus.Registerer
+	// Grace is how long the attempts in flight may take once Run's context has ended.
+	Grace time.Duration
+}
+
+// Dispatcher makes deliveries and sends them.
+type Dispatcher struct {
+	Config
+	lease   postgres.WebhookLease
+	metrics *metrics
+
+	// enabled is false while there is no endpoint to send to, so that nothing is looked for.
+	enabled  atomic.Bool
+	news     news
+	sweepNow chan struct{}
+	loads    chan load
+	records  chan record
+	releases chan release
+	// draining is closed once no attempt begins any more.
+	draining chan struct{}
+	// healthy and failing are the semaphores of requests in flight.
+	healthy, failing chan struct{}
+
+	mu      sync.Mutex
+	runners map[uuid.UUID]*runner
+	running sync.WaitGroup
+}
+
+// New returns a dispatcher, which does nothing before Run.
+func New(config Config) *Dispatcher {
+	return &Dispatcher{
+		Config: config, lease: postgres.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
+		news: news{wake: make(chan struct{}, 1), owners: map[event.Owner]bool{}}, sweepNow: make(chan struct{}, 1),
+		loads: make(chan load, batchSize), records: make(chan record, batchSize), releases: make(chan release, batchSize),
+		draining: make(chan struct{}),
+		healthy:  make(chan struct{}, inFlight), failing: make(chan struct{}, inFlightFailing), runners: map[uuid.UUID]*runner{},
+	}
+}
+
+// Run dispatches and sends until ctx ends. Then it begins no attempt any more, waits at most Grace for those in flight, records their
+// outcomes and gives its leases back. An attempt that is cut off is made again by another process.
+func (d *Dispatcher) Run(ctx context.Context) {
+	work, cutOff := context.WithCancel(context.WithoutCancel(ctx))
+	defer cutOff()
+	var loops, helpers, renewing sync.WaitGroup
+	helpers.Go(func() { batch(d.loads, batchSize, func(all []load) { d.answerLoads(work, all) }) })
+	helpers.Go(func() { batch(d.records, batchSize, func(all []record) { d.writeRecords(work, all) }) })
+	helpers.Go(func() { batch(d.releases, batchSize, func(all []release) { d.writeReleases(work, all) }) })
+	loops.Go(func() { d.reseal(ctx) })
+	loops.Go(func() { d.follow(ctx) })
+	loops.Go(func() {
+		d.repeat(ctx, "look for webhooks", dispatchEvery, nil, func() (bool, error) { return false, d.readEnabled(ctx) })
+	})
+	loops.Go(func() {
+		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.news.wake, func() (bool, error) { return d.dispatch(ctx, work) })
+	})
+	loops.Go(func() {
+		d.repeat(ctx, "find due webhook deliveries", sweepEvery, d.sweepNow, func() (bool, error) { return d.sweep(ctx, work) })
+	})
+	loops.Go(func() {
+		d.repeat(ctx, "read the backlog of webhooks", backlogEvery, nil, func() (bool, error) { return d.readBacklog(ctx) })
+	})
+	drained, stopRenewing := context.WithCancel(work)
+	defer stopRenewing()
+	renewing.Go(func() {
+		d.repeat(drained, "renew the leases of webhooks", renewEvery, nil, func() (bool, error) { return false, d.renew(drained) })
+	})
+
+	<-ctx.Done()
+	close(d.draining)
+	loops.Wait()
+	timer := time.AfterFunc(d.Grace, cutOff)
+	defer timer.Stop()
+	d.running.Wait()
+	stopRenewing()
+	renewing.Wait()
+	close(d.loads)
+	close(d.records)
+	close(d.releases)
+	helpers.Wait()
+	d.Client.Close()
+}
+
+func (d *Dispatcher) repeat(ctx context.Context, name string, every time.Duration, wake <-chan struct{}, run func() (more bool, err error)) {
+	background.Repeat(ctx, d.Log, background.Job{Name: name, Every: every, Wake: wake, Level: slog.LevelWarn}, run)
+}
+
+// news are the owners with new events.
+type news struct {
+	wake chan struct{}
+
+	mu     sync.Mutex
+	owners map[event.Owner]bool
+}
+
+func (n *news) add(owners []event.Owner) {
+	n.mu.Lock()
+	for _, o := range owners {
+		n.owners[o] = true
+	}
+	n.mu.Unlock()
+	signal(n.wake)
+}
+
+// take removes at most batchSize owners.
+func (n *news) take() (owners []event.Owner) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for o := range n.owners {
+		if len(owners) == batchSize {
+			break
+		}
+		owners = append(owners, o)
+		delete(n.owners, o)
+	}
+	return owners
+}
+
+// signal wakes a reader of a channel of one, who is then to look at everything.
+func signal(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// follow learns who has new events until ctx ends or the feed stops telling.
+func (d *Dispatcher) follow(ctx context.Context) {
+	position, known := int64(0), false
+	for ctx.Err() == nil {
+		if !known {
+			var err error
+			if position, err = d.Feed.Position(ctx); err != nil {
+				select {
+				case <-ctx.Done():
+				case <-time.After(dispatchEvery): // dispatch finds them meanwhile
+				}
+				continue
+			}
+			known = true
+		}
+		next, err := d.Feed.Wait(ctx, position)
+		switch {
+		case errors.Is(err, feed.ErrDraining):
+			return
+		case err != nil:
+			known = false
+			signal(d.news.wake) // dispatch looks at all owners
+		default:
+			position = next.Position
+			if d.enabled.Load() {
+				d.news.add(next.Owners)
+			}
+		}
+	}
+}
+
+// readEnabled reads whether there is an endpoint to send to. For the first one everything is looked at that was left out before.
+func (d *Dispatcher) readEnabled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	enabled, err := d.Store.AnyWebhook(ctx)
+	if err != nil {
+		return err
+	}
+	if was := d.enabled.Swap(enabled); enabled && !was {
+		signal(d.news.wake)
+		signal(d.sweepNow)
+	}
+	return nil
+}
+
+// dispatch makes the deliveries of the owners with news. Without any it looks at all owners, which finds what a failed round has left.
+func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) {
+	if !d.enabled.Load() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	owners := d.news.take()
+	done, err := d.Store.DispatchEvents(ctx, owners, d.lease)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range done.Leased {
+		d.start(work, id)
+	}
+	if done.More {
+		d.news.add(owners)
+	}
+	return done.More || len(owners) == batchSize, nil
+}
+
+// sweep leases endpoints with due deliveries that no process sends to.
+func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
+	d.mu.Lock()
+	room := min(sweepLease, maxRunners-len(d.runners))
+	d.mu.Unlock()
+	if room <= 0 || !d.enabled.Load() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	leased, err := d.Store.LeaseDue(ctx, d.lease, room)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range leased {
+		d.start(work, id)
+	}
+	return len(leased) == room, nil
+}
+
+// renew renews the leases of all endpoints that this process sends to. One whose lease another process has taken begins no attempt any
+// more. What stays locked is left for the next renewal.
+func (d *Dispatcher) renew(ctx context.Context) error {
+	d.mu.Lock()
+	held := make(map[uuid.UUID]*runner, len(d.runners))
+	ids := make([]uuid.UUID, 0, len(d.runners))
+	for id, r := range d.runners {
+		held[id] = r
+		ids = append(ids, id)
+	}
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	for {
+		renewal, err := d.Store.RenewLeases(ctx, d.lease, ids)
+		if err != nil {
+			return err
+		}
+		for _, id := range renewal.Lost {
+			held[id].stop()
+		}
+		if ids = renewal.Locked; len(ids) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(renewRetry):
+		}
+	}
+}
+
+func (d *Dispatcher) readBacklog(ctx context.Context) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	age, err := d.Store.BacklogAge(ctx)
+	if err != nil {
+		return false, err
+	}
+	d.metrics.backlog.Set(age.Seconds())
+	return false, nil
+}
+
+// reseal makes the previous key unnecessary.
+func (d *Dispatcher) reseal(ctx context.Context) {
+	if !d.Sealer.HasPrevious() {
+		return
+	}
+	changed, err := d.Store.ResealWebhooks(ctx, d.Sealer)
+	if err != nil && ctx.Err() == nil {
+		d.Log.Error("webhook secrets are not sealed under the current key; CORE_WEBHOOK_SECRET_KEY_PREVIOUS must stay", "error", err)
+		return
+	}
+	d.Log.Info("all webhook secrets are sealed under the current key; CORE_WEBHOOK_SECRET_KEY_PREVIOUS can be removed", "resealed", changed)
+}

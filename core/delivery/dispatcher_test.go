@@ -1,0 +1,468 @@
+package delivery_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/core/event"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/webhook"
+	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/network"
+)
+
+// An event is posted as the feed has it, signed as Standard Webhooks says.
+func TestDispatcher_Delivers(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	s.intent(owner) // before the endpoint, which does not hear it
+	e, secret := s.endpoint(owner, in.url)
+	c := s.start()
+	intent := s.intent(owner)
+	asynctest.Eventually(t, "the event arrives and is recorded", func() bool {
+		d := s.deliveries(e)
+		return len(d) == 1 && d[0].Status == webhook.Delivered
+	})
+	got := in.requests()
+	if len(got) != 1 {
+		t.Fatalf("%d requests", len(got))
+	}
+	if err := verify(t, secret, got[0]); err != nil {
+		t.Error(err)
+	}
+	page, err := s.store.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
+	if err != nil || len(page.Events) != 2 {
+		t.Fatalf("%d events, %v", len(page.Events), err)
+	}
+	body, err := page.Events[1].Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].id != page.Events[1].ID.String() || got[0].body != string(body) || !strings.Contains(got[0].body, intent.ID.String()) {
+		t.Errorf("got %+v\nwant %s %s", got[0], page.Events[1].ID, body)
+	}
+	want := webhook.Delivery{
+		WebhookID: e.ID, EventID: page.Events[1].ID, Position: page.Events[1].Position, Type: "transfer.created", Status: webhook.Delivered,
+		Attempts: 1, ResponseStatus: 204,
+	}
+	d := s.deliveries(e)[0]
+	d.CreatedAt, d.UpdatedAt = time.Time{}, time.Time{}
+	if diff := cmp.Diff(want, d); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := c.count(t, "intents_core_webhook_first_attempt_seconds", ""); n != 1 {
+		t.Errorf("%v first attempts are observed", n)
+	}
+}
+
+// Two processes share the endpoints: each event is delivered once to each.
+func TestDispatcher_TwoProcesses(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	const accounts, events = 10, 20
+	var owners []event.Owner
+	for range accounts {
+		owner := s.account()
+		s.endpoint(owner, in.url)
+		owners = append(owners, owner)
+	}
+	s.start()
+	s.start()
+	var writing sync.WaitGroup
+	for _, owner := range owners {
+		writing.Go(func() {
+			for range events {
+				s.intent(owner)
+			}
+		})
+	}
+	writing.Wait()
+	asynctest.Eventually(t, "everything is delivered", func() bool {
+		return pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE status = 'delivered'") == accounts*events
+	})
+	ids := in.ids()
+	if len(ids) != accounts*events || len(slices.Compact(ids)) != accounts*events {
+		t.Errorf("%d requests, %d of them different; want %d", len(in.requests()), len(slices.Compact(ids)), accounts*events)
+	}
+	if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE attempts <> 1"); held != 0 {
+		t.Errorf("%d deliveries have another number of attempts than 1", held)
+	}
+}
+
+// A failed attempt is made again with the same id and body; Retry-After is the earliest time of the next.
+func TestDispatcher_Repeats(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	c := s.start()
+	in.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	s.intent(owner)
+	asynctest.Eventually(t, "the first attempt fails", func() bool { return len(s.deliveries(e)) == 1 && s.deliveries(e)[0].Attempts == 1 })
+	d := s.deliveries(e)[0]
+	if d.Status != webhook.Pending || d.ResponseStatus != 503 || d.Error == "" || d.NextAttemptAt.Sub(d.UpdatedAt) != time.Hour {
+		t.Errorf("%+v", d)
+	}
+	asynctest.Eventually(t, "the endpoint is marked as failing", func() bool { return s.read(e).FailingSince != nil })
+	in.answer(nil)
+	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now()")
+	asynctest.Eventually(t, "the second attempt succeeds", func() bool { return s.deliveries(e)[0].Status == webhook.Delivered })
+	got := in.requests()
+	if len(got) != 2 || got[0].id != got[1].id || got[0].body != got[1].body {
+		t.Errorf("%+v", got)
+	}
+	asynctest.Eventually(t, "the endpoint is well", func() bool { return s.read(e).FailingSince == nil })
+	if failed, sent := c.count(t, "intents_core_webhook_attempts_total", "status"), c.count(t, "intents_core_webhook_attempts_total", "delivered"); failed != 1 || sent != 1 {
+		t.Errorf("%v failed and %v delivered attempts are counted", failed, sent)
+	}
+}
+
+// An endpoint hears what its filter lets through; a test comes whatever the filter is, and is not in the feed.
+func TestDispatcher_Filter(t *testing.T) {
+	t.Parallel()
+	s, all, some := newService(t), newInbox(t), newInbox(t)
+	owner := s.account()
+	s.endpoint(owner, all.url)
+	e, _ := s.endpoint(owner, some.url, "transfer.failed", "webhook.*")
+	s.start()
+	s.intent(owner)
+	if _, err := s.store.TestWebhook(t.Context(), owner, e.ID); err != nil {
+		t.Fatal(err)
+	}
+	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })
+	if got := some.requests()[0].body; !strings.Contains(got, `"type":"webhook.test"`) || !strings.Contains(got, `"sequence":null`) {
+		t.Errorf("%s", got)
+	}
+	if got := all.requests()[0].body; !strings.Contains(got, `"type":"transfer.created"`) {
+		t.Errorf("%s", got)
+	}
+}
+
+// 410 disables an endpoint at once and so do five days of failures. The account's other endpoints hear of it. What happens meanwhile
+// arrives after enabling.
+func TestDispatcher_Disables(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		since  string
+		reason webhook.Reason
+	}{
+		"gone":    {http.StatusGone, "", webhook.DisabledGone},
+		"failing": {http.StatusInternalServerError, "120 hours", webhook.DisabledFailing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, bad, good := newService(t), newInbox(t), newInbox(t)
+			owner := s.account()
+			e, _ := s.endpoint(owner, bad.url)
+			s.endpoint(owner, good.url, "webhook.disabled")
+			if c.since != "" {
+				pgtest.Exec(t, s.store, "UPDATE webhooks SET failing_since = now() - $1::interval WHERE id = $2", c.since, e.ID)
+			}
+			bad.answer(status(c.status))
+			process := s.start()
+			s.intent(owner)
+			asynctest.Eventually(t, "the other endpoint hears of it", func() bool { return len(good.requests()) == 1 })
+			if got := s.read(e); got.Enabled || got.DisabledReason != c.reason {
+				t.Errorf("%+v", got)
+			}
+			want := fmt.Sprintf(`"data":{"id":%q,"url":%q,"reason":%q}`, e.ID, bad.url, c.reason)
+			if got := good.requests()[0].body; !strings.Contains(got, want) {
+				t.Errorf("%s, want %s", got, want)
+			}
+			asynctest.Eventually(t, "it is counted", func() bool {
+				return process.count(t, "intents_core_webhook_disabled_total", string(c.reason)) == 1
+			})
+			bad.answer(nil)
+			before := len(bad.requests())
+			s.intent(owner)
+			s.change(e, webhook.Change{Enabled: new(true)})
+			asynctest.Eventually(t, "what happened meanwhile arrives", func() bool { return len(bad.requests()) >= before+2 })
+		})
+	}
+}
+
+// Less than five days of failures disable nothing.
+func TestDispatcher_StillFailing(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET failing_since = now() - interval '119 hours'")
+	in.answer(status(500))
+	s.start()
+	s.intent(owner)
+	asynctest.Eventually(t, "the attempt is recorded", func() bool { return len(s.deliveries(e)) == 1 && s.deliveries(e)[0].Attempts == 1 })
+	if !s.read(e).Enabled {
+		t.Error("it is disabled")
+	}
+}
+
+// The tenth attempt is the last.
+func TestDispatcher_LastAttempt(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	in.answer(status(500))
+	s.start()
+	s.intent(owner)
+	for n := 1; n < webhook.MaxAttempts; n++ {
+		asynctest.Eventually(t, "an attempt is recorded", func() bool { return len(s.deliveries(e)) == 1 && s.deliveries(e)[0].Attempts == n })
+		pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now()")
+	}
+	asynctest.Eventually(t, "the delivery has failed", func() bool { return s.deliveries(e)[0].Status == webhook.Failed })
+	if got := s.deliveries(e)[0]; got.Attempts != webhook.MaxAttempts || got.NextAttemptAt != nil || len(in.requests()) != webhook.MaxAttempts {
+		t.Errorf("%+v after %d requests", got, len(in.requests()))
+	}
+}
+
+// Both secrets sign until the grace of a rotation ends; a third rotation ends the oldest.
+func TestDispatcher_Rotation(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, first := s.endpoint(owner, in.url)
+	rotate := func() string {
+		var secret webhook.Secret
+		_, err := s.store.ChangeWebhook(t.Context(), owner, e.ID, s.entry(owner.AccountID, account.WebhookSecretRotated), func(e *webhook.Endpoint) (string, error) {
+			var err error
+			secret, _, err = s.rules.Rotate(e, time.Hour, s.store.Now())
+			return "", err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret.Reveal()
+	}
+	second := rotate()
+	s.start()
+	signedBy := func(n int) (signed []bool) {
+		t.Helper()
+		s.intent(owner)
+		asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == n })
+		for _, secret := range []string{first, second} {
+			signed = append(signed, verify(t, secret, in.requests()[n-1]) == nil)
+		}
+		return signed
+	}
+	if got := signedBy(1); !slices.Equal(got, []bool{true, true}) {
+		t.Errorf("during the grace: %v", got)
+	}
+	third := rotate()
+	if got := signedBy(2); !slices.Equal(got, []bool{false, true}) || verify(t, third, in.requests()[1]) != nil {
+		t.Errorf("after the third: %v", got)
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET previous_until = now()")
+	if got := signedBy(3); !slices.Equal(got, []bool{false, false}) || verify(t, third, in.requests()[2]) != nil {
+		t.Errorf("after the grace: %v", got)
+	}
+}
+
+// A replay and a retry send the same ids again.
+func TestDispatcher_ReplayAndRetry(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	c := s.start()
+	for range 3 {
+		s.intent(owner)
+	}
+	asynctest.Eventually(t, "all arrive", func() bool { return len(in.requests()) == 3 })
+	once := in.ids()
+	if err := s.store.ReplayWebhook(t.Context(), owner, e.ID, 0, s.entry(owner.AccountID, account.WebhookReplayed)); err != nil {
+		t.Fatal(err)
+	}
+	asynctest.Eventually(t, "all arrive again", func() bool { return len(in.requests()) == 6 })
+	want := slices.Sorted(slices.Values(append(slices.Clone(once), once...)))
+	if diff := cmp.Diff(want, in.ids()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	asynctest.Eventually(t, "all are recorded", func() bool {
+		return !slices.ContainsFunc(s.deliveries(e), func(d webhook.Delivery) bool { return d.Status != webhook.Delivered })
+	})
+	one := s.deliveries(e)[1]
+	if err := s.store.RetryDelivery(t.Context(), owner, e.ID, one.EventID); err != nil {
+		t.Fatal(err)
+	}
+	asynctest.Eventually(t, "one arrives again", func() bool { return len(in.requests()) == 7 })
+	if got := in.requests()[6].id; got != one.EventID.String() {
+		t.Errorf("%s, want %s", got, one.EventID)
+	}
+	if n := c.count(t, "intents_core_webhook_first_attempt_seconds", ""); n != 3 {
+		t.Errorf("%v first attempts are observed, want 3", n)
+	}
+}
+
+// Deleted endpoints, disabled accounts and ended ones get nothing.
+func TestDispatcher_SendsNothing(t *testing.T) {
+	t.Parallel()
+	s, silent, heard := newService(t), newInbox(t), newInbox(t)
+	disabled, ended, other := s.account(), s.account(), s.account()
+	s.endpoint(disabled, silent.url)
+	s.endpoint(ended, silent.url)
+	gone, _ := s.endpoint(other, silent.url)
+	off, _ := s.endpoint(other, silent.url)
+	s.endpoint(other, heard.url)
+	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", disabled.AccountID)
+	pgtest.Exec(t, s.store, "UPDATE accounts SET deleted_at = now() WHERE id = $1", ended.AccountID)
+	if err := s.store.DeleteWebhook(t.Context(), other, gone.ID, s.entry(other.AccountID, account.WebhookDeleted)); err != nil {
+		t.Fatal(err)
+	}
+	s.change(off, webhook.Change{Enabled: new(false)})
+	s.start()
+	for _, owner := range []event.Owner{disabled, ended, other} {
+		s.intent(owner)
+	}
+	asynctest.Eventually(t, "the one endpoint hears", func() bool { return len(heard.requests()) == 1 })
+	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = NULL WHERE id = $1", disabled.AccountID)
+	asynctest.Eventually(t, "the account that is enabled again hears", func() bool { return len(silent.requests()) == 1 })
+}
+
+// Receivers that never answer hold back nobody else: all others have every event while none of those has been answered.
+func TestDispatcher_DeadEndpoints(t *testing.T) {
+	t.Parallel()
+	s, dead, well := newService(t), newInbox(t), newInbox(t)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	var waiting, most atomic.Int32
+	dead.answer(func(_ http.ResponseWriter, r *http.Request) {
+		if n := waiting.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer waiting.Add(-1)
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	const others, events = 20, 12
+	deadOwner := s.account()
+	s.endpoint(deadOwner, dead.url)
+	var owners []event.Owner
+	for range others {
+		owner := s.account()
+		s.endpoint(owner, well.url)
+		owners = append(owners, owner)
+	}
+	s.start()
+	for range events {
+		s.intent(deadOwner)
+	}
+	asynctest.Eventually(t, "the dead endpoint has as many requests as it may", func() bool { return waiting.Load() == 8 })
+	for _, owner := range owners {
+		s.intent(owner)
+	}
+	asynctest.Eventually(t, "all others are served", func() bool { return len(well.requests()) == others })
+	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE attempts > 0 AND webhook_id IN (SELECT id FROM webhooks WHERE account_id = $1)",
+		deadOwner.AccountID); n != 0 {
+		t.Errorf("%d attempts at the dead endpoint have ended, so nothing is shown", n)
+	}
+	if most.Load() != 8 {
+		t.Errorf("%d requests to one endpoint at once, want 8", most.Load())
+	}
+}
+
+// A process that stops finishes the attempts in flight, records them and gives its leases back.
+func TestDispatcher_Drain(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	in.answer(func(http.ResponseWriter, *http.Request) { close(arrived); <-release })
+	c := s.start()
+	s.intent(owner)
+	<-arrived
+	stopped := make(chan struct{})
+	go func() { c.stop(); close(stopped) }()
+	close(release)
+	<-stopped
+	if got := s.deliveries(e); len(got) != 1 || got[0].Status != webhook.Delivered {
+		t.Errorf("%+v", got)
+	}
+	if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks WHERE lease_until > now()"); held != 0 {
+		t.Errorf("%d leases are held", held)
+	}
+}
+
+// A process that was paused past its lease records nothing wrong: another one has made the attempt meanwhile.
+func TestStore_RecordAttempts_afterTheLease(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	s.intent(owner)
+	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+		t.Fatal(err)
+	}
+	paused := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	done, err := s.store.DispatchEvents(t.Context(), []event.Owner{owner}, paused)
+	if err != nil || len(done.Leased) != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	held, err := s.store.DueDeliveries(t.Context(), paused, done.Leased, 8)
+	if err != nil || len(held[e.ID].Deliveries) != 1 {
+		t.Fatalf("%+v, %v", held, err)
+	}
+	if leased, err := s.store.LeaseDue(t.Context(), postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}, 10); err != nil || len(leased) != 0 {
+		t.Errorf("leased %v while another process holds the lease, %v", leased, err)
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_until = now() - interval '1 second'")
+	s.start()
+	asynctest.Eventually(t, "the other process delivers", func() bool { return s.deliveries(e)[0].Status == webhook.Delivered })
+	want := s.deliveries(e)
+	late := webhook.Attempt{Outcome: webhook.TimedOut, EndedAt: s.store.Now()}
+	record := postgres.AttemptRecord{Endpoint: held[e.ID].Endpoint, Delivery: held[e.ID].Deliveries[0].Delivery, Attempt: late}
+	if _, err := s.store.RecordAttempts(t.Context(), []postgres.AttemptRecord{record}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, s.deliveries(e)); diff != "" {
+		t.Errorf("the late outcome was recorded (-before +after):\n%s", diff)
+	}
+	if s.read(e).FailingSince != nil {
+		t.Error("the endpoint is marked as failing")
+	}
+	if again, err := s.store.DueDeliveries(t.Context(), paused, done.Leased, 8); err != nil || len(again) != 0 {
+		t.Errorf("the paused process may still send: %+v, %v", again, err)
+	}
+}
+
+// One round makes the deliveries of all owners with news, of both environments.
+func TestStore_DispatchEvents_severalOwners(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	var owners []event.Owner
+	for range 3 {
+		owner := s.account()
+		s.endpoint(owner, in.url)
+		s.intent(owner)
+		owners = append(owners, owner, event.Owner{AccountID: owner.AccountID, Environment: network.Live})
+	}
+	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.store.DispatchEvents(t.Context(), owners, postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour})
+	if err != nil || len(done.Leased) != 3 || done.More {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if made := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries"); made != 3 {
+		t.Errorf("%d deliveries", made)
+	}
+}

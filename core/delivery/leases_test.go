@@ -1,0 +1,95 @@
+package delivery_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/webhook"
+	"intents.internal/pkg/asynctest"
+)
+
+// A lease whose row somebody has locked is not lost, and holds up no other. One is lost to another holder alone, or with its endpoint.
+func TestStore_RenewLeases(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	owner := s.account()
+	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	ids := map[string]uuid.UUID{"deleted": uuid.New()}
+	for _, name := range []string{"free", "locked", "taken", "taken and locked"} {
+		e, _ := s.endpoint(owner, "http://127.0.0.1/")
+		ids[name] = e.ID
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = $1, lease_until = now() + interval '1 second'", lease.Holder)
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = gen_random_uuid() WHERE id IN ($1, $2)", ids["taken"], ids["taken and locked"])
+	tx, err := s.store.Pool().BeginTx(t.Context(), nil)
+	if err == nil {
+		_, err = tx.ExecContext(t.Context(), "SELECT FROM webhooks WHERE id IN ($1, $2) FOR UPDATE", ids["locked"], ids["taken and locked"])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	renew := func(want postgres.Renewal, renewed ...uuid.UUID) {
+		t.Helper()
+		var all []uuid.UUID
+		for _, id := range ids {
+			all = append(all, id)
+		}
+		got, err := s.store.RenewLeases(t.Context(), lease, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range [][]uuid.UUID{got.Lost, got.Locked, want.Lost, want.Locked, renewed} {
+			slices.SortFunc(of, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for _, id := range ids {
+			long := pgtest.LookUp[bool](t, s.store, "SELECT EXISTS (SELECT FROM webhooks WHERE id = $1 AND lease_until > now() + interval '30 minutes')", id)
+			if long != slices.Contains(renewed, id) {
+				t.Errorf("%s is renewed: %t", id, long)
+			}
+		}
+	}
+	lost := []uuid.UUID{ids["taken"], ids["taken and locked"], ids["deleted"]}
+	renew(postgres.Renewal{Lost: lost, Locked: []uuid.UUID{ids["locked"]}}, ids["free"])
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	renew(postgres.Renewal{Lost: lost}, ids["free"], ids["locked"])
+}
+
+// After the key of the secrets was lost, a rotation has the endpoint work at once, also with a grace for the secret that is lost.
+func TestDispatcher_LostKey(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	sealer, err := webhook.NewSealer([]byte("another key that has 32 bytes.. "), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.rules = &webhook.Rules{Network: webhook.NewNetwork([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	var secret webhook.Secret
+	_, err = s.store.ChangeWebhook(t.Context(), owner, e.ID, s.entry(owner.AccountID, account.WebhookSecretRotated), func(e *webhook.Endpoint) (_ string, err error) {
+		secret, _, err = s.rules.Rotate(e, time.Hour, s.store.Now())
+		return "", err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.intent(owner)
+	asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == 1 })
+	if err := verify(t, secret.Reveal(), in.requests()[0]); err != nil {
+		t.Error(err)
+	}
+}

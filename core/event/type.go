@@ -1,0 +1,84 @@
+// Package event is what happens to the intents of an account, as its clients read it: types, filters, ids, the one JSON form that the
+// feed, webhooks and the console share, and the cursor of the feed. It is pure; it reads no clock and does no I/O.
+package event
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Type is the name of what happened, a subject and a verb.
+type Type string
+
+// The types of the feed, and TypeWebhookTest, which is sent to one endpoint and is not in the feed.
+const (
+	TypeTransferCreated     Type = "transfer.created"
+	TypeTransferSubmitted   Type = "transfer.submitted"
+	TypeTransferConfirmed   Type = "transfer.confirmed"
+	TypeTransferFilled      Type = "transfer.filled"
+	TypeTransferRefunded    Type = "transfer.refunded"
+	TypeTransferFailed      Type = "transfer.failed"
+	TypeTransferExpired     Type = "transfer.expired"
+	TypeTransferCancelled   Type = "transfer.cancelled"
+	TypeTransferReorganized Type = "transfer.reorganized"
+	TypeTransferRefundable  Type = "transfer.refundable"
+	TypeWebhookDisabled     Type = "webhook.disabled"
+	TypeWebhookTest         Type = "webhook.test"
+)
+
+// types are those of the feed.
+var types = []Type{
+	TypeTransferCreated, TypeTransferSubmitted, TypeTransferConfirmed, TypeTransferFilled, TypeTransferRefunded, TypeTransferFailed,
+	TypeTransferExpired, TypeTransferCancelled, TypeTransferReorganized, TypeTransferRefundable, TypeWebhookDisabled,
+}
+
+// Types are the types of the feed.
+func Types() []Type { return slices.Clone(types) }
+
+// Filter selects types of the feed. The zero value selects all.
+type Filter struct {
+	// selected is nil for all types, else sorted and each once.
+	selected []Type
+}
+
+// ParseFilter reads patterns with commas between them: see NewFilter.
+func ParseFilter(text string) (Filter, error) { return NewFilter(strings.Split(text, ",")) }
+
+// NewFilter selects the types that one of the patterns names: a type, a subject and ".*", or "*". It returns an error for a pattern
+// that names no type of the feed, and for no pattern at all.
+func NewFilter(patterns []string) (Filter, error) {
+	if len(patterns) == 0 {
+		return Filter{}, errors.New("names no type")
+	}
+	var f Filter
+	for _, pattern := range patterns {
+		before := len(f.selected)
+		for _, t := range types {
+			if matches(pattern, t) {
+				f.selected = append(f.selected, t)
+			}
+		}
+		if len(f.selected) == before {
+			return Filter{}, fmt.Errorf("names the unknown type %q", pattern)
+		}
+	}
+	slices.Sort(f.selected)
+	f.selected = slices.Compact(f.selected)
+	if len(f.selected) == len(types) {
+		f.selected = nil
+	}
+	return f, nil
+}
+
+func matches(pattern string, t Type) bool {
+	subject, _, _ := strings.Cut(string(t), ".")
+	return pattern == "*" || pattern == subject+".*" || pattern == string(t)
+}
+
+// Match reports whether the filter selects a type of the feed.
+func (f Filter) Match(t Type) bool { return f.selected == nil || slices.Contains(f.selected, t) }
+
+// Types are the types that the filter selects, nil for all. The caller must not change them.
+func (f Filter) Types() []Type { return f.selected }

@@ -1,0 +1,81 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/transfer"
+)
+
+// An open order is told of once, when its deadline and a block of the destination chain have passed and nobody has answered it; and again
+// after a reorganization.
+func TestTellRefundable(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
+	open := func(body string) *transfer.Intent {
+		t.Helper()
+		intent := insertIntent(t, store, known, ann, body)
+		for _, c := range []transfer.Command{
+			{Trigger: transfer.Submit, Hash: "0xa"},
+			{Trigger: transfer.Confirm, Hash: "0xa", Observed: &transfer.Transaction{Chain: intent.Source.Account.Chain}},
+		} {
+			if _, err := store.Transition(t.Context(), ann, intent.ID, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pgtest.Exec(t, store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, log_index, seen_at)
+			VALUES ($1, $2, 'eip155:11155111', sha256($2::uuid::text::bytea), 'open', 'mined', true, 1, sha256('1'), 0, now())`, ann, intent.ID)
+		return intent
+	}
+	bridge, swap, answered, early, recent := open(bridgeBody), open(swapBody), open(bridgeBody), open(bridgeBody), open(bridgeBody)
+	sent := insertIntent(t, store, known, ann, transferBody)
+	pgtest.Exec(t, store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, log_index, seen_at)
+		VALUES ($1, $2, 'eip155:84532', sha256('fill'), 'fill', 'mined', false, 1, sha256('1'), 0, now())`, ann, answered.ID)
+	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 h' WHERE id <> $1`, early.ID)
+	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 s' WHERE id = $1`, recent.ID)
+	pgtest.Exec(t, store, `UPDATE chains SET block_time_ms = 600000 WHERE id = 'eip155:84532'`)
+	tell := func(want int) {
+		t.Helper()
+		if n, err := store.TellRefundable(t.Context()); n != want || err != nil {
+			t.Errorf("%d told, %v; want %d", n, err, want)
+		}
+	}
+	tell(2)
+	tell(0)
+	for intent, want := range map[*transfer.Intent]bool{bridge: true, swap: true, answered: false, early: false, recent: false, sent: false} {
+		stored, err := store.Transfer(t.Context(), ann, intent.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := !stored.RefundableAt.IsZero(); told != want {
+			t.Errorf("a %s %s: told is %t", stored.Type, stored.Status, told)
+		}
+	}
+	observed := &transfer.Transaction{Chain: bridge.Source.Account.Chain}
+	for _, c := range []transfer.Command{
+		{Trigger: transfer.Reorg, To: transfer.Submitted, Hash: "0xa"},
+		{Trigger: transfer.Confirm, Hash: "0xa", Observed: observed},
+	} {
+		if _, err := store.Transition(t.Context(), ann, bridge.ID, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(1)
+	givePositions(t, store)
+	events, _ := readFeed(t, store, testFeed(ann), 0)
+	got := []string{}
+	for _, e := range events {
+		if e.Transfer.Summary.ID == bridge.ID {
+			got = append(got, string(e.Type))
+		}
+	}
+	want := []string{
+		"transfer.created", "transfer.submitted", "transfer.confirmed", "transfer.refundable", "transfer.reorganized", "transfer.confirmed", "transfer.refundable",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+)
+
+// WebhookLease is the right to send to endpoints. Holder names a process; it ends TTL after it was taken or renewed. A process that was
+// paused past it may send once more what another one sends too, with the same webhook-id, and records nothing that is wrong.
+type WebhookLease struct {
+	Holder uuid.UUID
+	TTL    time.Duration
+}
+
+// freeLease is the condition for endpoints that no process sends to.
+const freeLease = "webhooks.lease_until < clock_timestamp()"
+
+// LeaseDue takes the lease of at most limit free endpoints with a delivery that is due, and returns them. They are found by a loose scan of
+// the index on what is pending, which reads one entry for each endpoint.
+func (s *Store) LeaseDue(ctx context.Context, lease WebhookLease, limit int) (leased []uuid.UUID, err error) {
+	err = s.db.NewRaw(dueEndpoints+` UPDATE webhooks SET lease_holder = ?0, lease_until = clock_timestamp() + ?1 * interval '1 millisecond'
+		WHERE id IN (SELECT id FROM webhooks WHERE id IN (SELECT webhook_id FROM due) AND `+freeLease+` AND `+ofActiveAccount+`
+			ORDER BY id LIMIT ?2 FOR NO KEY UPDATE SKIP LOCKED) RETURNING id`,
+		lease.Holder, lease.TTL.Milliseconds(), limit).Scan(ctx, &leased)
+	if err != nil {
+		return nil, fmt.Errorf("lease webhooks with due deliveries: %w", err)
+	}
+	return leased, nil
+}
+
+// dueEndpoints are the endpoints with due deliveries, and since when.
+const dueEndpoints = `WITH RECURSIVE first_pending AS (
+		(SELECT webhook_id, next_attempt_at FROM deliveries WHERE status = 'pending' ORDER BY webhook_id, next_attempt_at LIMIT 1)
+		UNION ALL SELECT next.webhook_id, next.next_attempt_at FROM first_pending CROSS JOIN LATERAL (
+			SELECT webhook_id, next_attempt_at FROM deliveries WHERE status = 'pending' AND webhook_id > first_pending.webhook_id
+			ORDER BY webhook_id, next_attempt_at LIMIT 1) AS next
+	), due AS (SELECT webhook_id, next_attempt_at FROM first_pending WHERE next_attempt_at <= clock_timestamp())`
+
+// Renewal is what became of leases that were to be renewed. All others were.
+type Renewal struct {
+	// Lost are the endpoints that another process sends to now, or that are deleted.
+	Lost []uuid.UUID
+	// Locked are the endpoints of the holder whose rows others had locked: their leases end when they did before.
+	Locked []uuid.UUID
+}
+
+// RenewLeases extends the leases of endpoints that no other process has taken meanwhile. It waits for no lock, as those who make
+// deliveries lock the rows of many endpoints.
+func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (r Renewal, err error) {
+	if len(ids) == 0 {
+		return r, nil
+	}
+	var held []struct {
+		ID      uuid.UUID
+		Renewed bool
+	}
+	err = s.db.NewRaw(`WITH free AS (
+			SELECT id FROM webhooks WHERE id IN (?2) AND lease_holder = ?0 ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+		), renewed AS (
+			UPDATE webhooks SET lease_until = clock_timestamp() + ?1 * interval '1 millisecond' FROM free WHERE webhooks.id = free.id RETURNING webhooks.id
+		) SELECT id, id IN (SELECT id FROM renewed) AS renewed FROM webhooks WHERE id IN (?2) AND lease_holder = ?0`,
+		lease.Holder, lease.TTL.Milliseconds(), bun.List(ids)).Scan(ctx, &held)
+	if err != nil {
+		return r, fmt.Errorf("renew the leases of %d webhooks: %w", len(ids), err)
+	}
+	isHeld := make(map[uuid.UUID]bool, len(held))
+	for _, row := range held {
+		isHeld[row.ID] = true
+		if !row.Renewed {
+			r.Locked = append(r.Locked, row.ID)
+		}
+	}
+	for _, id := range ids {
+		if !isHeld[id] {
+			r.Lost = append(r.Lost, id)
+		}
+	}
+	return r, nil
+}
+
+// ReleaseLeases lets another process send to endpoints at once.
+func (s *Store) ReleaseLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := s.db.NewRaw(`UPDATE webhooks SET lease_until = '-infinity' WHERE id IN (
+		SELECT id FROM webhooks WHERE id IN (?1) AND lease_holder = ?0 ORDER BY id FOR NO KEY UPDATE)`, lease.Holder, bun.List(ids)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("release the leases of %d webhooks: %w", len(ids), err)
+	}
+	return nil
+}
+
+// BacklogAge is how long the oldest event waits for an endpoint: for its delivery, or with a delivery that is due for a process that sends
+// it. It is 0 where none waits. Endpoints that are disabled or of accounts that get nothing do not count, nor what is due at leased ones.
+// An event has waited for its delivery since it got its position, but no longer than since its endpoint was last changed, which may have
+// enabled it or replayed to it.
+func (s *Store) BacklogAge(ctx context.Context) (age time.Duration, err error) {
+	var seconds float64
+	err = s.db.NewRaw(dueEndpoints+`, waiting AS (
+			SELECT due.next_attempt_at AS since FROM due JOIN webhooks ON webhooks.id = due.webhook_id WHERE `+freeLease+` AND `+ofActiveAccount+`
+			UNION ALL SELECT greatest(to_timestamp(next.position / 1000000.0), webhooks.updated_at) FROM webhooks CROSS JOIN LATERAL (
+				SELECT position FROM feed WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment
+					AND feed.position > webhooks.cursor ORDER BY feed.position LIMIT 1) AS next WHERE `+ofActiveAccount+`
+		) SELECT coalesce(extract(epoch FROM clock_timestamp() - min(since)), 0) FROM waiting`).Scan(ctx, &seconds)
+	if err != nil {
+		return 0, fmt.Errorf("read the backlog of webhooks: %w", err)
+	}
+	return max(0, time.Duration(seconds*float64(time.Second))), nil
+}

@@ -1,0 +1,156 @@
+package webhook
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// schedule is the time before each attempt, counted from the end of the attempt before.
+var schedule = [...]time.Duration{
+	0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour,
+	24 * time.Hour,
+}
+
+const (
+	// MaxAttempts is how many attempts the schedule has.
+	MaxAttempts = len(schedule)
+	// FailuresDisable is how long an endpoint may fail without a success before it is disabled.
+	FailuresDisable = 5 * 24 * time.Hour
+	// jitter is the share by which each time of the schedule varies, so that endpoints that failed together do not return together.
+	jitter = 0.2
+	// longestRetryAfter bounds what a receiver can ask for.
+	longestRetryAfter = 24 * time.Hour
+)
+
+// Status is the state of a delivery.
+type Status string
+
+// The statuses.
+const (
+	// Pending is due now or later.
+	Pending Status = "pending"
+	// Delivered was answered with 2xx.
+	Delivered Status = "delivered"
+	// Failed has no attempt left.
+	Failed Status = "failed"
+)
+
+// ParseStatus reads a status, exactly as written.
+func ParseStatus(text string) (Status, bool) {
+	status := Status(text)
+	return status, status == Pending || status == Delivered || status == Failed
+}
+
+// Outcome is what came of an attempt, in a closed set for metrics.
+type Outcome string
+
+// The outcomes. Only Succeeded is a success.
+const (
+	Succeeded Outcome = "delivered"
+	// OtherStatus is an answer that is neither 2xx nor 3xx.
+	OtherStatus Outcome = "status"
+	// Redirected is an answer with 3xx, which is not followed.
+	Redirected Outcome = "redirect"
+	TimedOut   Outcome = "timeout"
+	// NotConnected is a name that does not resolve or an address that does not accept.
+	NotConnected Outcome = "connect"
+	// BadTLS is a failed handshake or a certificate that is not valid.
+	BadTLS Outcome = "tls"
+	// AddressRefused is an address that must not be called.
+	AddressRefused Outcome = "address_not_allowed"
+	// TooLarge is an answer with more headers than are read.
+	TooLarge Outcome = "too_large"
+	// Malformed is an answer that is not HTTP, a connection that broke, and everything else.
+	Malformed Outcome = "other"
+	// EventGone is no attempt: the event is not kept any more.
+	EventGone Outcome = "event_gone"
+)
+
+// Outcomes are all outcomes of attempts.
+var Outcomes = []Outcome{Succeeded, OtherStatus, Redirected, TimedOut, NotConnected, BadTLS, AddressRefused, TooLarge, Malformed}
+
+// Text is the outcome for the endpoint's owner, empty for a success.
+func (o Outcome) Text() string {
+	return map[Outcome]string{
+		OtherStatus:    "The answer was not 2xx.",
+		Redirected:     "The answer was a redirect, which is not followed.",
+		TimedOut:       "There was no answer in time: 5 seconds to connect, 15 seconds in all.",
+		NotConnected:   "No connection could be made.",
+		BadTLS:         "The TLS handshake failed or the certificate is not valid.",
+		AddressRefused: "The address or the port must not be called.",
+		TooLarge:       "The answer's header is too large.",
+		Malformed:      "The connection broke or the answer was not HTTP.",
+		EventGone:      "The event is not kept any more.",
+	}[o]
+}
+
+// Attempt is the end of an attempt.
+type Attempt struct {
+	Outcome Outcome
+	// ResponseStatus is 0 where no answer came.
+	ResponseStatus int
+	// RetryAfter is what a 429 or 503 asks for, else 0.
+	RetryAfter time.Duration
+	// EndedAt is by the database's clock.
+	EndedAt time.Time
+}
+
+// NewAnswer is the attempt that was answered.
+func NewAnswer(status int, header http.Header, endedAt time.Time) Attempt {
+	a := Attempt{Outcome: OtherStatus, ResponseStatus: status, EndedAt: endedAt}
+	switch {
+	case status >= 200 && status < 300:
+		a.Outcome = Succeeded
+	case status >= 300 && status < 400:
+		a.Outcome = Redirected
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		a.RetryAfter = parseRetryAfter(header.Get("Retry-After"), endedAt)
+	}
+	return a
+}
+
+// Gone reports whether the receiver wants nothing any more.
+func (a Attempt) Gone() bool { return a.ResponseStatus == http.StatusGone }
+
+// parseRetryAfter reads seconds or a date (RFC 9110 section 10.2.3), at most a day; what is malformed or past is 0.
+func parseRetryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, longestRetryAfter)
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), longestRetryAfter)
+}
+
+// After is what a delivery becomes by an attempt, of which it had so many before: its status and, where it is Pending, when the next
+// attempt is due.
+func (a Attempt) After(attempts int) (status Status, next time.Time) {
+	switch {
+	case a.Outcome == Succeeded:
+		return Delivered, time.Time{}
+	case attempts+1 >= MaxAttempts || a.Outcome == EventGone:
+		return Failed, time.Time{}
+	}
+	return Pending, a.EndedAt.Add(max(vary(schedule[attempts+1]), a.RetryAfter))
+}
+
+// vary returns d by up to the jitter shorter or longer.
+func vary(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (1 - jitter + 2*jitter*rand.Float64())) //nolint:gosec // it spreads load and is no secret
+}
+
+// DisabledBy is why an attempt that did not succeed disables its endpoint, empty where it does not. failingSince is when the first of the
+// failures happened that no success has followed.
+func DisabledBy(a Attempt, failingSince time.Time) Reason {
+	switch {
+	case a.Gone():
+		return DisabledGone
+	case a.EndedAt.Sub(failingSince) >= FailuresDisable:
+		return DisabledFailing
+	}
+	return ""
+}

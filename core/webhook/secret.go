@@ -1,0 +1,190 @@
+package webhook
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+const (
+	// secretPrefix and secretBytes are those of Standard Webhooks 1.0, which asks for 24 to 64 random bytes.
+	secretPrefix = "whsec_"
+	secretBytes  = 32
+	// keyBytes is the size of an AES-256 key.
+	keyBytes = 32
+)
+
+// Secret is the symmetric key of an endpoint's signatures. Printing it says [redacted].
+type Secret struct{ key []byte }
+
+// NewSecret makes a random secret.
+func NewSecret() Secret {
+	key := make([]byte, secretBytes)
+	_, _ = rand.Read(key) // it never fails
+	return Secret{key}
+}
+
+// Reveal is the text that its owner is shown once: whsec_ and base64 (RFC 4648 section 4).
+func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s.key) }
+
+func (s Secret) String() string { return "[redacted]" }
+
+// GoString redacts %#v.
+func (s Secret) GoString() string { return s.String() }
+
+// LogValue redacts structured logs.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Sign is the value of the header webhook-signature for a message: a v1 signature of each secret, the newest first.
+func Sign(secrets []Secret, id string, at time.Time, body []byte) string {
+	signatures := make([]string, len(secrets))
+	for n, s := range secrets {
+		mac := hmac.New(sha256.New, s.key)
+		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		mac.Write(body)
+		signatures[n] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return strings.Join(signatures, " ")
+}
+
+// SealedSecrets are the secrets of an endpoint as they are stored.
+type SealedSecrets struct {
+	Current []byte
+	// Previous signs beside Current until PreviousUntil; both are nil without a rotation.
+	Previous      []byte
+	PreviousUntil *time.Time
+}
+
+// Rotate replaces the endpoint's secret and returns the new one, whose text is not stored, with a description for the audit log. The
+// replaced secret signs for the grace of ParseGracePeriod; one that was replaced before signs no more. It returns ErrNotConfigured for
+// nil rules.
+func (r *Rules) Rotate(e *Endpoint, grace time.Duration, now time.Time) (secret Secret, detail string, err error) {
+	if r == nil {
+		return Secret{}, "", ErrNotConfigured
+	}
+	secret = NewSecret()
+	next := SealedSecrets{Current: r.Sealer.Seal(e.ID, secret)}
+	if grace > 0 {
+		until := now.Add(grace)
+		next.Previous, next.PreviousUntil = e.Secrets.Current, &until
+	}
+	e.Secrets, e.UpdatedAt = next, now
+	return secret, "the secret before it signs until " + now.Add(grace).UTC().Format(time.RFC3339), nil
+}
+
+// ParseGracePeriod reads the seconds for which a replaced secret signs, at most a week.
+func ParseGracePeriod(seconds int64) (time.Duration, error) {
+	const most = int64(longestGrace / time.Second)
+	if seconds < 0 || seconds > most {
+		return 0, &account.InvalidError{Field: "gracePeriod", Message: fmt.Sprintf("must be 0 to %d seconds", most)}
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// Sealer encrypts secrets for the database with AES-256-GCM. The associated data is the endpoint's id, so that a sealed secret is of no
+// use in another row.
+type Sealer struct{ current, previous cipher.AEAD }
+
+// NewSealer takes the key that seals, and the key before it, which only opens, or nil. A key has 32 bytes.
+func NewSealer(current, previous []byte) (*Sealer, error) {
+	s := &Sealer{}
+	var err error
+	if s.current, err = newAEAD(current); err != nil {
+		return nil, err
+	}
+	if previous != nil {
+		s.previous, err = newAEAD(previous)
+	}
+	return s, err
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	if len(key) != keyBytes {
+		return nil, fmt.Errorf("a key of AES-256 has %d bytes, not %d", keyBytes, len(key))
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// ParseKey reads a key of 32 bytes in hexadecimal or base64.
+func ParseKey(text string) ([]byte, error) {
+	if key, err := hex.DecodeString(text); err == nil && len(key) == keyBytes {
+		return key, nil
+	}
+	if key, err := base64.StdEncoding.Strict().DecodeString(text); err == nil && len(key) == keyBytes {
+		return key, nil
+	}
+	return nil, fmt.Errorf("must be %d bytes in hexadecimal or base64; make one with: openssl rand -hex %d", keyBytes, keyBytes)
+}
+
+// Seal encrypts the secret of an endpoint: nonce, ciphertext and tag.
+func (s *Sealer) Seal(endpointID uuid.UUID, secret Secret) []byte {
+	return s.current.Seal(nil, nil, secret.key, endpointID[:])
+}
+
+// errSealed says that a secret was sealed with a key that core does not have.
+var errSealed = errors.New("the secret cannot be opened; is CORE_WEBHOOK_SECRET_KEY the key that it was sealed with?")
+
+// Open decrypts what Seal has sealed for this endpoint under either key. outdated is true for the previous key.
+func (s *Sealer) Open(endpointID uuid.UUID, sealed []byte) (secret Secret, outdated bool, err error) {
+	if key, err := s.current.Open(nil, nil, sealed, endpointID[:]); err == nil {
+		return Secret{key}, false, nil
+	}
+	if s.previous != nil {
+		if key, err := s.previous.Open(nil, nil, sealed, endpointID[:]); err == nil {
+			return Secret{key}, true, nil
+		}
+	}
+	return Secret{}, false, errSealed
+}
+
+// Secrets opens the secrets that sign at an instant, the newest first. A replaced secret that cannot be opened is left out, so that a
+// rotation is the remedy for a lost key.
+func (s *Sealer) Secrets(e *Endpoint, now time.Time) ([]Secret, error) {
+	current, _, err := s.Open(e.ID, e.Secrets.Current)
+	if err != nil {
+		return nil, err
+	}
+	secrets := []Secret{current}
+	if e.Secrets.PreviousUntil != nil && now.Before(*e.Secrets.PreviousUntil) {
+		if previous, _, err := s.Open(e.ID, e.Secrets.Previous); err == nil {
+			secrets = append(secrets, previous)
+		}
+	}
+	return secrets, nil
+}
+
+// HasPrevious reports whether there is a previous key, so that Reseal may have something to do.
+func (s *Sealer) HasPrevious() bool { return s.previous != nil }
+
+// Reseal seals under the current key what was sealed under the previous one; changed is false where nothing was. A replaced secret that
+// opens under neither stays as it is.
+func (s *Sealer) Reseal(e *Endpoint) (changed bool, err error) {
+	for _, sealed := range []*[]byte{&e.Secrets.Current, &e.Secrets.Previous} {
+		secret, outdated, err := s.Open(e.ID, *sealed)
+		switch {
+		case err != nil && sealed == &e.Secrets.Current:
+			return false, err
+		case outdated:
+			*sealed, changed = s.Seal(e.ID, secret), true
+		}
+	}
+	return changed, nil
+}

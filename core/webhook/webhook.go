@@ -1,0 +1,222 @@
+// Package webhook defines an account's webhook endpoints: which URLs may be called, what an endpoint hears, how a request is signed, how
+// secrets are sealed, when an attempt is repeated and when an endpoint is disabled.
+//
+// It has no I/O: core/postgres stores endpoints and deliveries, core/delivery sends.
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/core/event"
+	"intents.internal/pkg/network"
+)
+
+// The limits of endpoints.
+const (
+	// MaxEndpoints is how many endpoints an account has, of both environments together.
+	MaxEndpoints       = 20
+	longestDescription = 256
+	// mostTypes is how many names a filter has.
+	mostTypes = 32
+	// DefaultGrace is how long a replaced secret signs where a rotation names no other time, and longestGrace the longest time.
+	DefaultGrace = 24 * time.Hour
+	longestGrace = 7 * 24 * time.Hour
+)
+
+// The errors that callers branch on.
+var (
+	ErrNotFound         = errors.New("the account has no such webhook")
+	ErrDeliveryNotFound = errors.New("the webhook has no such delivery")
+	ErrTooMany          = errors.New("the account has as many webhooks as it may")
+	ErrDisabled         = errors.New("the webhook is disabled")
+	ErrURLNotAllowed    = errors.New("the URL leads to a network that must not be called")
+	// ErrNotConfigured is for a service without CORE_WEBHOOK_SECRET_KEY.
+	ErrNotConfigured = errors.New("webhooks are not configured")
+)
+
+// Reason is why an endpoint is disabled; it is empty for an enabled one.
+type Reason string
+
+// The reasons.
+const (
+	// DisabledByOwner is a change by the account itself.
+	DisabledByOwner Reason = "owner"
+	// DisabledGone is an answer with 410 (RFC 9110 section 15.5.11).
+	DisabledGone Reason = "gone"
+	// DisabledFailing is FailuresDisable of failures alone.
+	DisabledFailing Reason = "failing"
+)
+
+// Endpoint is a URL that an account's events are sent to.
+type Endpoint struct {
+	ID          uuid.UUID
+	AccountID   uuid.UUID
+	Environment network.Environment
+	URL         string
+	// Types are the filter's names as the owner wrote them, nil for all types.
+	Types []string
+	// Description is empty for none.
+	Description    string
+	Enabled        bool
+	DisabledReason Reason
+	// Secrets are sealed.
+	Secrets SealedSecrets
+	// FailingSince is when the first failure happened after which no attempt succeeded, nil for none.
+	FailingSince *time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+// Owner is the account and environment of the endpoint.
+func (e *Endpoint) Owner() event.Owner {
+	return event.Owner{AccountID: e.AccountID, Environment: e.Environment}
+}
+
+// Draft is what an owner chooses for a new endpoint.
+type Draft struct {
+	URL string
+	// Types are names of event.ParseFilter, nil for all types.
+	Types       []string
+	Description string
+}
+
+// Rules are the operator's: which networks may be called and how secrets are sealed.
+type Rules struct {
+	Network *Network
+	Sealer  *Sealer
+}
+
+// New makes an endpoint and its secret, whose text is not stored. It returns an *account.InvalidError for a field that breaks a rule,
+// ErrURLNotAllowed for a URL with a literal address that must not be called, and ErrNotConfigured for nil rules.
+func (r *Rules) New(owner event.Owner, d Draft, now time.Time) (*Endpoint, Secret, error) {
+	if r == nil {
+		return nil, Secret{}, ErrNotConfigured
+	}
+	if _, err := network.Parse(string(owner.Environment)); err != nil {
+		return nil, Secret{}, &account.InvalidError{Field: "environment", Message: `must be "test" or "live"`}
+	}
+	if err := r.Network.CheckURL(d.URL, owner.Environment); err != nil {
+		return nil, Secret{}, err
+	}
+	if err := checkTypes(d.Types); err != nil {
+		return nil, Secret{}, err
+	}
+	description, err := parseDescription(d.Description)
+	if err != nil {
+		return nil, Secret{}, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, Secret{}, err
+	}
+	secret := NewSecret()
+	return &Endpoint{
+		ID: id, AccountID: owner.AccountID, Environment: owner.Environment, URL: d.URL, Types: d.Types, Description: description,
+		Enabled: true, Secrets: SealedSecrets{Current: r.Sealer.Seal(id, secret)}, CreatedAt: now, UpdatedAt: now,
+	}, secret, nil
+}
+
+// Change is a change of an endpoint; nil leaves a property as it is.
+type Change struct {
+	URL *string
+	// Types points to nil for all types.
+	Types       *[]string
+	Description *string
+	Enabled     *bool
+}
+
+// Change makes a change and returns its description for the audit log. It returns what New returns. Another URL, and enabling, begin
+// without failures.
+func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err error) {
+	if r == nil {
+		return "", ErrNotConfigured
+	}
+	next := *e
+	var changes []string
+	if c.URL != nil && *c.URL != e.URL {
+		if err := r.Network.CheckURL(*c.URL, e.Environment); err != nil {
+			return "", err
+		}
+		next.URL, next.FailingSince = *c.URL, nil
+		changes = append(changes, "URL "+*c.URL)
+	}
+	if c.Types != nil {
+		if err := checkTypes(*c.Types); err != nil {
+			return "", err
+		}
+		next.Types = *c.Types
+		changes = append(changes, "types "+typesText(next.Types))
+	}
+	if c.Description != nil {
+		if next.Description, err = parseDescription(*c.Description); err != nil {
+			return "", err
+		}
+		changes = append(changes, fmt.Sprintf("description %q", next.Description))
+	}
+	if c.Enabled != nil && *c.Enabled != e.Enabled {
+		next.Enabled, next.FailingSince, next.DisabledReason = *c.Enabled, nil, ""
+		if !next.Enabled {
+			next.DisabledReason = DisabledByOwner
+		}
+		changes = append(changes, map[bool]string{true: "enabled", false: "disabled"}[next.Enabled])
+	}
+	next.UpdatedAt = now
+	*e = next
+	if len(changes) == 0 {
+		return "nothing changed", nil
+	}
+	return strings.Join(changes, ", "), nil
+}
+
+// Describe is the endpoint for the audit log.
+func (e *Endpoint) Describe() string {
+	return fmt.Sprintf("%s webhook to %s, types %s", e.Environment, e.URL, typesText(e.Types))
+}
+
+// Filter is what the endpoint hears.
+func (e *Endpoint) Filter() (event.Filter, error) {
+	if e.Types == nil {
+		return event.Filter{}, nil
+	}
+	filter, err := event.NewFilter(e.Types)
+	if err != nil {
+		return filter, fmt.Errorf("the types of webhook %s: %w", e.ID, err)
+	}
+	return filter, nil
+}
+
+func checkTypes(types []string) error {
+	if types == nil {
+		return nil
+	}
+	if len(types) > mostTypes {
+		return &account.InvalidError{Field: "types", Message: fmt.Sprintf("must have at most %d names", mostTypes)}
+	}
+	if _, err := event.NewFilter(types); err != nil {
+		return &account.InvalidError{Field: "types", Message: err.Error()}
+	}
+	return nil
+}
+
+func parseDescription(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if utf8.RuneCountInString(s) > longestDescription || strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) {
+		return "", &account.InvalidError{Field: "description", Message: fmt.Sprintf("must have at most %d characters", longestDescription)}
+	}
+	return s, nil
+}
+
+// typesText are the types for people.
+func typesText(types []string) string {
+	if types == nil {
+		return "all"
+	}
+	return strings.Join(types, " ")
+}

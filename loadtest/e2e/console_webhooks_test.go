@@ -1,0 +1,142 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// hook is a receiver whose answers a test chooses.
+type hook struct {
+	*httptest.Server
+	status   atomic.Int64
+	received atomic.Int64
+}
+
+func startHook(t *testing.T) *hook {
+	t.Helper()
+	e := &hook{}
+	e.status.Store(http.StatusNoContent)
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Webhook-Signature"), "v1,") {
+			t.Errorf("an unsigned request: %v", r.Header)
+		}
+		e.received.Add(1)
+		w.WriteHeader(int(e.status.Load()))
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (b *tab) createWebhook(url string) (page string) {
+	b.t.Helper()
+	b.open("/console/webhooks", http.StatusOK)
+	b.fill("#url", url)
+	b.click("main form button", http.StatusOK)
+	b.says("Your new webhook", url, "shown this once")
+	if secret := b.of("#secret"); !strings.HasPrefix(secret, "whsec_") {
+		b.t.Errorf("the secret is %q", secret)
+	}
+	return evaluate[string](b, `new URL(document.querySelector("main .actions a").href).pathname`)
+}
+
+// awaitDelivery reloads a webhook's page until it says all of these.
+func (b *tab) awaitDelivery(page string, texts ...string) {
+	b.t.Helper()
+	eventually(b.t, func() error {
+		b.open(page, http.StatusOK)
+		shown := b.text()
+		for _, text := range texts {
+			if !strings.Contains(shown, text) {
+				return fmt.Errorf("%s does not say %q:\n%s", page, text, shown)
+			}
+		}
+		return nil
+	})
+}
+
+// walkWebhooks is the way of a webhook: made, tried, failing, repaired, rotated, deleted.
+func walkWebhooks(b *tab) {
+	t := b.t
+	receiver := startHook(t)
+	b.signUp(uniqueEmail("webhooks"))
+	key := b.makeKey("Webhooks")
+	b.open("/console/webhooks", http.StatusOK)
+	b.says("You have no webhooks yet.")
+	b.inspect("webhooks-none")
+	b.fill("#url", "https://10.0.0.1/hook")
+	b.click("main form button", http.StatusUnprocessableEntity)
+	b.says("The URL must lead to a public address")
+	b.inspect("webhooks-fault")
+
+	page := b.createWebhook(receiver.URL + "/hook")
+	b.inspect("webhook-secret")
+	b.click("main .actions a", http.StatusOK)
+	b.says("Nothing was sent yet.")
+	b.click(`form[action$="/test"] button`, http.StatusOK)
+	b.says("A test event is being sent.")
+	b.awaitDelivery(page, "webhook.test", "delivered", "204 No Content")
+
+	t.Log("an event of an intent, refused by the receiver, then sent again")
+	receiver.status.Store(http.StatusInternalServerError)
+	tester := apiClient(t, key)
+	expect[record](t, tester.do(http.MethodPost, "/v2/transfers", body(on(11155111, alice), on(11155111, usdc), "1500000", on(11155111, bob), "", "")), 201)
+	b.awaitDelivery(page, "transfer.created", "pending", "500 Internal Server Error", "Failing since")
+	b.inspect("webhook")
+	receiver.status.Store(http.StatusNoContent)
+	b.click(`tbody tr:first-child form button`, http.StatusOK)
+	b.says("The event is being sent again.")
+	b.awaitDelivery(page+"?status=delivered", "transfer.created", "204 No Content")
+
+	t.Log("everything again; the secret is rotated; disabled, enabled, deleted")
+	before := receiver.received.Load()
+	b.click(`form[action$="/replay"] button`, http.StatusOK)
+	b.says("The events are being sent again.")
+	eventually(t, func() error {
+		if receiver.received.Load() == before {
+			return errors.New("nothing was sent again")
+		}
+		return nil
+	})
+	b.click(`form[action$="/rotate"] button`, http.StatusOK)
+	b.says("The secret was rotated", "signs too until")
+	b.open(page, http.StatusOK)
+	b.click(`form[action$="/disable"] button`, http.StatusOK)
+	b.says("The webhook is disabled.", "Disabled")
+	b.open("/console/webhooks", http.StatusOK)
+	b.says("Disabled", receiver.URL)
+	b.inspect("webhooks")
+	b.open(page, http.StatusOK)
+	b.click(`form[action$="/enable"] button`, http.StatusOK)
+	b.says("The webhook is enabled.")
+	b.click("a.danger", http.StatusOK)
+	b.says("Delete this webhook?")
+	b.inspect("delete-webhook")
+	b.click("button.danger", http.StatusOK)
+	b.says("The webhook is deleted.", "You have no webhooks yet.")
+	b.open("/console/audit", http.StatusOK)
+	b.says("Webhook created", "Webhook replayed", "Webhook secret rotated", "Webhook changed", "Webhook deleted")
+}
+
+// webhooksWithoutScripts makes, tries and deletes a webhook where no script runs.
+func webhooksWithoutScripts(b *tab) {
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		b.t.Fatal(err)
+	}
+	receiver := startHook(b.t)
+	b.signUp(uniqueEmail("plain-webhooks"))
+	page := b.createWebhook(receiver.URL)
+	b.click("main .actions a", http.StatusOK)
+	b.click(`form[action$="/test"] button`, http.StatusOK)
+	b.awaitDelivery(page, "webhook.test", "delivered")
+	b.click("a.danger", http.StatusOK)
+	b.click("button.danger", http.StatusOK)
+	b.says("The webhook is deleted.")
+}
