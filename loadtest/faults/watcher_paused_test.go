@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
@@ -43,7 +45,7 @@ func TestWatcherPaused(t *testing.T) {
 	for n := range pauses {
 		pass(t, 500*time.Millisecond)
 		leader.signal(t, syscall.SIGSTOP)
-		db.execute(t, "UPDATE watched_chains SET lease_until = '-infinity'") // instead of waiting for it
+		freeLeases(t, db) // instead of waiting for their end
 		// A new process takes free leases at once. So the paused one continues before it is due to renew its own.
 		other := startWatcher(t, asRole(t, db, fmt.Sprintf("process_%d", n+1)), rpcFile)
 		other.awaitChains(t, b)
@@ -69,6 +71,31 @@ func TestWatcherPaused(t *testing.T) {
 		t.Errorf("%d epochs of both chains, want %d", epochs, want)
 	}
 	t.Logf("%d bridges, %d pauses, %d epochs", len(b.made), pauses, epochs)
+}
+
+// freeLeases ends the leases of all chains. A process that is stopped within a transaction keeps its chain's row locked: until the idle
+// transaction times out, or, where Postgres waits for it to read an answer, until an operator ends the backend.
+func freeLeases(t *testing.T, db *database) {
+	t.Helper()
+	const free = "UPDATE watched_chains SET lease_until = '-infinity'"
+	db.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, "SET lock_timeout = '2s'"); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, free)
+		if refused := (*pgconn.PgError)(nil); !errors.As(err, &refused) || refused.Code != "55P03" { // lock_not_available
+			return err
+		}
+		_, err = conn.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'ClientWrite'")
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Exec(ctx, "SET lock_timeout = 0"); err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, free)
+		return err
+	})
 }
 
 func (w *watcher) signal(t *testing.T, s syscall.Signal) {
