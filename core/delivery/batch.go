@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,10 +11,13 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// batch calls work with what has come since the call before, at most size at once, until in is closed. So many runners cost few
-// statements, and a single one waits for nobody.
+// batch calls work with what has come, at most size at once, until in is closed, and not sooner than batchEvery after the call before. So
+// many runners cost few statements, and a single one waits for nobody.
 func batch[T any](in <-chan T, size int, work func([]T)) {
+	var last time.Time
 	for first := range in {
+		time.Sleep(batchEvery - time.Since(last))
+		last = time.Now()
 		all := []T{first}
 		for more := true; more && len(all) < size; {
 			select {
@@ -107,12 +111,13 @@ func (d *Dispatcher) writeOutcomes(ctx context.Context, outcomes []postgres.Atte
 	return err
 }
 
-// release asks for a lease to be given back.
+// release asks for a lease to be given back, and hears whether it was.
 type release struct {
-	id   uuid.UUID
-	done chan<- struct{}
+	id       uuid.UUID
+	released chan<- bool
 }
 
+// writeReleases gives leases back: those without due deliveries, or all once no attempt begins any more.
 func (d *Dispatcher) writeReleases(ctx context.Context, all []release) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -120,10 +125,18 @@ func (d *Dispatcher) writeReleases(ctx context.Context, all []release) {
 	for n, r := range all {
 		ids[n] = r.id
 	}
-	if err := d.Store.ReleaseLeases(ctx, d.lease, ids); err != nil && ctx.Err() == nil {
+	var kept []uuid.UUID
+	var err error
+	select {
+	case <-d.draining:
+		err = d.Store.ReleaseLeases(ctx, d.lease, ids)
+	default:
+		kept, err = d.Store.ReleaseIdleLeases(ctx, d.lease, ids)
+	}
+	if err != nil && ctx.Err() == nil {
 		d.Log.Warn("leases of webhooks are not released; they run out", "leases", len(ids), "error", err)
 	}
 	for _, r := range all {
-		close(r.done)
+		r.released <- !slices.Contains(kept, r.id)
 	}
 }

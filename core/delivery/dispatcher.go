@@ -44,8 +44,8 @@ const (
 	inFlight, inFlightFailing = 512, 128
 	// maxRunners is how many endpoints are leased at once, and sweepLease how many in one round.
 	maxRunners, sweepLease = 4_000, 500
-	// batchSize is how many endpoints, outcomes or leases one statement is about.
-	batchSize = 500
+	// batchSize is how many endpoints, outcomes or leases one statement is about, and batchEvery the interval between two such statements.
+	batchSize, batchEvery = 500, 20 * time.Millisecond
 )
 
 // Config is what the dispatcher needs to know.

@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,60 @@ func TestStore_RenewLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	renew(postgres.Renewal{Lost: lost}, ids["free"], ids["locked"])
+}
+
+// A lease is kept while something is due, and while its row is locked, as then deliveries may just be made.
+func TestStore_ReleaseIdleLeases(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	owner := s.account()
+	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	ids := map[string]uuid.UUID{}
+	for _, name := range []string{"idle", "later", "due", "disabled and due", "locked", "taken and due"} {
+		e, _ := s.endpoint(owner, "http://127.0.0.1/")
+		ids[name] = e.ID
+		if strings.Contains(name, "due") || name == "later" {
+			if _, err := s.store.TestWebhook(t.Context(), owner, e.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = $1, lease_until = now() + interval '1 minute'", lease.Holder)
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = gen_random_uuid() WHERE id = $1", ids["taken and due"])
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET enabled = false, disabled_reason = 'owner' WHERE id = $1", ids["disabled and due"])
+	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() + interval '1 minute' WHERE webhook_id = $1", ids["later"])
+	tx, err := s.store.Pool().BeginTx(t.Context(), nil)
+	if err == nil {
+		_, err = tx.ExecContext(t.Context(), "SELECT FROM webhooks WHERE id = $1 FOR UPDATE", ids["locked"])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := func(wantKept ...string) {
+		t.Helper()
+		var all []uuid.UUID
+		for _, id := range ids {
+			all = append(all, id)
+		}
+		kept, err := s.store.ReleaseIdleLeases(t.Context(), lease, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, id := range ids {
+			if slices.Contains(kept, id) != slices.Contains(wantKept, name) {
+				t.Errorf("the lease of the endpoint that is %s is kept: %t", name, slices.Contains(kept, id))
+			}
+			held := pgtest.LookUp[bool](t, s.store, "SELECT lease_until > now() FROM webhooks WHERE id = $1", id)
+			if want := slices.Contains(wantKept, name) || name == "taken and due"; held != want {
+				t.Errorf("the endpoint that is %s is leased: %t", name, held)
+			}
+		}
+	}
+	release("due", "locked")
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	release("due")
 }
 
 // After the key of the secrets was lost, a rotation has the endpoint work at once, also with a grace for the secret that is lost.

@@ -24,9 +24,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/core/webhook"
-	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
-	"intents.internal/pkg/wire"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -113,14 +111,7 @@ func (c *core) count(tb testing.TB, name, label string) float64 {
 // account makes an account and returns the owner of its test events.
 func (s *service) account() event.Owner {
 	s.Helper()
-	a, err := account.New("", uuid.NewString()+"@example.com", "hash", time.Now())
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := s.store.InsertAccount(s.Context(), a, s.entry(a.ID, account.SignedUp)); err != nil {
-		s.Fatal(err)
-	}
-	return event.Owner{AccountID: a.ID, Environment: network.Test}
+	return pgtest.InsertAccount(s.T, s.store)
 }
 
 func (s *service) entry(accountID uuid.UUID, action account.Action) account.AuditEntry {
@@ -179,21 +170,7 @@ func (s *service) deliveries(e *webhook.Endpoint) []webhook.Delivery {
 // intent records an intent, whose event is transfer.created.
 func (s *service) intent(owner event.Owner) *transfer.Intent {
 	s.Helper()
-	const alice, bob = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
-	request, issues := wire.DecodeTransferRequest([]byte(`{"source":{"account":"eip155:11155111:` + alice + `",
-		"token":"eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","amount":"5"},"destination":{"account":"eip155:11155111:` + bob + `"}}`))
-	if len(issues) > 0 {
-		s.Fatalf("%+v", issues)
-	}
-	by := transfer.Caller{AccountID: owner.AccountID, KeyID: uuid.New(), Environment: owner.Environment}
-	intent, err := transfer.New(transfer.NewID(s.store.Now()), by, request, s.known)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if intent, err = s.store.InsertTransfer(s.Context(), intent, postgres.Idempotency{}); err != nil {
-		s.Fatal(err)
-	}
-	return intent
+	return pgtest.InsertIntent(s.T, s.store, s.known, owner)
 }
 
 // request is one that a receiver got.

@@ -27,7 +27,7 @@ type runner struct {
 	// lost is closed by stop, once another process has the lease.
 	lost chan struct{}
 	stop func()
-	// again says that there may be more than was loaded. The dispatcher's mu guards it.
+	// again means that somebody has told of deliveries since the last load. The dispatcher's mu guards it.
 	again bool
 	// inFlight are the events that are being sent, and ended takes each when it is.
 	inFlight map[event.ID]bool
@@ -58,19 +58,23 @@ func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.running.Go(func() { r.run(work) })
 }
 
-// run sends until nothing is due, and then gives the lease back. It keeps the lease until it runs out if the database or the secret failed, so
+// run sends until nothing is due and the lease is given back. It keeps the lease until it runs out if the database or the secret failed, so
 // that the endpoint is left alone for so long.
 func (r *runner) run(work context.Context) {
-	ok := r.send(work)
-	if ok {
-		r.release()
-	}
-	r.mu.Lock()
-	again := r.again && ok
-	delete(r.runners, r.id)
-	r.mu.Unlock()
-	if again {
-		signal(r.sweepNow) // the lease is free, and this or another process takes it
+	for ok := true; ok; {
+		if ok = r.send(work); ok && !r.release() {
+			continue
+		}
+		r.mu.Lock()
+		again := r.again && ok
+		if !again {
+			delete(r.runners, r.id)
+		}
+		r.mu.Unlock()
+		if !again {
+			return
+		}
+		signal(r.sweepNow) // somebody told of deliveries while the lease was given back: it is leased again, or to be
 	}
 }
 
@@ -88,24 +92,35 @@ func (r *runner) send(work context.Context) (ok bool) {
 		}
 		r.begin(work, loaded.due)
 		if len(r.inFlight) == 0 {
-			if r.seenAll() {
-				return true
-			}
-			continue
+			break
 		}
-		select {
-		case e := <-r.ended:
-			ok = r.end(e)
-		case <-r.wake:
-		case <-recheck.C:
-		case <-r.lost:
-		case <-r.draining:
-		}
+		ok = r.await(recheck.C, len(loaded.due.Deliveries) == perEndpoint)
 	}
 	for len(r.inFlight) > 0 {
 		ok = r.end(<-r.ended) && ok
 	}
 	return ok
+}
+
+// await returns when the due deliveries are to be read again: where those that were read are not all, as soon as an attempt ends.
+func (r *runner) await(recheck <-chan time.Time, notAll bool) (ok bool) {
+	for len(r.inFlight) > 0 {
+		select {
+		case e := <-r.ended:
+			if ok := r.end(e); !ok || notAll {
+				return ok
+			}
+		case <-r.wake:
+			return true
+		case <-recheck:
+			return true
+		case <-r.lost:
+			return true
+		case <-r.draining:
+			return true
+		}
+	}
+	return true
 }
 
 func (r *runner) stopping() bool {
@@ -117,13 +132,6 @@ func (r *runner) stopping() bool {
 	default:
 		return false
 	}
-}
-
-// seenAll reports whether nobody has told of further deliveries since the last load.
-func (r *runner) seenAll() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.again
 }
 
 // load reads the endpoint and its due deliveries.
@@ -216,9 +224,9 @@ func (r *runner) post(work context.Context, endpoint *webhook.Endpoint, due post
 	return attempt, true
 }
 
-// release gives the lease back.
-func (r *runner) release() {
-	done := make(chan struct{})
-	r.releases <- release{r.id, done}
-	<-done
+// release gives the lease back unless deliveries are due, and reports whether it did.
+func (r *runner) release() bool {
+	released := make(chan bool, 1)
+	r.releases <- release{r.id, released}
+	return <-released
 }

@@ -82,6 +82,26 @@ func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.
 	return r, nil
 }
 
+// ReleaseIdleLeases lets another process send to endpoints at once, as far as nothing is due for them. It returns the endpoints that the
+// holder still sends to, as something is due or their row was locked.
+func (s *Store) ReleaseIdleLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (kept []uuid.UUID, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = s.db.NewRaw(`WITH idle AS (
+			SELECT id FROM webhooks WHERE id IN (?1) AND lease_holder = ?0 AND NOT (`+ofActiveAccount+` AND EXISTS (
+				SELECT FROM deliveries WHERE webhook_id = webhooks.id AND status = 'pending' AND next_attempt_at <= clock_timestamp()))
+			ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+		), released AS (
+			UPDATE webhooks SET lease_until = '-infinity' FROM idle WHERE webhooks.id = idle.id RETURNING webhooks.id
+		) SELECT id FROM webhooks WHERE id IN (?1) AND lease_holder = ?0 AND lease_until > clock_timestamp() AND id NOT IN (SELECT id FROM released)`,
+		lease.Holder, bun.List(ids)).Scan(ctx, &kept)
+	if err != nil {
+		return nil, fmt.Errorf("release the leases of %d webhooks: %w", len(ids), err)
+	}
+	return kept, nil
+}
+
 // ReleaseLeases lets another process send to endpoints at once.
 func (s *Store) ReleaseLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) error {
 	if len(ids) == 0 {
