@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,10 +75,13 @@ func TestGateway_LongPollMemory(t *testing.T) { //nolint:paralleltest // it need
 			}
 		}
 	}
-	asynctest.Eventually(t, "all of them wait", func() bool {
+	answered := regexp.MustCompile(`\nintents_gateway_stage_duration_seconds_count{stage="core"} (\d+)\n`)
+	asynctest.Completes(t, "all of them wait", func() (answers int, complete bool) {
 		_, metrics := get(t, ops+"/metrics", "")
-		return strings.Contains(metrics, fmt.Sprintf("\nintents_gateway_long_polls %d\n", parkedPolls)) &&
-			strings.Contains(metrics, fmt.Sprintf("\n"+`intents_gateway_stage_duration_seconds_count{stage="core"} %d`+"\n", parkedPolls))
+		if found := answered.FindStringSubmatch(metrics); found != nil {
+			answers, _ = strconv.Atoi(found[1])
+		}
+		return answers, answers == parkedPolls && strings.Contains(metrics, fmt.Sprintf("\nintents_gateway_long_polls %d\n", parkedPolls))
 	})
 	after := resident(t, run.Process.Pid)
 	each := (after - before) / parkedPolls

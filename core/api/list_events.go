@@ -77,11 +77,13 @@ func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventLi
 		position, err := s.Store.LatestPosition(ctx)
 		return postgres.EventPage{Next: position, End: true}, err
 	}
-	budget, cancel := context.WithTimeout(ctx, catchUpBudget)
-	defer cancel()
-	if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
-		return postgres.EventPage{}, err
-	} // later events come with a later page
+	if list.wait == 0 { // who waits is told of what has no position yet
+		budget, cancel := context.WithTimeout(ctx, catchUpBudget)
+		defer cancel()
+		if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
+			return postgres.EventPage{}, err
+		} // later events come with a later page
+	}
 	return s.Store.EventPage(ctx, owner, list.after, list.filter, list.limit)
 }
 

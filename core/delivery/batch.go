@@ -52,7 +52,7 @@ func (d *Dispatcher) answerLoads(ctx context.Context, all []load) {
 	for n, l := range all {
 		ids[n] = l.id
 	}
-	due, err := d.Store.DueDeliveries(ctx, d.lease, ids, perEndpoint)
+	due, err := d.Store.DueDeliveries(ctx, d.lease, ids, perLoad)
 	if err != nil && ctx.Err() == nil {
 		d.Log.Warn("due webhook deliveries cannot be read; trying again", "retry_every", leaseTTL.String(), "error", err)
 	}

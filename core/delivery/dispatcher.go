@@ -39,6 +39,8 @@ const (
 	statementTimeout = 10 * time.Second
 	// perEndpoint is how many requests to one endpoint are in flight, and perFailing to one whose last attempts all failed.
 	perEndpoint, perFailing = 8, 2
+	// perLoad is how many due deliveries of an endpoint are read at once, and so the most that wait or are recorded besides.
+	perLoad = 32
 	// inFlight is how many requests are in flight to endpoints that work, and inFlightFailing to those that fail, so that any number of
 	// dead endpoints leaves room for all others.
 	inFlight, inFlightFailing = 512, 128

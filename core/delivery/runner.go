@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,12 +13,9 @@ import (
 	"intents.internal/core/webhook"
 )
 
-const (
-	// recheckEvery is how often an endpoint with requests in flight is asked for further deliveries.
-	recheckEvery = time.Second
-	// maxWait is how long a delivery that was read waits for its turn. After it the endpoint may have changed, and is read again.
-	maxWait = time.Second
-)
+// reloadEvery is how long it is relied on what was read of an endpoint. Then it is read again, as it may have changed, and as others may
+// have made deliveries for it.
+const reloadEvery = time.Second
 
 // runner sends to one leased endpoint. All but stop and wake is its own goroutine's.
 type runner struct {
@@ -29,15 +27,16 @@ type runner struct {
 	stop func()
 	// again means that somebody has told of deliveries since the last load. The dispatcher's mu guards it.
 	again bool
-	// inFlight are the events that are being sent, and ended takes each when it is.
+	// inFlight are the events that are being sent or recorded, and sending is how many of them are being sent.
 	inFlight map[event.ID]bool
-	ended    chan ended
+	sending  int
+	steps    chan step
 }
 
-// ended is the end of an attempt; recorded is false if its outcome could not be written or there is none.
-type ended struct {
-	id       event.ID
-	recorded bool
+// step is a step of an attempt: first its request is over, then its outcome is recorded, or not if ok is false.
+type step struct {
+	id        event.ID
+	ended, ok bool
 }
 
 // start has the deliveries of a leased endpoint sent, by the runner that it has or a new one.
@@ -51,7 +50,7 @@ func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	}
 	r := &runner{
 		Dispatcher: d, id: id, wake: make(chan struct{}, 1), lost: make(chan struct{}), inFlight: map[event.ID]bool{},
-		ended: make(chan ended, perEndpoint),
+		steps: make(chan step, perEndpoint),
 	}
 	r.stop = sync.OnceFunc(func() { close(r.lost) })
 	d.runners[id] = r
@@ -82,45 +81,62 @@ func (r *runner) run(work context.Context) {
 // something failed that is not the receiver's fault.
 func (r *runner) send(work context.Context) (ok bool) {
 	ok = true
-	recheck := time.NewTicker(recheckEvery)
-	defer recheck.Stop()
-	for ok && !r.stopping() {
-		loaded := r.load()
-		if loaded.err != nil {
+	for more := true; more && ok && !r.stopping(); {
+		if loaded := r.load(); loaded.err != nil {
 			ok = false
-			break
+		} else {
+			more, ok = r.sendLoaded(work, loaded.due)
 		}
-		r.begin(work, loaded.due)
-		if len(r.inFlight) == 0 {
-			break
-		}
-		ok = r.await(recheck.C, len(loaded.due.Deliveries) == perEndpoint)
 	}
 	for len(r.inFlight) > 0 {
-		ok = r.end(<-r.ended) && ok
+		ok = r.take(<-r.steps) && ok
 	}
 	return ok
 }
 
-// await returns when the due deliveries are to be read again: where those that were read are not all, as soon as an attempt ends.
-func (r *runner) await(recheck <-chan time.Time, notAll bool) (ok bool) {
-	for len(r.inFlight) > 0 {
+// sendLoaded makes the attempts that were read, as many at once as the endpoint may have, until the due deliveries are to be read again.
+// more is false if there is no reason to: all that is due was read, and nothing is in flight any more.
+func (r *runner) sendLoaded(work context.Context, due postgres.DueDeliveries) (more, ok bool) {
+	most, slots := perEndpoint, r.healthy
+	if due.Endpoint != nil && due.Endpoint.FailingSince != nil {
+		most, slots = perFailing, r.failing
+	}
+	queue, more := r.notInFlight(due.Deliveries), len(due.Deliveries) == perLoad
+	begun := len(queue) > 0
+	timer := time.NewTimer(reloadEvery)
+	defer timer.Stop()
+	for {
+		for len(queue) > 0 && r.sending < most {
+			next := queue[0]
+			queue = queue[1:]
+			r.inFlight[next.EventID] = true
+			r.sending++
+			go func() { r.steps <- step{next.EventID, true, r.attempt(work, slots, due.Endpoint, next)} }()
+		}
+		if len(r.inFlight) == 0 || len(queue) == 0 && more && begun && r.sending < most {
+			return more, true
+		}
 		select {
-		case e := <-r.ended:
-			if ok := r.end(e); !ok || notAll {
-				return ok
+		case s := <-r.steps:
+			if !r.take(s) {
+				return false, false
 			}
+			begun = begun || s.ended
 		case <-r.wake:
-			return true
-		case <-recheck:
-			return true
+			more = true
+		case <-timer.C:
+			return true, true
 		case <-r.lost:
-			return true
+			return false, true
 		case <-r.draining:
-			return true
+			return false, true
 		}
 	}
-	return true
+}
+
+// notInFlight are the deliveries that are neither being sent nor recorded.
+func (r *runner) notInFlight(all []postgres.DueDelivery) []postgres.DueDelivery {
+	return slices.DeleteFunc(all, func(d postgres.DueDelivery) bool { return r.inFlight[d.EventID] })
 }
 
 func (r *runner) stopping() bool {
@@ -144,84 +160,64 @@ func (r *runner) load() loaded {
 	return <-answer
 }
 
-// begin begins the attempts that are not in flight yet, as many as the endpoint may have.
-func (r *runner) begin(work context.Context, due postgres.DueDeliveries) {
-	most, slots := perEndpoint, r.healthy
-	if due.Endpoint != nil && due.Endpoint.FailingSince != nil {
-		most, slots = perFailing, r.failing
+// take takes a step of an attempt; ok is false if its outcome is not recorded.
+func (r *runner) take(s step) (ok bool) {
+	if !s.ended {
+		r.sending--
+		return true
 	}
-	for _, one := range due.Deliveries {
-		if len(r.inFlight) >= most {
-			return
-		}
-		if r.inFlight[one.EventID] {
-			continue
-		}
-		r.inFlight[one.EventID] = true
-		go func() { r.ended <- ended{one.EventID, r.attempt(work, slots, due.Endpoint, one)} }()
-	}
+	delete(r.inFlight, s.id)
+	return s.ok
 }
 
-// end takes the end of an attempt and of those that have ended meanwhile.
-func (r *runner) end(e ended) (ok bool) {
-	ok = true
-	for {
-		ok = ok && e.recorded
-		delete(r.inFlight, e.id)
-		select {
-		case e = <-r.ended:
-		default:
-			return ok
-		}
-	}
-}
-
-// attempt waits for its turn, sends and records what came of it. A delivery whose turn does not come in time is left as it is.
+// attempt sends and records what came of it.
 func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (ok bool) {
-	timer := time.NewTimer(maxWait)
-	defer timer.Stop()
-	select {
-	case slots <- struct{}{}:
-	case <-timer.C:
-		return true
-	case <-r.lost:
-		return true
-	case <-r.draining:
-		return true
-	}
-	attempt, ok := r.post(work, endpoint, due)
-	<-slots
-	if !ok {
-		return false
+	attempt, ok := r.post(work, slots, endpoint, due)
+	r.steps <- step{id: due.EventID}
+	if attempt == nil {
+		return ok
 	}
 	written := make(chan bool, 1)
-	r.records <- record{postgres.AttemptRecord{Endpoint: endpoint, Delivery: due.Delivery, Attempt: attempt}, written}
+	r.records <- record{postgres.AttemptRecord{Endpoint: endpoint, Delivery: due.Delivery, Attempt: *attempt}, written}
 	return <-written
 }
 
-// post makes the request. ok is false if there was none, or if it was cut off by the end of the dispatcher.
-func (r *runner) post(work context.Context, endpoint *webhook.Endpoint, due postgres.DueDelivery) (attempt webhook.Attempt, ok bool) {
+// post waits for its turn and makes the request. The attempt is nil if there was none: the turn did not come in time, and the delivery is left
+// as it is, or, with ok false, it failed or was cut off by the end of the dispatcher.
+func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (made *webhook.Attempt, ok bool) {
+	timer := time.NewTimer(reloadEvery)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-timer.C:
+		return nil, true
+	case <-r.lost:
+		return nil, true
+	case <-r.draining:
+		return nil, true
+	}
 	now := r.Store.Now()
 	if due.Event == nil {
-		return webhook.Attempt{Outcome: webhook.EventGone, EndedAt: now}, true
+		return &webhook.Attempt{Outcome: webhook.EventGone, EndedAt: now}, true
 	}
 	secrets, err := r.Sealer.Secrets(endpoint, now)
 	if err != nil {
 		r.Log.Error("a webhook's secret cannot be opened; nothing is sent to it", "webhook_id", endpoint.ID, "error", err)
-		return webhook.Attempt{}, false
+		return nil, false
 	}
 	body, err := due.Event.Body()
 	if err != nil {
 		r.Log.Error("the body of an event cannot be written", "event_id", due.EventID.String(), "error", err)
-		return webhook.Attempt{}, false
+		return nil, false
 	}
 	r.metrics.began(endpoint, due, now)
-	attempt = r.Client.Send(work, Message{URL: endpoint.URL, ID: due.EventID.String(), Body: body, Secrets: secrets})
+	attempt := r.Client.Send(work, Message{URL: endpoint.URL, ID: due.EventID.String(), Body: body, Secrets: secrets})
 	if work.Err() != nil {
-		return webhook.Attempt{}, false
+		return nil, false
 	}
 	r.metrics.attempts.WithLabelValues(string(attempt.Outcome)).Inc()
-	return attempt, true
+	return &attempt, true
 }
 
 // release gives the lease back unless deliveries are due, and reports whether it did.

@@ -61,7 +61,7 @@ func TestWebhooks_ReplacingTheKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			intents(me, 1)
-			page := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after="+url.QueryEscape(cursor), nil), http.StatusOK)
+			page := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?wait=15&after="+url.QueryEscape(cursor), nil), http.StatusOK)
 			if cursor = page.Next; len(page.Events) != 1 {
 				t.Fatalf("the feed has %q", page.Events)
 			}

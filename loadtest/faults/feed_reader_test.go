@@ -131,10 +131,10 @@ func (r *feedReader) soFar() []feedEvent {
 // awaitEnd waits until the reader has found nothing more after this moment.
 func (r *feedReader) awaitEnd(moment time.Time) {
 	r.t.Helper()
-	asynctest.Eventually(r.t, "a reader has read to the end", func() bool {
+	asynctest.Completes(r.t, "a reader has read to the end", func() (read int, atEnd bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.idleSince.After(moment)
+		return len(r.events), r.idleSince.After(moment)
 	})
 }
 

@@ -20,6 +20,25 @@ func Eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
+// Completes returns once work that shows its progress is complete, and fails the test after a minute without any progress.
+func Completes(tb testing.TB, what string, state func() (progress int, complete bool)) {
+	tb.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	last := -1
+	for deadline := time.Now(); ; <-ticker.C {
+		progress, complete := state()
+		switch {
+		case complete:
+			return
+		case progress != last:
+			last, deadline = progress, time.Now().Add(time.Minute)
+		case time.Now().After(deadline):
+			tb.Fatalf("no progress for a minute after %d: %s", progress, what)
+		}
+	}
+}
+
 // Buffer takes a log that is read while it is written.
 type Buffer struct {
 	mu  sync.Mutex
