@@ -35,68 +35,84 @@ type EventPage struct {
 // EventPage reads up to limit events of an owner above a position that the filter selects, of the next feedScan events. 0 is the
 // beginning of what is kept. It returns ErrFeedCursorExpired for a position whose next events have been removed.
 func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit int) (EventPage, error) {
-	filtered := filter.Types() != nil
-	scan := limit
-	if filtered {
-		scan = feedScan
+	scan, selected := limit, s.db.NewRaw("true")
+	if types := filter.Types(); types != nil {
+		scan, selected = feedScan, s.db.NewRaw("type IN (?)", bun.List(types))
 	}
-	scanned := s.db.NewRaw(`SELECT * FROM feed WHERE account_id = ? AND environment = ?
-		AND position > greatest(?, (SELECT pruned_to FROM feed_state)) ORDER BY position LIMIT ?`, owner.AccountID, owner.Environment, after, scan)
-	page := s.db.NewSelect().TableExpr("(?) AS scanned", scanned).OrderExpr("position").Limit(int64(limit))
-	if filtered {
-		page.Where("type IN (?)", bun.List(filter.Types()))
+	var rows []struct {
+		LastPosition, PrunedTo int64
+		// ScannedTo is the last of the rows that were looked at if there may be more.
+		ScannedTo int64 `bun:",nullzero"`
+		Position  int64 `bun:",nullzero"`
 	}
-	var rows []feedRow
 	// One statement, so that the newest position is of the snapshot that the rows are of.
-	err := s.db.NewRaw(`WITH page AS MATERIALIZED (?0)
-		SELECT last_position, pruned_to, CASE WHEN ?1 AND (SELECT count(*) FROM page) < ?2 THEN (
-			SELECT position FROM feed WHERE account_id = ?3 AND environment = ?4
-			AND position > greatest(?5, (SELECT pruned_to FROM feed_state)) ORDER BY position OFFSET ?6 LIMIT 1) END AS scanned_to, `+feedColumns+`
-		FROM feed_state LEFT JOIN page ON true ?7 ORDER BY page.position`,
-		page, filtered, limit, owner.AccountID, owner.Environment, after, scan-1, s.feedSources(owner)).Scan(ctx, &rows)
+	err := s.db.NewRaw(`WITH scanned AS MATERIALIZED (
+			SELECT position, type FROM feed WHERE account_id = ?0 AND environment = ?1
+			AND position > greatest(?2, (SELECT pruned_to FROM feed_state)) ORDER BY position LIMIT ?3
+		) SELECT last_position, pruned_to, (SELECT max(position) FROM scanned HAVING count(*) = ?3) AS scanned_to, page.position
+		FROM feed_state LEFT JOIN (SELECT position FROM scanned WHERE ?4 ORDER BY position LIMIT ?5) AS page ON true ORDER BY page.position`,
+		owner.AccountID, owner.Environment, after, scan, selected, limit).Scan(ctx, &rows)
 	if err != nil {
-		return EventPage{}, fmt.Errorf("read the events of account %s: %w", owner.AccountID, err)
+		return EventPage{}, fmt.Errorf("read the feed of account %s: %w", owner.AccountID, err)
 	}
 	first := rows[0] // of the state there is always a row
 	if after > 0 && after < first.PrunedTo {
 		return EventPage{}, ErrFeedCursorExpired
 	}
-	found := rows
+	page := EventPage{Next: max(after, first.LastPosition), End: true}
 	if first.Position == 0 {
-		found = nil
+		rows = nil
 	}
-	result := EventPage{Next: max(after, first.LastPosition), End: true}
 	switch {
-	case len(found) == limit:
-		result.Next, result.End = found[limit-1].Position, false
+	case len(rows) == limit:
+		page.Next, page.End = rows[limit-1].Position, false
 	case first.ScannedTo > 0:
-		result.Next, result.End = first.ScannedTo, false
+		page.Next, page.End = first.ScannedTo, false
 	}
-	result.Events, err = feedEvents(owner, found)
-	return result, err
+	positions := make([]int64, len(rows))
+	for n, row := range rows {
+		positions[n] = row.Position
+	}
+	// The account is written out, as it names one partition of the events and one of the intents.
+	events, err := s.eventsAt(ctx, positions, s.db.NewRaw("?", owner.AccountID))
+	if err != nil {
+		return EventPage{}, err
+	}
+	for _, position := range positions {
+		if e, kept := events[position]; kept {
+			page.Events = append(page.Events, e)
+		}
+	}
+	return page, nil
 }
 
 // EventsAt reads the events at positions of the feed, whoever owns them. One that is not kept any more is left out.
 func (s *Store) EventsAt(ctx context.Context, positions []int64) (map[int64]event.Event, error) {
+	return s.eventsAt(ctx, positions, s.db.NewRaw("feed.account_id"))
+}
+
+// eventsAt reads the events at positions whose account is an SQL expression. The limits have the planner look each event and intent up.
+func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.RawQuery) (map[int64]event.Event, error) {
 	if len(positions) == 0 {
 		return nil, nil
 	}
 	var rows []feedRow
-	err := s.db.NewRaw(`SELECT page.account_id, page.environment, `+feedColumns+` FROM feed AS page
-		LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = page.account_id AND id = page.event_id LIMIT 1) AS events ON true
-		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = page.account_id AND id = events.transfer_id LIMIT 1) AS transfers ON true
-		WHERE page.position IN (?)`, bun.List(positions)).Scan(ctx, &rows)
+	err := s.db.NewRaw(`SELECT feed.position, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
+			events.from_status, events.to_status, events.hash, events.failure, transfers.id AS transfer_id, transfers.type AS transfer_type,
+			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference, transfers.created_at
+		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
+		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
+		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read %d events: %w", len(positions), err)
 	}
 	events := make(map[int64]event.Event, len(rows))
 	for _, row := range rows {
-		found, err := feedEvents(event.Owner{AccountID: row.AccountID, Environment: row.Environment}, []feedRow{row})
-		if err != nil {
-			return nil, err
+		if row.TransferID == uuid.Nil && row.Data == nil {
+			continue // its intent has been removed
 		}
-		for _, e := range found {
-			events[e.Position] = e
+		if events[row.Position], err = row.event(); err != nil {
+			return nil, fmt.Errorf("read the event at %d: %w", row.Position, err)
 		}
 	}
 	return events, nil
@@ -104,17 +120,13 @@ func (s *Store) EventsAt(ctx context.Context, positions []int64) (map[int64]even
 
 // feedRow is a row of the feed with what its event and its intent say.
 type feedRow struct {
-	LastPosition int64
-	PrunedTo     int64
-	ScannedTo    int64 `bun:",nullzero"`
-
-	Position    int64               `bun:",nullzero"`
-	AccountID   uuid.UUID           `bun:",nullzero"`
-	Environment network.Environment `bun:",nullzero"`
-	Type        event.Type          `bun:",nullzero"`
-	Sequence    int                 `bun:",nullzero"`
-	OccurredAt  time.Time           `bun:",nullzero"`
-	Data        json.RawMessage     `bun:",nullzero"`
+	Position    int64
+	AccountID   uuid.UUID
+	Environment network.Environment
+	Type        event.Type
+	Sequence    int `bun:",nullzero"`
+	OccurredAt  time.Time
+	Data        json.RawMessage `bun:",nullzero"`
 
 	From    transfer.Status  `bun:"from_status,nullzero"`
 	To      transfer.Status  `bun:"to_status,nullzero"`
@@ -131,36 +143,9 @@ type feedRow struct {
 	CreatedAt         time.Time `bun:",nullzero"`
 }
 
-const feedColumns = `page.position, page.type, page.sequence, page.occurred_at, page.data, events.from_status, events.to_status, events.hash,
-	events.failure, transfers.id AS transfer_id, transfers.type AS transfer_type, transfers.order_id, transfers.source_chain,
-	transfers.source_amount, transfers.destination_amount, transfers.reference, transfers.created_at`
-
-// feedSources leads from the rows of page to their events and intents. The account is written out, as it names one partition of both,
-// and the limits have the planner look each of them up.
-func (s *Store) feedSources(owner event.Owner) *bun.RawQuery {
-	return s.db.NewRaw(`LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = page.event_id LIMIT 1) AS events ON true
-		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true`, owner.AccountID)
-}
-
-// feedEvents leaves out the events of intents that have been removed.
-func feedEvents(owner event.Owner, rows []feedRow) ([]event.Event, error) {
-	events := make([]event.Event, 0, len(rows))
-	for _, row := range rows {
-		if row.TransferID == uuid.Nil && row.Data == nil {
-			continue
-		}
-		e, err := row.event(owner)
-		if err != nil {
-			return nil, fmt.Errorf("read the event at %d: %w", row.Position, err)
-		}
-		events = append(events, e)
-	}
-	return events, nil
-}
-
-func (r feedRow) event(owner event.Owner) (event.Event, error) {
+func (r feedRow) event() (event.Event, error) {
 	e := event.Event{
-		Type: r.Type, Position: r.Position, AccountID: owner.AccountID, Environment: owner.Environment, At: r.OccurredAt.UTC(),
+		Type: r.Type, Position: r.Position, AccountID: r.AccountID, Environment: r.Environment, At: r.OccurredAt.UTC(),
 		Sequence: r.Sequence, Data: r.Data,
 	}
 	if r.Data != nil {
