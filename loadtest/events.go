@@ -27,7 +27,7 @@ func events(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&f.endpoints, "endpoints", 1000, "webhook endpoints, each of an account of its own")
 	flags.IntVar(&f.readers, "readers", 50, "accounts whose feed is read by long polls")
 	flags.IntVar(&f.rate, "rate", 200, "events a second while latencies are measured")
-	flags.IntVar(&f.sustained, "sustained", 1000, "events a second while the throughput is measured")
+	flags.IntVar(&f.sustained, "sustained", 1100, "events a second while the throughput is measured")
 	flags.IntVar(&f.polls, "polls", 10_000, "idle long polls")
 	flags.IntVar(&f.rounds, "rounds", 3, "rounds of all latencies, with and without a dead endpoint")
 	flags.DurationVar(&f.duration, "duration", 15*time.Second, "length of each measurement")
