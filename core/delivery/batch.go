@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -111,32 +112,29 @@ func (d *Dispatcher) writeOutcomes(ctx context.Context, outcomes []postgres.Atte
 	return err
 }
 
-// release asks for a lease to be given back, and hears whether it was.
+// release asks for a lease to be given back, where always is false only if nothing is due, and hears whether it was.
 type release struct {
 	id       uuid.UUID
+	always   bool
 	released chan<- bool
 }
 
-// writeReleases gives leases back: those without due deliveries, or all once no attempt begins any more.
 func (d *Dispatcher) writeReleases(ctx context.Context, all []release) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	ids := make([]uuid.UUID, len(all))
-	for n, r := range all {
-		ids[n] = r.id
+	var always, idle []uuid.UUID
+	for _, r := range all {
+		if r.always {
+			always = append(always, r.id)
+		} else {
+			idle = append(idle, r.id)
+		}
 	}
-	var kept []uuid.UUID
-	var err error
-	select {
-	case <-d.draining:
-		err = d.Store.ReleaseLeases(ctx, d.lease, ids)
-	default:
-		kept, err = d.Store.ReleaseIdleLeases(ctx, d.lease, ids)
-	}
-	if err != nil && ctx.Err() == nil {
-		d.Log.Warn("leases of webhooks are not released; they run out", "leases", len(ids), "error", err)
+	kept, err := d.Store.ReleaseIdleLeases(ctx, d.lease, idle)
+	if err = errors.Join(err, d.Store.ReleaseLeases(ctx, d.lease, always)); err != nil && ctx.Err() == nil {
+		d.Log.Warn("leases of webhooks are not released; they run out", "leases", len(all), "error", err)
 	}
 	for _, r := range all {
-		r.released <- !slices.Contains(kept, r.id)
+		r.released <- r.always || !slices.Contains(kept, r.id)
 	}
 }

@@ -54,8 +54,8 @@ func newService(t *testing.T) *service {
 // core is a process that dispatches and sends.
 type core struct {
 	metrics *prometheus.Registry
-	// stop ends the process and waits for it.
-	stop func()
+	// cancel ends the process, and stop also waits for it.
+	cancel, stop func()
 }
 
 // start runs a core until the test ends.
@@ -82,7 +82,7 @@ func (s *service) start() *core {
 			}
 		}
 	})
-	c.stop = func() { cancel(); running.Wait() }
+	c.cancel, c.stop = cancel, func() { cancel(); running.Wait() }
 	s.Cleanup(c.stop)
 	return c
 }

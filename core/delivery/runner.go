@@ -60,20 +60,20 @@ func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 // run sends until nothing is due and the lease is given back. It keeps the lease until it runs out if the database or the secret failed, so
 // that the endpoint is left alone for so long.
 func (r *runner) run(work context.Context) {
-	for ok := true; ok; {
-		if ok = r.send(work); ok && !r.release() {
+	for ends := false; !ends; {
+		ok, stopping := r.send(work), r.stopping()
+		if ok && !r.release(stopping) {
 			continue
 		}
 		r.mu.Lock()
 		again := r.again && ok
-		if !again {
+		if ends = stopping || !again; ends {
 			delete(r.runners, r.id)
 		}
 		r.mu.Unlock()
-		if !again {
-			return
+		if again {
+			signal(r.sweepNow) // somebody told of deliveries while the lease was given back: it is leased again, or to be
 		}
-		signal(r.sweepNow) // somebody told of deliveries while the lease was given back: it is leased again, or to be
 	}
 }
 
@@ -220,9 +220,9 @@ func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webho
 	return &attempt, true
 }
 
-// release gives the lease back unless deliveries are due, and reports whether it did.
-func (r *runner) release() bool {
+// release gives the lease back, unless deliveries are due and the runner goes on, and reports whether it did.
+func (r *runner) release(stopping bool) bool {
 	released := make(chan bool, 1)
-	r.releases <- release{r.id, released}
+	r.releases <- release{r.id, stopping, released}
 	return <-released
 }
