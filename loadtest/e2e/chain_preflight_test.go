@@ -52,7 +52,8 @@ func simulates(t *testing.T, s *chainStack, from, to *evmChain) {
 	if !ok || err != nil {
 		t.Fatalf("with the allowance: %v, gas %q", ok, gas)
 	}
-	open.Gas = hexutil.Uint64(limit)
+	// The other orders that come and go at the settler change what a transaction costs, so wallets add a margin.
+	open.Gas = hexutil.Uint64(limit + limit/4)
 	from.opened(t, r, from.Execute(t, open))
 	from.Mine(t, depth)
 	client.awaitConfirmed(t, r.ID)
