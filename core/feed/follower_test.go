@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"intents.internal/core/event"
 	"intents.internal/core/feed"
@@ -198,8 +197,7 @@ func TestFollower_Drain(t *testing.T) {
 		}
 		ended <- err
 	}()
-	time.Sleep(10 * time.Millisecond) // most often it waits by now; both orders are right
-	f.Drain()
+	f.Drain() // before or after the wait has begun: both are right
 	if err := <-ended; err != nil && !errors.Is(err, feed.ErrDraining) {
 		t.Error(err)
 	}
