@@ -8,8 +8,8 @@ import (
 )
 
 // TellRefundable writes the event of a batch of the open orders that can be refunded, each once, and returns how many there were; 0 means
-// that none is left. A block of the destination chain must have passed since the deadline, so that an order that was filled in
-// time is not among them. Any number of cores may call it at the same time: each skips what another has locked.
+// that none is left. A block of the destination chain must have passed since the deadline, and where the chain is followed it must have been
+// read up to then, so that an order that was filled in time is not among them. Any number of cores may call it at the same time: each skips what another has locked.
 func (s *Store) TellRefundable(ctx context.Context) (told int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -18,7 +18,8 @@ func (s *Store) TellRefundable(ctx context.Context) (told int, err error) {
 		var rows []transferRow
 		err := tx.db.NewSelect().Model(&rows).
 			Where("status = ? AND type <> ? AND refundable_at IS NULL AND deadline <= statement_timestamp()", transfer.Confirmed, transfer.Transfer).
-			Where(`deadline + coalesce((SELECT block_time_ms FROM chains WHERE id = destination_chain), 12000) * interval '1 ms' <= statement_timestamp()`).
+			Where("deadline + "+destinationBlockTime+" <= statement_timestamp()").
+			Where("NOT EXISTS (SELECT FROM watched_chains WHERE chain_id = destination_chain AND read_at < deadline + 2 * "+destinationBlockTime+")").
 			Where(`NOT EXISTS (SELECT FROM transactions WHERE transactions.account_id = transfers.account_id
 				AND transactions.transfer_id = transfers.id AND role NOT IN (?, ?))`, transfer.RoleSend, transfer.RoleOpen).
 			Order("deadline").Limit(expireBatch).For("UPDATE SKIP LOCKED").Scan(ctx)
@@ -34,6 +35,9 @@ func (s *Store) TellRefundable(ctx context.Context) (told int, err error) {
 	s.metrics.countEvents(events)
 	return len(events), nil
 }
+
+// destinationBlockTime is the time between two blocks of an intent's destination chain.
+const destinationBlockTime = "coalesce((SELECT block_time_ms FROM chains WHERE id = destination_chain), 12000) * interval '1 ms'"
 
 // tellRefundable writes the events of locked intents that are still refundable.
 func (tx Tx) tellRefundable(ctx context.Context, rows []transferRow) (events []transfer.Event, err error) {

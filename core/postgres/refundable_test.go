@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// An open order is told of once, when its deadline and a block of the destination chain have passed and nobody has answered it; and again
-// after a reorganization.
+// An open order is told of once, when its deadline and a block of the destination chain have passed, the chain was read since, and nobody
+// has answered it; and again after a reorganization.
 func TestTellRefundable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
@@ -43,7 +43,16 @@ func TestTellRefundable(t *testing.T) {
 			t.Errorf("%d told, %v; want %d", n, err, want)
 		}
 	}
-	tell(2)
+	read := func(when string) {
+		t.Helper()
+		pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at)
+			SELECT destination_chain, 'core', 1, now(), 9, 8, 7, `+when+` FROM transfers WHERE id = $1
+			ON CONFLICT (chain_id) DO UPDATE SET read_at = excluded.read_at`, swap.ID)
+	}
+	read("deadline + interval '1 s'") // a fill in the last block before the deadline may not have been seen
+	tell(1)
+	read("now()")
+	tell(1)
 	tell(0)
 	for intent, want := range map[*transfer.Intent]bool{bridge: true, swap: true, answered: false, early: false, recent: false, sent: false} {
 		stored, err := store.Transfer(t.Context(), ann, intent.ID)
