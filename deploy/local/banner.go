@@ -50,29 +50,27 @@ func chainsLine(env stack.Env) string {
 	return strings.Join(parts, "   ")
 }
 
-// tryNext creates an intent of each kind. The tokens are tUSDC and tWETH of deploy/chains/lists.
+// tryNext creates an intent of each kind as README.md does. The tokens are tUSDC and tWETH of deploy/chains/lists.
 const tryNext = `A transfer, a swap and a bridge, to paste in another terminal. Each answer has an id:
 
   eval "$(go run ./deploy/local env FLAG)"
-  curl -s $GATEWAY_URL/v2/transfers -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d '{
-    "source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
-    "destination": {"account": "eip155:31337:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}'
-  curl -s $GATEWAY_URL/v2/transfers -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d '{
-    "source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
-    "destination": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0x1Fa5e93549a4c07583E8e20806E5249AB96D7321", "amount": "300000000000000"}}'
-  curl -s $GATEWAY_URL/v2/transfers -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d '{
-    "source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
-    "destination": {"account": "eip155:31338:0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "token": "eip155:31338:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "990000"}}'
-  go run ./deploy/local send FLAG ID                             # sends its transaction to the local chain
-  curl -s "$GATEWAY_URL/v2/events?wait=25" -H "x-api-key: $TEST_KEY"   # what has become of it
+  create() { curl -s $GATEWAY_URL/v2/transfers -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d "$1"; }
+  create '{"source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
+           "destination": {"account": "eip155:31337:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}'
+  create '{"source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
+           "destination": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0x1Fa5e93549a4c07583E8e20806E5249AB96D7321", "amount": "300000000000000"}}'
+  create '{"source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
+           "destination": {"account": "eip155:31338:0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "token": "eip155:31338:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "990000"}}'
+  go run ./deploy/local send ID FLAG   # sends the transaction to its local chain
+  curl -s "$GATEWAY_URL/v2/events?wait=25" -H "x-api-key: $TEST_KEY"   # what has become of them
 `
 
 // tryNextWithoutChains creates an intent on a test network.
-const tryNextWithoutChains = `A transfer on a test network, to paste in another terminal, and the events of all intents:
+const tryNextWithoutChains = `A transfer on a test network, to paste in another terminal, and what has become of it:
 
   eval "$(go run ./deploy/local env FLAG)"
-  curl -s $GATEWAY_URL/v2/transfers -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d '{
-    "source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "amount": "1000"},
-    "destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}'
+  create() { curl -s $GATEWAY_URL/v2/transfers -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d "$1"; }
+  create '{"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "amount": "1000"},
+           "destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}'
   curl -s "$GATEWAY_URL/v2/events?wait=25" -H "x-api-key: $TEST_KEY"
 `

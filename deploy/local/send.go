@@ -28,10 +28,13 @@ type call struct {
 
 // intent is what is read of an intent's record.
 type intent struct {
-	ID     string    `json:"id"`
-	Type   string    `json:"type"`
-	Status string    `json:"status"`
-	Tx     *walletTx `json:"tx"`
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	// Reference is refund-me for orders that the demonstration solver leaves alone.
+	Reference string    `json:"reference"`
+	Deadline  time.Time `json:"deadline"`
+	Tx        *walletTx `json:"tx"`
 }
 
 // sender sends the transactions of intents to the local chains of a running stack, in place of a wallet.
@@ -74,10 +77,14 @@ func (s *sender) send(ctx context.Context, id string) error {
 		return fmt.Errorf("report the hash %s: %w", hash, err)
 	}
 	next := "confirmed"
-	if intent.Type != "transfer" {
-		next = "confirmed and filled, unless its reference is refund-me"
+	switch {
+	case intent.Type == "transfer":
+	case intent.Reference == "refund-me":
+		next = "confirmed; from " + intent.Deadline.Local().Format(time.TimeOnly) + " on the same command with --refund asks for the money back"
+	default:
+		next = "confirmed and then filled"
 	}
-	s.printf("reported the last hash: the %s is %s and soon %s. Its events:\n", intent.Type, reported.Status, next)
+	s.printf("reported the last hash: the %s is %s, and soon %s. Its events:\n", intent.Type, reported.Status, next)
 	s.printf("\n  curl -s \"%s/v2/events?wait=25\" -H 'x-api-key: %s'\n", s.api.base, s.api.key)
 	return nil
 }
