@@ -68,7 +68,9 @@ type sender struct {
 	key     *ecdsa.PrivateKey
 	address common.Address
 	signer  types.Signer
+
 	sending sync.Mutex
+	nonce   uint64 // next one; the pool counts a transaction only some time after it took it
 }
 
 // call is what a transaction does. Gas 0 means as much as an estimate says.
@@ -100,6 +102,7 @@ func (s *sender) send(ctx context.Context, call call) (common.Hash, error) {
 	if err != nil {
 		return common.Hash{}, fmt.Errorf("read the nonce of %s: %w", s.address, err)
 	}
+	nonce = max(nonce, s.nonce)
 	tx, err := types.SignNewTx(s.key, s.signer, &types.DynamicFeeTx{
 		ChainID: s.signer.ChainID(), Nonce: nonce, To: call.to, Value: call.value, Data: call.data, Gas: gas,
 		GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(100 * params.GWei),
@@ -110,5 +113,6 @@ func (s *sender) send(ctx context.Context, call call) (common.Hash, error) {
 	if err := s.chain.client.SendTransaction(ctx, tx); err != nil {
 		return common.Hash{}, fmt.Errorf("send a transaction: %w", err)
 	}
+	s.nonce = nonce + 1
 	return tx.Hash(), nil
 }

@@ -160,7 +160,10 @@ func (c *chain) produceBlocks(ctx context.Context) error {
 	tick := time.NewTicker(blockTime)
 	defer tick.Stop()
 	for {
-		c.beacon.Commit()
+		head := c.eth.BlockChain().CurrentBlock().Hash()
+		if c.beacon.Commit() == head { // it logs the reason as a warning and does not return it
+			return fmt.Errorf("make a block of chain %d: the head stayed %s", c.id, head)
+		}
 		if err := c.eth.ChainDb().SyncKeyValue(); err != nil {
 			return fmt.Errorf("write chain %d to disk: %w", c.id, err)
 		}

@@ -2,7 +2,10 @@ module intents.internal/deploy/chains
 
 go 1.26.0
 
-require github.com/ethereum/go-ethereum v1.17.10
+require (
+	github.com/ethereum/go-ethereum v1.17.10
+	github.com/google/go-cmp v0.7.0
+)
 
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect

@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	handler := slog.NewJSONHandler(out, nil).WithAttrs([]slog.Attr{slog.String("service", "chains")})
 	log := slog.New(handler)
-	gethlog.SetDefault(gethlog.NewLogger(warnings{handler}))
+	gethlog.SetDefault(gethlog.NewLogger(errorsOnly{handler}))
 	if err := serve(ctx, config, log); err != nil {
 		log.Error("chains failed", "error", err)
 		return err
@@ -135,13 +135,15 @@ func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
 	return nil
 }
 
-// warnings passes on what geth warns of; its notices are for operators of nodes.
-type warnings struct{ slog.Handler }
+// errorsOnly passes on what geth reports as an error. Its warnings are of clients' faults and of states that are normal here.
+type errorsOnly struct{ slog.Handler }
 
-func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
-
-func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return warnings{w.Handler.WithAttrs(attrs)}
+func (e errorsOnly) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelError
 }
 
-func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
+func (e errorsOnly) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return errorsOnly{e.Handler.WithAttrs(attrs)}
+}
+
+func (e errorsOnly) WithGroup(name string) slog.Handler { return errorsOnly{e.Handler.WithGroup(name)} }

@@ -158,7 +158,9 @@ func (c *chain) orderStatus(ctx context.Context, id common.Hash) (string, error)
 	return strings.TrimRight(string(status[:]), "\x00"), nil
 }
 
-func (r *relay) file() string { return filepath.Join(r.from.dir, fmt.Sprintf("relayed-to-%d", r.to.id)) }
+func (r *relay) file() string {
+	return filepath.Join(r.from.dir, fmt.Sprintf("relayed-to-%d", r.to.id))
+}
 
 // load reads the block to go on at. It is before the newest one even if the newest blocks were lost, whose transactions may
 // come again in others.

@@ -56,19 +56,15 @@ func (w *walletAPI) SendTransaction(ctx context.Context, args map[string]json.Ra
 	return hash, err
 }
 
-// awaitMined returns when no transaction of an account can be mined any more, or after some blocks: a transaction that offers
-// too little for its gas stays.
+// awaitMined returns when the pool has no transaction of an account, or after some blocks: one that offers too little for its gas
+// stays there.
 func (w *walletAPI) awaitMined(ctx context.Context, account common.Address) error {
 	timeout := time.After(5 * blockTime)
 	tick := time.NewTicker(blockTime / 20)
 	defer tick.Stop()
 	for {
-		mined, err := w.chain.client.NonceAt(ctx, account, nil)
-		if err != nil {
-			return err
-		}
-		if pending, err := w.chain.client.PendingNonceAt(ctx, account); err != nil || pending <= mined {
-			return err
+		if pending, queued := w.chain.eth.TxPool().ContentFrom(account); len(pending)+len(queued) == 0 {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
