@@ -127,7 +127,7 @@ func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
 	if config.Gateway != "" {
 		start("solve", func(ctx context.Context) error { return runSolver(ctx, config, chains, log) })
 	}
-	log.Info("ready", "eip155:31337", chains[0].url(), "eip155:31338", chains[1].url())
+	log.Info("ready", "chain_31337", chains[0].url(), "chain_31338", chains[1].url())
 	<-ctx.Done()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause

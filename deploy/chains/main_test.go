@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -33,8 +32,9 @@ var shared *program
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if main.Run(ctx, os.Args[1:], os.Stderr) != nil {
+		err := main.Run(ctx, os.Args[1:], os.Stderr)
+		stop()
+		if err != nil {
 			os.Exit(1)
 		}
 		return
@@ -51,9 +51,13 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	defer shared.kill()
-	return m.Run()
+	code := m.Run()
+	shared.kill()
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // program is a running program.
@@ -81,8 +85,7 @@ func launch(dir string) (*program, error) {
 		log = append(append(log, lines.Bytes()...), '\n')
 		var line map[string]string
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line["msg"] == "ready" {
-			p.urls = line
-			maps.DeleteFunc(p.urls, func(key, _ string) bool { return key != chainA && key != chainB })
+			p.urls = map[string]string{chainA: line["chain_31337"], chainB: line["chain_31338"]}
 		}
 	}
 	if p.urls == nil {

@@ -59,7 +59,7 @@ func newOrder(t *testing.T, p *program, sender common.Address, origin, destinati
 		Sender: bytes32(sender), Recipient: bytes32(sender), InputToken: bytes32(tUSDC), OutputToken: bytes32(tWETH),
 		AmountIn: big.NewInt(5e6), AmountOut: big.NewInt(1e15), SenderNonce: big.NewInt(time.Now().UnixNano()),
 		OriginDomain: domains[origin], DestinationDomain: domains[destination],
-		DestinationSettler: bytes32(settler), FillDeadline: uint32(deadline.Unix()), //nolint:gosec // until 2106
+		DestinationSettler: bytes32(settler), FillDeadline: uint32(deadline.Unix()),
 	}
 	encoded := encode(t, data)
 	o := order{
@@ -77,7 +77,7 @@ func newOrder(t *testing.T, p *program, sender common.Address, origin, destinati
 func encode(t *testing.T, data orderData) []byte {
 	t.Helper()
 	var components []abi.ArgumentMarshaling
-	for _, field := range strings.Fields("sender recipient inputToken outputToken amountIn amountOut senderNonce " +
+	for field := range strings.FieldsSeq("sender recipient inputToken outputToken amountIn amountOut senderNonce " +
 		"originDomain destinationDomain destinationSettler fillDeadline data") {
 		kind := "bytes32"
 		switch field {

@@ -133,8 +133,7 @@ func (r *relay) deliver(ctx context.Context, message types.Log) (sent []common.H
 			return nil, fmt.Errorf("encode deliver: %w", err)
 		}
 		hash, err := r.to.owner.send(ctx, call{to: &settlerAddress, data: data})
-		var refused rpc.Error
-		if errors.As(err, &refused) {
+		if _, refused := errors.AsType[rpc.Error](err); refused {
 			r.log.Warn("the settler refuses a message", "order", common.Hash(id), "message", event.Name, "error", err)
 			continue
 		}

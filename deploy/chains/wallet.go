@@ -77,7 +77,7 @@ func (w *walletAPI) awaitMined(ctx context.Context, account common.Address) erro
 }
 
 // SignTypedData_v4 is eth_signTypedData_v4 (EIP-712). The data is an object, or JSON text as MetaMask takes it.
-func (w *walletAPI) SignTypedData_v4(account common.Address, data json.RawMessage) (hexutil.Bytes, error) { //nolint:revive,staticcheck // the method's name
+func (w *walletAPI) SignTypedData_v4(account common.Address, data json.RawMessage) (hexutil.Bytes, error) {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
 		data = json.RawMessage(text)
