@@ -20,8 +20,7 @@ func main() {
 	if errors.Is(err, flag.ErrHelp) {
 		os.Exit(0)
 	}
-	var usage *usageError
-	if errors.As(err, &usage) {
+	if _, wrong := errors.AsType[*usageError](err); wrong {
 		fmt.Fprintln(os.Stderr, "local:", err)
 		os.Exit(2)
 	}
