@@ -64,6 +64,9 @@ func newChain(id uint32, data, listen string, origins []string) (_ *chain, err e
 		return nil, err
 	}
 	if c.eth, err = eth.New(c.node, ethConfig); err != nil {
+		if _, differs := errors.AsType[*core.GenesisMismatchError](err); differs {
+			return nil, fmt.Errorf("%s has a chain of another version; remove it to begin a new one: %w", c.dir, err)
+		}
 		return nil, fmt.Errorf("open the chain: %w", err)
 	}
 	c.client = ethclient.NewClient(c.node.Attach())

@@ -3,49 +3,34 @@ package main
 import (
 	"bytes"
 	"context"
-	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 
-	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+
+	"intents.internal/deploy/chains/contracts"
 )
 
-//go:embed contracts/out/Settler.json contracts/out/TestToken.json
-var compiled embed.FS
-
 var (
-	settlerContract = readContract("Settler")
-	tokenContract   = readContract("TestToken")
+	settlerContract = contracts.MustCompiled("Settler")
+	tokenContract   = contracts.MustCompiled("TestToken")
 
 	// The addresses are the same on both chains: they follow from the deployer and its nonce.
 	settlerAddress = crypto.CreateAddress(address(ownerKey), 0)
 )
 
+// Gas that suffices for what is deployed.
+const (
+	creationGas = 4_000_000
+	mintGas     = 100_000
+)
+
 // messageFee is what settle and refund cost. It is not zero, so that a client that sends no value with them fails here already,
 // as it would at a settler with a real bridge.
 var messageFee = big.NewInt(1000)
-
-type contract struct {
-	ABI      abi.ABI       `json:"abi"`
-	Bytecode hexutil.Bytes `json:"bytecode"`
-}
-
-func readContract(name string) (c contract) {
-	text, err := compiled.ReadFile("contracts/out/" + name + ".json")
-	if err == nil {
-		err = json.Unmarshal(text, &c)
-	}
-	if err != nil {
-		panic(fmt.Errorf("read contract %s: %w", name, err))
-	}
-	return c
-}
 
 type token struct {
 	name, symbol string
@@ -104,17 +89,17 @@ var errReverted = errors.New("execution reverted")
 
 // deployment is the first calls of the owner: the settler, the tokens, and what accounts get of them.
 func deployment(id uint32) ([]call, error) {
-	settler, err := settlerContract.create(id, true, messageFee)
+	settler, err := settlerContract.Creation(id, true, messageFee)
 	if err != nil {
 		return nil, err
 	}
-	calls := []call{settler}
+	calls := []call{{data: settler, gas: creationGas}}
 	for _, t := range tokens {
-		creation, err := tokenContract.create(t.name, t.symbol, t.decimals, t.takesFee)
+		creation, err := tokenContract.Creation(t.name, t.symbol, t.decimals, t.takesFee)
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, creation)
+		calls = append(calls, call{data: creation, gas: creationGas})
 	}
 	for _, t := range tokens {
 		for _, account := range developmentAccounts() {
@@ -135,19 +120,11 @@ func deploymentHash(id uint32) (common.Hash, error) {
 	return crypto.Keccak256Hash(bytes.Join(data, nil)), err
 }
 
-func (c contract) create(args ...any) (call, error) {
-	data, err := c.ABI.Pack("", args...)
-	if err != nil {
-		return call{}, fmt.Errorf("encode the arguments of a constructor: %w", err)
-	}
-	return call{data: append(bytes.Clone(c.Bytecode), data...), gas: 4_000_000}, nil
-}
-
 // mint creates whole tokens for an account.
 func (t token) mint(account common.Address, amount int64) call {
 	data, err := tokenContract.ABI.Pack("mint", account, units(amount, t.decimals))
 	if err != nil {
 		panic(err) // the contract's own ABI
 	}
-	return call{to: &t.address, data: data, gas: 100_000}
+	return call{to: &t.address, data: data, gas: mintGas}
 }

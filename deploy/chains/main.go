@@ -111,7 +111,7 @@ func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
 	for i, id := range chainIDs {
 		c, err := newChain(id, config.Data, config.Listen[i], config.CORS)
 		if err != nil {
-			return fmt.Errorf("start chain %d in %s (a chain of another version starts anew once its directory is removed): %w", id, config.Data, err)
+			return fmt.Errorf("start chain %d: %w", id, err)
 		}
 		chains = append(chains, c)
 		start("produce blocks", c.produceBlocks)

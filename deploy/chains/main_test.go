@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -183,6 +184,23 @@ func TestRun_DirectoryInUse(t *testing.T) {
 	if p, err := launch(dir); err == nil {
 		p.kill()
 		t.Error("a second program runs on the same directory")
+	}
+}
+
+// The directory of another chain, as a version that deploys something else would have left it.
+func TestRun_AnotherGenesis(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start(t, dir).kill()
+	if err := errors.Join(os.RemoveAll(dir+"/31337"), os.Rename(dir+"/31338", dir+"/31337")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := launch(dir)
+	if err == nil {
+		p.kill()
+	}
+	if err == nil || !strings.Contains(err.Error(), "remove it to begin a new one") {
+		t.Errorf("started on another chain's directory: %v", err)
 	}
 }
 

@@ -82,6 +82,9 @@ contract Settler {
     error OrderFillNotExpired();
     error PaymentFailed();
     error NotOwner();
+    error ReentrantCall();
+    /// @notice The error of OpenZeppelin's SafeERC20.
+    error SafeERC20FailedOperation(address token);
 
     bytes32 public constant ORDER_DATA_TYPE = keccak256(
         "OrderData(bytes32 sender,bytes32 recipient,bytes32 inputToken,bytes32 outputToken,uint256 amountIn,uint256 amountOut,"
@@ -100,6 +103,7 @@ contract Settler {
     /// @notice Whether orders whose origin and destination are this chain can be filled; the reference settler cannot.
     bool public immutable sameChain;
     uint256 private immutable messageFee;
+    bool private entered;
 
     /// @notice The status of an order, text that zeros pad to 32 bytes.
     mapping(bytes32 orderId => bytes32) public orderStatus;
@@ -108,6 +112,15 @@ contract Settler {
     mapping(bytes32 orderId => OrderData) private openOrders;
     mapping(bytes32 orderId => bytes) private fillersData;
     mapping(bytes32 orderId => uint32) private originDomains;
+
+    /// @dev Without it a token could open an order while the receipt of another order is being measured, and what arrives would
+    /// count twice.
+    modifier nonReentrant() {
+        if (entered) revert ReentrantCall();
+        entered = true;
+        _;
+        entered = false;
+    }
 
     /// @param domain The domain of this chain.
     /// @param fillsOnOwnChain The value of sameChain.
@@ -121,7 +134,7 @@ contract Settler {
 
     /// @notice Opens an order and takes its input into escrow. The opener becomes its sender and the outer deadline its
     /// deadline, so what is opened has another id if these differ in the order data.
-    function open(OnchainCrossChainOrder calldata order) external payable {
+    function open(OnchainCrossChainOrder calldata order) external payable nonReentrant {
         OrderData memory terms = _decode(order);
         terms.sender = _bytes32(msg.sender);
         terms.fillDeadline = order.fillDeadline;
@@ -138,7 +151,7 @@ contract Settler {
     /// @notice Pays an order's output to its recipient. Called on the destination.
     /// @param originData The encoded order data.
     /// @param fillerData The ABI-encoded bytes32 address that gets the input on the origin.
-    function fill(bytes32 orderId, bytes calldata originData, bytes calldata fillerData) external payable {
+    function fill(bytes32 orderId, bytes calldata originData, bytes calldata fillerData) external payable nonReentrant {
         if (keccak256(originData) != orderId) revert InvalidOrderId();
         OrderData memory terms = abi.decode(originData, (OrderData));
         if (block.timestamp > terms.fillDeadline) revert OrderFillExpired();
@@ -152,7 +165,7 @@ contract Settler {
     }
 
     /// @notice Sends the message that orders of one origin were filled. Called on the destination; repeating it is harmless.
-    function settle(bytes32[] calldata orderIds) external payable {
+    function settle(bytes32[] calldata orderIds) external payable nonReentrant {
         bytes[] memory data = new bytes[](orderIds.length);
         for (uint256 i = 0; i < orderIds.length; i++) {
             if (orderStatus[orderIds[i]] != FILLED) revert InvalidOrderStatus();
@@ -164,7 +177,7 @@ contract Settler {
     }
 
     /// @notice Sends the message that orders of one origin were not filled before their deadline. Called on the destination.
-    function refund(OnchainCrossChainOrder[] calldata orders) external payable {
+    function refund(OnchainCrossChainOrder[] calldata orders) external payable nonReentrant {
         bytes32[] memory orderIds = new bytes32[](orders.length);
         uint32 origin;
         for (uint256 i = 0; i < orders.length; i++) {
@@ -191,7 +204,7 @@ contract Settler {
         bool filled,
         bytes32[] calldata orderIds,
         bytes[] calldata ordersFillerData
-    ) external {
+    ) external nonReentrant {
         if (msg.sender != owner) revert NotOwner();
         for (uint256 i = 0; i < orderIds.length; i++) {
             OrderData storage terms = openOrders[orderIds[i]];
@@ -246,21 +259,43 @@ contract Settler {
         emit Refunded(orderId, receiver);
     }
 
-    /// @dev Moves an amount from the caller: native as the call's value, a token by its allowance.
+    /// @dev Moves an amount from the caller: native as the call's value, a token by its allowance. All of it must arrive, which a
+    /// token that takes a fee does not grant; a caller who pays to itself is not measured.
     function _collect(bytes32 token, uint256 amount, address to) private {
         if (msg.value != (token == 0 ? amount : 0)) revert InvalidNativeAmount();
         if (token != 0) {
-            if (!IERC20(_address(token)).transferFrom(msg.sender, to, amount)) revert PaymentFailed();
+            IERC20 erc20 = IERC20(_address(token));
+            uint256 before = erc20.balanceOf(to);
+            _callToken(erc20, abi.encodeCall(IERC20.transferFrom, (msg.sender, to, amount)));
+            if (msg.sender != to && erc20.balanceOf(to) - before != amount) revert PaymentFailed();
         } else if (to != address(this)) {
             _pay(token, amount, to);
         }
     }
 
+    /// @dev Moves an amount from here. A token that charges more than the amount would take it from other orders' escrow.
     function _pay(bytes32 token, uint256 amount, address to) private {
-        bool paid;
-        if (token == 0) (paid,) = to.call{value: amount}("");
-        else paid = IERC20(_address(token)).transfer(to, amount);
-        if (!paid) revert PaymentFailed();
+        if (token == 0) {
+            (bool paid,) = to.call{value: amount}("");
+            if (!paid) revert PaymentFailed();
+            return;
+        }
+        IERC20 erc20 = IERC20(_address(token));
+        uint256 before = erc20.balanceOf(address(this));
+        _callToken(erc20, abi.encodeCall(IERC20.transfer, (to, amount)));
+        if (to != address(this) && before - erc20.balanceOf(address(this)) != amount) revert PaymentFailed();
+    }
+
+    /// @dev Calls a token, which must return true or nothing (OpenZeppelin's SafeERC20). That it is a contract has shown in its
+    /// answer to balanceOf. Its own reason is passed on where it reverts.
+    function _callToken(IERC20 token, bytes memory data) private {
+        (bool ok, bytes memory result) = address(token).call(data);
+        if (!ok) {
+            assembly ("memory-safe") {
+                revert(add(result, 32), mload(result))
+            }
+        }
+        if (result.length > 0 && bytes32(result) != bytes32(uint256(1))) revert SafeERC20FailedOperation(address(token));
     }
 
     /// @dev The fee of a message must not stay here, beside what orders have in escrow.

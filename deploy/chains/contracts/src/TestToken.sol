@@ -9,6 +9,7 @@ interface IERC20 {
     function transfer(address to, uint256 value) external returns (bool);
     function transferFrom(address from, address to, uint256 value) external returns (bool);
     function approve(address spender, uint256 value) external returns (bool);
+    function balanceOf(address account) external view returns (uint256);
 }
 
 /// @title An ERC-20 token for local chains and tests
@@ -60,7 +61,7 @@ contract TestToken is IERC20 {
         return true;
     }
 
-    function _move(address from, address to, uint256 value) private {
+    function _move(address from, address to, uint256 value) internal virtual {
         uint256 balance = balanceOf[from];
         if (balance < value) revert ERC20InsufficientBalance(from, balance, value);
         uint256 fee = takesFee ? value / 100 : 0;

@@ -1,0 +1,52 @@
+// Package contracts has the compiled contracts for local chains and tests.
+package contracts
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+//go:embed out/*.json
+var compiled embed.FS
+
+// Contract is a compiled contract.
+type Contract struct {
+	ABI abi.ABI `json:"abi"`
+	// Bytecode creates the contract; the packed arguments of its constructor follow it.
+	Bytecode hexutil.Bytes `json:"bytecode"`
+}
+
+// Compiled returns a contract by its name, or an error if there is none of this name.
+func Compiled(name string) (Contract, error) {
+	text, err := compiled.ReadFile("out/" + name + ".json")
+	if err != nil {
+		return Contract{}, fmt.Errorf("read the contract %s: %w", name, err)
+	}
+	var c Contract
+	if err := json.Unmarshal(text, &c); err != nil {
+		return Contract{}, fmt.Errorf("decode the contract %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// MustCompiled returns a contract by its name; it panics if there is none.
+func MustCompiled(name string) Contract {
+	c, err := Compiled(name)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// Creation is the data of the transaction that creates the contract with these arguments of its constructor.
+func (c Contract) Creation(args ...any) ([]byte, error) {
+	packed, err := c.ABI.Pack("", args...)
+	if err != nil {
+		return nil, fmt.Errorf("pack the constructor's arguments: %w", err)
+	}
+	return append(append([]byte{}, c.Bytecode...), packed...), nil
+}
