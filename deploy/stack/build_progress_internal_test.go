@@ -19,7 +19,7 @@ func TestBuildProgress(t *testing.T) {
 			"core/main.go:3:1: undefined: x", "golang.org/x/sync/errgroup", "intents.internal/core",
 		} {
 			p.line(line)
-			time.Sleep(3 * time.Second)
+			<-time.After(3 * time.Second)
 		}
 		want := []string{
 			"# intents.internal/core", "core/main.go:3:1: undefined: x",
