@@ -40,5 +40,9 @@ func (p *buildProgress) line(line string) {
 		return
 	}
 	p.next = now.Add(progressEvery)
-	p.log(fmt.Sprintf("%s: %d modules downloaded, %d packages compiled", p.name, p.downloaded, p.compiled))
+	text := fmt.Sprintf("%s: %d packages compiled", p.name, p.compiled)
+	if p.downloaded > 0 {
+		text += fmt.Sprintf(", %d modules downloaded", p.downloaded)
+	}
+	p.log(text)
 }

@@ -23,7 +23,7 @@ func TestBuildProgress(t *testing.T) {
 		}
 		want := []string{
 			"# intents.internal/core", "core/main.go:3:1: undefined: x",
-			"services: 1 modules downloaded, 2 packages compiled",
+			"services: 2 packages compiled, 1 modules downloaded",
 		}
 		if diff := cmp.Diff(want, said); diff != "" {
 			t.Errorf("lines (-want +got):\n%s", diff)
