@@ -11,26 +11,27 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// envFile is the environment file of the running stack, which exists while the stack runs. An empty path is no file. It is
-// safe for concurrent use.
+// envFile is the environment file of the running stack in its data directory, and the one of --env-file. Both exist while the stack
+// runs. It is safe for concurrent use.
 type envFile struct {
 	mu      sync.Mutex
-	path    string
+	paths   []string
 	written []byte
 }
 
-// newEnvFile removes the file of an earlier run, so that a program that waits for the file does not read an old one. It returns
-// an error for any other file.
-func newEnvFile(path string) (*envFile, error) {
-	f := &envFile{path: path}
+// newEnvFile removes the file of --env-file of an earlier run, so that a program that waits for it does not read an old one. It
+// returns an error for any other file. The one in the data directory may be that of a stack that still runs there; it stays.
+func newEnvFile(data, path string) (*envFile, error) {
+	f := &envFile{paths: []string{filepath.Join(data, envName)}}
 	if path == "" {
 		return f, nil
 	}
-	var err error
-	if f.path, err = filepath.Abs(path); err != nil {
+	path, err := filepath.Abs(path)
+	if err != nil {
 		return nil, fmt.Errorf("resolve --env-file: %w", err)
 	}
-	text, err := os.ReadFile(f.path)
+	f.paths = append(f.paths, path)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
 	}
@@ -38,46 +39,46 @@ func newEnvFile(path string) (*envFile, error) {
 		return nil, fmt.Errorf("read --env-file: %w", err)
 	}
 	if len(text) > 0 && !bytes.HasPrefix(text, []byte("GATEWAY_URL=")) {
-		return nil, fmt.Errorf("--env-file %s exists and is not an environment file of a stack: choose another path", f.path)
+		return nil, fmt.Errorf("--env-file %s exists and is not an environment file of a stack: choose another path", path)
 	}
-	if err := os.Remove(f.path); err != nil {
+	if err := os.Remove(path); err != nil {
 		return nil, fmt.Errorf("remove the old --env-file: %w", err)
 	}
 	return f, nil
 }
 
-// write replaces the file atomically. Only this user can read it.
+// write replaces the files atomically. Only this user can read them.
 func (f *envFile) write(env stack.Env) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.path == "" {
-		return nil
+	f.written = []byte(env.String())
+	for _, path := range f.paths {
+		draft := path + ".new"
+		if err := os.WriteFile(draft, f.written, 0o600); err != nil {
+			return fmt.Errorf("write the environment file: %w", err)
+		}
+		if err := os.Rename(draft, path); err != nil {
+			return fmt.Errorf("rename the environment file: %w", err)
+		}
 	}
-	text := []byte(env.String())
-	draft := f.path + ".new"
-	if err := os.WriteFile(draft, text, 0o600); err != nil {
-		return fmt.Errorf("write --env-file: %w", err)
-	}
-	if err := os.Rename(draft, f.path); err != nil {
-		return fmt.Errorf("rename --env-file: %w", err)
-	}
-	f.written = text
 	return nil
 }
 
-// remove removes the file, unless another program has changed it.
+// remove removes the files, unless another program has changed them.
 func (f *envFile) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.written == nil {
 		return nil
 	}
-	text, err := os.ReadFile(f.path)
-	if err != nil || !bytes.Equal(text, f.written) {
-		return nil
-	}
-	if err := os.Remove(f.path); err != nil {
-		return fmt.Errorf("remove --env-file: %w", err)
+	for _, path := range f.paths {
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(text, f.written) {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("remove the environment file: %w", err)
+		}
 	}
 	f.written = nil
 	return nil

@@ -15,7 +15,7 @@ func TestEnvFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("GATEWAY_URL=http://old\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file, err := newEnvFile(path)
+	file, err := newEnvFile(t.TempDir(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestNewEnvFile_AnotherFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("export PRECIOUS=1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newEnvFile(path); err == nil {
+	if _, err := newEnvFile(t.TempDir(), path); err == nil {
 		t.Error("the file was taken over")
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -59,7 +59,7 @@ func TestNewEnvFile_AnotherFile(t *testing.T) {
 func TestEnvFile_Overwritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "env")
-	file, err := newEnvFile(path)
+	file, err := newEnvFile(t.TempDir(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
-// Command local runs the whole service on this machine until Ctrl-C: a private Postgres and Redis, cores and gateways, each a
-// process. It reads the flags, prints the addresses and keys, and handles signals; package stack runs the service.
+// Command local runs the whole service on this machine until Ctrl-C: a private Postgres and Redis, cores and gateways, and two local
+// chains, each a process. It reads the flags, prints the addresses and keys, and handles signals; package stack runs the service. Its
+// subcommands are for use beside a running stack: `send` sends an intent's transaction to a local chain, `env` prints the addresses and keys.
 package main
 
 import (
@@ -12,44 +13,72 @@ import (
 	"syscall"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/embedded"
 )
 
 func main() {
-	options, err := readOptions(os.Args[1:])
+	err := runCommand(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		os.Exit(0)
 	}
-	if err != nil {
+	if _, wrong := errors.AsType[*usageError](err); wrong {
 		fmt.Fprintln(os.Stderr, "local:", err)
 		os.Exit(2)
 	}
-	if err := run(options); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "local:", err)
 		os.Exit(1)
 	}
+}
+
+// usageError is an error of the arguments.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// runCommand runs the subcommand of the arguments, or the stack.
+func runCommand(args []string) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case "send":
+			return runSend(args[1:])
+		case "env":
+			return runEnv(args[1:])
+		}
+	}
+	options, err := readOptions(args)
+	if err != nil {
+		return &usageError{err}
+	}
+	return run(options)
 }
 
 // options are the flags and the settings of the environment.
 type options struct {
 	config  stack.Config
 	envFile string
+	verbose bool
 }
 
 func readOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("local", flag.ContinueOnError)
-	flags.StringVar(&o.config.Data, "data", "", "`DIR` of the database, the account and the built services (default: "+defaultData()+")")
-	flags.BoolVar(&o.config.Reset, "reset", false, "start over: remove the database and the account in the data directory first")
+	dataFlag(flags, &o.config.Data)
+	flags.BoolVar(&o.config.Reset, "reset", false, "start over: remove the database, the local chains and the account in the data directory first")
 	flags.StringVar(&o.config.Listen, "listen", "127.0.0.1:8080", "`HOST:PORT` of the first gateway; port 0 is a free one")
 	flags.IntVar(&o.config.Gateways, "gateways", 1, "`N` gateways; those after the first listen on free ports")
 	flags.IntVar(&o.config.Cores, "cores", 1, "`N` cores on one database, which every gateway uses")
+	noChains := flags.Bool("no-chains", false, "run without the two local chains, their test tokens and the demonstration solver")
 	flags.StringVar(&o.config.ChainsFile, "chains", "", "`FILE` with a list of chains to add to the default ones")
 	flags.StringVar(&o.config.TokensFile, "tokens", "", "`FILE` with a list of tokens to add to the default ones")
 	flags.StringVar(&o.config.RPCFile, "rpc", "", "`FILE` with the RPC URLs of the chains to watch (CORE_RPC_FILE); deploy/settings.md has its format")
 	flags.StringVar(&o.envFile, "env-file", "", "`FILE` for the addresses, keys and process ids, written once all is ready and removed at the end")
+	flags.BoolVar(&o.verbose, "v", false, "show every line of every process; they are also in the file "+logName+" of the data directory")
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C.\n"+
+		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C. While it runs:\n\n"+
+			"  go run ./deploy/local send ID            sends an intent's transaction to its local chain and reports the hash\n"+
+			"  go run ./deploy/local send ID --refund   sends the transaction that refunds an order after its deadline\n"+
+			"  go run ./deploy/local env                prints the addresses, keys and process ids as NAME=value\n\n"+
+			"LOCAL_DATA is the data directory where --data is not given, for these too.\n"+
 			"LOCAL_DATABASE_URL and LOCAL_REDIS_URL are existing servers to use instead of private ones; core migrates that database\n"+
 			"and creates an account in it. DATABASE_URL and REDIS_URL are not read.\n\n")
 		flags.PrintDefaults()
@@ -60,32 +89,26 @@ func readOptions(args []string) (options, error) {
 	if flags.NArg() > 0 {
 		return options{}, fmt.Errorf("unexpected argument %q; -help lists the flags", flags.Arg(0))
 	}
-	if o.config.Data == "" {
-		data, err := embedded.DataDir()
-		if err != nil {
-			return options{}, fmt.Errorf("find the default data directory: %w; set another with --data DIR", err)
-		}
-		o.config.Data = data
+	if err := resolveData(&o.config.Data); err != nil {
+		return options{}, err
 	}
+	o.config.LocalChains = !*noChains
 	o.config.DatabaseURL = os.Getenv("LOCAL_DATABASE_URL")
 	o.config.RedisURL = os.Getenv("LOCAL_REDIS_URL")
-	o.config.Log = os.Stderr
 	return o, nil
 }
 
-func defaultData() string {
-	data, err := embedded.DataDir()
-	if err != nil {
-		return "none"
-	}
-	return data
-}
-
 func run(o options) (err error) {
-	file, err := newEnvFile(o.envFile)
+	file, err := newEnvFile(o.config.Data, o.envFile)
 	if err != nil {
 		return err
 	}
+	log, closeLog, err := openLog(o.config.Data, os.Stderr, o.verbose)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
+	o.config.Log = log
 	defer func() { err = errors.Join(err, file.remove()) }()
 	ctx, stop := stopContext(file)
 	defer stop()
@@ -102,7 +125,7 @@ func run(o options) (err error) {
 	if err := file.write(s.Env()); err != nil {
 		return err
 	}
-	printBanner(s.Env(), o.config.Data)
+	printBanner(os.Stdout, s.Env(), o.config.Data)
 	for {
 		select {
 		case <-s.Changed():

@@ -31,7 +31,7 @@ func TestLocal_LeavesNothingBehind(t *testing.T) {
 	}
 	run := []string{program}
 	goRun := []string{"go", "run", "-buildvcs=false", "."}
-	flags := []string{"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
+	flags := []string{"--no-chains", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
 
 	for _, end := range []struct {
 		name    string
@@ -74,7 +74,7 @@ func TestLocal_ExternalServers(t *testing.T) {
 	if err := os.WriteFile(file, []byte("CORE_DATABASE_URL=postgres://"+trap+"/shell\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-buildvcs=false", ".",
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-buildvcs=false", ".", "--no-chains",
 		"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env"))
 	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "CORE_ENV_FILE="+file,
 		"DATABASE_URL=postgres://"+trap+"/shell", "REDIS_URL=redis://"+trap+"/0",
@@ -95,7 +95,7 @@ func TestLocal_Lists(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	provider, asked := trap(t)
-	flags := []string{"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
+	flags := []string{"--no-chains", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

@@ -38,8 +38,45 @@ func (s *Stack) build(ctx context.Context) error {
 	return nil
 }
 
-// programs are the programs that Build builds.
-var programs = []string{"core", "gateway"}
+// buildChains builds the local chains in the background, until ctx ends. The channel receives the result.
+func (s *Stack) buildChains(ctx context.Context) <-chan error {
+	built := make(chan error, 1)
+	if s.chains == nil || s.config.Binaries != s.path("bin") {
+		built <- nil
+		return built
+	}
+	s.supervision.Go(func() {
+		start := time.Now()
+		s.log.print("building the local chains in the background, which takes a minute or two the first time")
+		err := chainsProgram.build(ctx, s.config.Root, s.config.Binaries, s.log.writer("build"))
+		if err == nil {
+			s.log.print(fmt.Sprintf("built the local chains in %.1f s", time.Since(start).Seconds()))
+		}
+		built <- err
+	})
+	return built
+}
+
+// target is what one run of go build builds.
+type target struct {
+	name     string   // in messages
+	dir      string   // of the shared build, below the cache directory
+	module   string   // where go build runs, below the root
+	packages []string // with one program each, below module
+	programs []string // their names
+	env      []string
+}
+
+var (
+	services = target{
+		name: "services", dir: "programs", packages: []string{"./core", "./gateway"}, programs: []string{"core", "gateway"},
+	}
+	// chainsProgram is a module of its own, so that its dependencies are not those of the services.
+	chainsProgram = target{
+		name: "local chains", dir: "programs-chains", module: "deploy/chains", packages: []string{"."}, programs: []string{"chains"},
+		env: []string{"GOWORK=off", "CGO_ENABLED=0"},
+	}
+)
 
 // Build builds core and gateway of the checkout root (empty: as for Config.Root) into dir. Tests that start several stacks
 // build once and set Config.Binaries to dir.
@@ -59,17 +96,22 @@ func Build(ctx context.Context, root, dir string, log func(line string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create directory for the services: %w", err)
 	}
+	return services.build(ctx, root, dir, log)
+}
+
+// build builds the target of the checkout root into dir.
+func (t target) build(ctx context.Context, root, dir string, log func(line string)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("gave up after %s", buildTimeout))
 	defer cancel()
-	shared, lock, err := lockSharedBuild(ctx)
+	shared, lock, err := lockSharedBuild(ctx, t.dir)
 	if err != nil { // build without the shared directory
-		return compile(ctx, root, dir, log)
+		return t.compile(ctx, root, dir, log)
 	}
 	defer lock.Unlock()
-	if err := compile(ctx, root, shared, log); err != nil {
+	if err := t.compile(ctx, root, shared, log); err != nil {
 		return err
 	}
-	for _, program := range programs {
+	for _, program := range t.programs {
 		if err := linkOrCopy(filepath.Join(shared, program), filepath.Join(dir, program)); err != nil {
 			return fmt.Errorf("link %s: %w", program, err)
 		}
@@ -77,13 +119,13 @@ func Build(ctx context.Context, root, dir string, log func(line string)) error {
 	return nil
 }
 
-// lockSharedBuild locks and returns the directory in which all checkouts of this user build, one at a time.
-func lockSharedBuild(ctx context.Context) (dir string, lock *embedded.Lock, err error) {
+// lockSharedBuild locks and returns the named directory, in which all checkouts of this user build, one at a time.
+func lockSharedBuild(ctx context.Context, name string) (dir string, lock *embedded.Lock, err error) {
 	cache, err := embedded.CacheDir()
 	if err != nil {
 		return "", nil, err
 	}
-	dir = filepath.Join(cache, "programs")
+	dir = filepath.Join(cache, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, err
 	}
@@ -91,14 +133,15 @@ func lockSharedBuild(ctx context.Context) (dir string, lock *embedded.Lock, err 
 	return dir, lock, err
 }
 
-func compile(ctx context.Context, root, dir string, log func(line string)) error {
-	// -buildvcs=false because git refuses a checkout of another user, and may not be installed.
-	args := []string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
-	for _, program := range programs {
-		args = append(args, "./"+program)
-	}
-	if err := embedded.Run(ctx, embedded.Command{Name: "go build", Path: "go", Args: args, Dir: root, Output: log}); err != nil {
-		return fmt.Errorf("build the services: %w", err)
+func (t target) compile(ctx context.Context, root, dir string, log func(line string)) error {
+	progress := buildProgress{name: t.name, log: log}
+	// -buildvcs=false because git refuses a checkout of another user, and may not be installed. -v names each package.
+	args := append([]string{"build", "-v", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, t.packages...)
+	err := embedded.Run(ctx, embedded.Command{
+		Name: "go build", Path: "go", Args: args, Env: append(os.Environ(), t.env...), Dir: filepath.Join(root, t.module), Output: progress.line,
+	})
+	if err != nil {
+		return fmt.Errorf("build the %s: %w", t.name, err)
 	}
 	return nil
 }

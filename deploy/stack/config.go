@@ -4,11 +4,12 @@ import "io"
 
 // Config configures a stack. The zero value of every field but Data is usable.
 type Config struct {
-	// Data is the directory of the database, the account with its keys, the key of webhooks, and the built services. It is created
-	// if needed, and one stack at a time can use it. Required.
+	// Data is the directory of the database, the local chains, the account with its keys, the key of webhooks, and the built services.
+	// It is created if needed, and one stack at a time can use it. Required.
 	Data string
 
-	// Reset removes the database and the account in Data first. The database of DatabaseURL is kept.
+	// Reset removes the database, the local chains and the account in Data first. The database of DatabaseURL is kept, and the local
+	// chains with it.
 	Reset bool
 
 	// Listen is the address of the first gateway; port 0 is a free one. Default: 127.0.0.1:8080.
@@ -30,6 +31,10 @@ type Config struct {
 	TokensFile string
 	RPCFile    string
 
+	// LocalChains builds and runs the two chains of deploy/chains, with their test tokens and demonstration solver. The stack is ready
+	// before they are. RPCFile and the lists may name other chains beside them. Default: false.
+	LocalChains bool
+
 	// Ephemeral is for tests: the database is empty at the start, not durable, and removed at the end. Its files are in memory if
 	// there is enough, and on disk with OnDisk, for tests that measure or fill it.
 	Ephemeral bool
@@ -41,7 +46,7 @@ type Config struct {
 	// Root is the checkout whose services are built. Default: that of the working directory, else that of this source file.
 	Root string
 
-	// Binaries is a directory with the programs core and gateway. If it is set, they are not built.
+	// Binaries is a directory with the programs core and gateway, and chains with LocalChains. If it is set, they are not built.
 	Binaries string
 
 	// CoreEnv and GatewayEnv are settings (NAME=value) that override those of the stack.

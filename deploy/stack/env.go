@@ -34,6 +34,8 @@ type Env struct {
 	RedisURL          string
 	GatewayMetricsURL string // of the first gateway
 	CoreMetricsURL    string // of the first core
+	// LocalChains are empty without local chains; they may still be starting until there is a process of the name Chains.
+	LocalChains []LocalChain
 	// PostgresSource and RedisSource describe where these come from.
 	PostgresSource string
 	RedisSource    string
@@ -64,10 +66,11 @@ func (s *Stack) Env() Env {
 		RedisURL:          s.redis.URL,
 		GatewayMetricsURL: s.gateways[0].opsURL() + "/metrics",
 		CoreMetricsURL:    s.cores[0].opsURL() + "/metrics",
+		LocalChains:       s.chains.list(),
 		PostgresSource:    s.postgres.Source,
 		RedisSource:       s.redis.Source,
 	}
-	for _, v := range s.supervisors {
+	for _, v := range s.allSupervisors() {
 		pid, _ := v.state()
 		process := Process{Name: v.name, PID: pid}
 		if service, ours := v.server.(*service); ours {
@@ -109,6 +112,9 @@ func (e Env) String() string {
 	line("REDIS_URL", e.RedisURL)
 	line("GATEWAY_METRICS_URL", e.GatewayMetricsURL)
 	line("CORE_METRICS_URL", e.CoreMetricsURL)
+	for _, chain := range e.LocalChains {
+		line("CHAIN_"+chain.ID+"_RPC_URL", chain.RPCURL)
+	}
 	for _, process := range e.Processes {
 		name := strings.ToUpper(strings.ReplaceAll(process.Name, "-", "_"))
 		line(name+"_PID", fmt.Sprint(process.PID))

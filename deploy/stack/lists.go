@@ -42,6 +42,12 @@ func (s *Stack) loadDatabase(ctx context.Context) error {
 		{"chains", "import", filepath.Join(data, "chains.json")},
 		{"tokens", "import", filepath.Join(data, "tokens.json")},
 	}
+	if s.chains != nil {
+		lists := filepath.Join(s.config.Root, "deploy", "chains", "lists")
+		jobs = append(jobs,
+			[]string{"chains", "import", filepath.Join(lists, "chains.json")},
+			[]string{"tokens", "import", filepath.Join(lists, "tokens.json")})
+	}
 	if s.config.ChainsFile != "" {
 		jobs = append(jobs, []string{"chains", "import", s.config.ChainsFile})
 	}

@@ -1,6 +1,8 @@
 // Package stack runs the whole service on one machine as real processes: Postgres, Redis, core and its gateways. It builds
 // the two services, migrates the database, loads chains and tokens, and keeps a demo account with one key of each kind.
 //
+// It can also run two local chains, which are a program of their own (deploy/chains).
+//
 // It starts and stops them in order, restarts a process that exits, and leaves no process behind, also when this program is
 // killed. It is for development and tests, not for production.
 package stack
@@ -49,8 +51,10 @@ type Stack struct {
 	redis       *embedded.Redis
 	cores       []*service
 	gateways    []*service
+	chains      *chainsProcess // nil without local chains
 	account     account
 	webhookKey  string
+	mu          sync.Mutex // protects supervisors
 	supervisors []*supervisor
 	changed     chan struct{}
 
@@ -63,15 +67,17 @@ type Stack struct {
 // Start starts a stack and returns when every service is ready and the demo account has its keys. ctx bounds the start only.
 // A failed start leaves no process behind, and its error says what failed and what to do.
 func Start(ctx context.Context, config Config) (*Stack, error) {
-	s := &Stack{config: config.withDefaults(), changed: make(chan struct{}, 1), cancel: func() {}}
+	running, cancel := context.WithCancel(context.Background())
+	s := &Stack{config: config.withDefaults(), changed: make(chan struct{}, 1), cancel: cancel}
 	s.log = newLog(s.config.Log)
-	if err := s.start(ctx); err != nil {
+	if err := s.start(ctx, running); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
 }
 
-func (s *Stack) start(ctx context.Context) error {
+// start starts everything. What it leaves running in the background ends with running.
+func (s *Stack) start(ctx, running context.Context) error {
 	err := s.config.checkFiles()
 	if err != nil {
 		return err
@@ -88,6 +94,9 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.assignAddresses(ctx); err != nil {
 		return err
 	}
+	if err := s.assignChainPorts(); err != nil {
+		return err
+	}
 	servers, serversCtx := errgroup.WithContext(ctx)
 	servers.Go(func() error { return s.build(serversCtx) })
 	servers.Go(func() error { return s.startPostgres(serversCtx) })
@@ -96,6 +105,7 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	s.configure()
+	built := s.buildChains(running)
 	if err := s.loadDatabase(ctx); err != nil {
 		return err
 	}
@@ -108,7 +118,11 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.ensureAccount(ctx); err != nil {
 		return err
 	}
-	s.supervise()
+	s.supervise(running)
+	if s.chains != nil {
+		s.configureChains()
+		s.supervision.Go(func() { s.runChains(running, built) })
+	}
 	return nil
 }
 
@@ -142,8 +156,17 @@ func (s *Stack) lockData() error {
 	if err != nil || !s.config.Reset {
 		return err
 	}
-	s.log.print("removing the database and the account in " + data)
-	return errors.Join(os.RemoveAll(s.path("postgres")), os.RemoveAll(s.path(accountFile)))
+	s.log.print("removing the database, the local chains and the account in " + data)
+	removed := []string{"postgres", accountFile, chainsDir, chainPortsFile}
+	if s.config.DatabaseURL != "" { // that database has intents on the local chains
+		removed = []string{"postgres", accountFile}
+	}
+	for _, name := range removed {
+		if err := os.RemoveAll(s.path(name)); err != nil {
+			return fmt.Errorf("reset: %w", err)
+		}
+	}
+	return nil
 }
 
 func (s *Stack) path(name string) string { return filepath.Join(s.config.Data, name) }
@@ -155,6 +178,7 @@ func (s *Stack) startPostgres(ctx context.Context) error {
 		Dir:       s.path("postgres"),
 		Ephemeral: s.config.Ephemeral,
 		OnDisk:    s.config.OnDisk,
+		Progress:  s.log.print,
 		Log:       s.log.writer(Postgres),
 	})
 	return err
@@ -183,10 +207,13 @@ func (s *Stack) configure() {
 			"CORE_PUBLIC_URL="+s.gateways[0].url(),
 			"CORE_SIGN_UP=open",
 			"CORE_MIGRATE_ON_START=false",
-			"CORE_RPC_FILE="+s.config.RPCFile,
+			"CORE_RPC_FILE="+s.rpcFile(),
 			"CORE_WEBHOOK_SECRET_KEY="+s.webhookKey,
 			"CORE_WEBHOOK_ALLOW=127.0.0.0/8,::1/128", // receivers that are being developed on this machine
 		)
+		if s.chains != nil && s.config.RPCFile == "" {
+			core.env = append(core.env, "CORE_CHAIN_TICK=1s") // the time between local blocks, and no provider has a quota
+		}
 		if len(s.cores) == 1 {
 			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // gateways have no other core to use meanwhile
 		}
@@ -212,7 +239,7 @@ func (s *Stack) configure() {
 	}
 }
 
-// Stop stops all processes gracefully, gateways first and Postgres last, and returns when they have ended. It may be called
+// Stop stops all processes gracefully, local chains and gateways first and Postgres last, and returns when they have ended. It may be called
 // more than once.
 func (s *Stack) Stop() error {
 	s.stop.Do(func() { s.stopErr = s.stopAll() })
@@ -222,7 +249,7 @@ func (s *Stack) Stop() error {
 func (s *Stack) stopAll() error {
 	s.cancel()
 	s.supervision.Wait()
-	errs := []error{stopEach(s.gateways), stopEach(s.cores)}
+	errs := []error{s.chains.Stop(), stopEach(s.gateways), stopEach(s.cores)} // the solver is a client of the gateway
 	if s.redis != nil {
 		errs = append(errs, s.redis.Stop())
 	}

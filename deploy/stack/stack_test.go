@@ -228,7 +228,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"core", "gateway"} {
+	for _, name := range []string{"core", "gateway", "chains"} {
 		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

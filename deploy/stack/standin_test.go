@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// The test binary stands in for core and gateway when it is run under their names, so that these tests are about the stack
+// The test binary stands in for core, gateway and chains when it is run under their names, so that these tests are about the stack
 // alone. The stand-in core keeps its accounts and keys in the file STAND_IN_STATE and ends at once, with a complaint, while
 // the file STAND_IN_BROKEN exists.
 func TestMain(m *testing.M) {
@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		os.Exit(standInCore())
 	case "gateway":
 		os.Exit(standInGateway())
+	case "chains":
+		os.Exit(standInChains())
 	}
 	os.Exit(m.Run())
 }
@@ -43,7 +45,8 @@ func standInCore() int {
 		return 1
 	}
 	if file := os.Getenv("CORE_RPC_FILE"); file != "" {
-		fmt.Println("watches the chains of", file)
+		text, _ := os.ReadFile(file)
+		fmt.Println("watches the chains of", file, strings.TrimSpace(string(text)))
 	}
 	fmt.Println("seals with", os.Getenv("CORE_WEBHOOK_SECRET_KEY")+", may reach", os.Getenv("CORE_WEBHOOK_ALLOW"))
 	mux := http.NewServeMux()
@@ -97,6 +100,21 @@ func standInGateway() int {
 		return 1
 	}
 	return serve("GATEWAY", httputil.NewSingleHostReverseProxy(core))
+}
+
+// standInChains says how it was started, and that it is ready unless the file broken is beside its data.
+func standInChains() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	fmt.Println("runs", os.Args[1:], "with", os.Getenv("CHAINS_API_KEY"))
+	if _, err := os.Stat(filepath.Join(filepath.Dir(os.Args[2]), "broken")); err == nil {
+		fmt.Println(`{"level":"ERROR","msg":"chains failed","error":"the stand-in is broken"}`)
+		return 1
+	}
+	fmt.Println(`{"level":"INFO","msg":"ready"}`)
+	<-ctx.Done()
+	fmt.Println("stopped")
+	return 0
 }
 
 // serve serves until TERM, and then says that it has stopped.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// server is a process that can be restarted on the same addresses: Postgres, Redis or a service.
+// server is a process that can be restarted on the same addresses: Postgres, Redis, a service or the local chains.
 type server interface {
 	// Restart stops the process if it runs, starts it and returns when it is ready.
 	Restart(ctx context.Context) error
@@ -42,10 +42,8 @@ type supervisor struct {
 	ready chan struct{} // closed while the server is ready
 }
 
-// supervise starts the supervisors of all servers.
-func (s *Stack) supervise() {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
+// supervise starts the supervisors of all servers, which end with ctx.
+func (s *Stack) supervise(ctx context.Context) {
 	s.watch(ctx, Postgres, s.postgres)
 	s.watch(ctx, Redis, s.redis)
 	for _, service := range slices.Concat(s.cores, s.gateways) {
@@ -62,7 +60,9 @@ func (s *Stack) watch(ctx context.Context, name string, server server) {
 		restarts: make(chan chan error), stopped: ctx.Done(), pid: server.PID(), ready: make(chan struct{}),
 	}
 	close(v.ready)
+	s.mu.Lock()
 	s.supervisors = append(s.supervisors, v)
+	s.mu.Unlock()
 	s.supervision.Go(func() { v.run(ctx) })
 }
 
@@ -207,10 +207,17 @@ func (s *Stack) Restart(ctx context.Context, name string) error {
 	}
 }
 
+// allSupervisors are those of the servers that have been started so far.
+func (s *Stack) allSupervisors() []*supervisor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.supervisors)
+}
+
 var errNoSuchProcess = errors.New("the stack runs no process of that name")
 
 func (s *Stack) supervisor(name string) (*supervisor, error) {
-	for _, v := range s.supervisors {
+	for _, v := range s.allSupervisors() {
 		if v.name == name {
 			return v, nil
 		}

@@ -41,6 +41,22 @@ func FreePort(host string) (int, error) {
 	return 0, fmt.Errorf("find a free port on %s: none of 200 is free", host)
 }
 
+// ReservePort reports whether nothing listens on a port of host (empty: 127.0.0.1), and reserves it as FreePort does. Ports below
+// 1024 and over 65535 are not free.
+func ReservePort(host string, port int) (bool, error) {
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if port < 1024 || port > 65535 {
+		return false, nil
+	}
+	mine, err := reserved.reserve(port)
+	if err != nil {
+		return false, err
+	}
+	return mine && connectionRefused(net.JoinHostPort(host, strconv.Itoa(port))), nil
+}
+
 // connectionRefused reports whether nothing listens at address. A listener would be a surer test, but a child that is being
 // forked at the same time would keep its socket open for a while.
 func connectionRefused(address string) bool {

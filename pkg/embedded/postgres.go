@@ -35,7 +35,10 @@ type PostgresConfig struct {
 	// Settings of the server (name=value) override those of this package.
 	Settings []string
 
-	// Log receives progress and the lines of the server's output, from several goroutines at once; nil discards them.
+	// Progress receives what this package does that takes a while, such as downloads. Default: Log.
+	Progress func(line string)
+
+	// Log receives the lines of the server's output, from several goroutines at once; nil discards them.
 	Log func(line string)
 }
 
@@ -51,6 +54,7 @@ type Postgres struct {
 	settings  []string
 	parents   []string // where run may be
 	log       func(line string)
+	progress  func(line string)
 	user      *serverUser
 	binaries  *binaries
 	run       *runDir
@@ -76,12 +80,16 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	}
 	p := &Postgres{
 		ephemeral: config.Ephemeral, env: config.Env, settings: config.Settings, parents: diskParents(), log: config.Log,
+		progress: config.Progress,
 	}
 	if config.Ephemeral && !config.OnDisk {
 		p.parents = ephemeralParents()
 	}
 	if p.log == nil {
 		p.log = func(string) {}
+	}
+	if p.progress == nil {
+		p.progress = p.log
 	}
 	err := p.prepare(ctx, config.Dir)
 	if err == nil {
@@ -120,7 +128,7 @@ func (p *Postgres) prepare(ctx context.Context, dir string) error {
 	}
 	p.data = filepath.Join(dir, "data")
 	version, _ := os.ReadFile(filepath.Join(p.data, "PG_VERSION"))
-	if p.binaries, err = findBinaries(ctx, strings.TrimSpace(string(version)), p.log); err != nil {
+	if p.binaries, err = findBinaries(ctx, strings.TrimSpace(string(version)), p.progress); err != nil {
 		return err
 	}
 	if p.run, err = newRunDir(p.user, p.parents); err != nil {
@@ -132,13 +140,13 @@ func (p *Postgres) prepare(ctx context.Context, dir string) error {
 	if len(version) > 0 {
 		return nil
 	}
-	p.log("creating a database in " + p.data)
+	p.progress("creating a database in " + p.data)
 	return p.binaries.initCluster(ctx, p.user, p.data, true)
 }
 
 func (p *Postgres) prepareEphemeral(ctx context.Context) error {
 	var err error
-	if p.binaries, err = findBinaries(ctx, "", p.log); err != nil {
+	if p.binaries, err = findBinaries(ctx, "", p.progress); err != nil {
 		return err
 	}
 	if p.run, err = newRunDir(p.user, p.parents); err != nil {
@@ -148,7 +156,7 @@ func (p *Postgres) prepareEphemeral(ctx context.Context) error {
 		return err
 	}
 	p.data = filepath.Join(p.run.path, "data")
-	return p.binaries.copyTemplate(ctx, p.user, p.data, p.log)
+	return p.binaries.copyTemplate(ctx, p.user, p.data, p.progress)
 }
 
 // Restart stops the server if it runs, starts it again with the same data and URL, and returns when it accepts connections.

@@ -1,0 +1,278 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"intents.internal/pkg/embedded"
+)
+
+// Chains is the name of the process that runs the local chains.
+const Chains = "chains"
+
+// The files of the local chains in the data directory. They belong to the database, which has intents on these chains.
+const (
+	chainsDir      = "chains"
+	chainPortsFile = "chain-ports.json"
+	rpcFile        = "rpc.json"
+)
+
+// localChains are the ids of the local chains with their usual ports.
+var localChains = []struct {
+	id   string
+	port int
+}{{"31337", 8545}, {"31338", 8546}}
+
+// LocalChain is a local chain of a running stack.
+type LocalChain struct {
+	ID     string // the EIP-155 number, such as 31337
+	RPCURL string
+}
+
+// chainsProcess is the process of the local chains. Restart and Stop are for one goroutine at a time.
+type chainsProcess struct {
+	chains  []LocalChain
+	path    string
+	args    []string
+	env     []string
+	log     func(line string)
+	process *embedded.Process
+
+	mu  sync.Mutex
+	err error // why there are no chains
+}
+
+// assignChainPorts chooses the addresses of the local chains, those of the last run if they are free, and writes them to the file of
+// RPC URLs that cores read.
+func (s *Stack) assignChainPorts() error {
+	if !s.config.LocalChains {
+		return nil
+	}
+	kept := map[string]int{}
+	text, err := os.ReadFile(s.path(chainPortsFile))
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the ports of the local chains in %s (start over with --reset): %w", s.path(chainPortsFile), err)
+	}
+	s.chains = &chainsProcess{log: s.log.writer(Chains)}
+	for _, chain := range localChains {
+		port, err := chainPort(kept[chain.id], chain.port)
+		if err != nil {
+			return fmt.Errorf("choose a port for the local chain %s: %w", chain.id, err)
+		}
+		kept[chain.id] = port
+		s.chains.chains = append(s.chains.chains, LocalChain{chain.id, "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
+	}
+	if text, err = json.Marshal(kept); err != nil {
+		return err
+	}
+	if err := writePrivate(s.path(chainPortsFile), append(text, '\n')); err != nil {
+		return fmt.Errorf("store the ports of the local chains: %w", err)
+	}
+	return s.writeRPCFile()
+}
+
+// chainPort is the first of the wanted ports that is free, or any free one.
+func chainPort(wanted ...int) (int, error) {
+	for _, port := range wanted {
+		if port == 0 {
+			continue
+		}
+		if free, err := embedded.ReservePort("", port); free || err != nil {
+			return port, err
+		}
+	}
+	return embedded.FreePort("")
+}
+
+// writeRPCFile writes the URLs of the local chains, and those of the configured file, which wins, to a file of the data directory.
+func (s *Stack) writeRPCFile() error {
+	providers := map[string]any{}
+	for _, chain := range s.chains.chains {
+		providers["eip155:"+chain.ID] = []any{map[string]any{"url": chain.RPCURL, "requestsPerSecond": 1000}}
+	}
+	if s.config.RPCFile != "" {
+		text, err := os.ReadFile(s.config.RPCFile)
+		if err != nil {
+			return fmt.Errorf("read the file of RPC URLs: %w", err)
+		}
+		if err := json.Unmarshal(text, &providers); err != nil {
+			return fmt.Errorf("read the file of RPC URLs: %w", err)
+		}
+	}
+	text, err := json.Marshal(providers)
+	if err != nil {
+		return err
+	}
+	if err := writePrivate(s.path(rpcFile), append(text, '\n')); err != nil {
+		return fmt.Errorf("write the RPC URLs of the local chains: %w", err)
+	}
+	return nil
+}
+
+// rpcFile is the file of RPC URLs for cores.
+func (s *Stack) rpcFile() string {
+	if s.chains == nil {
+		return s.config.RPCFile
+	}
+	return s.path(rpcFile)
+}
+
+// configureChains sets the command of the local chains. The account must have its keys.
+func (s *Stack) configureChains() {
+	var addresses, origins []string
+	for _, chain := range s.chains.chains {
+		addresses = append(addresses, strings.TrimPrefix(chain.RPCURL, "http://"))
+	}
+	for _, url := range urls(s.gateways) {
+		origins = append(origins, url)
+		if name := strings.Replace(url, "//127.0.0.1:", "//localhost:", 1); name != url {
+			origins = append(origins, name)
+		}
+	}
+	s.chains.path = filepath.Join(s.config.Binaries, "chains")
+	s.chains.env = append(Environ(), "CHAINS_API_KEY="+s.account.TestKey)
+	s.chains.args = []string{
+		"-data", s.path(chainsDir), "-listen", strings.Join(addresses, ","),
+		"-cors", strings.Join(origins, ","), "-gateway", s.gateways[0].url(),
+	}
+}
+
+// firstStarts is how often the local chains are started before the stack goes on without them.
+const firstStarts = 3
+
+// runChains starts the local chains once they are built. Without them the stack runs on, and the log says why there are none.
+func (s *Stack) runChains(ctx context.Context, built <-chan error) {
+	err := <-built
+	if err == nil {
+		for range firstStarts {
+			if err = s.chains.Restart(ctx); err == nil || ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	defer s.signalChange()
+	if err != nil {
+		s.chains.fail(err)
+		s.log.print("there are no local chains: " + oneLine(err))
+		return
+	}
+	s.watch(ctx, Chains, s.chains)
+	s.log.print("the local chains are ready")
+}
+
+// oneLine is the first line of an error and the last one of the output of a process that it shows.
+func oneLine(err error) string {
+	first, output, found := strings.Cut(err.Error(), "\n")
+	if !found {
+		return first
+	}
+	last := strings.TrimSpace(output[strings.LastIndexByte(output, '\n')+1:])
+	var entry struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal([]byte(last), &entry) == nil && entry.Error != "" {
+		last = entry.Error
+	}
+	return first + ": " + last
+}
+
+// Restart stops the process if it runs, starts it and returns when both chains are served.
+func (c *chainsProcess) Restart(ctx context.Context) error {
+	if err := c.Stop(); err != nil {
+		return err
+	}
+	ready := make(chan struct{})
+	var once sync.Once
+	process, err := embedded.StartProcess(embedded.Command{Name: Chains, Path: c.path, Args: c.args, Env: c.env, Output: func(line string) {
+		c.log(line)
+		if isReadyLine(line) {
+			once.Do(func() { close(ready) })
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	c.process = process
+	timer := time.NewTimer(readyTimeout)
+	defer timer.Stop()
+	select {
+	case <-ready:
+		return nil
+	case <-process.Done():
+		if err := process.Err(); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s ended while starting%s", Chains, process.Tail())
+	case <-timer.C:
+		return fmt.Errorf("%s: not ready within %s%s", Chains, readyTimeout, process.Tail())
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w%s", Chains, context.Cause(ctx), process.Tail())
+	}
+}
+
+// isReadyLine reports whether a line of the log says that both chains are served.
+func isReadyLine(line string) bool {
+	var entry struct {
+		Message string `json:"msg"`
+	}
+	return json.Unmarshal([]byte(line), &entry) == nil && entry.Message == "ready"
+}
+
+// Done is closed when the process has ended. It is nil before the first start.
+func (c *chainsProcess) Done() <-chan struct{} {
+	if c.process == nil {
+		return nil
+	}
+	return c.process.Done()
+}
+
+// PID is the process id, 0 before the first start.
+func (c *chainsProcess) PID() int {
+	if c.process == nil {
+		return 0
+	}
+	return c.process.PID()
+}
+
+// Stop stops the process gracefully. It may be called more than once, before the first start, and without chains.
+func (c *chainsProcess) Stop() error {
+	if c == nil || c.process == nil {
+		return nil
+	}
+	return c.process.Stop(syscall.SIGTERM, stopGrace)
+}
+
+func (c *chainsProcess) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+// list has the chains, unless they failed to be built or started.
+func (c *chainsProcess) list() []LocalChain {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil
+	}
+	return c.chains
+}

@@ -1,0 +1,161 @@
+package stack_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/deploy/stack"
+)
+
+// withChains is a fixture with local chains.
+func withChains(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.config.LocalChains = true
+	return f
+}
+
+// The local chains are started with the account's key, core knows them, and they are restarted as services are.
+func TestStack_LocalChains(t *testing.T) {
+	t.Parallel()
+	f := withChains(t)
+	ready := f.log.await("the local chains are ready")
+	s := f.start()
+	<-ready
+	<-s.Changed()
+	env := s.Env()
+	if len(env.LocalChains) != 2 || env.LocalChains[0].ID != "31337" || env.LocalChains[1].ID != "31338" || env.PID(stack.Chains) == 0 {
+		t.Fatalf("chains %+v, processes %+v", env.LocalChains, env.Processes)
+	}
+	first, second := env.LocalChains[0].RPCURL, env.LocalChains[1].RPCURL
+	for _, want := range []string{
+		fmt.Sprintf("chains    | runs [-data %s -listen %s,%s -cors %s,%s -gateway %s] with %s\n",
+			filepath.Join(f.config.Data, "chains"), strings.TrimPrefix(first, "http://"), strings.TrimPrefix(second, "http://"),
+			env.GatewayURL, strings.Replace(env.GatewayURL, "127.0.0.1", "localhost", 1), env.GatewayURL, env.TestKey),
+		fmt.Sprintf(`rpc.json {"eip155:31337":[{"requestsPerSecond":1000,"url":%q}],"eip155:31338":[{"requestsPerSecond":1000,"url":%q}]}`, first, second),
+		"/deploy/chains/lists/chains.json]\n", "/deploy/chains/lists/tokens.json]\n",
+	} {
+		if log := f.log.String(); !strings.Contains(log, want) {
+			t.Errorf("no %q in:\n%s", want, log)
+		}
+	}
+	for _, want := range []string{"CHAIN_31337_RPC_URL=" + first + "\n", "CHAIN_31338_RPC_URL=" + second + "\n", "CHAINS_PID="} {
+		if !strings.Contains(env.String(), want) {
+			t.Errorf("no %q in:\n%s", want, env)
+		}
+	}
+	if err := s.Kill(stack.Chains); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AwaitReady(t.Context(), stack.Chains); err != nil {
+		t.Fatal(err)
+	}
+	if pid := s.Env().PID(stack.Chains); pid == env.PID(stack.Chains) {
+		t.Errorf("the chains have their old process id %d", pid)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if log := f.log.String(); !strings.Contains(log, "chains    | stopped") {
+		t.Errorf("the chains were not stopped gracefully:\n%s", log)
+	}
+}
+
+// The next start has the same addresses, and a reset forgets the chains' data.
+func TestStack_LocalChains_Data(t *testing.T) {
+	t.Parallel()
+	f := withChains(t)
+	ports := filepath.Join(f.config.Data, "chain-ports.json")
+	kept := fmt.Sprintf(`{"31337":%d,"31338":%d}`+"\n", freePort(t), freePort(t))
+	if err := os.WriteFile(ports, []byte(kept), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(f.config.Data, "chains", "state")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, chain := range f.run().LocalChains {
+		if want := fmt.Sprintf("%q:%s", chain.ID, chain.RPCURL[strings.LastIndexByte(chain.RPCURL, ':')+1:]); !strings.Contains(kept, want) {
+			t.Errorf("%s is not in %s", want, kept)
+		}
+	}
+	if text, err := os.ReadFile(ports); err != nil || string(text) != kept {
+		t.Errorf("the ports are now %s, %v", text, err)
+	}
+	if _, err := os.Stat(state); err != nil {
+		t.Error(err)
+	}
+	f.config.Reset = true
+	f.run()
+	if _, err := os.Stat(state); !os.IsNotExist(err) {
+		t.Errorf("the data of the chains after a reset: %v", err)
+	}
+}
+
+// freePort is a port that an earlier process may have used.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// The URLs of the configured file are kept, and win over those of the local chains.
+func TestStack_LocalChains_RPCFile(t *testing.T) {
+	t.Parallel()
+	f := withChains(t)
+	f.config.RPCFile = filepath.Join(t.TempDir(), "rpc.json")
+	if err := os.WriteFile(f.config.RPCFile, []byte(`{"eip155:1": ["http://one"], "eip155:31337": ["http://own"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.run()
+	text, err := os.ReadFile(filepath.Join(f.config.Data, "rpc.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(text), `{"eip155:1":["http://one"],"eip155:31337":["http://own"],"eip155:31338":[{`) {
+		t.Errorf("RPC file %s", text)
+	}
+}
+
+// Chains that cannot start leave a line, and everything else works.
+func TestStack_LocalChains_Broken(t *testing.T) {
+	t.Parallel()
+	f := withChains(t)
+	if err := os.WriteFile(filepath.Join(f.config.Data, "broken"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failed := f.log.await("stack     | there are no local chains: chains: exit status 1: the stand-in is broken\n")
+	s := f.start()
+	<-failed
+	<-s.Changed()
+	env := s.Env()
+	if len(env.LocalChains) > 0 || strings.Contains(env.String(), "CHAIN") {
+		t.Errorf("the environment has chains:\n%s", env)
+	}
+	if got := status(t, env.GatewayURL+"/v2/tokens", env.TestKey); got != 200 {
+		t.Errorf("the gateway answers %d", got)
+	}
+}
+
+// Without local chains there is nothing of them.
+func TestStack_NoLocalChains(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	env := f.run()
+	if diff := cmp.Diff([]stack.LocalChain(nil), env.LocalChains); diff != "" {
+		t.Errorf("chains (-want +got):\n%s", diff)
+	}
+	if log := f.log.String(); strings.Contains(log, "chains    |") || strings.Contains(log, "watches the chains") {
+		t.Errorf("the log names chains:\n%s", log)
+	}
+}
