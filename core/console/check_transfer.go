@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 
 	"intents.internal/core/onchain"
 	"intents.internal/core/transfer"
@@ -25,8 +26,9 @@ func (c *console) checkTransfer(w http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return err
 	}
+	approves := slices.ContainsFunc(checks, func(check transfer.Check) bool { return check.Name == transfer.CheckAllowance && !check.OK })
 	return c.render(w, r, user, "preflight", view{Title: "Before sending", Section: "transfers", Body: map[string]any{
-		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": checks, "Gas": gas,
+		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": checks, "Gas": gas, "Approves": approves,
 	}})
 }
 

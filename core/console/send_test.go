@@ -260,7 +260,7 @@ func TestAssets_Imports(t *testing.T) {
 		if strings.Contains(file.body, `"./`) {
 			t.Errorf("%s imports a file by its bare name", next[0])
 		}
-		for _, quoted := range strings.Split(file.body, `"`) {
+		for quoted := range strings.SplitSeq(file.body, `"`) {
 			if strings.HasPrefix(quoted, "/console/assets/") {
 				next = append(next, quoted)
 			}

@@ -84,6 +84,7 @@ func (w *sendWalk) refusals(r chainRecord) {
 	t := w.t
 	w.open(w.pageOf(r), http.StatusOK)
 	w.shows("The settler may draw 0 units of the token")
+	w.says("The allowance is granted first")
 	w.inspect("send")
 
 	t.Log("an account that is not the intent's")
@@ -98,7 +99,7 @@ func (w *sendWalk) refusals(r chainRecord) {
 
 	t.Log("a chain that the user does not switch to, and a transaction that the user does not sign")
 	for _, method := range []string{"wallet_switchEthereumChain", "eth_sendTransaction"} {
-		w.wallet.set(func() { w.wallet.declines = []string{method} })
+		w.wallet.set(func() { w.wallet.declines, w.wallet.allows = []string{method}, 0 })
 		w.send("You declined in the wallet; nothing was sent.")
 		w.wallet.set(func() { w.wallet.declines = nil })
 		w.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("send-says").textContent = ""`))
@@ -135,6 +136,17 @@ func (w *sendWalk) oneAfterTheOther(r chainRecord) {
 	if n := w.wallet.count("eth_sendTransaction"); n != 2 {
 		w.t.Errorf("%d transactions instead of an approval and an open", n)
 	}
+
+	w.t.Log("approve, then decline to open, then open")
+	r = w.bridge()
+	w.open(w.pageOf(r), http.StatusOK)
+	w.wallet.set(func() { w.wallet.declines, w.wallet.allows = []string{"eth_sendTransaction"}, 1 })
+	w.send("You declined in the wallet. Only the approval was sent; nothing was paid.")
+	if got := w.client.read(w.t, r.ID); got.String() != "created" {
+		w.t.Errorf("the record reads %q after the approval", got)
+	}
+	w.wallet.set(func() { w.wallet.declines = nil })
+	w.reported(r)
 }
 
 func (w *sendWalk) inOneBatch() {

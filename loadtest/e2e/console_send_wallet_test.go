@@ -26,8 +26,9 @@ type testWallet struct {
 	// added are the chains that the wallet knows, and current is the chosen one of them.
 	added   []uint64
 	current uint64
-	// declines are the methods that the user does not allow.
+	// declines are the methods that the user does not allow, once allows of their requests were allowed.
 	declines []string
+	allows   int
 	// batches means that the wallet knows EIP-5792, batched are the transactions of each batch.
 	batches bool
 	batched [][]common.Hash
@@ -105,7 +106,7 @@ func (w *testWallet) answer(ctx context.Context, text string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, request.Method)
-	if slices.Contains(w.declines, request.Method) {
+	if w.declined(request.Method) {
 		answer.Error = &walletError{4001, "User rejected the request."}
 	} else if result, err := w.do(ctx, request.Method, request.Params); err != nil {
 		failed, ok := err.(*walletError) //nolint:errorlint // do wraps none
@@ -118,6 +119,14 @@ func (w *testWallet) answer(ctx context.Context, text string) (string, error) {
 	}
 	out, err := json.Marshal(answer)
 	return string(out), err
+}
+
+func (w *testWallet) declined(method string) bool {
+	if !slices.Contains(w.declines, method) {
+		return false
+	}
+	w.allows--
+	return w.allows < 0
 }
 
 func (w *testWallet) do(ctx context.Context, method string, params []json.RawMessage) (any, error) {

@@ -19,10 +19,12 @@ const parse = (text) => new DOMParser().parseFromString(text, "text/html");
 
 // current is the transaction as the service gives it now: a page may have been open for long.
 async function current() {
-  const page = parse(await (await fetch(location.pathname)).text());
+  const answer = await fetch(location.pathname).catch(() => { throw new Failure("The service does not answer. Nothing was sent."); });
+  if (new URL(answer.url).pathname.startsWith("/console/sign-in")) throw new Failure("Your session has ended. Load the page again and sign in. Nothing was sent.");
+  const page = parse(await answer.text());
   const fresh = page.querySelector("[data-send]");
   if (fresh) return JSON.parse(fresh.dataset.send);
-  throw new Failure(`${alertOf(page) ?? "The intent is not to be paid any more: its status or deadline has changed. Load the page again."} Nothing was sent.`);
+  throw new Failure(`${alertOf(page) ?? "The intent is not to be paid any more: its status or deadline has changed."} Nothing was sent.`);
 }
 
 // ask has the wallet do what moves the money. An error with a code is its answer that nothing was sent; after any other that is not known.
