@@ -17,6 +17,7 @@ type sendWalk struct {
 	*tab
 
 	client   *chainClient
+	email    string
 	wallet   *testWallet
 	from, to *evmChain
 }
@@ -30,10 +31,11 @@ func TestConsole_Send(t *testing.T) {
 	stack := newChainStack(t, from, to)
 	b := openTab(browser, t)
 	b.base = stack.Env().GatewayURL
-	b.signUp(uniqueEmail("payer"))
+	email := uniqueEmail("payer")
+	b.signUp(email)
 	api := apiClient(t, b.makeKey("payer"))
 	api.base = b.base
-	w := &sendWalk{tab: b, client: &chainClient{api, stack}, from: from, to: to, wallet: &testWallet{
+	w := &sendWalk{tab: b, client: &chainClient{api, stack}, email: email, from: from, to: to, wallet: &testWallet{
 		chains: map[uint64]*evmChain{from.ChainID: from, to.ChainID: to}, current: to.ChainID, added: []uint64{to.ChainID},
 	}}
 	unfilled, deadline := w.openUnfilled()
@@ -195,6 +197,22 @@ func (w *sendWalk) unfunded() {
 	w.open(w.pageOf(r)+"/preflight", http.StatusOK)
 	w.says("Before sending", "not ok balance")
 	w.inspect("preflight")
+
+	t.Log("a session that ends, and an intent that ends elsewhere, while the page is open")
+	w.open(w.pageOf(r), http.StatusOK)
+	if err := executeOn(t.Context(), w.client.Env().DatabaseURL, `UPDATE sessions SET expires_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	w.send("Your session has ended. Load the page again and sign in. Nothing was sent.")
+	w.open("/console", http.StatusOK)
+	signIn(w.tab, w.email)
+	w.open(w.pageOf(r), http.StatusOK)
+	w.shows("Send with Test Wallet")
+	expect[chainRecord](t, w.client.do(http.MethodPost, "/v2/transfers/"+r.ID+"/cancel", nil), http.StatusOK)
+	w.shows("Nobody need do anything more.")
+	if hidden := evaluate[bool](w.tab, `document.querySelector("[data-wallets]").hidden`); !hidden {
+		t.Error("a cancelled intent can be sent")
+	}
 }
 
 // A hash that could not be reported is reported when the page is opened again.

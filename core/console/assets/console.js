@@ -42,7 +42,7 @@ if (live && /^\/console\/[^/]+\/[^/]+$/.test(location.pathname)) {
 
 // refresh reports whether to go on. It does until the session or the page is gone.
 async function refresh() {
-  if (document.hidden || document.querySelector("[data-live] :focus, [data-live]:focus")) return true;
+  if (document.hidden) return true;
   let answer, body;
   try {
     answer = await fetch(location.pathname, { redirect: "manual" });
@@ -52,9 +52,12 @@ async function refresh() {
   }
   if (!answer.ok) return answer.status >= 500;
   const fresh = new DOMParser().parseFromString(body, "text/html");
-  for (const part of document.querySelectorAll("[data-live]")) replace(part, fresh.querySelector(`[data-live="${part.dataset.live}"]`));
+  const focused = document.querySelector("[data-live]:focus-within"); // replacing it would take the focus away
+  for (const part of document.querySelectorAll("[data-live]")) {
+    if (part !== focused) replace(part, fresh.querySelector(`[data-live="${part.dataset.live}"]`));
+  }
   document.dispatchEvent(new CustomEvent("refreshed", { detail: fresh }));
-  return fresh.querySelector("[data-refresh]") !== null;
+  return focused !== null || fresh.querySelector("[data-refresh]") !== null;
 }
 
 function replace(part, fresh) {
