@@ -31,13 +31,17 @@ for (const form of document.querySelectorAll("form[data-once]")) {
   addEventListener("pageshow", () => delete form.dataset.sent);
 }
 
+// Scripts of single pages.
+if (document.querySelector("[data-wallet]")) import("./sign-in.js");
+if (document.querySelector("[data-send], [data-report]")) import("./send.js");
+
 // A page that keeps up: the parts marked data-live are taken from a fresh copy of it, every data-refresh seconds while somebody looks at
 // it, until a copy has no data-refresh. The answer to a form is not such a page.
 const live = document.querySelector("[data-refresh]");
 if (live && /^\/console\/[^/]+\/[^/]+$/.test(location.pathname)) {
-  const timer = setInterval(async () => {
-    if (!(await refresh())) clearInterval(timer);
-  }, live.dataset.refresh * 1000);
+  do {
+    await new Promise((resolve) => { setTimeout(resolve, live.dataset.refresh * 1000); });
+  } while (await refresh());
 }
 
 // refresh reports whether to go on. It does until the session or the page is gone.
@@ -67,7 +71,3 @@ function replace(part, fresh) {
   offerCopies(replacement);
   part.replaceChildren(...replacement.childNodes);
 }
-
-// Scripts of single pages.
-if (document.querySelector("[data-wallet]")) import("./sign-in.js");
-if (document.querySelector("[data-send], [data-report]")) import("./send.js");
