@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/postgres"
+	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
 )
@@ -57,7 +58,7 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		record.Tx = newTxJSON(tx)
+		record.Tx = representation.NewTx(tx)
 	}
 	w.Header().Set("Location", "/v2/transfers/"+record.ID)
 	return writeJSON(w, http.StatusCreated, record)

@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"encoding/hex"
 	"net/http"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -58,7 +56,7 @@ func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *tra
 }
 
 func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {
-	if orderID, ok := parseHash(name); ok {
+	if orderID, ok := transfer.ParseHash(name); ok {
 		return s.Store.TransferByOrder(ctx, accountID, orderID)
 	}
 	id, err := uuid.Parse(name)
@@ -66,14 +64,4 @@ func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name str
 		return nil, postgres.ErrTransferNotFound
 	}
 	return s.Store.Transfer(ctx, accountID, id)
-}
-
-// parseHash reads an order id or a transaction hash: 0x and 64 hexadecimal digits.
-func parseHash(s string) (id [32]byte, ok bool) {
-	digits, prefixed := strings.CutPrefix(s, "0x")
-	decoded, err := hex.DecodeString(digits)
-	if !prefixed || err != nil || len(decoded) != len(id) {
-		return id, false
-	}
-	return [32]byte(decoded), true
 }

@@ -27,7 +27,7 @@ func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*t
 	if request.Hash == nil {
 		return nil, invalid(wire.Issue{Path: "/hash", Message: "is required"})
 	}
-	hash, ok := parseHash(*request.Hash)
+	hash, ok := transfer.ParseHash(*request.Hash)
 	if !ok {
 		return nil, invalid(wire.Issue{Path: "/hash", Message: "must be a transaction hash: 0x and 64 hexadecimal digits"})
 	}

@@ -44,7 +44,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		return fault
 	},
 	"order-id": func(list *transferList, given string) string {
-		id, ok := parseHash(given)
+		id, ok := transfer.ParseHash(given)
 		if !ok {
 			return "must be 0x and 64 hexadecimal digits"
 		}
@@ -52,7 +52,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		return ""
 	},
 	"hash": func(list *transferList, given string) string {
-		if _, ok := parseHash(given); !ok {
+		if _, ok := transfer.ParseHash(given); !ok {
 			return "must be 0x and 64 hexadecimal digits"
 		}
 		list.filter.Hash = strings.ToLower(given)

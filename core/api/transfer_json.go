@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -25,7 +24,7 @@ type intentJSON struct {
 	// Verification is "unsupported" or nil.
 	Verification *string `json:"verification"`
 	// Tx is nil where the transaction must not be sent.
-	Tx *txJSON `json:"tx"`
+	Tx *representation.Tx `json:"tx"`
 }
 
 type confirmationsJSON struct {
@@ -83,41 +82,6 @@ type orderJSON struct {
 	OrderData          representation.HexBytes `json:"orderData"`
 }
 
-// txJSON is what a wallet signs. chainId is the EIP-155 number that transactions carry, not the CAIP-2 form.
-type txJSON struct {
-	ChainID    json.Number             `json:"chainId"`
-	From       string                  `json:"from"`
-	To         string                  `json:"to"`
-	Value      string                  `json:"value"`
-	Data       representation.HexBytes `json:"data"`
-	Allowances []allowanceJSON         `json:"allowances"`
-	Calls      sendCallsJSON           `json:"calls"`
-}
-
-type allowanceJSON struct {
-	Token   string   `json:"token"`
-	Owner   string   `json:"owner"`
-	Spender string   `json:"spender"`
-	Amount  string   `json:"amount"`
-	Approve callJSON `json:"approve"`
-}
-
-type callJSON struct {
-	To    string                  `json:"to"`
-	Value string                  `json:"value"`
-	Data  representation.HexBytes `json:"data"`
-}
-
-// sendCallsJSON is the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. Wallets that cannot execute the calls as
-// one transaction send them one after the other, as AtomicRequired is false.
-type sendCallsJSON struct {
-	Version        string     `json:"version"`
-	ChainID        string     `json:"chainId"`
-	From           string     `json:"from"`
-	AtomicRequired bool       `json:"atomicRequired"`
-	Calls          []callJSON `json:"calls"`
-}
-
 // newIntentJSON is the record of an intent for a client that reads it now, without what its chains have shown.
 func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 	order, err := i.Order()
@@ -132,7 +96,7 @@ func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
 		Summary: representation.NewSummary(i.Summary()),
 		Final:   transfer.Final(i.Type, i.Status), Failure: representation.Optional(i.Failure),
 		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: representation.NewTimestamp(i.Deadline),
-		Order: newOrderJSON(order, i.Settlement), Tx: newTxJSON(tx), Transactions: []transactionJSON{},
+		Order: newOrderJSON(order, i.Settlement), Tx: representation.NewTx(tx), Transactions: []transactionJSON{},
 	}, nil
 }
 
@@ -147,32 +111,5 @@ func newOrderJSON(o transfer.Order, settlement transfer.Settlement) orderJSON {
 		AmountIn: o.AmountIn.String(), AmountOut: o.AmountOut.String(), SenderNonce: o.SenderNonce.String(),
 		OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,
 		DestinationSettler: o.DestinationSettler[:], FillDeadline: o.FillDeadline, Data: o.Data, OrderData: o.Encoded,
-	}
-}
-
-// newTxJSON is nil for no transaction.
-func newTxJSON(tx *transfer.Tx) *txJSON {
-	if tx == nil {
-		return nil
-	}
-	return &txJSON{
-		ChainID: json.Number(tx.Chain.Reference), From: tx.From, To: tx.To, Value: tx.Value.String(), Data: tx.Data,
-		Allowances: each(tx.Allowances, func(a transfer.Allowance) allowanceJSON {
-			return allowanceJSON{
-				Token: a.Token.String(), Owner: a.Owner, Spender: a.Spender, Amount: a.Amount.String(),
-				Approve: callJSON{To: a.Approve.To, Value: a.Approve.Value.String(), Data: a.Approve.Data},
-			}
-		}),
-		Calls: newSendCallsJSON(tx),
-	}
-}
-
-func newSendCallsJSON(tx *transfer.Tx) sendCallsJSON {
-	number, _ := tx.Chain.Number() // the registry has eip155 chains only
-	return sendCallsJSON{
-		Version: "2.0.0", ChainID: fmt.Sprintf("%#x", number), From: tx.From,
-		Calls: each(tx.Calls(), func(c transfer.Call) callJSON {
-			return callJSON{To: c.To, Value: fmt.Sprintf("%#x", c.Value), Data: c.Data}
-		}),
 	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -25,23 +26,45 @@ type asset struct {
 	body      []byte
 }
 
+// assetTypes are the media types of the files, each script after those that it imports.
+var assetTypes = []struct{ name, mediaType string }{
+	{"console.css", "text/css; charset=utf-8"},
+	{"icon.svg", "image/svg+xml"},
+	{"memory.js", javascript},
+	{"transaction.js", javascript},
+	{"wallets.js", javascript},
+	{"checks.js", javascript},
+	{"sign-in.js", javascript},
+	{"send.js", javascript},
+	{"console.js", javascript},
+}
+
+const javascript = "text/javascript; charset=utf-8"
+
 func newAssets() assets {
 	all := assets{}
-	for name, mediaType := range map[string]string{
-		"console.css": "text/css; charset=utf-8",
-		"console.js":  "text/javascript; charset=utf-8",
-		"icon.svg":    "image/svg+xml",
-	} {
-		body, err := assetFiles.ReadFile("assets/" + name)
+	for _, file := range assetTypes {
+		body, err := assetFiles.ReadFile("assets/" + file.name)
 		if err != nil {
 			panic(fmt.Sprintf("console: %v", err)) // it is compiled in
 		}
+		if file.mediaType == javascript {
+			body = all.resolveImports(body)
+		}
 		sum := sha256.Sum256(body)
-		kind := path.Ext(name)
-		url := assetsPath + strings.TrimSuffix(name, kind) + "." + hex.EncodeToString(sum[:8]) + kind
-		all[name] = asset{url: url, mediaType: mediaType, body: body}
+		kind := path.Ext(file.name)
+		url := assetsPath + strings.TrimSuffix(file.name, kind) + "." + hex.EncodeToString(sum[:8]) + kind
+		all[file.name] = asset{url: url, mediaType: file.mediaType, body: body}
 	}
 	return all
+}
+
+// resolveImports gives the imports of a script the URLs of the files, so that browsers may cache those too.
+func (a assets) resolveImports(script []byte) []byte {
+	for name, file := range a {
+		script = bytes.ReplaceAll(script, []byte(`"./`+name+`"`), []byte(`"`+file.url+`"`))
+	}
+	return script
 }
 
 // serve answers with the file. While an update is rolled out a page may ask for another core's version: it gets this

@@ -1,5 +1,5 @@
-// Package console is the signed-in pages below /console: HTML written on the server, with a style sheet and one small
-// script of its own and nothing from elsewhere. Every page works without the script.
+// Package console is the signed-in pages below /console: HTML written on the server, with a style sheet and small
+// scripts of its own and nothing from elsewhere. Every page works without scripts; asking a wallet needs them.
 //
 // It reads through the store, changes things through package access, and owns no rule of either. What goes wrong is
 // answered with a page; a fault in a form brings the form back with what was typed, passwords excepted.
@@ -14,13 +14,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
 	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
 	"intents.internal/core/webhook"
+	"intents.internal/pkg/caip"
 )
 
-// Config is what the console needs; every field must be set but Webhooks.
+// Config is what the console needs; every field must be set but Webhooks, Chains and Reported.
 type Config struct {
 	Access   *access.Service
 	Store    *postgres.Store
@@ -28,6 +33,10 @@ type Config struct {
 	Cookie   access.Cookie
 	// Webhooks are the operator's rules of webhooks; nil where they are not set up.
 	Webhooks *webhook.Rules
+	// Chains has the nodes of the chains; nil where no chain has any.
+	Chains *rpc.Client
+	// Reported is called after a new transaction of an intent was reported, nil for nobody to call. It must return at once.
+	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger
@@ -72,39 +81,42 @@ func (c *console) routes() *http.ServeMux {
 	mux.HandleFunc("GET "+assetsPath+"{name}", c.assets.serve)
 	c.openRoutes(mux)
 	for pattern, answer := range map[string]page{
-		"GET /console":                      c.listKeys,
-		"GET /console/keys/{id}":            c.showKey,
-		"GET /console/keys/{id}/delete":     c.confirmDeleteKey,
-		"GET /console/transfers":            c.listTransfers,
-		"GET /console/transfers/{id}":       c.showTransfer,
-		"GET /console/webhooks":             c.listWebhooks,
-		"GET /console/webhooks/{id}":        c.showWebhook,
-		"GET /console/webhooks/{id}/delete": c.confirmDeleteWebhook,
-		"GET /console/audit":                c.listAudit,
-		"GET /console/account":              c.showAccount,
+		"GET /console":                          c.listKeys,
+		"GET /console/keys/{id}":                c.showKey,
+		"GET /console/keys/{id}/delete":         c.confirmDeleteKey,
+		"GET /console/transfers":                c.listTransfers,
+		"GET /console/transfers/{id}":           c.showTransfer,
+		"GET /console/transfers/{id}/preflight": c.checkTransfer,
+		"GET /console/transfers/{id}/refund":    c.showRefund,
+		"GET /console/webhooks":                 c.listWebhooks,
+		"GET /console/webhooks/{id}":            c.showWebhook,
+		"GET /console/webhooks/{id}/delete":     c.confirmDeleteWebhook,
+		"GET /console/audit":                    c.listAudit,
+		"GET /console/account":                  c.showAccount,
 	} {
 		mux.Handle(pattern, c.requireSession(answer))
 	}
 	for path, answer := range map[string]page{
-		"/console/keys":                   c.createKey,
-		"/console/keys/{id}/rename":       c.renameKey,
-		"/console/keys/{id}/enable":       c.enableKey,
-		"/console/keys/{id}/disable":      c.disableKey,
-		"/console/keys/{id}/expire":       c.expireKey,
-		"/console/keys/{id}/rotate":       c.rotateKey,
-		"/console/keys/{id}/delete":       c.deleteKey,
-		"/console/webhooks":               c.createWebhook,
-		"/console/webhooks/{id}/change":   c.changeWebhook,
-		"/console/webhooks/{id}/enable":   c.enableWebhook,
-		"/console/webhooks/{id}/disable":  c.disableWebhook,
-		"/console/webhooks/{id}/rotate":   c.rotateSecret,
-		"/console/webhooks/{id}/test":     c.testWebhook,
-		"/console/webhooks/{id}/replay":   c.replayWebhook,
-		"/console/webhooks/{id}/retry":    c.retryDelivery,
-		"/console/webhooks/{id}/delete":   c.deleteWebhook,
-		"/console/account/revoke-session": c.revokeSession,
-		"/console/account/revoke-others":  c.revokeOtherSessions,
-		"/console/account/delete":         c.deleteAccount,
+		"/console/keys":                       c.createKey,
+		"/console/keys/{id}/rename":           c.renameKey,
+		"/console/keys/{id}/enable":           c.enableKey,
+		"/console/keys/{id}/disable":          c.disableKey,
+		"/console/keys/{id}/expire":           c.expireKey,
+		"/console/keys/{id}/rotate":           c.rotateKey,
+		"/console/keys/{id}/delete":           c.deleteKey,
+		"/console/transfers/{id}/transaction": c.reportTransaction,
+		"/console/webhooks":                   c.createWebhook,
+		"/console/webhooks/{id}/change":       c.changeWebhook,
+		"/console/webhooks/{id}/enable":       c.enableWebhook,
+		"/console/webhooks/{id}/disable":      c.disableWebhook,
+		"/console/webhooks/{id}/rotate":       c.rotateSecret,
+		"/console/webhooks/{id}/test":         c.testWebhook,
+		"/console/webhooks/{id}/replay":       c.replayWebhook,
+		"/console/webhooks/{id}/retry":        c.retryDelivery,
+		"/console/webhooks/{id}/delete":       c.deleteWebhook,
+		"/console/account/revoke-session":     c.revokeSession,
+		"/console/account/revoke-others":      c.revokeOtherSessions,
+		"/console/account/delete":             c.deleteAccount,
 	} {
 		mux.Handle("POST "+path, c.requireSession(answer))
 		isPage := path == webhooksPath || strings.HasSuffix(path, "{id}/delete")

@@ -67,6 +67,11 @@ func start(t *testing.T, change ...func(*access.Config)) *site {
 
 func startOn(t *testing.T, store *postgres.Store, change ...func(*access.Config)) *site {
 	t.Helper()
+	return startWith(t, store, func(*console.Config) {}, change...)
+}
+
+func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Config), change ...func(*access.Config)) *site {
+	t.Helper()
 	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
 	live, err := postgres.NewLiveRegistry(t.Context(), store)
 	if err != nil {
@@ -95,11 +100,12 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*access.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler, err = console.New(console.Config{
+	pages := console.Config{
 		Access: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}, Cookie: access.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)),
-	})
-	if err != nil {
+	}
+	changePages(&pages)
+	if server.Config.Handler, err = console.New(pages); err != nil {
 		t.Fatal(err)
 	}
 	server.Start()

@@ -226,7 +226,7 @@ func TestTransfer_History(t *testing.T) {
 	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfer is like that.")
 
 	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() - interval '1 s'")
-	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund and send it on Base Sepolia")
+	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Base Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
 
 	pgtest.Exec(t, s.store, "UPDATE transactions SET state = 'unsupported', log_index = NULL, confirmed_at = NULL WHERE state = 'mined'")
 	ann.get(path).is(http.StatusOK, "leaves no trace that could be checked")

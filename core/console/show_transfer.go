@@ -20,14 +20,22 @@ type legView struct {
 
 // showTransfer answers GET /console/transfers/{id} with all there is to know of an intent.
 func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	id, err := idOf(r)
-	if err != nil {
-		return postgres.ErrTransferNotFound
-	}
-	intent, err := c.Store.Transfer(r.Context(), user.owner.ID, id)
+	intent, err := c.transferOf(r, user)
 	if err != nil {
 		return err
 	}
+	return c.renderTransfer(w, r, user, intent, &form{})
+}
+
+func (c *console) transferOf(r *http.Request, user currentUser) (*transfer.Intent, error) {
+	id, err := idOf(r)
+	if err != nil {
+		return nil, postgres.ErrTransferNotFound
+	}
+	return c.Store.Transfer(r.Context(), user.owner.ID, id)
+}
+
+func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user currentUser, intent *transfer.Intent, f *form) error {
 	events, err := c.Store.Events(r.Context(), user.owner.ID, intent.ID)
 	if err != nil {
 		return err
@@ -45,17 +53,24 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return err
 	}
+	var sending *sendView
+	if intent.Status == transfer.Created { // once one is sent, another would pay again
+		if sending, err = c.sendView(intent, tx); err != nil {
+			return err
+		}
+	}
 	key, err := c.Store.Key(r.Context(), user.owner.ID, intent.KeyID)
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // it may be deleted
 		return err
 	}
 	source, destination := c.legView(intent.Source), c.legView(intent.Destination)
 	return c.render(w, r, user, "transfer", view{
-		Title: titleOf(intent, source), Section: "transfers", Body: map[string]any{
+		Title: titleOf(intent, source), Section: "transfers", Form: f, Body: map[string]any{
 			"Intent": intent, "Source": source, "Destination": destination, "Events": c.eventViews(events), "Key": key,
 			"Transactions": c.transactionViews(intent.Shown(history)), "Confirmations": c.confirmations(intent, history),
 			"Refundable": intent.Refundable(history, now), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
 			"Final": transfer.Final(intent.Type, intent.Status), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
+			"Send": sending, "Carried": intent.Carried(),
 		},
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/access/siwe"
 	"intents.internal/core/account"
 	"intents.internal/core/feed"
+	"intents.internal/core/onchain"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
@@ -52,6 +53,13 @@ var Unavailable = Fault{
 
 // Of returns the fault of an error; ok is false for one that has none.
 func Of(err error) (f Fault, ok bool) {
+	if noAnswer, ok := errors.AsType[*onchain.NoAnswerError](err); ok {
+		return Fault{
+			Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, RetryAfter: time.Second,
+			Message: fmt.Sprintf("No node of chain %s answers; try again in a second.", noAnswer.Chain),
+			Page:    Page{Title: "Not available", Text: "No node of the chain answers at this moment. Try again in a few seconds."},
+		}, true
+	}
 	for _, entry := range table {
 		if errors.Is(err, entry.err) {
 			return entry.fault, true
@@ -75,10 +83,12 @@ var table = []struct {
 	{transfer.ErrNotRefundable, Fault{
 		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
 		Message: "There is no order to refund: it must be open, past its deadline and neither filled nor refunded. See refundable in the intent's record.",
+		Page:    Page{Title: "Nothing to refund", Text: "There is no order to refund: it must be open, past its deadline and neither filled nor refunded."},
 	}},
 	{rpc.ErrNoProvider, Fault{
 		Status: http.StatusServiceUnavailable, Code: "CHAIN_NOT_WATCHED",
 		Message: "The operator has configured no node for this chain, so nothing can be asked there.",
+		Page:    Page{Title: "Not followed", Text: "The operator of this service follows this chain at no node, so nothing can be asked there."},
 	}},
 	{postgres.ErrTransferNotFound, Fault{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",

@@ -1,5 +1,5 @@
-// Package representation is the JSON form of what the API's answers and the bodies of events share: times, bytes and the summary of
-// an intent.
+// Package representation is the JSON form of what the API's answers, the bodies of events and the console's scripts share: times,
+// bytes, the summary of an intent and its transaction.
 //
 // It owns the names and the spelling of their members and decides nothing.
 package representation

@@ -3,6 +3,8 @@ package transfer
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,4 +27,14 @@ func idTime(id uuid.UUID) time.Time {
 		ms = ms<<8 | int64(b)
 	}
 	return time.UnixMilli(ms).UTC()
+}
+
+// ParseHash reads an order id or a transaction hash: 0x and 64 hexadecimal digits.
+func ParseHash(s string) (id [32]byte, ok bool) {
+	digits, prefixed := strings.CutPrefix(s, "0x")
+	decoded, err := hex.DecodeString(digits)
+	if !prefixed || err != nil || len(decoded) != len(id) {
+		return id, false
+	}
+	return [32]byte(decoded), true
 }

@@ -1,4 +1,7 @@
-package api
+// Package onchain asks the nodes of the chains, while a client waits, what an intent's transaction would do now and what a refund costs.
+//
+// It owns the questions and how long they may take. What the answers mean is package transfer's; following chains is package watch's.
+package onchain
 
 import (
 	"context"
@@ -13,20 +16,30 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// nodesTimeout bounds how long a request waits for the nodes of a chain. It is below requestTimeout.
-const nodesTimeout = 3 * time.Second
+// timeout bounds how long a caller waits for the nodes of a chain. It is below the five seconds that a request may take.
+const timeout = 3 * time.Second
+
+// NoAnswerError is returned where no node of a chain gives an answer that is of use.
+type NoAnswerError struct {
+	Chain caip.ChainID
+	Err   error
+}
+
+func (e *NoAnswerError) Error() string { return fmt.Sprintf("ask the nodes of %s: %v", e.Chain, e.Err) }
+
+func (e *NoAnswerError) Unwrap() error { return e.Err }
 
 // askNodes asks the providers of a chain, the best first, until one answers; ask returns an error for an answer of no use. The error
-// wraps rpc.ErrNoProvider where there is none to ask.
-func (s *Server) askNodes(ctx context.Context, id caip.ChainID, ask func(ctx context.Context, p *rpc.Provider) error) error {
-	if s.Chains == nil {
+// wraps rpc.ErrNoProvider where there is none to ask, and is a NoAnswerError where all were asked.
+func askNodes(ctx context.Context, client *rpc.Client, id caip.ChainID, ask func(ctx context.Context, p *rpc.Provider) error) error {
+	if client == nil {
 		return fmt.Errorf("ask the nodes of %s: %w", id, rpc.ErrNoProvider)
 	}
-	chain, ok := s.Chains.Chain(id)
+	chain, ok := client.Chain(id)
 	if !ok {
 		return fmt.Errorf("ask the nodes of %s: %w", id, rpc.ErrNoProvider)
 	}
-	deadline := time.Now().Add(nodesTimeout)
+	deadline := time.Now().Add(timeout)
 	var failures []error
 	for left := chain.Providers(); len(left) > 0 && time.Now().Before(deadline) && ctx.Err() == nil; left = left[1:] {
 		if left[0].Busy() { // the rest of its calls is for following the chain
@@ -42,12 +55,7 @@ func (s *Server) askNodes(ctx context.Context, id caip.ChainID, ask func(ctx con
 		}
 		failures = append(failures, err)
 	}
-	return fmt.Errorf("ask the nodes of %s: %w: %w", id, noNode(id), errors.Join(failures...))
-}
-
-// noNode is the 503 for a chain whose nodes do not answer.
-func noNode(id caip.ChainID) *apiError {
-	return unavailable(fmt.Sprintf("No node of chain %s answers; try again in a second.", id))
+	return &NoAnswerError{id, errors.Join(failures...)}
 }
 
 // word reads a number that a contract returned; ok is false for an answer of another form, which is no contract's or another one's.

@@ -1,0 +1,155 @@
+// The page of an intent, and of its refund, where a wallet sends the transaction and its hash is reported.
+import { offerWallets } from "./wallets.js";
+import { Failure, batchHash, codeOf, connect, declined, sendBatch, sendCall, succeeded, useChain } from "./transaction.js";
+import { allowed, showChecks } from "./checks.js";
+import { memory } from "./memory.js";
+
+const section = document.querySelector("[data-send]");
+const form = document.querySelector("[data-report]");
+const says = document.getElementById("send-says");
+const intent = form?.dataset.report;
+let busy = false;
+
+function say(text) { says.textContent = text; }
+
+// alertOf is what a page says is wrong.
+const alertOf = (page) => page.querySelector(".problems li, main [role=alert] p")?.textContent;
+
+const parse = (text) => new DOMParser().parseFromString(text, "text/html");
+
+// current is the transaction as the service gives it now: a page may have been open for long.
+async function current() {
+  const answer = await fetch(location.pathname).catch(() => { throw new Failure("The service does not answer. Nothing was sent."); });
+  if (new URL(answer.url).pathname.startsWith("/console/sign-in")) throw new Failure("Your session has ended. Load the page again and sign in. Nothing was sent.");
+  const page = parse(await answer.text());
+  const fresh = page.querySelector("[data-send]");
+  if (fresh) return JSON.parse(fresh.dataset.send);
+  throw new Failure(`${alertOf(page) ?? "The intent is not to be paid any more: its status or deadline has changed."} Nothing was sent.`);
+}
+
+// ask has the wallet do what moves the money. An error with a code is its answer that nothing was sent; after any other that is not known.
+async function ask(request) {
+  memory.write(intent, { asked: Date.now() });
+  try {
+    return await request();
+  } catch (error) {
+    if (codeOf(error) === undefined) throw new Failure(`The wallet failed: ${error?.message}. Look in the wallet whether it has sent anything.`);
+    memory.write(intent, null);
+    throw error;
+  }
+}
+
+// sendAll has the wallet send the calls, all at once where it can, and returns the hash of the last transaction.
+async function sendAll(provider, calls) {
+  const approvals = calls.calls.slice(0, -1);
+  if (approvals.length > 0) {
+    const batch = await ask(() => sendBatch(provider, calls));
+    memory.write(intent, batch === null ? null : { batch });
+    if (batch !== null) return waitForBatch(provider, batch);
+  }
+  for (const approval of approvals) await approve(provider, calls, approval);
+  say("Confirm the transaction in your wallet…");
+  try {
+    return await ask(() => sendCall(provider, calls, calls.calls.at(-1)));
+  } catch (error) {
+    if (approvals.length === 0 || codeOf(error) !== declined) throw error;
+    throw new Failure("You declined in the wallet. Only the approval was sent; nothing was paid.");
+  }
+}
+
+async function waitForBatch(provider, batch) {
+  say("Sent. Waiting until it is in a block…");
+  try {
+    return await batchHash(provider, batch);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw new Failure(`The wallet does not tell what became of the calls: ${error?.message}. Choose it again to ask once more.`);
+    memory.write(intent, null);
+    throw error;
+  }
+}
+
+async function approve(provider, calls, approval) {
+  say("Confirm the approval in your wallet; the transaction itself comes after it…");
+  const hash = await sendCall(provider, calls, approval);
+  say("The approval is sent. Waiting until it is in a block…");
+  if (!(await succeeded(provider, hash))) throw new Failure(`The approval ${hash} reverted. Nothing was paid.`);
+}
+
+async function send({ provider }) {
+  const kept = memory.read(intent);
+  if (kept?.batch) return report(await waitForBatch(provider, kept.batch));
+  say("Connect in your wallet…");
+  const { calls, chain } = await current();
+  await connect(provider, calls.from);
+  await useChain(provider, calls.chainId, chain);
+  const allowance = await allowed();
+  say("Confirm in your wallet…");
+  const hash = await sendAll(provider, allowance ? { ...calls, calls: calls.calls.slice(-1) } : calls);
+  return intent ? report(hash) : refunded(provider, hash);
+}
+
+async function refunded(provider, hash) {
+  say(`The refund is sent: ${hash}. Waiting until it is in a block…`);
+  say(await succeeded(provider, hash)
+    ? `The refund ${hash} is in a block. The intent's page shows it once its message has reached the other chain.`
+    : `The refund ${hash} reverted. Load the page again to see whether the order can still be refunded.`);
+}
+
+// report tells the service the hash. The hash is kept until the service has it or will not take it.
+async function report(hash) {
+  memory.write(intent, { hash });
+  say(`Sent: ${hash}. Reporting it…`);
+  const later = `The transaction ${hash} is sent, but could not be reported. It is reported when you open this page again, signed in.`;
+  let answer;
+  try {
+    answer = await fetch(form.action, { method: "POST", body: new URLSearchParams({ hash }) });
+  } catch {
+    return say(later);
+  }
+  const done = answer.ok && new URL(answer.url).pathname === `/console/transfers/${intent}`;
+  const refused = [400, 404, 409].includes(answer.status);
+  if (!done && !refused) return say(later);
+  memory.write(intent, null);
+  if (done) return location.replace(answer.url);
+  say(`The transaction ${hash} is sent, but not taken: ${alertOf(parse(await answer.text()))}`);
+}
+
+async function use(wallet) {
+  busy = true;
+  try {
+    await send(wallet);
+  } catch (error) {
+    say(explain(error));
+  } finally {
+    busy = false;
+  }
+}
+
+// explain is an error in words.
+function explain(error) {
+  if (error instanceof Failure) return error.message;
+  if (codeOf(error) === declined) return "You declined in the wallet; nothing was sent.";
+  if (codeOf(error) === -32002) return "The wallet has a request that waits for you. Answer it there, then try again.";
+  return `The wallet did not go on: ${error?.message || "it gave no reason"}`;
+}
+
+// resume takes up what another visit of the page left.
+function resume() {
+  const kept = memory.read(intent);
+  if (kept?.hash) report(kept.hash);
+  else if (kept?.batch && section) say("Calls were sent from this page before. Choose the wallet that sent them, and their transaction is reported.");
+  else if (kept?.asked && section) {
+    say(`A wallet was asked to send this at ${new Date(kept.asked).toLocaleString()}, and its answer did not arrive. ` +
+      "Look in the wallet: if it has sent a transaction, report its hash below instead of sending another.");
+  }
+}
+
+if (section) {
+  offerWallets(section.querySelector("[data-wallets]"), "Send with", "", use);
+  document.addEventListener("refreshed", ({ detail }) => {
+    if (busy || detail.querySelector("[data-send]")) return;
+    for (const part of document.querySelectorAll("[data-wallets], [data-preflight]")) part.hidden = true;
+  });
+}
+showChecks();
+if (intent) resume();

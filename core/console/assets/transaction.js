@@ -1,0 +1,80 @@
+// Having a wallet (EIP-1193) send a transaction's calls, which are the parameters of wallet_sendCalls (EIP-5792).
+
+// declined is the code of a request that the user did not allow (EIP-1193).
+export const declined = 4001;
+// unknownChain is the code for a chain that the wallet does not have (EIP-3326).
+const unknownChain = 4902;
+// unsupported are the codes by which a wallet says that it sends no such calls and has sent nothing (JSON-RPC, EIP-1193, EIP-5792).
+const unsupported = new Set([-32601, -32004, 4200, 5700, 5710, 5740, 5750, 5760]);
+
+// codeOf is the code of a wallet's error; some wallets wrap the one that counts.
+export const codeOf = (error) => error?.data?.originalError?.code ?? error?.code;
+
+// Failure is an error whose message is for the page.
+export class Failure extends Error {}
+
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+// connect has the wallet offer its accounts and fails without this one.
+export async function connect(provider, from) {
+  const accounts = await provider.request({ method: "eth_requestAccounts" });
+  if (accounts.some((account) => account.toLowerCase() === from.toLowerCase())) return;
+  throw new Failure(`Only ${from} can send it, and the wallet offers ${accounts.join(", ") || "no account"}. ` +
+    "Choose that account in the wallet and try again. Nothing was sent.");
+}
+
+// useChain has the wallet switch to a chain (EIP-3326). It cannot add one (EIP-3085): that takes a public RPC URL, which the service has not.
+export async function useChain(provider, chainId, name) {
+  const there = async () => BigInt(await provider.request({ method: "eth_chainId" })) === BigInt(chainId);
+  if (await there()) return;
+  const chain = `${name} (chain id ${Number(chainId)})`;
+  try {
+    await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });
+  } catch (error) {
+    if (codeOf(error) === declined) throw error;
+    if (codeOf(error) === unknownChain) throw new Failure(`The wallet does not know ${chain}. Add the chain in the wallet first, then try again. Nothing was sent.`);
+    throw new Failure(`The wallet did not switch to ${chain}. Switch it there yourself, then try again. Nothing was sent.`);
+  }
+  if (!(await there())) throw new Failure(`The wallet is still on another chain. Switch it to ${chain}, then try again. Nothing was sent.`);
+}
+
+// sendBatch sends all calls with one request and returns the batch's id, or null where the wallet cannot do that.
+export async function sendBatch(provider, calls) {
+  try {
+    await provider.request({ method: "wallet_getCapabilities", params: [calls.from, [calls.chainId]] });
+  } catch {
+    return null; // a wallet without EIP-5792
+  }
+  try {
+    const { id } = await provider.request({ method: "wallet_sendCalls", params: [calls] });
+    return id;
+  } catch (error) {
+    if (unsupported.has(codeOf(error))) return null;
+    throw error;
+  }
+}
+
+// batchHash waits until a batch is in a block and returns the hash of its last transaction.
+export async function batchHash(provider, id) {
+  for (;;) {
+    const { status, receipts } = await provider.request({ method: "wallet_getCallsStatus", params: [id] });
+    if (status === 200) return receipts.at(-1).transactionHash;
+    if (status >= 400 && status < 500) throw new Failure("The wallet did not send the calls. Nothing was paid.");
+    if (status >= 500) throw new Failure("The calls reverted on chain, the last one at least. Nothing was paid but gas.");
+    await pause(1000);
+  }
+}
+
+// sendCall sends one call and returns its transaction's hash.
+export function sendCall(provider, { from, chainId }, { to, value, data }) {
+  return provider.request({ method: "eth_sendTransaction", params: [{ from, to, value, data, chainId }] });
+}
+
+// succeeded waits until a transaction is in a block and reports whether it succeeded.
+export async function succeeded(provider, hash) {
+  for (;;) {
+    const receipt = await provider.request({ method: "eth_getTransactionReceipt", params: [hash] });
+    if (receipt) return BigInt(receipt.status) === 1n;
+    await pause(1000);
+  }
+}

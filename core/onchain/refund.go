@@ -1,0 +1,58 @@
+package onchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
+)
+
+// Refund builds the transaction that refunds the order of an intent, which must be refundable by what is known of its chains. The error
+// wraps transfer.ErrNotRefundable where the destination's settler would not refund the order now.
+func Refund(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (*transfer.Tx, error) {
+	fee, err := refundFee(ctx, client, intent)
+	if err != nil {
+		return nil, err
+	}
+	return intent.Refund(fee)
+}
+
+// refundFee asks the destination's settler what a refund costs, and whether it would refund the order now: it may have filled the order
+// since the chain was last read, and compares the deadline with its own chain's clock.
+func refundFee(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (fee *big.Int, err error) {
+	settler := common.HexToAddress(intent.Settlement.DestinationSettler)
+	refundable := false
+	err = askNodes(ctx, client, intent.Destination.Account.Chain, func(ctx context.Context, p *rpc.Provider) error {
+		head := rpc.BlockByNumber(rpc.Latest)
+		status := rpc.CallContract(rpc.Message{To: settler, Data: transfer.OrderStatusCall(intent.OrderID)}, rpc.Latest)
+		quote := rpc.CallContract(rpc.Message{To: settler, Data: intent.QuoteRefundCall()}, rpc.Latest)
+		if err := p.Do(ctx, head, status, quote); err != nil {
+			return err
+		}
+		if err := errors.Join(head.Err(), status.Err(), quote.Err()); err != nil {
+			return err
+		}
+		block, _ := head.Result()
+		known, _ := status.Result()
+		quoted, _ := quote.Result()
+		number, ok := word(known)
+		var quoteOK bool
+		if fee, quoteOK = word(quoted); block == nil || !ok || !quoteOK {
+			return fmt.Errorf("%s: the contract %s does not answer as a settler", p.Host(), settler)
+		}
+		refundable = number.Sign() == 0 && block.Time.After(intent.Deadline)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !refundable {
+		return nil, transfer.ErrNotRefundable
+	}
+	return fee, nil
+}

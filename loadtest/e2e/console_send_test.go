@@ -1,0 +1,284 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// sendWalk is a person with a browser and a wallet who pays for intents from the console.
+type sendWalk struct {
+	*tab
+
+	client   *chainClient
+	email    string
+	wallet   *testWallet
+	from, to *evmChain
+}
+
+// An intent's page in a real browser has a wallet send it on a real chain, and follows it.
+//
+//nolint:paralleltest // a browser takes every core it finds, and the parallel tests watch the clock
+func TestConsole_Send(t *testing.T) {
+	browser := chromium(t)
+	from, to := newChain(t, 31351, "depth"), newChain(t, 31352, "depth")
+	stack := newChainStack(t, from, to)
+	b := openTab(browser, t)
+	b.base = stack.Env().GatewayURL
+	email := uniqueEmail("payer")
+	b.signUp(email)
+	api := apiClient(t, b.makeKey("payer"))
+	api.base = b.base
+	w := &sendWalk{tab: b, client: &chainClient{api, stack}, email: email, from: from, to: to, wallet: &testWallet{
+		chains: map[uint64]*evmChain{from.ChainID: from, to.ChainID: to}, current: to.ChainID, added: []uint64{to.ChainID},
+	}}
+	unfilled, deadline := w.openUnfilled()
+
+	r := w.bridge()
+	b.open(w.pageOf(r), http.StatusOK)
+	b.says("Send with your wallet", "No wallet was found in this browser.")
+	w.wallet.install(b)
+	w.refusals(r)
+	w.oneAfterTheOther(r)
+	w.inOneBatch()
+	w.unfunded()
+	w.reportedLater()
+	w.refund(unfilled, deadline)
+}
+
+func (w *sendWalk) pageOf(r chainRecord) string { return "/console/transfers/" + r.ID }
+
+// bridge records an intent from an account of its own.
+func (w *sendWalk) bridge() chainRecord {
+	w.t.Helper()
+	account := w.from.account(w.t)
+	w.wallet.set(func() { w.wallet.account = account })
+	return w.client.create(w.t, body(w.from.at(account), w.from.at(w.from.token.Address), sent,
+		w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received))
+}
+
+// send presses the wallet's button and waits until the page says this.
+func (w *sendWalk) send(says string) {
+	w.t.Helper()
+	w.do(chromedp.Click(chromedp.CSS("[data-wallets] button:not(:disabled)")))
+	w.shows(says)
+}
+
+// shows waits until the page, which nobody touches, says this.
+func (w *sendWalk) shows(says string) {
+	w.t.Helper()
+	eventually(w.t, func() error {
+		if said := w.text(); !strings.Contains(said, says) {
+			return fmt.Errorf("the page says %q, want %q in it", said, says)
+		}
+		return nil
+	})
+}
+
+// refusals are all that can go wrong before a wallet sends: the record stays as it was.
+func (w *sendWalk) refusals(r chainRecord) {
+	t := w.t
+	w.open(w.pageOf(r), http.StatusOK)
+	w.shows("The settler may draw 0 units of the token")
+	w.says("The allowance is granted first")
+	w.inspect("send")
+
+	t.Log("an account that is not the intent's")
+	right := w.wallet.account
+	w.wallet.set(func() { w.wallet.account = w.to.owner() })
+	w.send("Only " + right.Hex() + " can send it")
+	w.wallet.set(func() { w.wallet.account = right })
+
+	t.Log("a chain that the wallet does not know")
+	w.send(fmt.Sprintf("The wallet does not know eip155:%d (chain id %d). Add the chain in the wallet first", w.from.ChainID, w.from.ChainID))
+	w.wallet.set(func() { w.wallet.added = append(w.wallet.added, w.from.ChainID) })
+
+	t.Log("a chain that the user does not switch to, and a transaction that the user does not sign")
+	for _, method := range []string{"wallet_switchEthereumChain", "eth_sendTransaction"} {
+		w.wallet.set(func() { w.wallet.declines, w.wallet.allows = []string{method}, 0 })
+		w.send("You declined in the wallet; nothing was sent.")
+		w.wallet.set(func() { w.wallet.declines = nil })
+		w.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("send-says").textContent = ""`))
+	}
+	if kept := evaluate[int](w.tab, "localStorage.length"); kept != 0 {
+		t.Errorf("the browser keeps %d things of transactions that were not sent", kept)
+	}
+	if got := w.client.read(t, r.ID); got.String() != "created" {
+		t.Errorf("the record reads %q after refusals", got)
+	}
+}
+
+// reported waits until the page says that the transaction is reported, and that it is confirmed once its blocks are there.
+func (w *sendWalk) reported(r chainRecord) {
+	w.t.Helper()
+	w.send("The transaction is reported.")
+	if w.pageOf(r)+"?done=reported" != w.path() {
+		w.t.Errorf("reporting leads to %s", w.path())
+	}
+	w.from.Mine(w.t, depth)
+	w.shows("confirmed")
+	if got := w.client.read(w.t, r.ID); got.Status != "confirmed" {
+		w.t.Errorf("the record reads %q", got)
+	}
+	if kept := evaluate[int](w.tab, "localStorage.length"); kept != 0 {
+		w.t.Errorf("the browser keeps %d things of what is reported", kept)
+	}
+}
+
+func (w *sendWalk) oneAfterTheOther(r chainRecord) {
+	w.t.Log("approve, then open")
+	w.wallet.set(func() {})
+	w.reported(r)
+	if n := w.wallet.count("eth_sendTransaction"); n != 2 {
+		w.t.Errorf("%d transactions instead of an approval and an open", n)
+	}
+
+	w.t.Log("approve, then decline to open, then open")
+	r = w.bridge()
+	w.open(w.pageOf(r), http.StatusOK)
+	w.wallet.set(func() { w.wallet.declines, w.wallet.allows = []string{"eth_sendTransaction"}, 1 })
+	w.send("You declined in the wallet. Only the approval was sent; nothing was paid.")
+	if got := w.client.read(w.t, r.ID); got.String() != "created" {
+		w.t.Errorf("the record reads %q after the approval", got)
+	}
+	w.wallet.set(func() { w.wallet.declines = nil })
+	w.reported(r)
+}
+
+func (w *sendWalk) inOneBatch() {
+	t := w.t
+	t.Log("approve and open in one request")
+	r := w.bridge()
+	w.open(w.pageOf(r), http.StatusOK)
+	w.wallet.set(func() { w.wallet.batches = true })
+	w.reported(r)
+	if batches, single := w.wallet.count("wallet_sendCalls"), w.wallet.count("eth_sendTransaction"); batches != 1 || single != 0 {
+		t.Errorf("%d batches and %d transactions instead of one batch", batches, single)
+	}
+	w.inspect("sent")
+
+	t.Log("with an allowance in place there is nothing to approve")
+	r = w.bridge()
+	approve := r.Tx.Calls.Calls[0]
+	approve.From = r.Tx.From
+	w.from.Execute(t, approve)
+	w.open(w.pageOf(r), http.StatusOK)
+	w.reported(r)
+	if batches, single := w.wallet.count("wallet_sendCalls"), w.wallet.count("eth_sendTransaction"); batches != 0 || single != 1 {
+		t.Errorf("%d batches and %d transactions instead of one transaction", batches, single)
+	}
+}
+
+// plain records a transfer of so many units.
+func (w *sendWalk) plain(units string) chainRecord {
+	w.t.Helper()
+	account := w.from.account(w.t)
+	w.wallet.set(func() { w.wallet.account = account })
+	return w.client.create(w.t, body(w.from.at(account), w.from.at(w.from.token.Address), units, w.from.at(common.HexToAddress(recipient)), "", ""))
+}
+
+func (w *sendWalk) unfunded() {
+	t := w.t
+	t.Log("more than the account has")
+	r := w.plain(strconv.Itoa(tokens + 1))
+	w.open(w.pageOf(r), http.StatusOK)
+	w.shows("not ok balance")
+	w.inspect("send-unfunded")
+	w.send("The checks above say that it would fail: balance, simulation. Nothing was sent.")
+	if n := w.wallet.count("eth_sendTransaction"); n != 0 {
+		t.Errorf("the wallet was asked %d times", n)
+	}
+	w.open(w.pageOf(r)+"/preflight", http.StatusOK)
+	w.says("Before sending", "not ok balance")
+	w.inspect("preflight")
+
+	t.Log("a session that ends, and an intent that ends elsewhere, while the page is open")
+	w.open(w.pageOf(r), http.StatusOK)
+	if err := executeOn(t.Context(), w.client.Env().DatabaseURL, `UPDATE sessions SET expires_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	w.send("Your session has ended. Load the page again and sign in. Nothing was sent.")
+	w.open("/console", http.StatusOK)
+	signIn(w.tab, w.email)
+	w.open(w.pageOf(r), http.StatusOK)
+	w.shows("Send with Test Wallet")
+	expect[chainRecord](t, w.client.do(http.MethodPost, "/v2/transfers/"+r.ID+"/cancel", nil), http.StatusOK)
+	w.shows("Nobody need do anything more.")
+	if hidden := evaluate[bool](w.tab, `document.querySelector("[data-wallets]").hidden`); !hidden {
+		t.Error("a cancelled intent can be sent")
+	}
+}
+
+// A hash that could not be reported is reported when the page is opened again.
+func (w *sendWalk) reportedLater() {
+	t := w.t
+	t.Log("the service is not reached between sending and reporting")
+	r := w.plain(sent)
+	w.open(w.pageOf(r), http.StatusOK)
+	w.do(chromedp.Evaluate[chromedp.Void](`{
+		const whole = window.fetch;
+		window.fetch = (url, ...rest) => String(url).endsWith("/transaction") ? Promise.reject(new TypeError("no network")) : whole(url, ...rest);
+	}`))
+	w.send("is sent, but could not be reported")
+	if got := w.client.read(t, r.ID); got.String() != "created" {
+		t.Errorf("the record reads %q", got)
+	}
+	w.open(w.pageOf(r), http.StatusOK)
+	w.shows("The transaction is reported.")
+	w.from.Mine(t, 2*depth)
+	w.shows("Nobody need do anything more.")
+	w.client.await(t, r.ID, "confirmed, send finalized")
+
+	t.Log("the tab was closed before the wallet answered")
+	r = w.plain(sent)
+	w.open(w.pageOf(r), http.StatusOK)
+	w.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`localStorage.setItem("transfer %s", JSON.stringify({asked: Date.now()}))`, r.ID)))
+	w.open(w.pageOf(r), http.StatusOK)
+	w.shows("its answer did not arrive. Look in the wallet: if it has sent a transaction, report its hash below")
+	hash := w.from.sendCalls(t, r).Hash
+	w.do(chromedp.Click(chromedp.CSS("main details summary")))
+	w.fill("#hash", hash.Hex())
+	w.click("[data-report] button", http.StatusOK)
+	w.says("The transaction is reported.", "submitted", hash.Hex())
+}
+
+// openUnfilled opens an order that nobody fills, whose deadline is as near as it may be.
+func (w *sendWalk) openUnfilled() (r chainRecord, deadline time.Time) {
+	t := w.t
+	account := w.from.account(t)
+	request := body(w.from.at(account), w.from.at(w.from.token.Address), sent, w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received)
+	deadline = time.Now().Add(62 * time.Second).Truncate(time.Second)
+	request["deadline"] = deadline.UTC().Format(time.RFC3339)
+	r = w.client.create(t, request)
+	w.from.sendCalls(t, r)
+	w.from.Mine(t, depth)
+	w.client.awaitConfirmed(t, r.ID)
+	return r, deadline
+}
+
+func (w *sendWalk) refund(r chainRecord, deadline time.Time) {
+	t := w.t
+	t.Log("an order that nobody fills is refunded by the wallet, on the other chain")
+	w.open(w.pageOf(r), http.StatusOK)
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	<-timer.C
+	w.to.PassTime(t, deadline.Add(time.Second)) // the chain's clock decides too
+	w.shows("send the refund's transaction on " + w.to.name())
+	w.wallet.set(func() { w.wallet.account = r.Tx.From })
+	w.click(`a[href$="/refund"]`, http.StatusOK)
+	w.inspect("refund")
+	w.send("is in a block. The intent's page shows it")
+	sent := w.to.Mined(t, w.wallet.last())
+	w.click(".crumb a", http.StatusOK)
+	w.from.Execute(t, w.from.settler.Delivery(t, w.from.owner(), w.to.settler, uint32(w.to.ChainID), sent))
+	w.from.Mine(t, 2*depth)
+	w.shows("Nobody need do anything more.")
+	w.client.await(t, r.ID, "refunded, open finalized, refund finalized")
+}

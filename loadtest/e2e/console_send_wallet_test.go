@@ -1,0 +1,223 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+// testWallet is a wallet (EIP-1193) whose chains are nodes that sign for all of their accounts. The zero value of every field but chains
+// and account is usable.
+type testWallet struct {
+	// chains are those that exist, by their number.
+	chains map[uint64]*evmChain
+
+	mu sync.Mutex
+	// account is the one that is offered.
+	account common.Address
+	// added are the chains that the wallet knows, and current is the chosen one of them.
+	added   []uint64
+	current uint64
+	// declines are the methods that the user does not allow, once allows of their requests were allowed.
+	declines []string
+	allows   int
+	// batches means that the wallet knows EIP-5792, batched are the transactions of each batch.
+	batches bool
+	batched [][]common.Hash
+	// asked are the methods of all requests, and sent is the last transaction of eth_sendTransaction.
+	asked []string
+	sent  common.Hash
+}
+
+// walletError is an error of EIP-1193.
+type walletError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *walletError) Error() string { return e.Message }
+
+// set changes the wallet as its user would, and forgets what was asked.
+func (w *testWallet) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = nil
+	change()
+}
+
+// count is how often a method was asked for since the last set.
+func (w *testWallet) count(method string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, asked := range w.asked {
+		if asked == method {
+			n++
+		}
+	}
+	return n
+}
+
+// last is the last transaction that eth_sendTransaction was answered with.
+func (w *testWallet) last() common.Hash {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent
+}
+
+// install announces the wallet (EIP-6963) to every page that the tab opens from now on.
+func (w *testWallet) install(b *tab) {
+	b.t.Helper()
+	b.do(chromedp.ExposeFunc("walletInGo", w.answer))
+	script := page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+		const request = async ({method, params}) => {
+			const {result, error} = JSON.parse(await window.walletInGo(JSON.stringify({method, params: params ?? []})));
+			if (error) throw Object.assign(new Error(error.message), {code: error.code});
+			return result;
+		};
+		const detail = Object.freeze({info: {uuid: "1", name: "Test Wallet", icon: "data:,", rdns: "example.wallet"}, provider: {request}});
+		addEventListener("eip6963:requestProvider", () => dispatchEvent(new CustomEvent("eip6963:announceProvider", {detail})));
+	}`}
+	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, script); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// answer answers a request, both as JSON.
+func (w *testWallet) answer(ctx context.Context, text string) (string, error) {
+	var request struct {
+		Method string
+		Params []json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(text), &request); err != nil {
+		return "", err
+	}
+	var answer struct {
+		Result any          `json:"result"`
+		Error  *walletError `json:"error"`
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, request.Method)
+	if w.declined(request.Method) {
+		answer.Error = &walletError{4001, "User rejected the request."}
+	} else if result, err := w.do(ctx, request.Method, request.Params); err != nil {
+		failed, ok := err.(*walletError) //nolint:errorlint // do wraps none
+		if !ok {
+			failed = &walletError{-32603, err.Error()}
+		}
+		answer.Error = failed
+	} else {
+		answer.Result = result
+	}
+	out, err := json.Marshal(answer)
+	return string(out), err
+}
+
+func (w *testWallet) declined(method string) bool {
+	if !slices.Contains(w.declines, method) {
+		return false
+	}
+	w.allows--
+	return w.allows < 0
+}
+
+func (w *testWallet) do(ctx context.Context, method string, params []json.RawMessage) (any, error) {
+	chain := w.chains[w.current]
+	switch {
+	case method == "eth_requestAccounts":
+		return []string{strings.ToLower(w.account.Hex())}, nil
+	case method == "eth_chainId":
+		return hexutil.Uint64(w.current), nil
+	case method == "wallet_switchEthereumChain":
+		return nil, w.switchChain(params[0])
+	case method == "eth_sendTransaction":
+		err := chain.Try(ctx, &w.sent, method, params[0])
+		return w.sent, err
+	case method == "eth_getTransactionReceipt":
+		var result json.RawMessage
+		err := chain.Try(ctx, &result, method, params[0])
+		return result, err
+	case !w.batches:
+		return nil, &walletError{4200, "The wallet does not support " + method + "."}
+	case method == "wallet_getCapabilities":
+		return map[string]any{}, nil
+	case method == "wallet_sendCalls":
+		return w.sendCalls(ctx, params[0])
+	case method == "wallet_getCallsStatus":
+		return w.callsStatus(ctx, params[0])
+	default:
+		return nil, &walletError{4200, "The wallet does not support " + method + "."}
+	}
+}
+
+func (w *testWallet) switchChain(param json.RawMessage) error {
+	var wanted struct{ ChainID hexutil.Uint64 }
+	if err := json.Unmarshal(param, &wanted); err != nil {
+		return err
+	}
+	if !slices.Contains(w.added, uint64(wanted.ChainID)) {
+		return &walletError{4902, "Unrecognized chain."}
+	}
+	w.current = uint64(wanted.ChainID)
+	return nil
+}
+
+// sendCalls sends a batch as transactions of their own, as a wallet may where atomicRequired is false.
+func (w *testWallet) sendCalls(ctx context.Context, param json.RawMessage) (any, error) {
+	var batch struct {
+		Version        string
+		ChainID        hexutil.Uint64
+		From           common.Address
+		AtomicRequired *bool
+		Calls          []struct {
+			To    common.Address
+			Value *hexutil.Big
+			Data  hexutil.Bytes
+		}
+	}
+	if err := json.Unmarshal(param, &batch); err != nil {
+		return nil, err
+	}
+	if batch.Version != "2.0.0" || uint64(batch.ChainID) != w.current || batch.AtomicRequired == nil {
+		return nil, &walletError{-32602, fmt.Sprintf("not the parameters of EIP-5792: %s", param)}
+	}
+	var hashes []common.Hash
+	for _, call := range batch.Calls {
+		var hash common.Hash
+		err := w.chains[w.current].Try(ctx, &hash, "eth_sendTransaction",
+			map[string]any{"from": batch.From, "to": call.To, "value": call.Value, "data": call.Data})
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, hash)
+	}
+	w.batched = append(w.batched, hashes)
+	return map[string]any{"id": hexutil.EncodeUint64(uint64(len(w.batched)))}, nil
+}
+
+func (w *testWallet) callsStatus(ctx context.Context, param json.RawMessage) (any, error) {
+	var id hexutil.Uint64
+	if err := json.Unmarshal(param, &id); err != nil {
+		return nil, err
+	}
+	var receipts []json.RawMessage
+	for _, hash := range w.batched[id-1] {
+		var receipt json.RawMessage
+		if err := w.chains[w.current].Try(ctx, &receipt, "eth_getTransactionReceipt", hash); err != nil {
+			return nil, err
+		}
+		if string(receipt) == "null" {
+			return map[string]any{"id": id, "status": 100}, nil
+		}
+		receipts = append(receipts, receipt)
+	}
+	return map[string]any{"version": "2.0.0", "id": id, "chainId": hexutil.Uint64(w.current), "status": 200, "atomic": false, "receipts": receipts}, nil
+}
