@@ -174,7 +174,7 @@ var table = []struct {
 	}},
 	{account.ErrFormUsed, Fault{
 		Status: http.StatusConflict, Code: "FORM_USED", Message: "The form was sent already.",
-		Page: Page{Title: "Sent already", Text: "This form was sent already, and its key was made then; a key is shown only once. " +
-			"If you did not see it, open it in the list below and rotate it: that shows a new one in its place.", Correctable: true},
+		Page: Page{Title: "Sent already", Text: "This form was sent already. What it made is in the list below, but its key or secret is shown only once. " +
+			"If you did not see it, open it in the list and rotate it: that shows a new one in its place.", Correctable: true},
 	}},
 }
