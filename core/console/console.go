@@ -17,10 +17,11 @@ import (
 	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
 	"intents.internal/core/webhook"
 )
 
-// Config is what the console needs; every field must be set but Webhooks.
+// Config is what the console needs; every field must be set but Webhooks and Created.
 type Config struct {
 	Access   *access.Service
 	Store    *postgres.Store
@@ -28,6 +29,8 @@ type Config struct {
 	Cookie   access.Cookie
 	// Webhooks are the operator's rules of webhooks; nil where they are not set up.
 	Webhooks *webhook.Rules
+	// Created is called with each intent that the console recorded or found, and must not wait; nil for nothing.
+	Created func(*transfer.Intent)
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger
@@ -77,6 +80,7 @@ func (c *console) routes() *http.ServeMux {
 		"GET /console/keys/{id}/delete":     c.confirmDeleteKey,
 		"GET /console/transfers":            c.listTransfers,
 		"GET /console/transfers/{id}":       c.showTransfer,
+		"GET " + newTransferPath:            c.newTransfer,
 		"GET /console/webhooks":             c.listWebhooks,
 		"GET /console/webhooks/{id}":        c.showWebhook,
 		"GET /console/webhooks/{id}/delete": c.confirmDeleteWebhook,
@@ -93,6 +97,8 @@ func (c *console) routes() *http.ServeMux {
 		"/console/keys/{id}/expire":       c.expireKey,
 		"/console/keys/{id}/rotate":       c.rotateKey,
 		"/console/keys/{id}/delete":       c.deleteKey,
+		newTransferPath + "/confirm":      c.confirmTransfer,
+		newTransferPath + "/record":       c.recordTransfer,
 		"/console/webhooks":               c.createWebhook,
 		"/console/webhooks/{id}/change":   c.changeWebhook,
 		"/console/webhooks/{id}/enable":   c.enableWebhook,

@@ -70,7 +70,10 @@ var table = []struct {
 	err   error
 	fault Fault
 }{
-	{postgres.ErrKeyReused, Fault{Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one."}},
+	{postgres.ErrKeyReused, Fault{
+		Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one.",
+		Page: correctable("", "This form was sent already, with other values. What it recorded then is in the list of transfers."),
+	}},
 	{transfer.ErrTransition, Fault{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
 	{transfer.ErrNotRefundable, Fault{
 		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
