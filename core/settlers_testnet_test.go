@@ -48,8 +48,7 @@ func rejected(t *testing.T, known *registry.Snapshot, from, to caip.ChainID, toT
 		},
 	}
 	_, err := transfer.New(transfer.NewID(time.Now()), transfer.Caller{Environment: network.Test}, request, known)
-	var rejection *transfer.Rejection
-	if errors.As(err, &rejection) {
+	if rejection, ok := errors.AsType[*transfer.Rejection](err); ok {
 		return rejection.Code
 	}
 	if err != nil {
@@ -67,9 +66,9 @@ func loaded(t *testing.T, store *postgres.Store) *registry.Snapshot {
 	return known
 }
 
-func imports(t *testing.T, database, kind, file, want string) {
+func importsChains(t *testing.T, database, file, want string) {
 	t.Helper()
-	if got := core(t, "", on(database), kind, "import", file); got.Code != 0 || !strings.HasSuffix(got.Out, want+"\n") {
+	if got := core(t, "", on(database), "chains", "import", file); got.Code != 0 || !strings.HasSuffix(got.Out, want+"\n") {
 		t.Fatalf("import %s: %+v, want %q", file, got, want)
 	}
 }
@@ -79,7 +78,7 @@ func TestImport_TestnetSettlers(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
 	store := pgtest.Open(t, database)
-	imports(t, database, "chains", defaultChains, "chains: 36 added, 0 updated, 0 unchanged, 0 refused")
+	importsChains(t, database, defaultChains, "chains: 36 added, 0 updated, 0 unchanged, 0 refused")
 	if got := core(t, "", on(database), "tokens", "import", "../deploy/data/tokens.json"); got.Code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -89,7 +88,7 @@ func TestImport_TestnetSettlers(t *testing.T) {
 			t.Errorf("the default list has the settler %s on %s", c.Settler.Address, c.ID)
 		}
 	}
-	imports(t, database, "chains", testnetSettlers, "chains: 0 added, 4 updated, 0 unchanged, 0 refused")
+	importsChains(t, database, testnetSettlers, "chains: 0 added, 4 updated, 0 unchanged, 0 refused")
 	after := loaded(t, store)
 	const weth = "0x4200000000000000000000000000000000000006" // of OP Sepolia
 	for _, from := range settlerChains {
@@ -126,7 +125,7 @@ func TestImport_TestnetSettlers(t *testing.T) {
 	if diff := cmp.Diff(want, after.Chains); diff != "" {
 		t.Errorf("chains (-want +got):\n%s", diff)
 	}
-	imports(t, database, "chains", defaultChains, "chains: 0 added, 0 updated, 36 unchanged, 0 refused")
+	importsChains(t, database, defaultChains, "chains: 0 added, 0 updated, 36 unchanged, 0 refused")
 }
 
 // The settlers of a file are checked on their chains before the file is imported.
@@ -134,7 +133,7 @@ func TestCheckChains_File(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
 	store := pgtest.Open(t, database)
-	imports(t, database, "chains", defaultChains, "chains: 36 added, 0 updated, 0 unchanged, 0 refused")
+	importsChains(t, database, defaultChains, "chains: 36 added, 0 updated, 0 unchanged, 0 refused")
 	_, base := node(t, 84532, publishedRouter, 84532)
 	_, arbitrum := node(t, 421614, publishedRouter, 421614)
 	_, sepolia := node(t, 11155111, publishedRouter, 11155111)

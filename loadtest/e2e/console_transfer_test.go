@@ -30,14 +30,11 @@ func importSettlers(t *testing.T) {
 
 const confirmForm = `form[action="/console/transfers/new/confirm"]`
 
-// chooseChains opens the form and goes to its second step; to is 0 for the same chain.
-func (b *tab) chooseChains(from, to int) {
+// chooseChain opens the form and goes to its second step, for intents that stay on one chain.
+func (b *tab) chooseChain(from int) {
 	b.t.Helper()
 	b.open("/console/transfers/new", http.StatusOK)
 	b.do(chromedp.SetValue(chromedp.CSS("#sourceChain"), fmt.Sprintf("eip155:%d", from)))
-	if to != 0 {
-		b.do(chromedp.SetValue(chromedp.CSS("#destinationChain"), fmt.Sprintf("eip155:%d", to)))
-	}
 	b.click("main form button", http.StatusOK)
 }
 
@@ -85,7 +82,7 @@ func walkNewTransfer(b *tab) {
 	b.inspect("new-transfer-chains")
 
 	t.Log("a transfer; faults stand beside their fields, and what was typed stays")
-	b.chooseChains(optimism, 0)
+	b.chooseChain(optimism)
 	b.inspect("new-transfer")
 	b.fillTransfer(on(optimism, usdcOnOptimism), "1.50000001", "", "")
 	b.submitTransfer(http.StatusBadRequest)
@@ -112,7 +109,7 @@ func walkNewTransfer(b *tab) {
 	}
 
 	t.Log("a swap, changed once before it is recorded")
-	b.chooseChains(optimism, 0)
+	b.chooseChain(optimism)
 	b.fillTransfer(on(optimism, usdcOnOptimism), "2", on(optimism, wethOnOptimism), "0.0005")
 	b.submitTransfer(http.StatusOK)
 	b.says("Record this swap?", "0.0005 WETH", "500000000000000")
@@ -125,7 +122,7 @@ func walkNewTransfer(b *tab) {
 	b.says("Swap of 2.5 USDC")
 
 	t.Log("a bridge, whose chain is chosen in the form")
-	b.chooseChains(optimism, 0)
+	b.chooseChain(optimism)
 	b.fillTransfer(on(optimism, usdcOnOptimism), "3", "", "2.99")
 	b.do(chromedp.SetValue(chromedp.CSS("#destinationChain"), fmt.Sprintf("eip155:%d", arbitrum)))
 	b.click(confirmForm+` button[formmethod="get"]`, http.StatusOK)
@@ -138,6 +135,18 @@ func walkNewTransfer(b *tab) {
 	b.says("Record this bridge?", "2.99 USDC", "2990000", "Settler")
 	b.recordConfirmed()
 	b.says("Bridge of 3 USDC", "Arbitrum Sepolia")
+
+	t.Log("the chains with the most tokens")
+	b.open("/console", http.StatusOK)
+	b.fill("#name", "Live")
+	b.do(chromedp.SetValue(chromedp.CSS("#environment"), "live"))
+	b.click("main form button", http.StatusOK)
+	b.open("/console/transfers/new?environment=live&sourceChain=eip155:1&destinationChain=eip155:8453", http.StatusOK)
+	b.says("From Ethereum", "To Base")
+	if options := evaluate[int](b, `document.querySelectorAll("optgroup option").length`); options < 700 {
+		t.Errorf("%d tokens to choose from", options)
+	}
+	b.inspect("new-transfer-live")
 }
 
 // newTransferWithoutScripts records a transfer where no script runs.
@@ -147,7 +156,7 @@ func newTransferWithoutScripts(b *tab) {
 	}
 	b.signUp(uniqueEmail("plain-transfer"))
 	b.makeKey("Plain")
-	b.chooseChains(11155111, 0)
+	b.chooseChain(11155111)
 	b.fillTransfer(on(11155111, usdc), "0.000001", "", "")
 	b.submitTransfer(http.StatusOK)
 	b.says("Record this transfer?", "0.000001 USDC")
