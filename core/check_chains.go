@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -23,8 +24,9 @@ import (
 // checksAtOnce bounds the providers that are asked side by side.
 const checksAtOnce = 16
 
-// checkChains runs `core chains check`: a line on standard error as each provider has answered, then the table on standard output.
-func checkChains(ctx context.Context) (err error) {
+// checkChains runs `core chains check`: a line on standard error as each provider has answered, then the table on standard output. With a
+// file it checks the chains of that list as they would be after its import, and stores nothing.
+func checkChains(ctx context.Context, file ...string) (err error) {
 	config, providers, err := readWithProviders(Config.ValidateDatabase)
 	if err != nil {
 		return err
@@ -53,21 +55,76 @@ func checkChains(ctx context.Context) (err error) {
 	if config.RPCFile == "" {
 		fmt.Fprintln(os.Stderr, "CORE_RPC_FILE names no file, so no chain is watched")
 	}
-	findings := checkAll(ctx, client, current, progress)
+	ids := chainsToCheck(client, current)
+	var unread error
+	if len(file) > 0 {
+		if current, unread, err = readPlanned(file[0], current); err != nil {
+			return err
+		}
+		ids = ids[:0]
+		for _, c := range current.Chains {
+			ids = append(ids, c.ID)
+		}
+	}
+	findings := checkAll(ctx, client, ids, current, progress)
+	if len(file) > 0 {
+		requireProviders(findings, current)
+	}
 	if err := printFindings(os.Stdout, findings); err != nil {
 		return err
 	}
-	return faults(findings)
+	return errors.Join(unread, faults(findings))
 }
 
-// checkAll asks all providers side by side. Chains are ordered by their number, providers as they are configured; a chain without
+// readPlanned is a registry with the chains of a file as they would be after its import, and no others. refused says that some of its
+// rows would not be imported.
+func readPlanned(file string, current *registry.Snapshot) (planned *registry.Snapshot, refused, err error) {
+	text, err := readListFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := chain.ReadList(bytes.NewReader(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	printRefusedChains(list)
+	chains := make([]chain.Chain, len(list.Chains))
+	for i, entry := range list.Chains {
+		chains[i] = entry.Chain
+		if known, ok := current.Chain(entry.ID); ok {
+			chains[i] = entry.Over(known)
+		}
+	}
+	return registry.New(current.Version, chains, nil), unusableRows(len(list.Refused)), nil
+}
+
+func unusableRows(count int) error {
+	if count == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d rows would be refused; correct the rows named above", count)
+}
+
+// requireProviders makes a fault of each settler that nobody could be asked about.
+func requireProviders(findings []finding, planned *registry.Snapshot) {
+	for i := range findings {
+		id, _ := caip.ParseChainID(findings[i].chain)
+		if c, _ := planned.Chain(id); findings[i].host == "" && c.Settler != nil {
+			findings[i].problem("no providers, so the settler %s is not checked", c.Settler.Address)
+		}
+	}
+}
+
+// checkAll asks all providers of some chains side by side. Chains are in the order of ids, providers as they are configured; a chain without
 // providers has one finding.
-func checkAll(ctx context.Context, client *rpc.Client, current *registry.Snapshot, progress map[caip.ChainID]postgres.Progress) []finding {
+func checkAll(
+	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]postgres.Progress,
+) []finding {
 	findings := []*finding{}
 	var asking sync.WaitGroup
 	turns := make(chan struct{}, checksAtOnce)
 	var printing sync.Mutex
-	for _, id := range chainsToCheck(client, current) {
+	for _, id := range ids {
 		var definition *chain.Chain
 		name := "-"
 		if known, ok := current.Chain(id); ok {
@@ -132,7 +189,7 @@ func printFindings(to io.Writer, findings []finding) error {
 		}
 		problem := cmp.Or(strings.Join(f.problems, "; "), "-")
 		if f.host == "" {
-			problem = "no providers: not watched"
+			problem = cmp.Or(strings.Join(f.problems, "; "), "no providers: not watched")
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.chain, f.name, cmp.Or(f.host, "-"), measured, problem)
 	}

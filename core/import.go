@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	chainsUsage = usageError("use: core chains import FILE, core chains check, or core chains resume CHAIN --from N")
+	chainsUsage = usageError("use: core chains import FILE, core chains check [FILE], or core chains resume CHAIN --from N")
 	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] [--timeout 2m] URL|FILE, or core tokens sources")
 )
 
 // changeChains runs `core chains …`.
 func changeChains(ctx context.Context, args []string) error {
 	switch {
-	case len(args) == 1 && args[0] == "check":
-		return checkChains(ctx)
+	case (len(args) == 1 || len(args) == 2) && args[0] == "check":
+		return checkChains(ctx, args[1:]...)
 	case len(args) > 1 && args[0] == "resume":
 		return resumeChain(ctx, args[1:])
 	case len(args) != 2 || args[0] != "import":
@@ -130,15 +130,19 @@ func importChains(ctx context.Context, store *postgres.Store, text []byte) error
 	if err != nil {
 		return err
 	}
-	for _, r := range list.Refused {
-		printRefusal("chain", r.Row, r.Name, r.Reason)
-	}
+	printRefusedChains(list)
 	imported, err := store.ImportChains(ctx, list.Chains, time.Now(), progress("chains", len(list.Chains)))
 	if err != nil {
 		return err
 	}
 	printSummary("chains", imported, len(list.Chains), len(list.Refused))
 	return refusedRows(len(list.Refused))
+}
+
+func printRefusedChains(list chain.List) {
+	for _, r := range list.Refused {
+		printRefusal("chain", r.Row, r.Name, r.Reason)
+	}
 }
 
 func importTokens(ctx context.Context, store *postgres.Store, current *registry.Snapshot, list token.List) error {

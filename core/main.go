@@ -22,7 +22,8 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core healthcheck                       ask the core of these settings, on this machine, whether it is ready
   core migrate                           bring the database up to this version
   core chains import FILE                add and update chains; - reads standard input
-  core chains check                      ask every provider of CORE_RPC_FILE whether its chain can be watched; print a table
+  core chains check [FILE]               ask every provider of CORE_RPC_FILE whether its chain can be watched; print a table; with a
+                                         file, only about its chains, as they would be once it is imported
   core chains resume CHAIN --from N      watch a chain again that was stopped, from this block on
   core tokens import URL|FILE            add and update tokens from a token list, over https or from a file; - reads
                                          standard input; --source NAME and --license SPDX are recorded with the tokens

@@ -87,7 +87,7 @@ func TestUsage(t *testing.T) {
 		{"chains", "use: core chains import FILE"},
 		{"chains import", "use: core chains import FILE"},
 		{"chains export x", "use: core chains import FILE"},
-		{"chains check all", "use: core chains import FILE"},
+		{"chains check a b", "use: core chains import FILE"},
 		{"chains resume", "use: core chains import FILE"},
 		{"chains resume eip155:1", "use: core chains import FILE"},
 		{"chains resume --from 1", `"--from" must be a chain id such as eip155:1; use: core chains import FILE`},

@@ -86,7 +86,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	}
 	pages, err := console.New(console.Config{
 		Access: signIn, Store: store, Registry: live, Cookie: access.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-		Webhooks: rules, Chains: chains.client, Reported: chains.watcher.Reported,
+		Webhooks: rules, Chains: chains.client, Reported: chains.watcher.Reported, Created: chains.activity.Created,
 	})
 	if err != nil {
 		return err

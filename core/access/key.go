@@ -12,9 +12,6 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// formTokenLifetime is how long a used form token is stored, at least as long as its session.
-const formTokenLifetime = account.SessionLifetime
-
 // CreateKey makes a key and returns its text, which is not stored. It returns an *account.InvalidError,
 // account.ErrTooMany, account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
 func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r account.KeyRequest) (*account.Key, apikey.Key, error) {
@@ -31,10 +28,8 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 		return nil, apikey.Key{}, err
 	}
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		if r.FormToken != [32]byte{} {
-			if err := tx.UseFormToken(ctx, r.FormToken, now.Add(formTokenLifetime)); err != nil {
-				return err
-			}
+		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
+			return err
 		}
 		if err := tx.InsertKey(ctx, key); err != nil {
 			return err

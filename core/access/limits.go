@@ -51,6 +51,7 @@ type limits struct {
 }
 
 func newLimits(l *limiter, n Limits) limits {
+	l.metrics.create(keyLimit)
 	return limits{
 		signInPerIP:           l.limit("sign-in-ip", n.SignInPerIP, time.Minute),
 		signInPerAccount:      l.limit("sign-in-account", n.SignInPerAccount, time.Hour),

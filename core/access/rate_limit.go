@@ -6,10 +6,14 @@ import (
 	"math"
 	"time"
 
+	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/core/account"
 )
+
+// keyLimit begins the gateways' names of the buckets of keys.
+const keyLimit = "key"
 
 // RateLimit is the state of a key's bucket.
 type RateLimit struct {
@@ -31,7 +35,7 @@ func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLi
 	pipeline := s.Redis.Pipeline()
 	replies, nodes := make([]*redis.StringCmd, len(keys)), make([]string, len(keys))
 	for i, key := range keys {
-		bucket, ok := "key:"+key.LimitBucket.String(), false // the gateways' name
+		bucket, ok := keyLimit+":"+key.LimitBucket.String(), false
 		if nodes[i], ok = s.limiter.node(bucket); ok {
 			replies[i] = pipeline.Get(ctx, redisPrefix+bucket)
 		}
@@ -51,6 +55,12 @@ func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLi
 		}
 	}
 	return limits
+}
+
+// TakeRequest takes one request out of a key's bucket, as a gateway does for a request with the key, or returns a *LimitedError.
+func (s *Service) TakeRequest(ctx context.Context, key *account.Key) error {
+	l := limit{s.limiter, keyLimit, redis_rate.Limit{Rate: key.Limit.Requests, Burst: key.Limit.Requests, Period: key.Limit.Period}}
+	return l.take(ctx, key.LimitBucket.String())
 }
 
 // redisRateEpoch is the Unix time from which redis_rate counts seconds.

@@ -1,12 +1,8 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
-	"errors"
 	"net/http"
-
-	"github.com/google/uuid"
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/representation"
@@ -40,7 +36,7 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := s.Store.Now()
 	id := transfer.NewID(now)
-	intent, err := s.recordTransfer(r.Context(), id, by, request, key)
+	intent, err := s.Store.RecordTransfer(r.Context(), id, by, request, s.Registry.Current(), key)
 	if err != nil {
 		return err
 	}
@@ -62,25 +58,6 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Location", "/v2/transfers/"+record.ID)
 	return writeJSON(w, http.StatusCreated, record)
-}
-
-// recordTransfer makes and stores the intent. A repeated request gets the 201 of the first one even if it would be rejected today,
-// because its deadline is too near by now or a token has left the registry.
-func (s *Server) recordTransfer(
-	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, idempotency postgres.Idempotency,
-) (*transfer.Intent, error) {
-	intent, rejection := transfer.New(id, by, request, s.Registry.Current())
-	if rejection == nil {
-		return s.Store.InsertTransfer(ctx, intent, idempotency)
-	}
-	if idempotency.Key == "" {
-		return nil, rejection
-	}
-	intent, err := s.Store.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
-	if errors.Is(err, postgres.ErrTransferNotFound) {
-		return nil, rejection
-	}
-	return intent, err
 }
 
 // parseIdempotency reads the Idempotency-Key header of a request with this body.

@@ -25,7 +25,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	if err := s.Store.InsertWebhook(r.Context(), created, entry); err != nil {
+	if err := s.Store.InsertWebhook(r.Context(), created, entry, [32]byte{}); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusCreated, struct {

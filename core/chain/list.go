@@ -29,6 +29,24 @@ type Entry struct {
 	KeepBlockTime     bool
 }
 
+// Over is the definition that the import of the entry makes of a chain that is known.
+func (e Entry) Over(known Chain) Chain {
+	after := e.Chain
+	if e.KeepSettler {
+		after.Settler = known.Settler
+	}
+	if e.KeepConfirmations {
+		after.Confirmations = known.Confirmations
+	}
+	if e.KeepFinality {
+		after.Finality = known.Finality
+	}
+	if e.KeepBlockTime {
+		after.BlockTime = known.BlockTime
+	}
+	return after
+}
+
 // Refusal is a row that was left out and why.
 type Refusal struct {
 	// Row counts from 0 in the file's order.

@@ -21,11 +21,12 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
 	"intents.internal/core/webhook"
 	"intents.internal/pkg/caip"
 )
 
-// Config is what the console needs; every field must be set but Webhooks, Chains and Reported.
+// Config is what the console needs; every field must be set but Webhooks, Chains, Reported and Created.
 type Config struct {
 	Access   *access.Service
 	Store    *postgres.Store
@@ -37,6 +38,8 @@ type Config struct {
 	Chains *rpc.Client
 	// Reported is called after a new transaction of an intent was reported, nil for nobody to call. It must return at once.
 	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
+	// Created is called with each intent that the console recorded or found, and must not wait; nil for nothing.
+	Created func(*transfer.Intent)
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger
@@ -88,6 +91,7 @@ func (c *console) routes() *http.ServeMux {
 		"GET /console/transfers/{id}":           c.showTransfer,
 		"GET /console/transfers/{id}/preflight": c.checkTransfer,
 		"GET /console/transfers/{id}/refund":    c.showRefund,
+		"GET " + newTransferPath:                c.newTransfer,
 		"GET /console/webhooks":                 c.listWebhooks,
 		"GET /console/webhooks/{id}":            c.showWebhook,
 		"GET /console/webhooks/{id}/delete":     c.confirmDeleteWebhook,
@@ -105,6 +109,8 @@ func (c *console) routes() *http.ServeMux {
 		"/console/keys/{id}/rotate":           c.rotateKey,
 		"/console/keys/{id}/delete":           c.deleteKey,
 		"/console/transfers/{id}/transaction": c.reportTransaction,
+		newTransferPath + "/confirm":          c.confirmTransfer,
+		newTransferPath + "/record":           c.recordTransfer,
 		"/console/webhooks":                   c.createWebhook,
 		"/console/webhooks/{id}/change":       c.changeWebhook,
 		"/console/webhooks/{id}/enable":       c.enableWebhook,

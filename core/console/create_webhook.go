@@ -14,7 +14,7 @@ import (
 
 // createWebhook answers POST /console/webhooks with the webhook's secret, which is shown only once.
 func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "url", "environment", "types", "description")
+	f, err := readForm(r, "url", "environment", "types", "description", "mark")
 	if err != nil {
 		return err
 	}
@@ -39,11 +39,16 @@ func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*we
 	if err != nil {
 		return nil, secret, err
 	}
+	// An invalid field is reported before an invalid form token.
+	token, err := formToken(user, f)
+	if err != nil {
+		return nil, secret, err
+	}
 	entry, err := c.auditEntry(r, user, account.WebhookCreated)
 	if err != nil {
 		return nil, secret, err
 	}
-	return created, secret, c.Store.InsertWebhook(r.Context(), created, entry)
+	return created, secret, c.Store.InsertWebhook(r.Context(), created, entry, token)
 }
 
 // types reads the names of event types, with spaces or commas between them; none are all.

@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 )
 
-// Creating a key is not idempotent, and its text is shown once. The form has a one-time token, which is used in the transaction that stores the
-// key, so a browser that sends it twice gets account.ErrFormUsed and no second key.
+// Creating a key or a webhook is not idempotent, and its text or secret is shown once. The form has a one-time token, which is used in the
+// transaction that stores the key or the webhook, so a browser that sends it twice gets account.ErrFormUsed and no second one.
 
 func newFormToken() string { return rand.Text() }
 

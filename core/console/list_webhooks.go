@@ -57,6 +57,6 @@ func (c *console) renderWebhooks(w http.ResponseWriter, r *http.Request, user cu
 		views[n] = newWebhookView(e)
 	}
 	return c.render(w, r, user, "webhooks", view{Title: "Webhooks", Section: "webhooks", Form: f, Body: map[string]any{
-		"Webhooks": views, "Most": webhook.MaxEndpoints, "Types": event.Types(),
+		"Webhooks": views, "Most": webhook.MaxEndpoints, "Types": event.Types(), "FormToken": newFormToken(),
 	}})
 }

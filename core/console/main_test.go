@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/core/webhook"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/telemetry"
@@ -37,6 +38,9 @@ type site struct {
 	store *postgres.Store
 	known *registry.Snapshot
 	log   *asynctest.Buffer
+
+	mu   sync.Mutex
+	told []*transfer.Intent
 }
 
 // passwords are for the sites where nobody types one: there is one turn at a time, and all tests would wait in one line.
@@ -103,6 +107,11 @@ func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Co
 	pages := console.Config{
 		Access: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}, Cookie: access.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)),
+		Created: func(intent *transfer.Intent) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.told = append(s.told, intent)
+		},
 	}
 	changePages(&pages)
 	if server.Config.Handler, err = console.New(pages); err != nil {

@@ -91,6 +91,18 @@ func label(field string) string {
 		return "Expiry"
 	case "gracePeriod":
 		return "The grace period"
+	case "sourceChain", "destinationChain":
+		return "The chain"
+	case "sourceAccount":
+		return "The account that sends"
+	case "destinationAccount":
+		return "The account that receives"
+	case "sourceToken", "destinationToken":
+		return "The token"
+	case "sourceAmount":
+		return "The amount"
+	case "destinationAmount":
+		return "The least amount out"
 	case "url":
 		return "The URL"
 	case "types":

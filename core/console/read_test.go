@@ -178,7 +178,7 @@ func TestTransfers(t *testing.T) {
 	if strings.Contains(due.text(), call) {
 		t.Errorf("a transaction after the deadline: %s", due.text())
 	}
-	bridge := page.link("/console/transfers/")
+	bridge := page.link("/console/transfers/0") // an id, not "new"
 	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia")
 	s.signedUp(t, "bob@example.com").get(bridge).is(http.StatusNotFound, "No such transfer")
 }

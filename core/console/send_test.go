@@ -25,9 +25,9 @@ import (
 )
 
 var (
-	sepolia     = caip.EIP155Chain(11155111)
-	baseSepolia = caip.EIP155Chain(84532)
-	usdc        = common.HexToAddress("0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238")
+	sepoliaID     = caip.EIP155Chain(11155111)
+	baseSepoliaID = caip.EIP155Chain(84532)
+	usdc          = common.HexToAddress("0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238")
 )
 
 // nodes are providers of chains, one each.
@@ -71,7 +71,7 @@ func newPayer(t *testing.T) *payer {
 	destination.SetFunction(settler, rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return rpctest.Word(0), nil })
 	destination.SetFunction(settler, rpctest.QuoteGasPayment, func(rpctest.Call) ([]byte, error) { return rpctest.Word(77), nil })
 	p := &payer{sepolia: rpctest.NewNode(source)}
-	chains := nodes(t, map[caip.ChainID]*rpctest.Node{sepolia: p.sepolia, baseSepolia: rpctest.NewNode(destination)})
+	chains := nodes(t, map[caip.ChainID]*rpctest.Node{sepoliaID: p.sepolia, baseSepoliaID: rpctest.NewNode(destination)})
 	p.site = startWith(t, pgtest.New(t), func(c *console.Config) {
 		c.Chains = chains
 		c.Reported = func(_ caip.ChainID, _, _ uuid.UUID, hash common.Hash) {
@@ -118,7 +118,7 @@ func (a *answer) offers(attr string) bool {
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	ann := newPayer(t)
-	intent := ann.record(t, ann.owner, ann.keyID, sepolia.String(), "inv-1")
+	intent := ann.record(t, ann.owner, ann.keyID, sepoliaID.String(), "inv-1")
 	path := "/console/transfers/" + intent.ID.String()
 	page := ann.get(path).is(http.StatusOK, "Send with your wallet", "No wallet was found")
 	sent := page.sending()
@@ -160,7 +160,7 @@ func TestPreflight_ChainNotWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	keyID, _ := ann.makeKey("mover")
-	path := "/console/transfers/" + s.record(t, owner.ID, keyID, sepolia.String(), "inv-1").ID.String()
+	path := "/console/transfers/" + s.record(t, owner.ID, keyID, sepoliaID.String(), "inv-1").ID.String()
 	page := ann.get(path).is(http.StatusOK, "follows Sepolia at no node")
 	if page.offers("data-preflight") {
 		t.Error("the page asks for checks that cannot be made")
@@ -172,7 +172,7 @@ func TestPreflight_ChainNotWatched(t *testing.T) {
 func TestReportTransaction(t *testing.T) {
 	t.Parallel()
 	ann := newPayer(t)
-	intent := ann.record(t, ann.owner, ann.keyID, sepolia.String(), "inv-1")
+	intent := ann.record(t, ann.owner, ann.keyID, sepoliaID.String(), "inv-1")
 	path := "/console/transfers/" + intent.ID.String()
 	hash := "0x" + strings.Repeat("ab", 32)
 	for _, bad := range []string{"", "0x12", hash + "00", hash[2:]} {
@@ -228,7 +228,7 @@ func (p *payer) confirm(t *testing.T, intent *transfer.Intent, role transfer.Rol
 func TestRefund(t *testing.T) {
 	t.Parallel()
 	ann := newPayer(t)
-	intent := ann.record(t, ann.owner, ann.keyID, baseSepolia.String(), "inv-1")
+	intent := ann.record(t, ann.owner, ann.keyID, baseSepoliaID.String(), "inv-1")
 	path := "/console/transfers/" + intent.ID.String()
 	ann.get(path+"/refund").is(http.StatusConflict, "Nothing to refund")
 	ann.confirm(t, intent, transfer.RoleOpen, common.HexToHash("0xab"))

@@ -100,6 +100,7 @@ var notices = map[string]string{
 	"revoked":          "The session is ended.",
 	"revoked-all":      "All other sessions are ended.",
 	"reported":         "The transaction is reported. This page shows what becomes of it.",
+	"recorded":         "The intent is recorded. Nothing is sent yet: the account that sends signs the transaction below.",
 	"webhook-changed":  "The webhook is changed.",
 	"webhook-enabled":  "The webhook is enabled. What happened meanwhile is being sent.",
 	"webhook-disabled": "The webhook is disabled. Nothing is sent to it from now on.",

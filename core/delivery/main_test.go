@@ -130,7 +130,7 @@ func (s *service) endpoint(owner event.Owner, url string, types ...string) (*web
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.store.InsertWebhook(s.Context(), e, s.entry(owner.AccountID, account.WebhookCreated)); err != nil {
+	if err := s.store.InsertWebhook(s.Context(), e, s.entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
 		s.Fatal(err)
 	}
 	return e, secret.Reveal()

@@ -78,7 +78,10 @@ var table = []struct {
 	err   error
 	fault Fault
 }{
-	{postgres.ErrKeyReused, Fault{Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one."}},
+	{postgres.ErrKeyReused, Fault{
+		Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one.",
+		Page: correctable("", "This form was sent already, with other values. What it recorded then is in the list of transfers."),
+	}},
 	{transfer.ErrTransition, Fault{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
 	{transfer.ErrNotRefundable, Fault{
 		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
@@ -184,7 +187,7 @@ var table = []struct {
 	}},
 	{account.ErrFormUsed, Fault{
 		Status: http.StatusConflict, Code: "FORM_USED", Message: "The form was sent already.",
-		Page: Page{Title: "Sent already", Text: "This form was sent already, and its key was made then; a key is shown only once. " +
-			"If you did not see it, open it in the list below and rotate it: that shows a new one in its place.", Correctable: true},
+		Page: Page{Title: "Sent already", Text: "This form was sent already. What it made is in the list below, but its key or secret is shown only once. " +
+			"If you did not see it, open it in the list and rotate it: that shows a new one in its place.", Correctable: true},
 	}},
 }

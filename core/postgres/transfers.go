@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -67,6 +68,26 @@ type Idempotency struct {
 // it is never a key itself.
 func (o Idempotency) alternateKey() string {
 	return fmt.Sprintf("%s\"%x", o.Environment, sha256.Sum256([]byte(o.Key)))
+}
+
+// RecordTransfer makes the intent that a request asks for and stores it, or returns a *transfer.Rejection. A repeated request gets the
+// intent of the first one even if it would be rejected today, because its deadline is too near by now or a token has left the registry.
+// Otherwise it is transfer.New and InsertTransfer.
+func (s *Store) RecordTransfer(
+	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, known *registry.Snapshot, idempotency Idempotency,
+) (*transfer.Intent, error) {
+	intent, rejection := transfer.New(id, by, request, known)
+	if rejection == nil {
+		return s.InsertTransfer(ctx, intent, idempotency)
+	}
+	if idempotency.Key == "" {
+		return nil, rejection
+	}
+	intent, err := s.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
+	if errors.Is(err, ErrTransferNotFound) {
+		return nil, rejection
+	}
+	return intent, err
 }
 
 // InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account has

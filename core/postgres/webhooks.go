@@ -62,14 +62,18 @@ func ofOwner[Query interface{ Where(string, ...any) Query }](query Query, owner 
 	return query
 }
 
-// InsertWebhook stores a new endpoint, which hears what happens from now on. It returns webhook.ErrTooMany if the account has
-// webhook.MaxEndpoints of them.
-func (s *Store) InsertWebhook(ctx context.Context, e *webhook.Endpoint, entry account.AuditEntry) error {
+// InsertWebhook stores a new endpoint, which hears what happens from now on. formToken is the SHA-256 of the one-time token of the form
+// that makes it, zero where no form does. It returns webhook.ErrTooMany if the account has webhook.MaxEndpoints of them, and
+// account.ErrFormUsed if the form has made one.
+func (s *Store) InsertWebhook(ctx context.Context, e *webhook.Endpoint, entry account.AuditEntry, formToken [32]byte) error {
 	end, err := s.feedEnd(ctx)
 	if err != nil {
 		return err
 	}
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.UseFormToken(ctx, formToken, e.CreatedAt); err != nil {
+			return err
+		}
 		if err := tx.lockAccount(ctx, e.AccountID); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func insertWebhook(t *testing.T, store *postgres.Store, r *webhook.Rules, owner 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.InsertWebhook(t.Context(), e, auditEntry(owner.ID, account.WebhookCreated)); err != nil {
+	if err := store.InsertWebhook(t.Context(), e, auditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
 		t.Fatal(err)
 	}
 	return e, secret

@@ -93,12 +93,26 @@ func (d *draft) resolve() error {
 func (d *draft) chains() error {
 	for _, id := range d.request.Chains() {
 		if _, ok := d.known.Chain(id); !ok {
-			return reject(UnsupportedChain, "Chain %s is not supported; GET /v2/chains lists those that are.", id)
+			return reject(UnsupportedChain, "Chain %s is not supported; GET /v2/chains lists those that are.", id).at(d.firstOn(id))
 		}
 	}
 	d.sourceChain, _ = d.known.Chain(d.request.Source.Account.Chain)
 	d.destinationChain, _ = d.known.Chain(d.request.Destination.Account.Chain)
 	return nil
+}
+
+// firstOn is the path of the first id of the request that is on a chain.
+func (d *draft) firstOn(id caip.ChainID) string {
+	switch id {
+	case d.request.Source.Account.Chain:
+		return "/source/account"
+	case d.request.Source.Token.Chain:
+		return "/source/token"
+	case d.request.Destination.Account.Chain:
+		return "/destination/account"
+	default:
+		return "/destination/token"
+	}
 }
 
 func (d *draft) tokens() error {
@@ -113,10 +127,15 @@ func (d *draft) tokens() error {
 	if err := oneChain("destination", d.destination); err != nil {
 		return err
 	}
-	for _, id := range []caip.AccountID{d.source.Token, d.destination.Token} {
-		if _, ok := d.known.Token(id); !ok {
-			return reject(UnknownToken, "Token %s is not in the registry; GET /v2/tokens lists those that are.", id)
-		}
+	if err := d.token("source", d.source.Token); err != nil {
+		return err
+	}
+	return d.token("destination", d.destination.Token)
+}
+
+func (d *draft) token(side string, id caip.AccountID) error {
+	if _, ok := d.known.Token(id); !ok {
+		return reject(UnknownToken, "Token %s is not in the registry; GET /v2/tokens lists those that are.", id).at("/" + side + "/token")
 	}
 	return nil
 }
@@ -126,7 +145,7 @@ func oneChain(side string, leg Leg) error {
 		return nil
 	}
 	return reject(ChainMismatch, "The %s account is on %s but its token on %s; both must be on one chain.",
-		side, leg.Account.Chain, leg.Token.Chain)
+		side, leg.Account.Chain, leg.Token.Chain).at("/" + side + "/token")
 }
 
 func (d *draft) amounts() (err error) {
@@ -146,7 +165,7 @@ func parseAmount(side, digits string) (*big.Int, error) {
 		amount, ok = amount.SetString(digits, 10)
 	}
 	if !ok || amount.Sign() <= 0 || amount.BitLen() > 256 {
-		return nil, reject(InvalidAmount, "The %s amount must be between 1 and 2^256-1 of the token's smallest unit.", side)
+		return nil, reject(InvalidAmount, "The %s amount must be between 1 and 2^256-1 of the token's smallest unit.", side).at("/" + side + "/amount")
 	}
 	return amount, nil
 }
@@ -154,12 +173,12 @@ func parseAmount(side, digits string) (*big.Int, error) {
 func (d *draft) recipient() error {
 	switch d.destination.Account.Address {
 	case zeroAddress:
-		return reject(InvalidRecipient, "The destination account is the zero address; what is sent there is lost.")
+		return reject(InvalidRecipient, "The destination account is the zero address; what is sent there is lost.").at("/destination/account")
 	case d.destination.Token.Address:
-		return reject(InvalidRecipient, "The destination account is the token itself; what is sent there is lost.")
+		return reject(InvalidRecipient, "The destination account is the token itself; what is sent there is lost.").at("/destination/account")
 	}
 	if d.source.Account.Address == zeroAddress {
-		return reject(InvalidRecipient, "The source account is the zero address, which nobody can sign for.")
+		return reject(InvalidRecipient, "The source account is the zero address, which nobody can sign for.").at("/source/account")
 	}
 	return nil
 }
@@ -172,19 +191,19 @@ func (d *draft) infer() error {
 	case d.source.Token != d.destination.Token:
 		d.kind = Swap
 	case d.source.Account == d.destination.Account:
-		return reject(SelfTransfer, "Source and destination are the same account and token.")
+		return reject(SelfTransfer, "Source and destination are the same account and token.").at("/destination/account")
 	default:
 		d.kind = Transfer
 	}
 	if d.kind == Transfer {
 		if d.destination.Amount != nil && d.destination.Amount.Cmp(d.source.Amount) != 0 {
 			return reject(DestinationAmountNotAllowed,
-				"A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount.")
+				"A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount.").at("/destination/amount")
 		}
 		d.destination.Amount = d.source.Amount
 	}
 	if d.destination.Amount == nil {
-		return reject(DestinationAmountRequired, "A %s needs destination.amount, the least that may arrive.", d.kind)
+		return reject(DestinationAmountRequired, "A %s needs destination.amount, the least that may arrive.", d.kind).at("/destination/amount")
 	}
 	return nil
 }
@@ -193,7 +212,7 @@ func (d *draft) infer() error {
 func parseDeadline(deadline, created time.Time) (time.Time, error) {
 	deadline = wholeDeadline(deadline, created)
 	if deadline.Before(created.Add(ShortestLife)) || deadline.After(created.Add(LongestLife)) {
-		return time.Time{}, reject(InvalidDeadline, "The deadline must be 60 seconds to 7 days from now.")
+		return time.Time{}, reject(InvalidDeadline, "The deadline must be 60 seconds to 7 days from now.").at("/deadline")
 	}
 	return deadline, nil
 }

@@ -24,10 +24,18 @@ const (
 type Rejection struct {
 	Code    wire.Code
 	Message string
+	// Path is a JSON Pointer (RFC 6901) to the member of the request that is to be changed, empty where none alone is at fault.
+	Path string
 }
 
 func (r *Rejection) Error() string { return string(r.Code) + ": " + r.Message }
 
 func reject(code wire.Code, form string, args ...any) *Rejection {
 	return &Rejection{Code: code, Message: fmt.Sprintf(form, args...)}
+}
+
+// at names the member of the request that is at fault.
+func (r *Rejection) at(path string) *Rejection {
+	r.Path = path
+	return r
 }

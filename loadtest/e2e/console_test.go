@@ -27,6 +27,8 @@ func TestConsole(t *testing.T) {
 	t.Run("everything works without scripts", func(t *testing.T) { walkWithoutScripts(openTab(browser, t)) })
 	t.Run("the whole way of a webhook", func(t *testing.T) { walkWebhooks(openTab(browser, t)) })
 	t.Run("webhooks work without scripts", func(t *testing.T) { webhooksWithoutScripts(openTab(browser, t)) })
+	t.Run("an intent of each kind is recorded", func(t *testing.T) { walkNewTransfer(openTab(browser, t)) })
+	t.Run("an intent is recorded without scripts", func(t *testing.T) { newTransferWithoutScripts(openTab(browser, t)) })
 	t.Run("a wallet signs in", func(t *testing.T) { signInWithWallet(openTab(browser, t)) })
 	t.Run("another site cannot send our forms", func(t *testing.T) { formFromElsewhere(openTab(browser, t)) })
 	t.Run("what these tests watch for is seen", func(t *testing.T) { watchTheWatch(openTab(browser, t)) })

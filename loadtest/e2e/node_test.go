@@ -45,18 +45,8 @@ func TestNode(t *testing.T) {
 // recompute gives viem an intent of every kind, and then one that says something else than its order.
 func recompute(t *testing.T, project *nodeProject) {
 	t.Helper()
-	const (
-		optimism, arbitrum = 11155420, 421614
-		usdcOnOptimism     = "0x5fd84259d66Cd46123540766Be93DFE6D43130D7"
-		wethOnOptimism     = "0x4200000000000000000000000000000000000006"
-		usdcOnArbitrum     = "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d"
-		native             = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
-	)
-	core(t, fmt.Sprintf(`{"chains":[
-		{"chainId":"eip155:%d","name":"OP Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
-		 "settler":{"address":"%s","sameChain":true}},
-		{"chainId":"eip155:%d","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"name":"Arbitrum Sepolia Ether","symbol":"ETH","decimals":18},
-		 "settler":{"address":"%s"}}]}`, optimism, settler, arbitrum, otherSettler), "chains", "import", "-")
+	const native = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+	importSettlers(t)
 	tester := apiClient(t, freshKey(t))
 	of := func(token string) string { return on(optimism, token) }
 	eventually201(t, tester, body(of(alice), of(native), "1", of(alice), of(wethOnOptimism), "1"))

@@ -1,0 +1,164 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// The chains of importSettlers, with their tokens.
+const (
+	optimism, arbitrum = 11155420, 421614
+	usdcOnOptimism     = "0x5fd84259d66Cd46123540766Be93DFE6D43130D7"
+	wethOnOptimism     = "0x4200000000000000000000000000000000000006"
+	usdcOnArbitrum     = "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d"
+)
+
+// importSettlers configures a settler that fills swaps on OP Sepolia, and one for bridges on Arbitrum Sepolia.
+func importSettlers(t *testing.T) {
+	t.Helper()
+	core(t, fmt.Sprintf(`{"chains":[
+		{"chainId":"eip155:%d","name":"OP Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
+		 "settler":{"address":"%s","sameChain":true}},
+		{"chainId":"eip155:%d","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"name":"Arbitrum Sepolia Ether","symbol":"ETH","decimals":18},
+		 "settler":{"address":"%s"}}]}`, optimism, settler, arbitrum, otherSettler), "chains", "import", "-")
+}
+
+const confirmForm = `form[action="/console/transfers/new/confirm"]`
+
+// chooseChain opens the form and goes to its second step, for intents that stay on one chain.
+func (b *tab) chooseChain(from int) {
+	b.t.Helper()
+	b.open("/console/transfers/new", http.StatusOK)
+	b.do(chromedp.SetValue(chromedp.CSS("#sourceChain"), fmt.Sprintf("eip155:%d", from)))
+	b.click("main form button", http.StatusOK)
+}
+
+// fillTransfer fills in a form from Alice to Bob; empty parts stay as they are.
+func (b *tab) fillTransfer(token, amount, toToken, least string) {
+	b.t.Helper()
+	b.fill("#sourceAccount", alice)
+	b.do(chromedp.SetValue(chromedp.CSS("#sourceToken"), token))
+	b.fill("#sourceAmount", amount)
+	b.fill("#destinationAccount", bob)
+	if toToken != "" {
+		b.do(chromedp.SetValue(chromedp.CSS("#destinationToken"), toToken))
+	}
+	if least != "" {
+		b.fill("#destinationAmount", least)
+	}
+}
+
+func (b *tab) submitTransfer(status int64) {
+	b.t.Helper()
+	b.click(confirmForm+` p.actions button`, status)
+}
+
+// recordConfirmed presses the button of the confirm page and expects the page of the intent.
+func (b *tab) recordConfirmed() {
+	b.t.Helper()
+	b.click(`form[action$="/record"] button`, http.StatusOK)
+	b.says("The intent is recorded.", "Timeline", "created")
+}
+
+// walkNewTransfer records an intent of each kind.
+func walkNewTransfer(b *tab) {
+	t := b.t
+	importSettlers(t)
+	b.signUp(uniqueEmail("new-transfer"))
+	b.open("/console/transfers", http.StatusOK)
+	b.says("There are no transfers yet.")
+	b.click(`main a[href="/console/transfers/new"]`, http.StatusOK)
+	b.says("You have no enabled test key.")
+	b.inspect("new-transfer-no-key")
+	tester := apiClient(t, b.makeKey("Transfers"))
+	eventually201(t, tester, body(on(optimism, alice), on(optimism, usdcOnOptimism), "1", on(arbitrum, bob), on(arbitrum, usdcOnArbitrum), "1"))
+	b.open("/console/transfers/new", http.StatusOK)
+	b.says("Choose a chain")
+	b.inspect("new-transfer-chains")
+
+	t.Log("a transfer; faults stand beside their fields, and what was typed stays")
+	b.chooseChain(optimism)
+	b.inspect("new-transfer")
+	b.fillTransfer(on(optimism, usdcOnOptimism), "1.50000001", "", "")
+	b.submitTransfer(http.StatusBadRequest)
+	b.says("The amount has more decimal places than the 6 of USDC.")
+	if got := evaluate[string](b, `document.activeElement.className`); got != "problems" {
+		t.Errorf("the focus is on %q", got)
+	}
+	b.inspect("new-transfer-fault")
+	b.fill("#sourceAmount", "1.5 USDC")
+	b.submitTransfer(http.StatusOK)
+	b.says("Record this transfer?", "It is a transfer", "1.5 USDC", "1500000")
+	b.inspect("confirm-transfer")
+
+	t.Log("a copy of the form that arrived before leads to the same intent")
+	first := evaluate[string](b, `(async () => {
+		const form = document.querySelector('form[action$="/record"]');
+		const answer = await fetch(form.action, {method: "POST", body: new URLSearchParams(new FormData(form))});
+		return new URL(answer.url).pathname;
+	})()`)
+	b.recordConfirmed()
+	b.says("Transfer of 1.5 USDC")
+	if page := evaluate[string](b, "location.pathname"); page != first || !strings.HasPrefix(page, "/console/transfers/") {
+		t.Errorf("sent twice it leads to %s and %s", first, page)
+	}
+
+	t.Log("a swap, changed once before it is recorded")
+	b.chooseChain(optimism)
+	b.fillTransfer(on(optimism, usdcOnOptimism), "2", on(optimism, wethOnOptimism), "0.0005")
+	b.submitTransfer(http.StatusOK)
+	b.says("Record this swap?", "0.0005 WETH", "500000000000000")
+	b.click(`form[method="get"] button`, http.StatusOK)
+	b.fill("#sourceAmount", "2.5")
+	b.submitTransfer(http.StatusOK)
+	b.says("Record this swap?", "2.5 USDC", "0.0005 WETH")
+	b.inspect("confirm-swap")
+	b.recordConfirmed()
+	b.says("Swap of 2.5 USDC")
+
+	t.Log("a bridge, whose chain is chosen in the form")
+	b.chooseChain(optimism)
+	b.fillTransfer(on(optimism, usdcOnOptimism), "3", "", "2.99")
+	b.do(chromedp.SetValue(chromedp.CSS("#destinationChain"), fmt.Sprintf("eip155:%d", arbitrum)))
+	b.click(confirmForm+` button[formmethod="get"]`, http.StatusOK)
+	b.says("To Arbitrum Sepolia")
+	if got := evaluate[string](b, `document.querySelector("#sourceAmount").value`); got != "3" {
+		t.Errorf("the amount is %q once the chain is changed", got)
+	}
+	b.do(chromedp.SetValue(chromedp.CSS("#destinationToken"), on(arbitrum, usdcOnArbitrum)))
+	b.submitTransfer(http.StatusOK)
+	b.says("Record this bridge?", "2.99 USDC", "2990000", "Settler")
+	b.recordConfirmed()
+	b.says("Bridge of 3 USDC", "Arbitrum Sepolia")
+
+	t.Log("the chains with the most tokens")
+	b.open("/console", http.StatusOK)
+	b.fill("#name", "Live")
+	b.do(chromedp.SetValue(chromedp.CSS("#environment"), "live"))
+	b.click("main form button", http.StatusOK)
+	b.open("/console/transfers/new?environment=live&sourceChain=eip155:1&destinationChain=eip155:8453", http.StatusOK)
+	b.says("From Ethereum", "To Base")
+	if options := evaluate[int](b, `document.querySelectorAll("optgroup option").length`); options < 700 {
+		t.Errorf("%d tokens to choose from", options)
+	}
+	b.inspect("new-transfer-live")
+}
+
+// newTransferWithoutScripts records a transfer where no script runs.
+func newTransferWithoutScripts(b *tab) {
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.signUp(uniqueEmail("plain-transfer"))
+	b.makeKey("Plain")
+	b.chooseChain(11155111)
+	b.fillTransfer(on(11155111, usdc), "0.000001", "", "")
+	b.submitTransfer(http.StatusOK)
+	b.says("Record this transfer?", "0.000001 USDC")
+	b.recordConfirmed()
+}
