@@ -226,6 +226,10 @@ func TestRestart(t *testing.T) {
 	if diff := cmp.Diff(had, balance(t, p, chainB, tWETH, sender), cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); diff != "" {
 		t.Errorf("the balance (-before +after):\n%s", diff)
 	}
+	eventually(t, func() error { // the relay has a place to go on at
+		_, err := os.Stat(dir + "/31338/relayed-to-31337")
+		return err
+	})
 	o.settle(t, p, filler)
 	message := request[hexutil.Uint64](t, p, chainB, "eth_blockNumber")
 	eventually(t, func() error { // the block of the message can no longer be lost

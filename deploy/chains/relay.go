@@ -24,7 +24,7 @@ const (
 	// relayDepth is how many blocks a message waits for, so about as many seconds.
 	relayDepth = 2
 	// relaySaveEvery is how many blocks may be read again after a restart.
-	relaySaveEvery = 60
+	relaySaveEvery = 10
 )
 
 // relay is the bridge from one settler to another: it reads the messages Settle and Refund of the one and has the owner deliver
@@ -171,8 +171,9 @@ func (r *relay) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.next, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err != nil {
-		return fmt.Errorf("%s: %w", r.file(), err)
+	if r.next, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err != nil { // the machine failed while it was written
+		r.log.Warn("all messages are read again", "error", err)
+		return nil
 	}
 	head, err := r.from.client.BlockNumber(ctx)
 	if err != nil {

@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+
+	"intents.internal/deploy/chains/solver"
 )
 
-// runSolver fills orders that the API of config.Gateway knows until ctx ends.
-func runSolver(context.Context, config, []*chain, *slog.Logger) error {
-	return errors.New("this build has no solver")
+// runSolver fills orders of both chains until ctx ends.
+func runSolver(ctx context.Context, config config, chains []*chain, log *slog.Logger) error {
+	c := solver.Config{Gateway: config.Gateway, APIKey: config.APIKey, Log: log.With("part", "solver")}
+	for _, chain := range chains {
+		c.Chains = append(c.Chains, solver.Chain{ID: chain.name(), RPC: chain.url(), Settler: settlerAddress, Key: solverKey})
+	}
+	return solver.Run(ctx, c)
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/ecdsa"
 	"math/big"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +21,7 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient/simulated"
 	"github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"intents.internal/deploy/chains/contracts"
 )
@@ -38,6 +41,8 @@ type Chain struct {
 
 	mu      sync.Mutex
 	backend *simulated.Backend
+	// node is the backend's JSON-RPC.
+	node *rpc.Client
 }
 
 // Start runs a chain until the test ends.
@@ -53,7 +58,9 @@ func Start(tb testing.TB, id int64) *Chain {
 		c.Keys = append(c.Keys, key)
 		alloc[crypto.PubkeyToAddress(key.PublicKey)] = types.Account{Balance: new(big.Int).Mul(big.NewInt(1000), big.NewInt(params.Ether))}
 	}
-	c.backend = simulated.NewBackend(alloc, func(_ *node.Config, conf *ethconfig.Config) {
+	socket := filepath.Join(shortTempDir(tb), "rpc")
+	c.backend = simulated.NewBackend(alloc, func(nodeConf *node.Config, conf *ethconfig.Config) {
+		nodeConf.IPCPath = socket
 		config := *conf.Genesis.Config
 		config.ChainID = c.ID
 		conf.Genesis.Config = &config
@@ -64,10 +71,31 @@ func Start(tb testing.TB, id int64) *Chain {
 		}
 	})
 	c.backend.Commit() // the genesis block is of 1970
+	client, err := rpc.DialIPC(tb.Context(), socket)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(client.Close)
+	c.node = client
 	server := httptest.NewServer(c)
 	tb.Cleanup(server.Close)
 	c.URL = server.URL
 	return c
+}
+
+// shortTempDir is a directory for a socket, whose path must be shorter than that of TempDir may be.
+func shortTempDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "chain") //nolint:usetesting // see above
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			tb.Error(err)
+		}
+	})
+	return dir
 }
 
 // Account is the address of the nth key.

@@ -40,13 +40,8 @@ func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	node, ok := c.backend.Client().(interface{ Client() *rpc.Client })
-	if !ok {
-		http.Error(w, "the backend's client has no JSON-RPC client", http.StatusInternalServerError)
-		return
-	}
 	answer := response{Version: "2.0", ID: asked.ID}
-	if err := node.Client().CallContext(r.Context(), &answer.Result, asked.Method, asked.Params...); err != nil {
+	if err := c.node.CallContext(r.Context(), &answer.Result, asked.Method, asked.Params...); err != nil {
 		answer.Error = toRPCError(err)
 	} else if asked.Method == "eth_sendRawTransaction" {
 		c.mu.Lock()

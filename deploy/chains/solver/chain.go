@@ -1,0 +1,208 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"intents.internal/deploy/chains/contracts"
+)
+
+const (
+	requestTimeout = 10 * time.Second
+	// receiptTimeout is how long a transaction may take to be in a block.
+	receiptTimeout = time.Minute
+)
+
+var (
+	settlerABI = contracts.MustCompiled("Settler").ABI
+	tokenABI   = contracts.MustCompiled("TestToken").ABI
+)
+
+// chain is a chain, its node and what its settler says of itself.
+type chain struct {
+	Chain
+	account common.Address
+	id      *big.Int
+	client  *ethclient.Client
+
+	mu sync.Mutex
+	// checked tells that the node is of this chain and that domain and sameChain are the settler's.
+	checked   bool
+	domain    uint32
+	sameChain bool
+
+	// sending has one transaction at a time take the account's next nonce.
+	sending sync.Mutex
+}
+
+func parseChainID(id string) (*big.Int, error) {
+	reference, isEIP155 := strings.CutPrefix(id, "eip155:")
+	number, err := strconv.ParseUint(reference, 10, 63)
+	if !isEIP155 || err != nil || number == 0 {
+		return nil, fmt.Errorf("%q is no CAIP-2 id of the namespace eip155", id)
+	}
+	return new(big.Int).SetUint64(number), nil
+}
+
+// newChain sends nothing yet.
+func newChain(ctx context.Context, configured Chain) (*chain, error) {
+	id, err := parseChainID(configured.ID)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rpc.DialOptions(ctx, configured.RPC, rpc.WithHTTPClient(&http.Client{Timeout: requestTimeout}))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the node of %s: %w", configured.ID, err)
+	}
+	account := crypto.PubkeyToAddress(configured.Key.PublicKey)
+	return &chain{Chain: configured, account: account, id: id, client: ethclient.NewClient(client)}, nil
+}
+
+// check compares the node's chain with the configured one and reads the settler's domain, until it has succeeded once.
+func (c *chain) check(ctx context.Context) error {
+	if _, _, checked := c.settlement(); checked {
+		return nil
+	}
+	id, err := c.client.ChainID(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for the chain id: %w", err)
+	}
+	if id.Cmp(c.id) != 0 {
+		return fmt.Errorf("the node is of the chain %s", id)
+	}
+	domain, err := read[uint32](ctx, c, c.Settler, settlerABI, "localDomain")
+	if err != nil {
+		return err
+	}
+	sameChain, err := read[bool](ctx, c, c.Settler, settlerABI, "sameChain")
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.checked, c.domain, c.sameChain = true, domain, sameChain
+	return nil
+}
+
+// settlement is what check has read.
+func (c *chain) settlement() (domain uint32, sameChain, checked bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.domain, c.sameChain, c.checked
+}
+
+// opened are the orders that the settler opened in a range of blocks, in their order there.
+func (c *chain) opened(ctx context.Context, from, to uint64) ([]*order, error) {
+	event := settlerABI.Events["Open"]
+	logs, err := c.client.FilterLogs(ctx, ethereum.FilterQuery{
+		FromBlock: new(big.Int).SetUint64(from), ToBlock: new(big.Int).SetUint64(to),
+		Addresses: []common.Address{c.Settler}, Topics: [][]common.Hash{{event.ID}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the events of blocks %d to %d: %w", from, to, err)
+	}
+	var orders []*order
+	for _, l := range logs {
+		if len(l.Topics) == 2 {
+			orders = append(orders, newOrder(l.Topics[1], l.Data, l.BlockNumber))
+		}
+	}
+	return orders, nil
+}
+
+// status is the text of an order's status at the settler, empty for an order that it does not know.
+func (c *chain) status(ctx context.Context, orderID common.Hash) (string, error) {
+	status, err := read[[32]byte](ctx, c, c.Settler, settlerABI, "orderStatus", orderID)
+	return strings.TrimRight(string(status[:]), "\x00"), err
+}
+
+// read calls a method that returns one value, at the newest block.
+func read[T any](ctx context.Context, c *chain, at common.Address, contract abi.ABI, method string, args ...any) (value T, err error) {
+	data, err := contract.Pack(method, args...)
+	if err != nil {
+		return value, fmt.Errorf("pack %s: %w", method, err)
+	}
+	answer, err := c.client.CallContract(ctx, ethereum.CallMsg{From: c.account, To: &at, Data: data}, nil)
+	if err != nil {
+		return value, fmt.Errorf("call %s of %s: %w", method, at, err)
+	}
+	if err := contract.UnpackIntoInterface(&value, method, answer); err != nil {
+		return value, fmt.Errorf("call %s of %s, which answers otherwise: %w", method, at, err)
+	}
+	return value, nil
+}
+
+// revertedError is a transaction that is in a block without effect.
+type revertedError struct{ hash common.Hash }
+
+func (e *revertedError) Error() string { return "the transaction " + e.hash.Hex() + " was reverted" }
+
+// transact calls a method in a transaction and waits until it has succeeded. What would revert is not sent.
+func (c *chain) transact(ctx context.Context, to common.Address, value *big.Int, contract abi.ABI, method string, args ...any) (common.Hash, error) {
+	data, err := contract.Pack(method, args...)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("pack %s: %w", method, err)
+	}
+	tx, err := c.send(ctx, to, value, data)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("send %s: %w", method, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, receiptTimeout)
+	defer cancel()
+	receipt, err := bind.WaitMined(ctx, c.client, tx.Hash())
+	if err != nil {
+		return tx.Hash(), fmt.Errorf("wait for the transaction %s of %s: %w", tx.Hash(), method, err)
+	}
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		return tx.Hash(), fmt.Errorf("call %s: %w", method, &revertedError{tx.Hash()})
+	}
+	return tx.Hash(), nil
+}
+
+func (c *chain) send(ctx context.Context, to common.Address, value *big.Int, data []byte) (*types.Transaction, error) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	gas, err := c.client.EstimateGas(ctx, ethereum.CallMsg{From: c.account, To: &to, Value: value, Data: data})
+	if err != nil {
+		return nil, fmt.Errorf("estimate the gas: %w", err)
+	}
+	nonce, err := c.client.PendingNonceAt(ctx, c.account)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the nonce: %w", err)
+	}
+	tip, err := c.client.SuggestGasTipCap(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the gas price: %w", err)
+	}
+	head, err := c.client.HeaderByNumber(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the newest block: %w", err)
+	}
+	if head.BaseFee == nil {
+		return nil, errors.New("the newest block has no base fee (EIP-1559)")
+	}
+	tx, err := types.SignNewTx(c.Key, types.LatestSignerForChainID(c.id), &types.DynamicFeeTx{
+		ChainID: c.id, Nonce: nonce, To: &to, Value: value, Data: data, Gas: gas + gas/4, // the state may change until it is in a block
+		GasTipCap: tip, GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(head.BaseFee, 1)),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sign the transaction: %w", err)
+	}
+	return tx, c.client.SendTransaction(ctx, tx)
+}

@@ -1,0 +1,157 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"intents.internal/deploy/chains/contracts"
+)
+
+const (
+	pollInterval = time.Second
+	// lookBack is how many blocks before the newest are read at the start. Older orders are past their deadline on local chains, which
+	// make a block a second.
+	lookBack = 10_000
+	// rangeLimit is the most blocks a request asks for.
+	rangeLimit = 2_000
+	// rereadBlocks are read again each time, as a reorganization may have changed them.
+	rereadBlocks = 16
+	// strangerGrace is how much longer an order waits that the feed does not know.
+	strangerGrace = 5 * time.Second
+	// maxRefusals is how often a fill is tried that nodes or settlers refuse.
+	maxRefusals = 3
+)
+
+// follower has the orders of one origin.
+type follower struct {
+	*solver
+	origin *chain
+	// next is the block after the last that was read, 0 at the start.
+	next uint64
+	// seen has the block of each order that may be read again.
+	seen    map[common.Hash]uint64
+	pending []*order
+}
+
+// follow reads what the settler of a chain opens, and fills it, until the context ends.
+func (s *solver) follow(ctx context.Context, origin *chain) {
+	f := &follower{solver: s, origin: origin, seen: map[common.Hash]uint64{}}
+	state := health{log: s.log.With("chain", origin.ID)}
+	for {
+		err := f.readOrders(ctx)
+		if err == nil {
+			f.fillDue(ctx)
+		}
+		if !sleep(ctx, state.report(ctx, err, min(pollInterval, s.delay))) {
+			return
+		}
+	}
+}
+
+// readOrders takes the orders of new blocks.
+func (f *follower) readOrders(ctx context.Context) error {
+	if err := f.origin.check(ctx); err != nil {
+		return err
+	}
+	head, err := f.origin.client.BlockNumber(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for the newest block: %w", err)
+	}
+	from := f.next - min(f.next, rereadBlocks)
+	if f.next == 0 || head+1 < from { // at the start, or of a chain that began again
+		from = head - min(head, lookBack)
+		f.seen, f.pending = map[common.Hash]uint64{}, nil
+	}
+	for from <= head {
+		to := min(head, from+rangeLimit-1)
+		orders, err := f.origin.opened(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		f.take(orders)
+		from = to + 1
+		f.next = from
+	}
+	for id, block := range f.seen {
+		if block+2*rereadBlocks < head {
+			delete(f.seen, id)
+		}
+	}
+	return nil
+}
+
+func (f *follower) take(orders []*order) {
+	for _, o := range orders {
+		if _, known := f.seen[o.id]; !known {
+			o.notBefore = o.seen.Add(f.delay)
+			f.pending = append(f.pending, o)
+		}
+		f.seen[o.id] = o.block
+	}
+}
+
+// fillDue fills the orders whose time has come, one after the other, and keeps those that are not done.
+func (f *follower) fillDue(ctx context.Context) {
+	var kept []*order
+	for _, o := range f.pending {
+		if !f.done(ctx, o) {
+			kept = append(kept, o)
+		}
+	}
+	f.pending = kept
+}
+
+// done tells whether nothing more is to be done about an order, after doing what is due now.
+func (f *follower) done(ctx context.Context, o *order) bool {
+	if ctx.Err() != nil || time.Now().Before(o.notBefore) {
+		return false
+	}
+	log := f.log.With("chain", f.origin.ID, "order_id", o.id)
+	reference, known, upToDate := f.feed.reference(o.id)
+	if !known && !(upToDate && time.Since(o.seen) > f.delay+strangerGrace) {
+		// An intent of this account is in the feed before its order can be opened, so the feed has only to be read. Other accounts'
+		// orders are filled as well, since an order pays whoever fills it; only this account can ask for a refund.
+		return false
+	}
+	if known && reference == RefundReference {
+		log.Info("order is left", "reason", "its reference asks for a refund")
+		return true
+	}
+	err := f.fill(ctx, o, log)
+	if left, ok := errors.AsType[*leftError](err); ok {
+		log.Info("order is left", "reason", left.reason)
+		return true
+	}
+	if reason, refused := refusal(err); refused {
+		o.refusals++
+		o.notBefore = time.Now().Add(f.delay << o.refusals)
+		log.Warn("fill was refused", "reason", reason, "error", err, "attempt", o.refusals, "last", o.refusals == maxRefusals)
+		return o.refusals == maxRefusals
+	}
+	if err != nil { // a chain is out of reach, which its own loop has told
+		o.notBefore = time.Now().Add(pollInterval)
+		log.Debug("fill is tried again", "error", err)
+	}
+	return err == nil
+}
+
+// refusal returns why a node or a contract refused a call. An error of the transport is none.
+func refusal(err error) (reason string, refused bool) {
+	if reverted, ok := errors.AsType[*revertedError](err); ok {
+		return reverted.Error(), true
+	}
+	if data, ok := contracts.RevertData(err); ok {
+		if name := contracts.ErrorName(data); name != "" {
+			return name, true
+		}
+	}
+	if answer, ok := errors.AsType[rpc.Error](err); ok {
+		return answer.Error(), true
+	}
+	return "", false
+}

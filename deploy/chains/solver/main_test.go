@@ -1,0 +1,305 @@
+package solver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"intents.internal/deploy/chains/contracts/contractstest"
+	"intents.internal/deploy/chains/solver"
+	"intents.internal/pkg/asynctest"
+)
+
+// gateway stands in for GET /v2/events of the public API, with bodies as it gives them.
+type gateway struct {
+	*httptest.Server
+	down atomic.Bool
+	// expired has the next request with a cursor answered with 410.
+	expired atomic.Bool
+	polls   atomic.Int64
+
+	mu     sync.Mutex
+	events []string
+	added  chan struct{}
+}
+
+const testKey = "sk_test_0123456789"
+
+func startGateway(t *testing.T) *gateway {
+	t.Helper()
+	g := &gateway{added: make(chan struct{})}
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(t, w, r) }))
+	t.Cleanup(g.Close)
+	return g
+}
+
+func (g *gateway) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
+	t.Helper()
+	g.polls.Add(1)
+	query := r.URL.Query()
+	if r.URL.Path != "/v2/events" || r.Header.Get("x-api-key") != testKey || query.Get("wait") != "25" {
+		t.Errorf("asked %s with the key %q", r.URL, r.Header.Get("x-api-key"))
+	}
+	if g.down.Load() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"code":"SERVICE_UNAVAILABLE","message":"Try again."}`)
+		return
+	}
+	if query.Has("after") && g.expired.CompareAndSwap(true, false) {
+		w.WriteHeader(http.StatusGone)
+		fmt.Fprint(w, `{"code":"CURSOR_EXPIRED","message":"The cursor is too old; start again without one."}`)
+		return
+	}
+	after, _ := strconv.Atoi(strings.TrimPrefix(query.Get("after"), "cursor-"))
+	g.mu.Lock()
+	events, added := g.events[after:], g.added
+	g.mu.Unlock()
+	if len(events) == 0 {
+		select {
+		case <-added:
+		case <-r.Context().Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+		g.mu.Lock()
+		events = g.events[after:]
+		g.mu.Unlock()
+	}
+	fmt.Fprintf(w, `{"events":[%s],"next":"cursor-%d"}`, strings.Join(events, ","), after+len(events))
+}
+
+// record adds the event with which an intent begins.
+func (g *gateway) record(t *testing.T, o orderData, kind string, reference *string) {
+	t.Helper()
+	id, quoted := o.id(), []byte("null")
+	if reference != nil {
+		quoted, _ = json.Marshal(*reference)
+	}
+	g.add(fmt.Sprintf(`{"id":"evt_4bc1132c-c58f-5764-b82f-b9e1ad866439","type":"transfer.created","timestamp":"2026-11-21T04:50:08.256Z",`+
+		`"environment":"test","sequence":1,"data":{"id":"01a1fc6f-cea0-7b16-87fe-c7933bb8a48e","type":%q,"status":"created","orderId":"0x%x",`+
+		`"createdAt":"2026-11-21T04:49:08.256Z","updatedAt":"2026-11-21T04:50:08.256Z","metadata":{"chainId":"eip155:31337"},`+
+		`"source":{"amount":"1000"},"destination":{"amount":"990"},"reference":%s,"from":null,"to":"created","hash":null,"failure":null}}`,
+		kind, id, quoted))
+}
+
+func (g *gateway) add(event string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.events = append(g.events, event)
+	close(g.added)
+	g.added = make(chan struct{})
+}
+
+const (
+	origin, destination = 31337, 31338
+	owner, user         = 0, 1
+	// solverAccount fills; its address differs between the chains.
+	solverAccount = 2
+	messageFee    = 5
+)
+
+// world is two chains with settlers and a token each, and a gateway.
+type world struct {
+	*gateway
+	origin, destination               *contractstest.Chain
+	originSettler, destinationSettler contractstest.Deployed
+	originToken, destinationToken     contractstest.Deployed
+	log                               *asynctest.Buffer
+	deadline                          time.Time
+}
+
+func startWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		gateway: startGateway(t), origin: contractstest.Start(t, origin), destination: contractstest.Start(t, destination),
+		log: &asynctest.Buffer{}, deadline: time.Now().Add(time.Hour),
+	}
+	w.originSettler = w.origin.Deploy(t, "Settler", uint32(origin), true, big.NewInt(messageFee))
+	w.destinationSettler = w.destination.Deploy(t, "Settler", uint32(destination), true, big.NewInt(messageFee))
+	w.originToken = w.origin.Deploy(t, "TestToken", "Origin", "ORG", uint8(6), false)
+	w.destinationToken = w.destination.Deploy(t, "TestToken", "Destination", "DST", uint8(6), false)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("the solver's log:\n" + w.log.String())
+		}
+	})
+	return w
+}
+
+// run runs the solver until stop is called or the test ends.
+func (w *world) run(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := solver.Run(ctx, solver.Config{
+			Gateway: w.URL, APIKey: testKey, Delay: 20 * time.Millisecond,
+			Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Chains: []solver.Chain{
+				{ID: "eip155:31337", RPC: w.origin.URL, Settler: w.originSettler.Address, Key: w.origin.Keys[solverAccount]},
+				{ID: "eip155:31338", RPC: w.destination.URL, Settler: w.destinationSettler.Address, Key: w.destination.Keys[solverAccount]},
+			},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(stop)
+	return stop
+}
+
+// onchainOrder is OnchainCrossChainOrder.
+type onchainOrder struct {
+	FillDeadline  uint32
+	OrderDataType [32]byte
+	OrderData     []byte
+}
+
+// orderData is OrderData, with the members of the ABI.
+type orderData struct {
+	Sender, Recipient, InputToken, OutputToken [32]byte
+	AmountIn, AmountOut, SenderNonce           *big.Int
+	OriginDomain, DestinationDomain            uint32
+	DestinationSettler                         [32]byte
+	FillDeadline                               uint32
+	Data                                       []byte
+}
+
+var orderDataTypeHash = common.HexToHash("0x08d75650babf4de09c9273d48ef647876057ed91d4323f8a2e3ebc2cd8a63b5e")
+
+// encode writes the words one by one, independently of the solver's decoder.
+func (o orderData) encode() []byte {
+	number := func(n uint32) []byte { return common.BigToHash(big.NewInt(int64(n))).Bytes() }
+	encoded := number(32)
+	for _, word := range [][32]byte{o.Sender, o.Recipient, o.InputToken, o.OutputToken} {
+		encoded = append(encoded, word[:]...)
+	}
+	for _, n := range []*big.Int{o.AmountIn, o.AmountOut, o.SenderNonce} {
+		encoded = append(encoded, common.BigToHash(n).Bytes()...)
+	}
+	encoded = append(encoded, append(number(o.OriginDomain), number(o.DestinationDomain)...)...)
+	encoded = append(encoded, o.DestinationSettler[:]...)
+	return append(encoded, append(number(o.FillDeadline), append(number(12*32), number(0)...)...)...)
+}
+
+func (o orderData) id() common.Hash { return crypto.Keccak256Hash(o.encode()) }
+
+func (o orderData) order() onchainOrder {
+	return onchainOrder{o.FillDeadline, orderDataTypeHash, o.encode()}
+}
+
+func word(address common.Address) [32]byte { return common.BytesToHash(address[:]) }
+
+// bridge is an order from the origin, native in, to the destination, where a token is paid out.
+func (w *world) bridge(nonce int64) orderData {
+	return orderData{
+		Sender: word(w.origin.Account(user)), Recipient: word(common.BigToAddress(big.NewInt(0x10000 + nonce))),
+		OutputToken: w.destinationToken.Word(), AmountIn: big.NewInt(1000), AmountOut: big.NewInt(990), SenderNonce: big.NewInt(nonce),
+		OriginDomain: origin, DestinationDomain: destination, DestinationSettler: w.destinationSettler.Word(),
+		FillDeadline: uint32(w.deadline.Unix()), Data: []byte{},
+	}
+}
+
+// swap is an order on the origin, native in and a token out.
+func (w *world) swap(nonce int64) orderData {
+	o := w.bridge(nonce)
+	o.OutputToken, o.DestinationDomain, o.DestinationSettler = w.originToken.Word(), origin, w.originSettler.Word()
+	return o
+}
+
+// record makes the order an intent's; without it the order is somebody else's.
+func (w *world) record(t *testing.T, o orderData, reference string) {
+	t.Helper()
+	kind := "bridge"
+	if o.OriginDomain == o.DestinationDomain {
+		kind = "swap"
+	}
+	if reference == "" {
+		w.gateway.record(t, o, kind, nil)
+		return
+	}
+	w.gateway.record(t, o, kind, &reference)
+}
+
+func (w *world) open(t *testing.T, o orderData) {
+	t.Helper()
+	w.origin.Send(t, user, o.AmountIn.Int64(), w.originSettler, "open", o.order())
+}
+
+// recordAndOpen makes an intent without reference and opens its order.
+func (w *world) recordAndOpen(t *testing.T, o orderData) {
+	t.Helper()
+	w.record(t, o, "")
+	w.open(t, o)
+}
+
+func status(t *testing.T, c *contractstest.Chain, settler contractstest.Deployed, o orderData) string {
+	t.Helper()
+	status := contractstest.Read[[32]byte](t, c, settler, "orderStatus", o.id())
+	return strings.TrimRight(string(status[:]), "\x00")
+}
+
+// settled tells whether the origin's settler was asked to pay the solver for a bridge, or has paid it for a swap.
+func (w *world) settled(t *testing.T, o orderData) bool {
+	t.Helper()
+	if o.DestinationDomain == origin {
+		return status(t, w.origin, w.originSettler, o) == "SETTLED"
+	}
+	for _, l := range w.destination.Logs(t, w.destinationSettler, "Settle") {
+		values, err := w.destinationSettler.ABI.Events["Settle"].Inputs.Unpack(l.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, id := range *abi.ConvertType(values[0], new([][32]byte)).(*[][32]byte) {
+			receiver := (*abi.ConvertType(values[1], new([][]byte)).(*[][]byte))[n]
+			if id == o.id() && common.BytesToAddress(receiver) == w.origin.Account(solverAccount) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) waitSettled(t *testing.T, o orderData) {
+	t.Helper()
+	asynctest.Eventually(t, fmt.Sprintf("the order %s is settled", o.id()), func() bool { return w.settled(t, o) })
+}
+
+func (w *world) waitLog(t *testing.T, parts ...string) {
+	t.Helper()
+	asynctest.Eventually(t, fmt.Sprintf("a log line with %q", parts), func() bool { return w.lines(parts...) > 0 })
+}
+
+// lines counts the log lines that have all parts.
+func (w *world) lines(parts ...string) (n int) {
+	for line := range strings.Lines(w.log.String()) {
+		all := true
+		for _, part := range parts {
+			all = all && strings.Contains(line, part)
+		}
+		if all {
+			n++
+		}
+	}
+	return n
+}
+
+func balanceOf(t *testing.T, c *contractstest.Chain, token contractstest.Deployed, account [32]byte) int64 {
+	t.Helper()
+	return contractstest.Read[*big.Int](t, c, token, "balanceOf", common.BytesToAddress(account[:])).Int64()
+}

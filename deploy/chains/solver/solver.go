@@ -1,0 +1,161 @@
+// Package solver is a demonstration of a filler: it pays the output of orders that it sees opened and has their input paid out.
+//
+// It knows what any stranger's solver can know: the public API's event feed and the chains' JSON-RPC. It keeps nothing on disk and
+// judges no prices, and it mints the tokens that it pays, so it is for local chains only.
+package solver
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// RefundReference is the reference of intents whose orders are left unfilled, so that their refund can be tried.
+const RefundReference = "refund-me"
+
+// DefaultDelay is the pause before a fill.
+const DefaultDelay = 3 * time.Second
+
+// Config is what the solver works with.
+type Config struct {
+	// Gateway is the URL of the public API, without a path.
+	Gateway string
+	// APIKey is sent as x-api-key. Its account's feed tells the references of orders.
+	APIKey string
+	// Chains are those whose orders are filled, at least one.
+	Chains []Chain
+	// Delay is the pause between seeing an order and filling it; DefaultDelay if it is zero.
+	Delay time.Duration
+	// Log is slog.Default() if it is nil.
+	Log *slog.Logger
+}
+
+// Chain is a chain with a settler.
+type Chain struct {
+	// ID is the CAIP-2 id, of the namespace eip155.
+	ID string
+	// RPC is the URL of a node.
+	RPC string
+	// Settler is the only settler whose orders are filled.
+	Settler common.Address
+	// Key is that of the account that fills. It pays with its own native asset.
+	Key *ecdsa.PrivateKey
+}
+
+// validate reports all faults at once.
+func (c Config) validate() error {
+	var faults []error
+	if c.Gateway == "" {
+		faults = append(faults, errors.New("the gateway's URL is missing"))
+	}
+	if c.APIKey == "" {
+		faults = append(faults, errors.New("the API key is missing"))
+	}
+	if len(c.Chains) == 0 {
+		faults = append(faults, errors.New("there is no chain"))
+	}
+	if c.Delay < 0 {
+		faults = append(faults, fmt.Errorf("the delay %s is negative", c.Delay))
+	}
+	for _, chain := range c.Chains {
+		if _, err := parseChainID(chain.ID); err != nil {
+			faults = append(faults, err)
+		}
+		if chain.Key == nil {
+			faults = append(faults, fmt.Errorf("the key of %s is missing", chain.ID))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// solver has what the loops of all chains share.
+type solver struct {
+	feed   *feed
+	chains []*chain
+	delay  time.Duration
+	log    *slog.Logger
+}
+
+// Run fills orders until the context ends and returns nil then. It returns an error at once if the configuration is wrong. A gateway
+// or a chain that does not answer is tried again for as long as it takes.
+func Run(ctx context.Context, config Config) error {
+	if err := config.validate(); err != nil {
+		return fmt.Errorf("configure the solver: %w", err)
+	}
+	if config.Delay == 0 {
+		config.Delay = DefaultDelay
+	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	events, err := newFeed(config)
+	if err != nil {
+		return fmt.Errorf("configure the solver: %w", err)
+	}
+	s := &solver{feed: events, delay: config.Delay, log: config.Log}
+	for _, c := range config.Chains {
+		connected, err := newChain(ctx, c)
+		if err != nil {
+			return fmt.Errorf("configure the solver: %w", err)
+		}
+		defer connected.client.Close()
+		s.chains = append(s.chains, connected)
+	}
+	var loops sync.WaitGroup
+	loops.Go(func() { s.feed.run(ctx) })
+	for _, c := range s.chains {
+		loops.Go(func() { s.follow(ctx, c) })
+	}
+	loops.Wait()
+	return nil
+}
+
+const (
+	firstBackOff = 500 * time.Millisecond
+	maxBackOff   = 15 * time.Second
+)
+
+// health tells in the log when something stops working and when it works again.
+type health struct {
+	log     *slog.Logger
+	failing bool
+	backOff time.Duration
+}
+
+// report takes how an attempt ended and returns the pause before the next: a longer one after each failure, or the one given.
+func (h *health) report(ctx context.Context, err error, pause time.Duration) time.Duration {
+	if ctx.Err() != nil {
+		return 0
+	}
+	if err == nil {
+		if h.failing {
+			h.log.Info("works again")
+		}
+		h.failing, h.backOff = false, 0
+		return pause
+	}
+	if !h.failing {
+		h.log.Warn("does not work, is tried again", "error", err)
+	}
+	h.failing = true
+	h.backOff = min(max(2*h.backOff, firstBackOff), maxBackOff)
+	return h.backOff
+}
+
+// sleep waits and tells whether the context has not ended.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
