@@ -103,7 +103,7 @@ func Build(ctx context.Context, root, dir string, log func(line string)) error {
 func (t target) build(ctx context.Context, root, dir string, log func(line string)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("gave up after %s", buildTimeout))
 	defer cancel()
-	shared, lock, err := lockSharedBuild(ctx, t.dir)
+	shared, lock, err := lockSharedBuild(ctx, t.dir, func() { log("waiting for another build of the " + t.name) })
 	if err != nil { // build without the shared directory
 		return t.compile(ctx, root, dir, log)
 	}
@@ -119,8 +119,9 @@ func (t target) build(ctx context.Context, root, dir string, log func(line strin
 	return nil
 }
 
-// lockSharedBuild locks and returns the named directory, in which all checkouts of this user build, one at a time.
-func lockSharedBuild(ctx context.Context, name string) (dir string, lock *embedded.Lock, err error) {
+// lockSharedBuild locks and returns the named directory, in which all checkouts of this user build, one at a time. It calls
+// waiting once if it has to wait.
+func lockSharedBuild(ctx context.Context, name string, waiting func()) (dir string, lock *embedded.Lock, err error) {
 	cache, err := embedded.CacheDir()
 	if err != nil {
 		return "", nil, err
@@ -129,7 +130,7 @@ func lockSharedBuild(ctx context.Context, name string) (dir string, lock *embedd
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, err
 	}
-	lock, err = embedded.AwaitLock(ctx, dir+".lock", func() {})
+	lock, err = embedded.AwaitLock(ctx, dir+".lock", waiting)
 	return dir, lock, err
 }
 
