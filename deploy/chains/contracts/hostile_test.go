@@ -10,12 +10,16 @@ import (
 	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
+// stocked is how much of a token stock mints and approves.
+const stocked = 1_000_000
+
 // stock mints a token for the user and the filler of the origin and approves the settler. Hostile tokens share these functions.
-func (s *settlers) stock(t *testing.T, token contractstest.Deployed, amount int64) {
+func (s *settlers) stock(t *testing.T, token contractstest.Deployed) {
 	t.Helper()
+	amount := big.NewInt(stocked)
 	for _, account := range []int{user, filler} {
-		s.origin.Send(t, account, 0, token, "mint", s.origin.Account(account), big.NewInt(amount))
-		s.origin.Send(t, account, 0, token, "approve", s.originSettler.Address, big.NewInt(amount))
+		s.origin.Send(t, account, 0, token, "mint", s.origin.Account(account), amount)
+		s.origin.Send(t, account, 0, token, "approve", s.originSettler.Address, amount)
 	}
 }
 
@@ -39,7 +43,7 @@ func TestHostileToken_NoReturnValue(t *testing.T) {
 	t.Parallel()
 	s := startSettlers(t, true)
 	token := s.origin.Deploy(t, "NoReturnToken")
-	s.stock(t, token, 1_000_000)
+	s.stock(t, token)
 	in, out, refunded := s.swap(1), s.swap(2), s.bridge(3)
 	in.InputToken, out.OutputToken, refunded.InputToken = token.Word(), token.Word(), token.Word()
 	for _, o := range []orderData{in, out, refunded} {
@@ -52,7 +56,7 @@ func TestHostileToken_NoReturnValue(t *testing.T) {
 		wantStatus(t, s.origin, s.originSettler, *o, want)
 	}
 	wantBalance(t, "recipient", contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", common.BytesToAddress(out.Recipient[:])), 990)
-	wantBalance(t, "filler", contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", s.origin.Account(filler)), 1_000_000+1000-990)
+	wantBalance(t, "filler", contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", s.origin.Account(filler)), stocked+1000-990)
 	wantBalance(t, "escrow", s.escrow(t, token), 0)
 }
 
@@ -63,7 +67,7 @@ func TestHostileToken_NoPayment(t *testing.T) {
 	returnsFalse, movesNothing := s.origin.Deploy(t, "IdleToken", false), s.origin.Deploy(t, "IdleToken", true)
 	fee := s.origin.Deploy(t, "TestToken", "Fee", "FEE", uint8(6), true)
 	for _, token := range []contractstest.Deployed{returnsFalse, movesNothing, fee} {
-		s.stock(t, token, 1_000_000)
+		s.stock(t, token)
 	}
 	for nonce, c := range []struct {
 		name, want string
@@ -91,7 +95,7 @@ func TestHostileToken_Surcharge(t *testing.T) {
 	t.Parallel()
 	s := startSettlers(t, true)
 	token := s.origin.Deploy(t, "SurchargeToken")
-	s.stock(t, token, 1_000_000)
+	s.stock(t, token)
 	o, other := s.swap(1), s.swap(2)
 	o.InputToken, other.InputToken = token.Word(), token.Word()
 	s.open(t, o)
@@ -108,7 +112,7 @@ func TestFill_ToItself(t *testing.T) {
 	t.Parallel()
 	s := startSettlers(t, true)
 	token := s.origin.Deploy(t, "TestToken", "Test", "TEST", uint8(6), false)
-	s.stock(t, token, 1_000_000)
+	s.stock(t, token)
 	o := s.swap(1)
 	o.OutputToken, o.Recipient = token.Word(), word(s.origin.Account(filler))
 	s.open(t, o)

@@ -113,7 +113,7 @@ func (f *follower) done(ctx context.Context, o *order) bool {
 	}
 	log := f.log.With("chain", f.origin.ID, "order_id", o.id)
 	reference, known, upToDate := f.feed.reference(o.id)
-	if !known && !(upToDate && time.Since(o.seen) > f.delay+strangerGrace) {
+	if !known && (!upToDate || time.Since(o.seen) <= f.delay+strangerGrace) {
 		// An intent of this account is in the feed before its order can be opened, so the feed has only to be read. Other accounts'
 		// orders are filled as well, since an order pays whoever fills it; only this account can ask for a refund.
 		return false
