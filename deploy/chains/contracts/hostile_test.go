@@ -10,10 +10,13 @@ import (
 	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
-// stock mints a million units of a token for the user and the filler of the origin and approves the settler. Hostile tokens share these functions.
+// stocked is how much of a token stock mints and approves.
+const stocked = 1_000_000
+
+// stock mints a token for the user and the filler of the origin and approves the settler. Hostile tokens share these functions.
 func (s *settlers) stock(t *testing.T, token contractstest.Deployed) {
 	t.Helper()
-	amount := big.NewInt(1_000_000)
+	amount := big.NewInt(stocked)
 	for _, account := range []int{user, filler} {
 		s.origin.Send(t, account, 0, token, "mint", s.origin.Account(account), amount)
 		s.origin.Send(t, account, 0, token, "approve", s.originSettler.Address, amount)
@@ -53,7 +56,7 @@ func TestHostileToken_NoReturnValue(t *testing.T) {
 		wantStatus(t, s.origin, s.originSettler, *o, want)
 	}
 	wantBalance(t, "recipient", contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", common.BytesToAddress(out.Recipient[:])), 990)
-	wantBalance(t, "filler", contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", s.origin.Account(filler)), 1_000_000+1000-990)
+	wantBalance(t, "filler", contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", s.origin.Account(filler)), stocked+1000-990)
 	wantBalance(t, "escrow", s.escrow(t, token), 0)
 }
 

@@ -156,14 +156,17 @@ func TestRun_DeadGateway(t *testing.T) {
 	w.open(t, refundMe)
 	w.recordAndOpen(t, swap)
 	w.waitLog(t, "does not work", "gateway", "503")
-	polls := w.polls.Load()
-	w.waitLog(t, "does not work", "gateway")
+	for _, o := range []orderData{refundMe, swap} { // whose they are cannot be known yet
+		if got := status(t, w.origin, w.originSettler, o); got != "OPENED" {
+			t.Errorf("order %s: status %s while the gateway is down", o.id(), got)
+		}
+	}
 	w.down.Store(false)
 	w.waitLog(t, "works again", "gateway")
 	w.waitSettled(t, swap)
 	w.waitLog(t, "order is left", refundMe.id().Hex())
 	if n := w.lines("does not work", "gateway"); n != 1 {
-		t.Errorf("%d lines of one outage with %d polls", n, polls)
+		t.Errorf("%d lines of one outage", n)
 	}
 
 	w.expired.Store(true)
