@@ -169,7 +169,7 @@ func TestRun_DeadGateway(t *testing.T) {
 		t.Errorf("%d lines of one outage", n)
 	}
 
-	w.expired.Store(true)
+	w.expired.Add(1)
 	another := w.swap(3)
 	w.recordAndOpen(t, another)
 	w.waitSettled(t, another)
