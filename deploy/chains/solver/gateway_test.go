@@ -16,7 +16,8 @@ import (
 // gateway stands in for GET /v2/events of the public API, with bodies as it gives them.
 type gateway struct {
 	*httptest.Server
-	down atomic.Bool
+	// failures is how many requests fail before the others.
+	failures atomic.Int64
 	// expired is how many times all cursors have expired. They begin with it.
 	expired atomic.Int64
 
@@ -41,7 +42,7 @@ func (g *gateway) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/v2/events" || r.Header.Get("x-api-key") != testKey || query.Get("wait") != "25" {
 		t.Errorf("asked %s with the key %q", r.URL, r.Header.Get("x-api-key"))
 	}
-	if g.down.Load() {
+	if g.failures.Add(-1) >= 0 {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, `{"code":"SERVICE_UNAVAILABLE","message":"Try again."}`)
 		return
