@@ -16,9 +16,10 @@ import (
 // gateway stands in for GET /v2/events of the public API, with bodies as it gives them.
 type gateway struct {
 	*httptest.Server
-	down atomic.Bool
-	// expired has the next request with a cursor answered with 410.
-	expired atomic.Bool
+	// failures is how many requests fail before the others.
+	failures atomic.Int64
+	// expired is how many times all cursors have expired. They begin with it.
+	expired atomic.Int64
 
 	mu     sync.Mutex
 	events []string
@@ -41,17 +42,19 @@ func (g *gateway) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/v2/events" || r.Header.Get("x-api-key") != testKey || query.Get("wait") != "25" {
 		t.Errorf("asked %s with the key %q", r.URL, r.Header.Get("x-api-key"))
 	}
-	if g.down.Load() {
+	if g.failures.Add(-1) >= 0 {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, `{"code":"SERVICE_UNAVAILABLE","message":"Try again."}`)
 		return
 	}
-	if query.Has("after") && g.expired.CompareAndSwap(true, false) {
+	cursor := fmt.Sprintf("cursor-%d-", g.expired.Load())
+	given, current := strings.CutPrefix(query.Get("after"), cursor)
+	if query.Has("after") && !current {
 		w.WriteHeader(http.StatusGone)
 		fmt.Fprint(w, `{"code":"CURSOR_EXPIRED","message":"The cursor is too old; start again without one."}`)
 		return
 	}
-	after, _ := strconv.Atoi(strings.TrimPrefix(query.Get("after"), "cursor-"))
+	after, _ := strconv.Atoi(given)
 	g.mu.Lock()
 	events, added := g.events[after:], g.added
 	g.mu.Unlock()
@@ -65,7 +68,7 @@ func (g *gateway) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		events = g.events[after:]
 		g.mu.Unlock()
 	}
-	fmt.Fprintf(w, `{"events":[%s],"next":"cursor-%d"}`, strings.Join(events, ","), after+len(events))
+	fmt.Fprintf(w, `{"events":[%s],"next":"%s%d"}`, strings.Join(events, ","), cursor, after+len(events))
 }
 
 // record adds the event with which an intent begins.
