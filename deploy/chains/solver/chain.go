@@ -47,8 +47,10 @@ type chain struct {
 	domain    uint32
 	sameChain bool
 
-	// sending has one transaction at a time take the account's next nonce.
+	// sending has one transaction at a time take the account's next nonce. A node may count a transaction only some time after it took
+	// it; nonce is above those that were sent, 0 to rely on the node.
 	sending sync.Mutex
+	nonce   uint64
 }
 
 func parseChainID(id string) (*big.Int, error) {
@@ -167,6 +169,7 @@ func (c *chain) transact(ctx context.Context, to common.Address, value *big.Int,
 	defer cancel()
 	receipt, err := bind.WaitMined(ctx, c.client, tx.Hash())
 	if err != nil {
+		c.forgetNonce()
 		return tx.Hash(), fmt.Errorf("wait for the transaction %s of %s: %w", tx.Hash(), method, err)
 	}
 	if receipt.Status != types.ReceiptStatusSuccessful {
@@ -186,6 +189,7 @@ func (c *chain) send(ctx context.Context, to common.Address, value *big.Int, dat
 	if err != nil {
 		return nil, fmt.Errorf("ask for the nonce: %w", err)
 	}
+	nonce = max(nonce, c.nonce)
 	tip, err := c.client.SuggestGasTipCap(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask for the gas price: %w", err)
@@ -204,5 +208,17 @@ func (c *chain) send(ctx context.Context, to common.Address, value *big.Int, dat
 	if err != nil {
 		return nil, fmt.Errorf("sign the transaction: %w", err)
 	}
-	return tx, c.client.SendTransaction(ctx, tx)
+	if err := c.client.SendTransaction(ctx, tx); err != nil {
+		c.nonce = 0
+		return nil, err
+	}
+	c.nonce = nonce + 1
+	return tx, nil
+}
+
+// forgetNonce has the next transaction begin where the node says, as one that was sent may be lost.
+func (c *chain) forgetNonce() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.nonce = 0
 }
