@@ -153,6 +153,18 @@ func (c *crew) work(k kind, key string) {
 	}
 }
 
+// givenUp counts the keyed writes that had failed when the work ended.
+func (c *crew) givenUp() (count int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for reference, k := range c.asked {
+		if k == keyedWrites && c.acknowledged[reference] == "" {
+			count++
+		}
+	}
+	return count
+}
+
 // try makes one request and notes what it came to.
 func (c *crew) try(k kind, key, reference string) attempt {
 	a := attempt{kind: k, reference: reference, began: time.Now()}
