@@ -250,7 +250,7 @@ func (w *readmeWalk) sendByHand(intent walkIntent) {
 func (w *readmeWalk) sendWithViem(t *testing.T) {
 	t.Helper()
 	project := newNodeProject(t)
-	project.env = append(w.env, `TOKENS={"usdc": "0xE1620de3a36756143582895e7E426Ade69e4f2D7", "weth": "0x1Fa5e93549a4c07583E8e20806E5249AB96D7321"}`)
+	project.env = append(slices.Clone(w.env), `TOKENS={"usdc": "0xE1620de3a36756143582895e7E426Ade69e4f2D7", "weth": "0x1Fa5e93549a4c07583E8e20806E5249AB96D7321"}`)
 	want := "transfer created submitted confirmed\nswap created submitted confirmed filled\nbridge created submitted confirmed filled\n"
 	if diff := cmp.Diff(want, project.run(t, nil, "node", "life.mjs")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
