@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -63,9 +64,15 @@ func (w *sendWalk) bridge() chainRecord {
 		w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received))
 }
 
-// send presses the wallet's button and waits until the page says this.
+// send presses the wallet's button and waits until the page says this. The checks, which are loaded above it, move the button.
 func (w *sendWalk) send(says string) {
 	w.t.Helper()
+	eventually(w.t, func() error {
+		if evaluate[bool](w.tab, `document.querySelector("[data-preflight] a") !== null`) {
+			return errors.New("the checks are not there")
+		}
+		return nil
+	})
 	w.do(chromedp.Click(chromedp.CSS("[data-wallets] button:not(:disabled)")))
 	w.shows(says)
 }
