@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/net/html"
 
 	"intents.internal/core/access"
@@ -25,7 +26,9 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/core/webhook"
 	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/topology"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -120,6 +123,32 @@ func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Co
 	server.Start()
 	s.url = server.URL
 	return s
+}
+
+// startOnRedis starts a site that shares the limits of keys with gateways.
+func startOnRedis(t *testing.T) (*site, *embedded.Redis, redis.UniversalClient) {
+	t.Helper()
+	server, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	client, err := access.NewRedis(topology.Single, server.URL, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return start(t, func(c *access.Config) { c.Redis = client }), server, client
+}
+
+// ann is the account of ann@example.com.
+func (s *site) ann(t *testing.T) *account.Account {
+	t.Helper()
+	found, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // browser keeps cookies, follows nothing and holds every page it gets to the rules for pages.

@@ -14,10 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
-	"intents.internal/core/access"
 	"intents.internal/core/postgres/pgtest"
-	"intents.internal/pkg/embedded"
-	"intents.internal/pkg/topology"
 )
 
 const (
@@ -264,17 +261,7 @@ func TestRecordTransfer_Refused(t *testing.T) {
 // Recording spends the limit of the key, as a request with the key does.
 func TestRecordTransfer_Limit(t *testing.T) {
 	t.Parallel()
-	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = redis.Stop() })
-	client, err := access.NewRedis(topology.Single, redis.URL, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	s := start(t, func(c *access.Config) { c.Redis = client })
+	s, _, client := startOnRedis(t)
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	record := ann.confirm(payment(keyID))

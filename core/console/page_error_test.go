@@ -157,10 +157,7 @@ func TestExpiredSession(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.signedUp(t, "ann@example.com")
-	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := s.ann(t)
 	gone := s.session(t, owner, time.Now().Add(-account.SessionLifetime-time.Minute)) // by the database's clock too
 	gone.get("/console/audit").leadsTo("/console/sign-in?done=ended&next=%2Fconsole%2Faudit")
 	gone.post("/console/keys", "name", "a").leadsTo("/console/sign-in?done=ended&next=%2Fconsole")

@@ -20,9 +20,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
-	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/topology"
 	"intents.internal/pkg/wire"
 )
 
@@ -55,17 +53,8 @@ func TestUsage(t *testing.T) {
 // The console sees the buckets that gateways spend.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = redis.Stop() })
-	client, err := access.NewRedis(topology.Single, redis.URL, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	ann := start(t, func(c *access.Config) { c.Redis = client }).signedUp(t, "ann@example.com")
+	s, redis, client := startOnRedis(t)
+	ann := s.signedUp(t, "ann@example.com")
 	id, _ := ann.makeKey("busy")
 	ann.get("/console").is(http.StatusOK, "50 of 50 left full")
 	spent, err := redis_rate.NewLimiter(client).AllowN(t.Context(), "key:"+id, redis_rate.PerMinute(50), 50)
@@ -127,10 +116,7 @@ func TestTransfers(t *testing.T) {
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	ann.get("/console/transfers").is(http.StatusOK, "There are no transfers yet.", "/v2/transfers")
-	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := s.ann(t)
 	keyID, _ := ann.makeKey("mover")
 	first := s.record(t, owner.ID, keyID, "eip155:11155111", "<i>inv-1</i>")
 	for range 26 {
@@ -188,10 +174,7 @@ func TestTransfer_History(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := s.ann(t)
 	keyID, _ := ann.makeKey("mover")
 	intent := s.record(t, owner.ID, keyID, "eip155:84532", "inv-3")
 	path := "/console/transfers/" + intent.ID.String()

@@ -81,11 +81,7 @@ func newPayer(t *testing.T) *payer {
 		}
 	})
 	p.browser = p.signedUp(t, "ann@example.com")
-	owner, err := p.store.AccountByEmail(t.Context(), "ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.owner = owner.ID
+	p.owner = p.ann(t).ID
 	p.keyID, _ = p.makeKey("mover")
 	return p
 }
@@ -155,10 +151,7 @@ func TestPreflight_ChainNotWatched(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := s.ann(t)
 	keyID, _ := ann.makeKey("mover")
 	path := "/console/transfers/" + s.record(t, owner.ID, keyID, sepoliaID.String(), "inv-1").ID.String()
 	page := ann.get(path).is(http.StatusOK, "follows Sepolia at no node")

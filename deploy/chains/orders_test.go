@@ -13,6 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	main "intents.internal/deploy/chains"
+
+	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
 const (
@@ -29,25 +31,9 @@ var (
 	domains = map[string]uint32{chainA: 31337, chainB: 31338}
 )
 
-// orderData is the settler's OrderData.
-type orderData struct {
-	Sender, Recipient, InputToken, OutputToken [32]byte
-	AmountIn, AmountOut, SenderNonce           *big.Int
-	OriginDomain, DestinationDomain            uint32
-	DestinationSettler                         [32]byte
-	FillDeadline                               uint32
-	Data                                       []byte
-}
-
-type onchainOrder struct {
-	FillDeadline  uint32
-	OrderDataType [32]byte
-	OrderData     []byte
-}
-
 // order is an open order of the tests.
 type order struct {
-	onchainOrder
+	contractstest.OnchainOrder
 	id                  common.Hash
 	origin, destination string
 }
@@ -55,50 +41,18 @@ type order struct {
 // newOrder approves and opens an order of 5 tUSDC for 0.001 tWETH.
 func newOrder(t *testing.T, p *program, sender common.Address, origin, destination string, deadline time.Time) order {
 	t.Helper()
-	data := orderData{
+	data := contractstest.OrderData{
 		Sender: bytes32(sender), Recipient: bytes32(sender), InputToken: bytes32(tUSDC), OutputToken: bytes32(tWETH),
 		AmountIn: big.NewInt(5e6), AmountOut: big.NewInt(1e15), SenderNonce: big.NewInt(time.Now().UnixNano()),
 		OriginDomain: domains[origin], DestinationDomain: domains[destination],
 		DestinationSettler: bytes32(settler), FillDeadline: uint32(deadline.Unix()),
 	}
-	encoded := encode(t, data)
-	o := order{
-		onchainOrder: onchainOrder{data.FillDeadline, call[[32]byte](t, p, origin, settler, main.Settler, "ORDER_DATA_TYPE"), encoded},
-		id:           crypto.Keccak256Hash(encoded), origin: origin, destination: destination,
-	}
+	o := order{OnchainOrder: data.Order(), id: data.ID(), origin: origin, destination: destination}
 	// The two are sent at once, as they are pasted.
 	send(t, p, origin, sender, tUSDC, nil, pack(t, main.Token, "approve", settler, data.AmountIn))
-	mined(t, p, origin, send(t, p, origin, sender, settler, nil, pack(t, main.Settler, "open", o.onchainOrder)))
+	mined(t, p, origin, send(t, p, origin, sender, settler, nil, pack(t, main.Settler, "open", o.OnchainOrder)))
 	o.expect(t, p, origin, "OPENED")
 	return o
-}
-
-// encode is abi.encode of a struct, as solidity has it.
-func encode(t *testing.T, data orderData) []byte {
-	t.Helper()
-	var components []abi.ArgumentMarshaling
-	for field := range strings.FieldsSeq("sender recipient inputToken outputToken amountIn amountOut senderNonce " +
-		"originDomain destinationDomain destinationSettler fillDeadline data") {
-		kind := "bytes32"
-		switch field {
-		case "amountIn", "amountOut", "senderNonce":
-			kind = "uint256"
-		case "originDomain", "destinationDomain", "fillDeadline":
-			kind = "uint32"
-		case "data":
-			kind = "bytes"
-		}
-		components = append(components, abi.ArgumentMarshaling{Name: field, Type: kind})
-	}
-	tuple, err := abi.NewType("tuple", "", components)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := abi.Arguments{{Type: tuple}}.Pack(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return encoded
 }
 
 // fill pays the order's output on its destination.
@@ -174,7 +128,7 @@ func TestRefund(t *testing.T) {
 	before := balance(t, shared, chainB, tUSDC, sender)
 	o := newOrder(t, shared, sender, chainB, chainA, time.Now().Add(-time.Minute))
 	mined(t, shared, chainA, send(t, shared, chainA, sender, settler, o.messageFee(t, shared),
-		pack(t, main.Settler, "refund", []onchainOrder{o.onchainOrder})))
+		pack(t, main.Settler, "refund", []contractstest.OnchainOrder{o.OnchainOrder})))
 	o.await(t, shared, chainB, "REFUNDED")
 	if after := balance(t, shared, chainB, tUSDC, sender); after.Cmp(before) != 0 {
 		t.Errorf("the sender has %s after the refund and had %s", after, before)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
 func TestFill_Bridge(t *testing.T) {
@@ -20,20 +22,20 @@ func TestFill_Bridge(t *testing.T) {
 		t.Helper()
 		return s.destination.Revert(t, filler, value, s.destinationSettler, "fill", id, data, receiver)
 	}
-	wantRevert(t, "InvalidOrderId", revert(990, o.id(), another.encode()))
-	wantRevert(t, "InvalidOrderDomain", revert(990, elsewhere.id(), elsewhere.encode()))
-	wantRevert(t, "InvalidOrderDomain", revert(990, otherSettler.id(), otherSettler.encode()))
-	wantRevert(t, "InvalidNativeAmount", revert(989, o.id(), o.encode()))
-	wantRevert(t, "InvalidNativeAmount", revert(991, o.id(), o.encode()))
+	wantRevert(t, "InvalidOrderId", revert(990, o.ID(), another.Encode()))
+	wantRevert(t, "InvalidOrderDomain", revert(990, elsewhere.ID(), elsewhere.Encode()))
+	wantRevert(t, "InvalidOrderDomain", revert(990, otherSettler.ID(), otherSettler.Encode()))
+	wantRevert(t, "InvalidNativeAmount", revert(989, o.ID(), o.Encode()))
+	wantRevert(t, "InvalidNativeAmount", revert(991, o.ID(), o.Encode()))
 
-	s.destination.Send(t, filler, 990, s.destinationSettler, "fill", o.id(), o.encode(), receiver)
+	s.destination.Send(t, filler, 990, s.destinationSettler, "fill", o.ID(), o.Encode(), receiver)
 	s.wantStatus(t, o, "OPENED", "FILLED")
 	wantBalance(t, "recipient", s.destination.Balance(t, common.BytesToAddress(o.Recipient[:])), 990)
-	wantRevert(t, "InvalidOrderStatus", revert(990, o.id(), o.encode()))
+	wantRevert(t, "InvalidOrderStatus", revert(990, o.ID(), o.Encode()))
 
 	s.destination.PassTime(t, 2*time.Hour)
-	wantRevert(t, "OrderFillExpired", revert(990, another.id(), another.encode()))
-	wantRevert(t, "InvalidOrderStatus", s.destination.Revert(t, user, messageFee, s.destinationSettler, "refund", []onchainOrder{o.order()}))
+	wantRevert(t, "OrderFillExpired", revert(990, another.ID(), another.Encode()))
+	wantRevert(t, "InvalidOrderStatus", s.destination.Revert(t, user, messageFee, s.destinationSettler, "refund", []contractstest.OnchainOrder{o.Order()}))
 	wantBalance(t, "settler", s.destination.Balance(t, s.destinationSettler.Address), 0)
 }
 
@@ -46,16 +48,16 @@ func TestFill_OwnChain(t *testing.T) {
 		s.open(t, o)
 		receiver := wordBytes(s.origin.Account(filler))
 		before := s.origin.Balance(t, s.origin.Account(filler))
-		reason := s.origin.Revert(t, filler, 990, s.originSettler, "fill", o.id(), o.encode(), receiver)
+		reason := s.origin.Revert(t, filler, 990, s.originSettler, "fill", o.ID(), o.Encode(), receiver)
 		if !sameChain {
 			wantRevert(t, "InvalidOrderStatus", reason)
 			continue
 		}
 		wantRevert(t, "", reason)
-		wantRevert(t, "InvalidOrderStatus", s.origin.Revert(t, filler, 990, s.originSettler, "fill", unopened.id(), unopened.encode(), receiver))
-		receipt := s.origin.Send(t, filler, 990, s.originSettler, "fill", o.id(), o.encode(), receiver)
+		wantRevert(t, "InvalidOrderStatus", s.origin.Revert(t, filler, 990, s.originSettler, "fill", unopened.ID(), unopened.Encode(), receiver))
+		receipt := s.origin.Send(t, filler, 990, s.originSettler, "fill", o.ID(), o.Encode(), receiver)
 		wantStatus(t, s.origin, s.originSettler, o, "SETTLED")
-		wantRevert(t, "InvalidOrderStatus", s.origin.Revert(t, filler, 990, s.originSettler, "fill", o.id(), o.encode(), receiver))
+		wantRevert(t, "InvalidOrderStatus", s.origin.Revert(t, filler, 990, s.originSettler, "fill", o.ID(), o.Encode(), receiver))
 		wantBalance(t, "escrow", s.origin.Balance(t, s.originSettler.Address), 0)
 		gas := new(big.Int).Mul(receipt.EffectiveGasPrice, new(big.Int).SetUint64(receipt.GasUsed))
 		got := new(big.Int).Sub(new(big.Int).Add(s.origin.Balance(t, s.origin.Account(filler)), gas), before)

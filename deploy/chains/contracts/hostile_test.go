@@ -29,14 +29,14 @@ func (s *settlers) escrow(t *testing.T, token contractstest.Deployed) *big.Int {
 	return contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", s.originSettler.Address)
 }
 
-func (s *settlers) revertFill(t *testing.T, o orderData) string {
+func (s *settlers) revertFill(t *testing.T, o contractstest.OrderData) string {
 	t.Helper()
-	return s.origin.Revert(t, filler, nativeAmount(o.OutputToken, o.AmountOut), s.originSettler, "fill", o.id(), o.encode(), wordBytes(s.origin.Account(filler)))
+	return s.origin.Revert(t, filler, nativeAmount(o.OutputToken, o.AmountOut), s.originSettler, "fill", o.ID(), o.Encode(), wordBytes(s.origin.Account(filler)))
 }
 
-func (s *settlers) fill(t *testing.T, o orderData) {
+func (s *settlers) fill(t *testing.T, o contractstest.OrderData) {
 	t.Helper()
-	s.origin.Send(t, filler, nativeAmount(o.OutputToken, o.AmountOut), s.originSettler, "fill", o.id(), o.encode(), wordBytes(s.origin.Account(filler)))
+	s.origin.Send(t, filler, nativeAmount(o.OutputToken, o.AmountOut), s.originSettler, "fill", o.ID(), o.Encode(), wordBytes(s.origin.Account(filler)))
 }
 
 func TestHostileToken_NoReturnValue(t *testing.T) {
@@ -46,13 +46,13 @@ func TestHostileToken_NoReturnValue(t *testing.T) {
 	s.stock(t, token)
 	in, out, refunded := s.swap(1), s.swap(2), s.bridge(3)
 	in.InputToken, out.OutputToken, refunded.InputToken = token.Word(), token.Word(), token.Word()
-	for _, o := range []orderData{in, out, refunded} {
+	for _, o := range []contractstest.OrderData{in, out, refunded} {
 		s.open(t, o)
 	}
 	s.fill(t, in)
 	s.fill(t, out)
 	s.deliver(t, false, refunded)
-	for o, want := range map[*orderData]string{&in: "SETTLED", &out: "SETTLED", &refunded: "REFUNDED"} {
+	for o, want := range map[*contractstest.OrderData]string{&in: "SETTLED", &out: "SETTLED", &refunded: "REFUNDED"} {
 		wantStatus(t, s.origin, s.originSettler, *o, want)
 	}
 	wantBalance(t, "recipient", contractstest.Read[*big.Int](t, s.origin, token, "balanceOf", common.BytesToAddress(out.Recipient[:])), 990)
@@ -76,11 +76,11 @@ func TestHostileToken_NoPayment(t *testing.T) {
 		{"returns false", "SafeERC20FailedOperation", returnsFalse.Word()},
 		{"moves nothing", "PaymentFailed", movesNothing.Word()},
 		{"takes a fee", "PaymentFailed", fee.Word()},
-		{"is no contract", "execution reverted", word(common.HexToAddress("0xdead"))},
+		{"is no contract", "execution reverted", contractstest.Word(common.HexToAddress("0xdead"))},
 	} {
 		in, out := s.swap(100), s.swap(int64(nonce))
 		in.InputToken, out.OutputToken = c.token, c.token
-		if got := s.origin.Revert(t, user, 0, s.originSettler, "open", in.order()); got != c.want {
+		if got := s.origin.Revert(t, user, 0, s.originSettler, "open", in.Order()); got != c.want {
 			t.Errorf("%s: open reverts with %q, want %q", c.name, got, c.want)
 		}
 		s.open(t, out)
@@ -103,7 +103,7 @@ func TestHostileToken_Surcharge(t *testing.T) {
 	s.origin.Send(t, owner, 0, token, "charge")
 	wantRevert(t, "PaymentFailed", s.revertFill(t, o))
 	s.origin.PassTime(t, 2*time.Hour)
-	wantRevert(t, "PaymentFailed", s.origin.Revert(t, user, messageFee, s.originSettler, "refund", []onchainOrder{o.order()}))
+	wantRevert(t, "PaymentFailed", s.origin.Revert(t, user, messageFee, s.originSettler, "refund", []contractstest.OnchainOrder{o.Order()}))
 	wantBalance(t, "escrow", s.escrow(t, token), 2000)
 }
 
@@ -114,7 +114,7 @@ func TestFill_ToItself(t *testing.T) {
 	token := s.origin.Deploy(t, "TestToken", "Test", "TEST", uint8(6), false)
 	s.stock(t, token)
 	o := s.swap(1)
-	o.OutputToken, o.Recipient = token.Word(), word(s.origin.Account(filler))
+	o.OutputToken, o.Recipient = token.Word(), contractstest.Word(s.origin.Account(filler))
 	s.open(t, o)
 	s.fill(t, o)
 	wantStatus(t, s.origin, s.originSettler, o, "SETTLED")

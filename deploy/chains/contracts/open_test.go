@@ -6,6 +6,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
 func TestOpen_OrderID(t *testing.T) {
@@ -16,18 +18,18 @@ func TestOpen_OrderID(t *testing.T) {
 	s.wantStatus(t, o, "OPENED", "")
 
 	// The opener becomes the sender, and the outer deadline the order's.
-	order := o.order()
+	order := o.Order()
 	order.FillDeadline++
 	s.origin.Send(t, stranger, 1000, s.originSettler, "open", order)
 	theirs := o
-	theirs.Sender, theirs.FillDeadline = word(s.origin.Account(stranger)), order.FillDeadline
+	theirs.Sender, theirs.FillDeadline = contractstest.Word(s.origin.Account(stranger)), order.FillDeadline
 	wantStatus(t, s.origin, s.originSettler, theirs, "OPENED")
 
 	var ids []common.Hash
 	for _, l := range s.origin.Logs(t, s.originSettler, "Open") {
 		ids = append(ids, l.Topics[1])
 	}
-	if diff := cmp.Diff([]common.Hash{o.id(), theirs.id()}, ids); diff != "" {
+	if diff := cmp.Diff([]common.Hash{o.ID(), theirs.ID()}, ids); diff != "" {
 		t.Errorf("order ids of Open (-want +got):\n%s", diff)
 	}
 }
@@ -40,23 +42,23 @@ func TestOpen_Rejected(t *testing.T) {
 	s.open(t, s.bridge(1))
 	s.origin.Send(t, user, 0, s.originSettler, "invalidateNonces", big.NewInt(2))
 
-	inbound, otherType, inToken := s.bridge(3), s.bridge(3).order(), s.bridge(3)
+	inbound, otherType, inToken := s.bridge(3), s.bridge(3).Order(), s.bridge(3)
 	inbound.OriginDomain = destination
 	otherType.OrderDataType = [32]byte{1}
 	inToken.InputToken = token.Word()
 	for _, c := range []struct {
 		name, want string
-		order      onchainOrder
+		order      contractstest.OnchainOrder
 		value      int64
 	}{
-		{"nonce of an order before", "InvalidNonce", s.swap(1).order(), 1000},
-		{"invalidated nonce", "InvalidNonce", s.bridge(2).order(), 1000},
-		{"domain of another chain", "InvalidOrderOrigin", inbound.order(), 1000},
+		{"nonce of an order before", "InvalidNonce", s.swap(1).Order(), 1000},
+		{"invalidated nonce", "InvalidNonce", s.bridge(2).Order(), 1000},
+		{"domain of another chain", "InvalidOrderOrigin", inbound.Order(), 1000},
 		{"another type", "InvalidOrderType", otherType, 1000},
-		{"too little native", "InvalidNativeAmount", s.bridge(3).order(), 999},
-		{"too much native", "InvalidNativeAmount", s.bridge(3).order(), 1001},
-		{"native beside a token", "InvalidNativeAmount", inToken.order(), 1},
-		{"no allowance", "ERC20InsufficientAllowance", inToken.order(), 0},
+		{"too little native", "InvalidNativeAmount", s.bridge(3).Order(), 999},
+		{"too much native", "InvalidNativeAmount", s.bridge(3).Order(), 1001},
+		{"native beside a token", "InvalidNativeAmount", inToken.Order(), 1},
+		{"no allowance", "ERC20InsufficientAllowance", inToken.Order(), 0},
 	} {
 		if got := s.origin.Revert(t, user, c.value, s.originSettler, "open", c.order); got != c.want {
 			t.Errorf("%s: reverts with %q, want %q", c.name, got, c.want)
@@ -65,6 +67,6 @@ func TestOpen_Rejected(t *testing.T) {
 
 	wantRevert(t, "InvalidNonce", s.origin.Revert(t, user, 0, s.originSettler, "invalidateNonces", big.NewInt(1)))
 	// Nonces are those of a sender.
-	wantRevert(t, "", s.origin.Revert(t, stranger, 1000, s.originSettler, "open", s.bridge(2).order()))
+	wantRevert(t, "", s.origin.Revert(t, stranger, 1000, s.originSettler, "open", s.bridge(2).Order()))
 	wantBalance(t, "escrow", s.origin.Balance(t, s.originSettler.Address), 1000)
 }

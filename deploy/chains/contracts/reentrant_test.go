@@ -25,8 +25,8 @@ func TestReentrancy_OpenCountsOnce(t *testing.T) {
 	outer.InputToken, inner.InputToken = token.Word(), token.Word()
 	outer.AmountIn, inner.AmountIn = big.NewInt(100), big.NewInt(1)
 	inner.Sender = token.Word()
-	s.prepare(t, token, "open", inner.order())
-	wantRevert(t, "PaymentFailed", s.origin.Revert(t, user, 0, s.originSettler, "open", outer.order()))
+	s.prepare(t, token, "open", inner.Order())
+	wantRevert(t, "PaymentFailed", s.origin.Revert(t, user, 0, s.originSettler, "open", outer.Order()))
 	wantStatus(t, s.origin, s.originSettler, inner, "")
 }
 
@@ -43,7 +43,7 @@ func TestReentrancy_EveryFunction(t *testing.T) {
 	outer.InputToken, outer.AmountIn = token.Word(), big.NewInt(50) // small enough to bear no fee
 	filled := s.bridge(4)
 	filled.OriginDomain, filled.DestinationDomain, filled.DestinationSettler = destination, origin, s.originSettler.Word()
-	s.origin.Send(t, filler, 990, s.originSettler, "fill", filled.id(), filled.encode(), wordBytes(s.origin.Account(filler)))
+	s.origin.Send(t, filler, 990, s.originSettler, "fill", filled.ID(), filled.Encode(), wordBytes(s.origin.Account(filler)))
 	s.open(t, refundable)
 	s.origin.PassTime(t, time.Minute)
 	freeFill := s.bridge(5)
@@ -55,11 +55,11 @@ func TestReentrancy_EveryFunction(t *testing.T) {
 		method string
 		args   []any
 	}{
-		{"open", []any{inner.order()}},
-		{"fill", []any{freeFill.id(), freeFill.encode(), receiver}},
-		{"settle", []any{idsOf([]orderData{filled})}},
-		{"refund", []any{[]onchainOrder{refundable.order()}}},
-		{"deliver", []any{uint32(origin), s.originSettler.Word(), false, idsOf([]orderData{refundable}), [][]byte{}}},
+		{"open", []any{inner.Order()}},
+		{"fill", []any{freeFill.ID(), freeFill.Encode(), receiver}},
+		{"settle", []any{idsOf([]contractstest.OrderData{filled})}},
+		{"refund", []any{[]contractstest.OnchainOrder{refundable.Order()}}},
+		{"deliver", []any{uint32(origin), s.originSettler.Word(), false, idsOf([]contractstest.OrderData{refundable}), [][]byte{}}},
 	} {
 		s.prepare(t, token, c.method, c.args...)
 		o := outer
@@ -74,7 +74,7 @@ func TestReentrancy_EveryFunction(t *testing.T) {
 	wantStatus(t, s.origin, s.originSettler, refundable, "OPENED")
 	wantBalance(t, "escrow", s.escrow(t, token), 5*50)
 	// The guard is open again after every call.
-	s.origin.Send(t, user, messageFee, s.originSettler, "refund", []onchainOrder{refundable.order()})
+	s.origin.Send(t, user, messageFee, s.originSettler, "refund", []contractstest.OnchainOrder{refundable.Order()})
 	wantStatus(t, s.origin, s.originSettler, refundable, "REFUNDED")
 }
 
@@ -88,7 +88,7 @@ func TestReentrancy_FillPaysOnce(t *testing.T) {
 	o.OutputToken, o.AmountOut = token.Word(), big.NewInt(50)
 	s.open(t, o)
 	s.open(t, other) // its escrow is what a second payment would take
-	s.prepare(t, token, "fill", o.id(), o.encode(), wordBytes(common.HexToAddress("0xbad")))
+	s.prepare(t, token, "fill", o.ID(), o.Encode(), wordBytes(common.HexToAddress("0xbad")))
 	s.fill(t, o)
 	wantStatus(t, s.origin, s.originSettler, o, "SETTLED")
 	if contractstest.Read[bool](t, s.origin, token, "succeeded") {

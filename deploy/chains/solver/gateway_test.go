@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
 // gateway stands in for GET /v2/events of the public API, with bodies as it gives them.
@@ -72,9 +74,9 @@ func (g *gateway) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 }
 
 // record adds the event with which an intent begins.
-func (g *gateway) record(t *testing.T, o orderData, kind string, reference *string) {
+func (g *gateway) record(t *testing.T, o contractstest.OrderData, kind string, reference *string) {
 	t.Helper()
-	id, quoted := o.id(), []byte("null")
+	id, quoted := o.ID(), []byte("null")
 	if reference != nil {
 		quoted, _ = json.Marshal(*reference)
 	}

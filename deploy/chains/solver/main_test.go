@@ -12,7 +12,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/deploy/chains/contracts/contractstest"
 	"intents.internal/deploy/chains/solver"
@@ -79,52 +78,10 @@ func (w *world) run(t *testing.T) (stop func()) {
 	return stop
 }
 
-// onchainOrder is OnchainCrossChainOrder.
-type onchainOrder struct {
-	FillDeadline  uint32
-	OrderDataType [32]byte
-	OrderData     []byte
-}
-
-// orderData is OrderData, with the members of the ABI.
-type orderData struct {
-	Sender, Recipient, InputToken, OutputToken [32]byte
-	AmountIn, AmountOut, SenderNonce           *big.Int
-	OriginDomain, DestinationDomain            uint32
-	DestinationSettler                         [32]byte
-	FillDeadline                               uint32
-	Data                                       []byte
-}
-
-var orderDataTypeHash = common.HexToHash("0x08d75650babf4de09c9273d48ef647876057ed91d4323f8a2e3ebc2cd8a63b5e")
-
-// encode writes the words one by one, independently of the solver's decoder.
-func (o orderData) encode() []byte {
-	number := func(n uint32) []byte { return common.BigToHash(big.NewInt(int64(n))).Bytes() }
-	encoded := number(32)
-	for _, word := range [][32]byte{o.Sender, o.Recipient, o.InputToken, o.OutputToken} {
-		encoded = append(encoded, word[:]...)
-	}
-	for _, n := range []*big.Int{o.AmountIn, o.AmountOut, o.SenderNonce} {
-		encoded = append(encoded, common.BigToHash(n).Bytes()...)
-	}
-	encoded = append(encoded, append(number(o.OriginDomain), number(o.DestinationDomain)...)...)
-	encoded = append(encoded, o.DestinationSettler[:]...)
-	return append(encoded, append(number(o.FillDeadline), append(number(12*32), number(0)...)...)...)
-}
-
-func (o orderData) id() common.Hash { return crypto.Keccak256Hash(o.encode()) }
-
-func (o orderData) order() onchainOrder {
-	return onchainOrder{o.FillDeadline, orderDataTypeHash, o.encode()}
-}
-
-func word(address common.Address) [32]byte { return common.BytesToHash(address[:]) }
-
 // bridge is an order from the origin, native in, to the destination, where a token is paid out.
-func (w *world) bridge(nonce int64) orderData {
-	return orderData{
-		Sender: word(w.origin.Account(user)), Recipient: word(common.BigToAddress(big.NewInt(0x10000 + nonce))),
+func (w *world) bridge(nonce int64) contractstest.OrderData {
+	return contractstest.OrderData{
+		Sender: contractstest.Word(w.origin.Account(user)), Recipient: contractstest.Word(common.BigToAddress(big.NewInt(0x10000 + nonce))),
 		OutputToken: w.destinationToken.Word(), AmountIn: big.NewInt(1000), AmountOut: big.NewInt(990), SenderNonce: big.NewInt(nonce),
 		OriginDomain: origin, DestinationDomain: destination, DestinationSettler: w.destinationSettler.Word(),
 		FillDeadline: uint32(w.deadline.Unix()), Data: []byte{},
@@ -132,14 +89,14 @@ func (w *world) bridge(nonce int64) orderData {
 }
 
 // swap is an order on the origin, native in and a token out.
-func (w *world) swap(nonce int64) orderData {
+func (w *world) swap(nonce int64) contractstest.OrderData {
 	o := w.bridge(nonce)
 	o.OutputToken, o.DestinationDomain, o.DestinationSettler = w.originToken.Word(), origin, w.originSettler.Word()
 	return o
 }
 
 // record makes the order an intent's; without it the order is somebody else's.
-func (w *world) record(t *testing.T, o orderData, reference string) {
+func (w *world) record(t *testing.T, o contractstest.OrderData, reference string) {
 	t.Helper()
 	kind := "bridge"
 	if o.OriginDomain == o.DestinationDomain {
@@ -152,26 +109,26 @@ func (w *world) record(t *testing.T, o orderData, reference string) {
 	w.gateway.record(t, o, kind, &reference)
 }
 
-func (w *world) open(t *testing.T, o orderData) {
+func (w *world) open(t *testing.T, o contractstest.OrderData) {
 	t.Helper()
-	w.origin.Send(t, user, o.AmountIn.Int64(), w.originSettler, "open", o.order())
+	w.origin.Send(t, user, o.AmountIn.Int64(), w.originSettler, "open", o.Order())
 }
 
 // recordAndOpen makes an intent without reference and opens its order.
-func (w *world) recordAndOpen(t *testing.T, o orderData) {
+func (w *world) recordAndOpen(t *testing.T, o contractstest.OrderData) {
 	t.Helper()
 	w.record(t, o, "")
 	w.open(t, o)
 }
 
-func status(t *testing.T, c *contractstest.Chain, settler contractstest.Deployed, o orderData) string {
+func status(t *testing.T, c *contractstest.Chain, settler contractstest.Deployed, o contractstest.OrderData) string {
 	t.Helper()
-	status := contractstest.Read[[32]byte](t, c, settler, "orderStatus", o.id())
+	status := contractstest.Read[[32]byte](t, c, settler, "orderStatus", o.ID())
 	return strings.TrimRight(string(status[:]), "\x00")
 }
 
 // settled tells whether the origin's settler was asked to pay the solver for a bridge, or has paid it for a swap.
-func (w *world) settled(t *testing.T, o orderData) bool {
+func (w *world) settled(t *testing.T, o contractstest.OrderData) bool {
 	t.Helper()
 	if o.DestinationDomain == origin {
 		return status(t, w.origin, w.originSettler, o) == "SETTLED"
@@ -183,7 +140,7 @@ func (w *world) settled(t *testing.T, o orderData) bool {
 		}
 		for n, id := range *abi.ConvertType(values[0], new([][32]byte)).(*[][32]byte) {
 			receiver := (*abi.ConvertType(values[1], new([][]byte)).(*[][]byte))[n]
-			if id == o.id() && common.BytesToAddress(receiver) == w.origin.Account(solverAccount) {
+			if id == o.ID() && common.BytesToAddress(receiver) == w.origin.Account(solverAccount) {
 				return true
 			}
 		}
@@ -191,9 +148,9 @@ func (w *world) settled(t *testing.T, o orderData) bool {
 	return false
 }
 
-func (w *world) waitSettled(t *testing.T, o orderData) {
+func (w *world) waitSettled(t *testing.T, o contractstest.OrderData) {
 	t.Helper()
-	asynctest.Eventually(t, fmt.Sprintf("the order %s is settled", o.id()), func() bool { return w.settled(t, o) })
+	asynctest.Eventually(t, fmt.Sprintf("the order %s is settled", o.ID()), func() bool { return w.settled(t, o) })
 }
 
 func (w *world) waitLog(t *testing.T, parts ...string) {

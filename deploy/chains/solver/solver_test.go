@@ -11,6 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/deploy/chains/solver"
+
+	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
 func TestRun_FillsBridgesAndSwaps(t *testing.T) {
@@ -21,18 +23,18 @@ func TestRun_FillsBridgesAndSwaps(t *testing.T) {
 	w.run(t)
 	bridge, swap, nativeBridge, back := w.bridge(2), w.swap(3), w.bridge(4), w.bridge(5)
 	nativeBridge.OutputToken = [32]byte{}
-	for _, o := range []orderData{bridge, swap, nativeBridge} {
+	for _, o := range []contractstest.OrderData{bridge, swap, nativeBridge} {
 		w.recordAndOpen(t, o)
 	}
-	back.Sender, back.OutputToken = word(w.destination.Account(user)), w.originToken.Word()
+	back.Sender, back.OutputToken = contractstest.Word(w.destination.Account(user)), w.originToken.Word()
 	back.OriginDomain, back.DestinationDomain, back.DestinationSettler = destination, origin, w.originSettler.Word()
 	w.record(t, back, "")
-	w.destination.Send(t, user, 1000, w.destinationSettler, "open", back.order())
+	w.destination.Send(t, user, 1000, w.destinationSettler, "open", back.Order())
 
-	for _, o := range []orderData{before, bridge, swap, nativeBridge} {
+	for _, o := range []contractstest.OrderData{before, bridge, swap, nativeBridge} {
 		w.waitSettled(t, o)
 	}
-	w.waitLog(t, "settlement was sent", back.id().Hex())
+	w.waitLog(t, "settlement was sent", back.ID().Hex())
 	for n, got := range []int64{
 		balanceOf(t, w.destination, w.destinationToken, before.Recipient), balanceOf(t, w.destination, w.destinationToken, bridge.Recipient),
 		balanceOf(t, w.origin, w.originToken, swap.Recipient), balanceOf(t, w.origin, w.originToken, back.Recipient),
@@ -43,7 +45,7 @@ func TestRun_FillsBridgesAndSwaps(t *testing.T) {
 		}
 	}
 	// One mint served both bridges.
-	if got := balanceOf(t, w.destination, w.destinationToken, word(w.destination.Account(solverAccount))); got != 100*990-2*990 {
+	if got := balanceOf(t, w.destination, w.destinationToken, contractstest.Word(w.destination.Account(solverAccount))); got != 100*990-2*990 {
 		t.Errorf("the solver's stock is %d", got)
 	}
 }
@@ -56,20 +58,20 @@ func TestRun_LeavesOrders(t *testing.T) {
 	late, tooMuch, refused := w.swap(5), w.swap(6), w.swap(7)
 	unknownSettler.DestinationSettler = [32]byte{31: 1}
 	unknownDomain.DestinationDomain = 31339
-	notContract.OutputToken = word(common.HexToAddress("0xdead"))
+	notContract.OutputToken = contractstest.Word(common.HexToAddress("0xdead"))
 	late.FillDeadline = uint32(time.Now().Unix()) + 5
 	tooMuch.OutputToken, tooMuch.AmountOut = [32]byte{}, new(big.Int).Lsh(big.NewInt(1), 200)
 	refused.OutputToken, refused.AmountOut = fee.Word(), big.NewInt(1000)
 	w.record(t, refundMe, solver.RefundReference)
 	w.open(t, refundMe)
-	for _, o := range []orderData{unknownSettler, unknownDomain, notContract, late, tooMuch, refused} {
+	for _, o := range []contractstest.OrderData{unknownSettler, unknownDomain, notContract, late, tooMuch, refused} {
 		w.recordAndOpen(t, o)
 	}
 	w.run(t)
-	w.waitLog(t, refused.id().Hex(), "PaymentFailed", `"last":true`)
+	w.waitLog(t, refused.ID().Hex(), "PaymentFailed", `"last":true`)
 	for _, c := range []struct {
 		reason string
-		o      orderData
+		o      contractstest.OrderData
 	}{
 		{"its reference asks for a refund", refundMe},
 		{"its destination's settler is unknown", unknownSettler},
@@ -78,20 +80,20 @@ func TestRun_LeavesOrders(t *testing.T) {
 		{"its deadline is too near", late},
 		{"it asks for more of the native asset than there is", tooMuch},
 	} {
-		w.waitLog(t, c.o.id().Hex(), c.reason)
+		w.waitLog(t, c.o.ID().Hex(), c.reason)
 	}
 	next := w.swap(100)
 	w.recordAndOpen(t, next)
 	w.waitSettled(t, next)
-	for _, o := range []orderData{refundMe, unknownSettler, unknownDomain, notContract, late, tooMuch, refused} {
+	for _, o := range []contractstest.OrderData{refundMe, unknownSettler, unknownDomain, notContract, late, tooMuch, refused} {
 		if got := status(t, w.origin, w.originSettler, o); got != "OPENED" {
-			t.Errorf("order %s: status %s", o.id(), got)
+			t.Errorf("order %s: status %s", o.ID(), got)
 		}
-		if n := w.lines("order is left", o.id().Hex()); n > 1 {
-			t.Errorf("order %s: %d lines", o.id(), n)
+		if n := w.lines("order is left", o.ID().Hex()); n > 1 {
+			t.Errorf("order %s: %d lines", o.ID(), n)
 		}
 	}
-	if n := w.lines("fill was refused", refused.id().Hex()); n != 3 {
+	if n := w.lines("fill was refused", refused.ID().Hex()); n != 3 {
 		t.Errorf("the refused fill was tried %d times", n)
 	}
 }
@@ -128,8 +130,8 @@ func TestRun_RestartFillsOnce(t *testing.T) {
 	half := w.bridge(3)
 	w.recordAndOpen(t, half)
 	w.destination.Send(t, solverAccount, 0, w.destinationToken, "approve", w.destinationSettler.Address, big.NewInt(990))
-	receiver := word(w.origin.Account(solverAccount))
-	w.destination.Send(t, solverAccount, 0, w.destinationSettler, "fill", half.id(), half.encode(), receiver[:])
+	receiver := contractstest.Word(w.origin.Account(solverAccount))
+	w.destination.Send(t, solverAccount, 0, w.destinationSettler, "fill", half.ID(), half.Encode(), receiver[:])
 	w.run(t)
 	w.waitSettled(t, half)
 	after := w.bridge(4)
@@ -158,7 +160,7 @@ func TestRun_DeadGateway(t *testing.T) {
 	w.waitLog(t, "does not work", "gateway", "503")
 	w.waitLog(t, "works again", "gateway")
 	w.waitSettled(t, swap)
-	w.waitLog(t, "order is left", refundMe.id().Hex())
+	w.waitLog(t, "order is left", refundMe.ID().Hex())
 	if n := w.lines("does not work", "gateway"); n != 1 {
 		t.Errorf("%d lines of one outage", n)
 	}
