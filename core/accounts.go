@@ -12,24 +12,25 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 )
 
-const accountsUsage = "use: core accounts create EMAIL [NAME], or core accounts reset-password|disable|enable|delete EMAIL, " +
-	"or core accounts erase EMAIL|ID"
+const accountsUsage = "use: core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL, " +
+	"or core accounts limit EMAIL N/60s|default, or core accounts erase EMAIL|ID"
 
 // operator is the audit log's actor for these commands.
 var operator = account.Actor{Operator: true}
 
 // changeAccount runs `core accounts …`.
 func changeAccount(ctx context.Context, args []string) error {
-	if len(args) < 2 || len(args) > 3 || len(args) == 3 && args[0] != "create" {
+	if len(args) < 2 || len(args) > 3 || (len(args) == 3) != (args[0] == "limit") && args[0] != "create" {
 		return usageError(accountsUsage)
 	}
-	verb, email, name := args[0], strings.ToLower(args[1]), ""
+	verb, email, more := args[0], strings.ToLower(args[1]), ""
 	if len(args) == 3 {
-		name = args[2]
+		more = args[2]
 	}
 	return withStore(func(store *postgres.Store) error {
 		done, err := "", store.CheckMigrated(ctx)
@@ -38,15 +39,21 @@ func changeAccount(ctx context.Context, args []string) error {
 		}
 		switch verb {
 		case "create":
-			done, err = createAccount(ctx, store, email, name)
+			done, err = createAccount(ctx, store, email, more)
 		case "reset-password":
 			done, err = resetPassword(ctx, store, email)
+		case "reset-link":
+			done, err = makeResetLink(ctx, store, email)
+		case "verify-email":
+			done, err = "noted that "+email+" belongs to the owner of its account", store.VerifyEmail(ctx, email, operator, time.Now())
 		case "disable":
 			done, err = "disabled the account of "+email, store.DisableAccount(ctx, email, operator, time.Now())
 		case "enable":
 			done, err = "enabled the account of "+email, store.EnableAccount(ctx, email, operator, time.Now())
 		case "delete":
 			done, err = "deleted the account of "+email, store.DeleteAccount(ctx, email, operator, time.Now())
+		case "limit":
+			done, err = setAccountLimit(ctx, store, email, more)
 		case "erase":
 			done, err = eraseAccounts(ctx, store, email)
 		default:
@@ -71,6 +78,7 @@ func createAccount(ctx context.Context, store *postgres.Store, email, name strin
 	if err != nil {
 		return "", err
 	}
+	created.EmailVerifiedAt = created.CreatedAt // the operator knows whom they make it for
 	entry, err := account.NewAuditEntry(created.ID, operator, account.SignedUp, time.Now())
 	if err != nil {
 		return "", err
@@ -90,6 +98,41 @@ func resetPassword(ctx context.Context, store *postgres.Store, email string) (do
 		return "", err
 	}
 	return fmt.Sprintf("reset the password of %s and ended its sessions\npassword, not shown again: %s", email, password), nil
+}
+
+// makeResetLink makes a link like those that are mailed.
+func makeResetLink(ctx context.Context, store *postgres.Store, email string) (done string, err error) {
+	config, err := readConfig(func(c Config) error { return validOrigin(c.PublicURL) })
+	if err != nil {
+		return "", err
+	}
+	owner, err := store.AccountByEmail(ctx, email)
+	if err != nil {
+		return "", err
+	}
+	token, now := account.NewLinkToken(), store.Now()
+	entry, err := account.NewAuditEntry(owner.ID, operator, account.ResetLinkMade, now)
+	if err != nil {
+		return "", err
+	}
+	if err := store.InsertResetToken(ctx, owner, account.HashToken(token), now.Add(account.LinkLifetime), &entry); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("whoever opens this link within an hour chooses another password for %s; it works once and is not shown again:\n%s",
+		owner.Email, access.ResetURL(config.PublicURL, token)), nil
+}
+
+// setAccountLimit changes the limit of all keys of an account in one environment together.
+func setAccountLimit(ctx context.Context, store *postgres.Store, email, text string) (done string, err error) {
+	if text == "default" {
+		return fmt.Sprintf("the limit of %s is the default again: %s", email, account.DefaultAccountLimit),
+			store.SetAccountLimit(ctx, email, nil, operator, time.Now())
+	}
+	limit, err := account.ParseLimit(text)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the limit of %s is %s", email, limit), store.SetAccountLimit(ctx, email, &limit, operator, time.Now())
 }
 
 // eraseAccounts erases the personal data of the account with an id, or of all that had an e-mail address. All must have ended.

@@ -27,7 +27,7 @@ func TestAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const states = `SELECT string_agg(concat_ws(' ', split_part(email, '@', 1), CASE WHEN disabled_at IS NOT NULL THEN 'disabled' END,
+	const states = `SELECT string_agg(concat_ws(' ', split_part(email, '@', 1), CASE WHEN email_verified_at IS NOT NULL THEN 'verified' END, CASE WHEN disabled_at IS NOT NULL THEN 'disabled' END,
 		CASE WHEN deleted_at IS NOT NULL THEN 'deleted' END), ', ' ORDER BY email) FROM accounts`
 	nobody := func(email string) result {
 		return result{1, "", `core: no account has the e-mail address "` + email + "\"\n"}
@@ -37,11 +37,13 @@ func TestAccounts(t *testing.T) {
 		want        result
 		states      string
 	}{
+		{"verify-email", "nobody@example.com", nobody("nobody@example.com"), "ann, bob"},
 		{"disable", "ann@example.com", result{0, "disabled the account of ann@example.com\n", ""}, "ann disabled, bob"},
 		{"enable", "ANN@example.com", result{0, "enabled the account of ann@example.com\n", ""}, "ann, bob"},
 		{"delete", "bob@example.com", result{0, "deleted the account of bob@example.com\n", ""}, "ann, bob deleted"},
 		{"enable", "bob@example.com", nobody("bob@example.com"), "ann, bob deleted"},
 		{"disable", "nobody@example.com", nobody("nobody@example.com"), "ann, bob deleted"},
+		{"verify-email", "ANN@example.com", result{0, "noted that ann@example.com belongs to the owner of its account\n", ""}, "ann verified, bob deleted"},
 	} {
 		if got := core(t, "", on(url), "accounts", c.verb, c.email); got != c.want {
 			t.Errorf("%s %s: %+v, want %+v", c.verb, c.email, got, c.want)
@@ -85,6 +87,9 @@ func TestAccountPasswords(t *testing.T) {
 
 	first := run("created the account of ann@example.com", "create", "Ann@example.com", "Ann Lee")
 	ann := opens(first, true)
+	if !ann.EmailVerified() {
+		t.Error("the address that the operator named is not verified")
+	}
 	if ann.Name != "Ann Lee" {
 		t.Errorf("the account's name is %q", ann.Name)
 	}
@@ -109,8 +114,31 @@ func TestAccountPasswords(t *testing.T) {
 	if name := lookUp[string](t, store, `SELECT name FROM accounts WHERE email LIKE 'bob%'`); name != "bob@example.com" {
 		t.Errorf("the name defaults to %q", name)
 	}
+	const promise = "whoever opens this link within an hour chooses another password for ann@example.com; it works once and is not shown again:\n"
+	link := core(t, "", append(on(url), "CORE_PUBLIC_URL=https://intents.example"), "accounts", "reset-link", "ann@example.com")
+	if !regexp.MustCompile("^" + regexp.QuoteMeta(promise) + `https://intents\.example/console/reset-password\?token=[A-Za-z0-9_-]{43}\n$`).MatchString(link.Out) {
+		t.Errorf("core accounts reset-link: %+v", link)
+	}
+	for _, limit := range []struct{ text, says, stored string }{
+		{"5000/60s", "the limit of ann@example.com is 5000/60s", "5000/60"},
+		{"20/1m30s", "the limit of ann@example.com is 20/90s", "20/90"},
+		{"default", "the limit of ann@example.com is the default again: 1000/60s", "none"},
+	} {
+		if got := core(t, "", on(url), "accounts", "limit", "ann@example.com", limit.text); got != (result{0, limit.says + "\n", ""}) {
+			t.Errorf("core accounts limit %s: %+v", limit.text, got)
+		}
+		stored := lookUp[string](t, store, `SELECT coalesce(limit_requests || '/' || limit_period_seconds, 'none') FROM accounts WHERE email LIKE 'ann%'`)
+		if stored != limit.stored {
+			t.Errorf("core accounts limit %s stored %s", limit.text, stored)
+		}
+	}
+	details := lookUp[string](t, store, `SELECT string_agg(detail, ', ' ORDER BY id) FROM audit_log WHERE action = 'account_limit_changed'`)
+	if want := "5000/60s, 20/90s, default"; details != want {
+		t.Errorf("the audit log has %s, want %s", details, want)
+	}
 	log := fmt.Sprintf(`SELECT string_agg(actor || ' ' || action, ', ' ORDER BY id) FROM audit_log WHERE account_id = '%s'`, ann.ID)
-	if got, want := lookUp[string](t, store, log), "operator signed_up, owner signed_in, operator password_reset"; got != want {
+	if got, want := lookUp[string](t, store, log), "operator signed_up, owner signed_in, operator password_reset, operator reset_link_made, "+
+		"operator account_limit_changed, operator account_limit_changed, operator account_limit_changed"; got != want {
 		t.Errorf("audit log: %s, want %s", got, want)
 	}
 
@@ -121,6 +149,9 @@ func TestAccountPasswords(t *testing.T) {
 		{[]string{"create", "ann@example.com"}, "an account with this e-mail address exists"},
 		{[]string{"create", "ann"}, "email must be an e-mail address such as name@example.com"},
 		{[]string{"create", "ann@eip155.invalid"}, "email must not be under .invalid, where nobody has an address"},
+		{[]string{"reset-link", "nobody@example.com"}, `no account has the e-mail address "nobody@example.com"`},
+		{[]string{"limit", "nobody@example.com", "default"}, `no account has the e-mail address "nobody@example.com"`},
+		{[]string{"limit", "ann@example.com", "1000"}, "limit must be requests/period such as 1000/60s: 1 to 1000000000 requests in 1s to 24h0m0s, in whole seconds"},
 		{[]string{"reset-password", "nobody@example.com"}, `no account has the e-mail address "nobody@example.com"`},
 	} {
 		if got := core(t, "", on(url), append([]string{"accounts"}, c.args...)...); got != (result{1, "", "core: " + c.says + "\n"}) {

@@ -56,8 +56,8 @@ type Config struct {
 	WebhookSecretKeyPrevious telemetry.Secret `env:"CORE_WEBHOOK_SECRET_KEY_PREVIOUS"`
 	// WebhookAllow are networks that webhooks may lead to besides public addresses, on any port: CIDRs, comma separated. Default none.
 	WebhookAllow string `env:"CORE_WEBHOOK_ALLOW"`
-	// RPCFile is the path of a JSON file with the RPC URLs of each watched chain. Without it no chain is watched, and intents keep
-	// the status that clients gave them. Default none.
+	// RPCFile is the path of a JSON file with the RPC URLs of each watched chain. Without it no chain is watched, intents keep
+	// the status that clients gave them, and smart accounts cannot sign in with Ethereum. Default none.
 	RPCFile string `env:"CORE_RPC_FILE"`
 	// Watch makes core serve watch the chains of RPCFile. Without it a core watch must run. Default true.
 	Watch bool `env:"CORE_WATCH" envDefault:"true"`
@@ -100,6 +100,17 @@ type Config struct {
 	KeysPerAccount int `env:"CORE_KEYS_PER_ACCOUNT" envDefault:"100"`
 	// KeysPerIP is the maximum number of API keys created or rotated per hour from one address, 1 to 1000000. Default 300.
 	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300"`
+	// MailsPerAddress is the maximum number of mails per hour that anybody can have sent to one address, 1 to 1000000. Default 5.
+	MailsPerAddress int `env:"CORE_MAILS_PER_ADDRESS" envDefault:"5"`
+	// MailsPerIP is the maximum number of mails per hour that one IPv4 address or IPv6 /64 can have sent, 1 to 1000000. Default 20.
+	MailsPerIP int `env:"CORE_MAILS_PER_IP" envDefault:"20"`
+	// SMTPURL is the URL of the server that takes mail: smtp://user:password@host:587 with STARTTLS, which is required unless the host is
+	// a loopback address, or smtps://user:password@host:465. Without it no mail is sent, operators make the links to new passwords, and nobody
+	// must verify an address. With it who signs up must open a mailed link first; accounts from before sign in without.
+	// Default none.
+	SMTPURL telemetry.Secret `env:"CORE_SMTP_URL"`
+	// SMTPFrom is the sender of mail, such as Transfers <no-reply@example.com>. Required with SMTPURL.
+	SMTPFrom string `env:"CORE_SMTP_FROM"`
 	// OIDCIssuer is the issuer URL of an OpenID Connect provider for signing in, exactly as the provider states it: https, or http
 	// on a loopback address. Register CORE_PUBLIC_URL/auth/oauth2/callback/oidc as the redirect URL there. Default none.
 	OIDCIssuer string `env:"CORE_OIDC_ISSUER"`
@@ -109,9 +120,9 @@ type Config struct {
 	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET"`
 	// OIDCName is the provider's name on the sign-in page, 1 to 64 characters. Default OpenID Connect.
 	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect"`
-	// AccessLog turns on one log line per request on standard output. Without it only requests that failed by core's fault are
-	// logged. If standard output is not read, lines beyond 2 MiB are dropped, counted in `intents_core_log_dropped_total` and
-	// reported in a later line. Default true.
+	// AccessLog turns on one log line per request on standard output, up to 100 ms after its end. Without it only requests that failed
+	// by core's fault are logged. If standard output is not read, lines beyond 2 MiB are dropped, counted in
+	// `intents_core_log_dropped_total` and reported in a later line. Default true.
 	AccessLog bool `env:"CORE_ACCESS_LOG" envDefault:"true"`
 	// TracesEndpoint is the base URL of an OpenTelemetry collector, such as http://127.0.0.1:4318; traces go to /v1/traces below it
 	// (OTLP over HTTP). Without it core makes no traces. Default none.
@@ -167,6 +178,7 @@ func (c Config) Validate() error {
 		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, postgres.MinTransfersRetention),
 		c.validateChains(),
 		c.validateWebhooks(),
+		c.validateMail(),
 		c.validateOIDC(),
 		c.tracing().Validate(),
 		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),
@@ -195,6 +207,8 @@ func (c Config) validateLimits() error {
 		{"CORE_SIGN_UP_PER_IP", c.SignUpPerIP},
 		{"CORE_KEYS_PER_ACCOUNT", c.KeysPerAccount},
 		{"CORE_KEYS_PER_IP", c.KeysPerIP},
+		{"CORE_MAILS_PER_ADDRESS", c.MailsPerAddress},
+		{"CORE_MAILS_PER_IP", c.MailsPerIP},
 	} {
 		errs = append(errs, expect(limit.n >= 1 && limit.n <= access.MaxLimit, "%s must be 1 to %d, not %d", limit.name, access.MaxLimit, limit.n))
 	}
@@ -206,6 +220,7 @@ func (c Config) limits() access.Limits {
 	return access.Limits{
 		SignInPerIP: c.SignInPerIP, SignInPerAccount: c.SignInPerAccount, SignInPerAccountAndIP: c.SignInPerAccountAndIP,
 		SignUpPerIP: c.SignUpPerIP, KeysPerAccount: c.KeysPerAccount, KeysPerIP: c.KeysPerIP,
+		MailsPerAddress: c.MailsPerAddress, MailsPerIP: c.MailsPerIP,
 	}
 }
 

@@ -20,6 +20,7 @@ func valid() Config {
 		DatabaseConnections: 16, StatementTimeout: 4 * time.Second, GatewaySecret: "hunter2-hunter2-hunter2-hunter2-",
 		RedisURL: "redis://:hunter2@127.0.0.1:6379/0", PublicURL: "https://intents.example", SignUp: "open",
 		SignInPerIP: 30, SignInPerAccount: 60, SignInPerAccountAndIP: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
+		MailsPerAddress: 5, MailsPerIP: 20,
 		ShutdownGrace: 15 * time.Second, ChainTick: 4 * time.Second, ChainGrace: time.Hour,
 	}
 }
@@ -79,7 +80,7 @@ func TestConfigValidate(t *testing.T) {
 		"sentinels of nobody": {func(c *Config) { c.RedisMode = topology.Sentinel }, "CORE_REDIS_URL"},
 		"the lowest limits": {func(c *Config) {
 			c.SignInPerIP, c.SignInPerAccount, c.SignInPerAccountAndIP = 1, 1, 1
-			c.SignUpPerIP, c.KeysPerAccount, c.KeysPerIP = 1, 1, 1
+			c.SignUpPerIP, c.KeysPerAccount, c.KeysPerIP, c.MailsPerAddress, c.MailsPerIP = 1, 1, 1, 1, 1
 		}, ""},
 		"no sign-in":              {func(c *Config) { c.SignInPerIP = 0 }, "CORE_SIGN_IN_PER_IP"},
 		"no sign-in at all":       {func(c *Config) { c.SignInPerAccount = -1 }, "CORE_SIGN_IN_PER_ACCOUNT"},
@@ -87,6 +88,12 @@ func TestConfigValidate(t *testing.T) {
 		"no sign-up":              {func(c *Config) { c.SignUpPerIP = 0 }, "CORE_SIGN_UP_PER_IP"},
 		"too many keys":           {func(c *Config) { c.KeysPerAccount = 1_000_001 }, "CORE_KEYS_PER_ACCOUNT"},
 		"no keys":                 {func(c *Config) { c.KeysPerIP = 0 }, "CORE_KEYS_PER_IP"},
+		"no mails to an address":  {func(c *Config) { c.MailsPerAddress = 0 }, "CORE_MAILS_PER_ADDRESS"},
+		"too many mails":          {func(c *Config) { c.MailsPerIP = 1_000_001 }, "CORE_MAILS_PER_IP"},
+		"a mail server":           {func(c *Config) { c.SMTPURL, c.SMTPFrom = "smtp://ann:hunter2@example.com", "a@example.com" }, ""},
+		"mail from nobody":        {func(c *Config) { c.SMTPURL = "smtp://ann:hunter2@example.com" }, "CORE_SMTP_FROM"},
+		"mail to nowhere":         {func(c *Config) { c.SMTPFrom = "a@example.com" }, "CORE_SMTP_URL"},
+		"mail by HTTP":            {func(c *Config) { c.SMTPURL, c.SMTPFrom = "http://ann:hunter2@example.com", "a@example.com" }, "CORE_SMTP_URL"},
 		"a provider":              {provided, ""},
 		"a provider here":         {func(c *Config) { provided(c); c.OIDCIssuer = "http://127.0.0.1:9000" }, ""},
 		"a provider without TLS":  {func(c *Config) { provided(c); c.OIDCIssuer = "http://id.example" }, "CORE_OIDC_ISSUER"},

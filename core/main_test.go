@@ -97,7 +97,7 @@ func TestUsage(t *testing.T) {
 		{"tokens import --licence MIT a", "flag provided but not defined: -licence; use: core tokens import"},
 		{"tokens import a --license M!T", "license must be an SPDX license expression"},
 		{"tokens sources all", "use: core tokens import"},
-		{"accounts", "use: core accounts create EMAIL [NAME], or core accounts reset-password|disable|enable|delete EMAIL"},
+		{"accounts", "use: core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL"},
 		{"accounts disable", "use: core accounts create EMAIL [NAME]"},
 		{"accounts delete ann@example.com Ann", "use: core accounts create EMAIL [NAME]"},
 		{"accounts create ann@example.com Ann Lee", "use: core accounts create EMAIL [NAME]"},

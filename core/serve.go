@@ -20,7 +20,9 @@ import (
 	"intents.internal/core/api"
 	"intents.internal/core/console"
 	"intents.internal/core/feed"
+	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -32,8 +34,6 @@ const (
 	idleTimeout = time.Minute
 	// redisBudget bounds the wait of a sign-in for Redis.
 	redisBudget = 250 * time.Millisecond
-	// logBytes bounds the lines that wait while standard output is not read.
-	logBytes = 2 << 20
 )
 
 // serve runs `core serve` until ctx ends, then finishes what is in flight.
@@ -43,13 +43,17 @@ func serve(ctx context.Context, args []string) error {
 	}
 	metrics := telemetry.NewRegistry()
 	log, closeLog := newLog(metrics)
-	return errors.Join(serveUntil(ctx, log, metrics), closeLog())
+	accessLog, closeAccess := newAccessLog(metrics)
+	return errors.Join(serveUntil(ctx, log, accessLog, metrics), closeAccess(), closeLog())
 }
 
-func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Registry) (err error) {
+func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prometheus.Registry) (err error) {
 	config, providers, err := readWithProviders(Config.Validate)
 	if err != nil {
 		return err
+	}
+	if !config.AccessLog {
+		accessLog = nil
 	}
 	setGCPercent()
 	tracer, err := tracing.New(config.tracing(), log, metrics)
@@ -76,7 +80,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	defer func() { err = errors.Join(err, limits.Close()) }()
 
 	oidc := config.oidc()
-	signIn, err := newAccess(config, store, limits, oidc, log, metrics)
+	signIn, outbox, err := newAccess(config, store, limits, oidc, chains.client, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Created: chains.activity.Created,
 		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
-		Console: pages, Tracer: tracer, AccessLog: config.AccessLog, Reported: chains.watcher.Reported, Chains: chains.client,
+		Console: pages, Tracer: tracer, AccessLog: accessLog, Reported: chains.watcher.Reported, Chains: chains.client,
 	})
 	if err != nil {
 		return err
@@ -113,6 +117,7 @@ func serveUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
 	startWorkers(ctx, group, config, store, live, follower, oidc, log)
+	startOutbox(ctx, group, outbox, signIn)
 	startWebhooks(ctx, group, config, rules, store, follower, log, metrics)
 	chains.start(ctx, group, config)
 	group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
@@ -158,24 +163,28 @@ func openRedis(config Config, tracer *tracing.Tracer, metrics prometheus.Registe
 	return client, nil
 }
 
+// newAccess returns the outbox too, nil where no mail is sent.
 func newAccess(
-	config Config, store *postgres.Store, limits redis.UniversalClient, oidc *access.OIDC, log *slog.Logger, metrics prometheus.Registerer,
-) (*access.Service, error) {
+	config Config, store *postgres.Store, limits redis.UniversalClient, oidc *access.OIDC, nodes *rpc.Client,
+	log *slog.Logger, metrics prometheus.Registerer,
+) (*access.Service, *mail.Outbox, error) {
 	passwords, err := account.NewPasswords()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return access.New(access.Config{
+	outbox, err := newOutbox(config, store, log, metrics)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings := access.Config{
 		Store: store, Passwords: passwords, Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
-		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc,
-	})
-}
-
-// newLog logs to standard output until it is closed, and never blocks on its reader.
-func newLog(metrics prometheus.Registerer) (log *slog.Logger, closeLog func() error) {
-	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "core", MaxBytes: logBytes})
-	metrics.MustRegister(output.Dropped("intents_core_log_dropped_total"))
-	return telemetry.NewLogger(output, "core"), output.Close
+		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes,
+	}
+	if outbox != nil {
+		settings.MailQueued = outbox.Wake
+	}
+	service, err := access.New(settings)
+	return service, outbox, err
 }
 
 // openDatabase opens the store of a database of this version, and reads the registry.

@@ -51,6 +51,36 @@ func TestCheckStructure_SymbolicLinks(t *testing.T) {
 	}
 }
 
+// The step vulnerabilities scans every module, also those outside the workspace.
+func TestCheckVulnerabilities(t *testing.T) {
+	t.Parallel()
+	const all = " -C pkg ./...\n -C core ./...\n -C gateway ./...\n -C deploy ./...\n -C loadtest ./...\n" +
+		"off -C deploy/chains ./...\noff -C deploy/manifests -test ./...\noff -C deploy/tools tool\n"
+	for name, c := range map[string]struct{ govulncheck, scans, verdict string }{
+		"none":        {"exit 0", all, "ok"},
+		"a finding":   {"[[ $GOWORK != off ]] || exit 3", all, "FAILED"},
+		"no database": {"echo 'fetching vulnerabilities: no such host'; exit 1", " -C pkg ./...\n", "not run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, cache := repository(t), t.TempDir()
+			write(t, filepath.Join(dir, "deploy", "tools", "go.mod"), "module intents.internal/tools\n")
+			write(t, filepath.Join(dir, "deploy", "tools", "go.sum"), "")
+			version, err := run(t, dir, "bash", "-c", `echo -n "$(go env GOVERSION)-$(cat deploy/tools/go.{mod,sum} | cksum | tr ' ' '-')"`)
+			if err != nil {
+				t.Fatal(err, version)
+			}
+			write(t, filepath.Join(cache, "transfer-intents", "tools", version, "govulncheck"),
+				"#!/usr/bin/env bash\necho \"${GOWORK:-} $*\" >>scans\n"+c.govulncheck+"\n")
+			out, err := run(t, dir, "env", "XDG_CACHE_HOME="+cache, "GOWORK=", "deploy/check", "vulnerabilities")
+			scans, _ := os.ReadFile(filepath.Join(dir, "scans"))
+			if diff := cmp.Diff(c.scans, string(scans)); diff != "" || !strings.Contains(out, c.verdict) || (err != nil) != (c.verdict == "FAILED") {
+				t.Errorf("%v, scans (-want +got):\n%s%s", err, diff, out)
+			}
+		})
+	}
+}
+
 // repository is a small repository with the script, for which the step structure succeeds.
 func repository(t *testing.T) string {
 	t.Helper()

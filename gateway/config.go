@@ -61,14 +61,15 @@ type Config struct {
 	RedisURL telemetry.Secret `env:"GATEWAY_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
 	// LimitBudget is the maximum duration of one call to Redis, which many requests share. Default 50ms; 1ms to 5s.
 	LimitBudget time.Duration `env:"GATEWAY_LIMIT_BUDGET" envDefault:"50ms"`
-	// LimitFallback decides on requests while Redis does not answer: local (one bucket per key and gateway), open (all requests
+	// LimitFallback decides on requests while Redis does not answer: local (buckets per gateway), open (all requests
 	// pass) or closed (503). Default local.
 	LimitFallback limit.Fallback `env:"GATEWAY_LIMIT_FALLBACK" envDefault:"local"`
-	// LimitMemory is the maximum number of rate limit buckets copied to this process, about 300 bytes each. They refuse requests
-	// without a call to Redis and are used by the fallback local. Default 100000; at least 1.
+	// LimitMemory is the maximum number of rate limit buckets, of keys and of accounts, copied to this process, about 300 bytes
+	// each. They refuse requests without a call to Redis and are used by the fallback local. Default 100000; at least 1.
 	LimitMemory int `env:"GATEWAY_LIMIT_MEMORY" envDefault:"100000"`
 
-	// KeyCache is the maximum number of cached key verdicts, about 350 bytes each. Default 1000000; at least 1.
+	// KeyCache is the maximum number of cached key verdicts, about 360 bytes each and 32 more for each network that the key is restricted
+	// to. Default 1000000; at least 1.
 	KeyCache int `env:"GATEWAY_KEY_CACHE" envDefault:"1000000"`
 	// KeyTTL is the maximum age of a cached verdict. A change of the key invalidates it within a second. Default 5m; at least 1s.
 	KeyTTL time.Duration `env:"GATEWAY_KEY_TTL" envDefault:"5m"`

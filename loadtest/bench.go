@@ -16,8 +16,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // bench is a stack with many keys on this machine, and the peers that its gateway is compared with.
@@ -25,11 +29,13 @@ type bench struct {
 	dir    string
 	log    *os.File
 	secret string
-	cpus   cpuSplit
-	stack  *stack.Stack
-	env    stack.Env
-	keys   keyLists
-	peers  []*embedded.Process
+	// account is the one that peers name to core.
+	account uuid.UUID
+	cpus    cpuSplit
+	stack   *stack.Stack
+	env     stack.Env
+	keys    keyLists
+	peers   []*embedded.Process
 	// profiles is the directory for CPU profiles of the gateway under test, empty for none.
 	profiles string
 
@@ -45,19 +51,13 @@ type bench struct {
 // openBench starts the stack with these additional settings of gateways. If pinned, its processes run on the CPUs that are not
 // the proxy's. The log of the processes is a file in out.
 func openBench(ctx context.Context, out, name string, gateways, keys int, pinned bool, gatewayEnv ...string) (b *bench, err error) {
-	b = &bench{secret: rand.Text() + rand.Text()}
+	b = newBench()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
 		}
 	}()
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return b, err
-	}
-	if b.log, err = os.Create(filepath.Join(out, name+".log")); err != nil {
-		return b, err
-	}
-	if b.dir, err = os.MkdirTemp("", "loadtest-"); err != nil {
+	if err := b.openFiles(out, name); err != nil {
 		return b, err
 	}
 	if pinned {
@@ -75,6 +75,21 @@ func openBench(ctx context.Context, out, name string, gateways, keys int, pinned
 	fmt.Printf("loading %d keys\n", keys)
 	b.keys, err = makeKeys(ctx, b.dir, b.env.DatabaseURL, b.env.TestKey, keys)
 	return b, err
+}
+
+// newBench is a bench with a secret of its own, for the account of nobody.
+func newBench() *bench { return &bench{secret: rand.Text() + rand.Text(), account: uuid.New()} }
+
+// openFiles makes the working directory, and the log of the processes in out.
+func (b *bench) openFiles(out, name string) (err error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	if b.log, err = os.Create(filepath.Join(out, name+".log")); err != nil {
+		return err
+	}
+	b.dir, err = os.MkdirTemp("", "loadtest-")
+	return err
 }
 
 func (b *bench) startStack(ctx context.Context, gateways int, gatewayEnv []string) (err error) {
@@ -140,6 +155,17 @@ func (b *bench) startPeer(ctx context.Context, c embedded.Command, addresses ...
 		}
 	}
 	return process, nil
+}
+
+// stopMirroring has gateways keep buckets as they do from ten minutes after Redis's first request on: not in redis_rate's keys.
+func stopMirroring(ctx context.Context, redisURL string) error {
+	options, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return fmt.Errorf("read Redis's URL: %w", err)
+	}
+	options.Protocol = 2
+	client := redis.NewClient(options)
+	return errors.Join(client.HSet(ctx, tokenbucket.Current, "mirror_until", 0).Err(), client.Close())
 }
 
 // fallbackDecisions is how many decisions the gateway under test made without Redis, which cost less.

@@ -28,16 +28,18 @@ type closedResult struct {
 // closedLoop sends requests with a list's keys over a fixed number of connections, from a random position in the list. Each
 // connection sends its next request after the response.
 type closedLoop struct {
-	wrk, script string // empty if wrk is not installed: then this program generates the load
-	connections int
-	duration    time.Duration
+	wrk, script, file string // empty if wrk is not installed: then this program generates the load
+	template          requestTemplate
+	connections       int
+	duration          time.Duration
 }
 
 const wrkScript = `-- Iterates over a file of API keys from the given position, and prints a line for this program.
 local requests, n = {}, 0
 function init(args)
+  local template = io.open(args[3], "rb"):read("*a")
   for key in io.lines(args[1]) do
-    requests[#requests + 1] = "GET " .. args[3] .. " HTTP/1.1\r\nHost: loadtest\r\nX-Api-Key: " .. key .. "\r\n\r\n"
+    requests[#requests + 1] = template:gsub("KEY", key, 1)
   end
   n = tonumber(args[2]) % #requests
 end
@@ -52,14 +54,15 @@ function done(summary, latency)
 end
 `
 
-func newClosedLoop(dir string, connections int, duration time.Duration) (*closedLoop, error) {
-	c := &closedLoop{connections: connections, duration: duration}
+// newClosedLoop is a closed loop of the template's requests. Its files are in dir and begin with name.
+func newClosedLoop(dir, name string, template requestTemplate, connections int, duration time.Duration) (*closedLoop, error) {
+	c := &closedLoop{template: template, connections: connections, duration: duration}
 	var err error
 	if c.wrk, err = exec.LookPath("wrk"); err != nil {
 		return c, nil //nolint:nilerr // without wrk this program generates the load
 	}
-	c.script = filepath.Join(dir, "keys.lua")
-	return c, os.WriteFile(c.script, []byte(wrkScript), 0o600)
+	c.script, c.file = filepath.Join(dir, name+".lua"), filepath.Join(dir, name+".request")
+	return c, errors.Join(os.WriteFile(c.script, []byte(wrkScript), 0o600), os.WriteFile(c.file, []byte(template), 0o600))
 }
 
 func (c *closedLoop) String() string {
@@ -75,7 +78,7 @@ func (c *closedLoop) run(ctx context.Context, address string, list *keyList) (cl
 		return c.runInternal(ctx, address, list, start)
 	}
 	command := exec.CommandContext(ctx, c.wrk, "-t1", "-c"+strconv.Itoa(c.connections),
-		"-d"+strconv.Itoa(int(c.duration.Seconds()))+"s", "-s", c.script, "http://"+address, "--", list.path, strconv.Itoa(start), target)
+		"-d"+strconv.Itoa(int(c.duration.Seconds()))+"s", "-s", c.script, "http://"+address, "--", list.path, strconv.Itoa(start), c.file)
 	out, err := command.CombinedOutput()
 	if err != nil {
 		return closedResult{}, fmt.Errorf("run wrk: %w\n%s", err, out)
@@ -105,7 +108,7 @@ func (c *closedLoop) runInternal(ctx context.Context, address string, list *keyL
 	began := time.Now()
 	times, refused, err := eachConn(ctx, address, c.connections, func(do func([]byte) error) error {
 		for ctx.Err() == nil {
-			if err := do(list.request(int(next.Add(1)))); err != nil {
+			if err := do(list.request(c.template, int(next.Add(1)))); err != nil {
 				return err
 			}
 		}
@@ -128,7 +131,7 @@ func (c *closedLoop) warm(ctx context.Context, address string, list *keyList) er
 		var err error
 		_, refused, err = eachConn(ctx, address, c.connections, func(do func([]byte) error) error {
 			for n := int(next.Add(1)) - 1; n < len(list.keys) && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				if err := do(list.request(n)); err != nil {
+				if err := do(list.request(c.template, n)); err != nil {
 					return err
 				}
 			}

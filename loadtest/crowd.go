@@ -71,7 +71,7 @@ func crowd(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	fmt.Println("looking every key up once")
-	if err := (&closedLoop{connections: 16}).warm(ctx, b.gatewayAddress, b.keys.good); err != nil {
+	if err := (&closedLoop{template: tokensRequest, connections: 16}).warm(ctx, b.gatewayAddress, b.keys.good); err != nil {
 		return err
 	}
 	load := openLoop{connections: 32, rate: f.rate, duration: f.duration}
@@ -140,7 +140,7 @@ func (b *bench) measureBeside(ctx context.Context, load openLoop, k *crowdKind) 
 // honestRequest is the n-th honest request: three in four get tokens, the fourth a page of intents.
 func (b *bench) honestRequest(n int) []byte {
 	if n%4 != 0 {
-		return b.keys.good.request(n)
+		return b.keys.good.request(tokensRequest, n)
 	}
 	return []byte("GET /v2/transfers?limit=10 HTTP/1.1\r\nHost: loadtest\r\nX-Api-Key: " + b.keys.good.keys[n%len(b.keys.good.keys)] + "\r\n\r\n")
 }

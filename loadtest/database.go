@@ -39,7 +39,7 @@ func openDatabase(ctx context.Context) (d *database, err error) {
 		return d, err
 	}
 	fmt.Println("starting a private Postgres")
-	d.server, err = embedded.StartPostgres(ctx, embedded.PostgresConfig{Dir: d.dir})
+	d.server, err = embedded.StartPostgres(ctx, embedded.PostgresConfig{Dir: d.dir, Settings: []string{"max_connections=400"}})
 	if err != nil {
 		return d, err
 	}

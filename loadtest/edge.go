@@ -63,12 +63,12 @@ func edge(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	load, err := newClosedLoop(b.dir, f.connections, f.duration)
+	load, err := newClosedLoop(b.dir, "tokens", tokensRequest, f.connections, f.duration)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%s\nlooking every key up once\n", load)
-	if err := load.warm(ctx, t.gateway.address, b.keys.good); err != nil {
+	if err := errors.Join(load.warm(ctx, t.gateway.address, b.keys.good), stopMirroring(ctx, b.env.RedisURL)); err != nil {
 		return err
 	}
 	t.filter(f.rows)
@@ -148,7 +148,7 @@ func (b *bench) constantLoad(ctx context.Context, f edgeFlags, rate float64, t *
 		identity = append(identity, header[0]+": "+header[1])
 	}
 	direct := getRequest(identity...)
-	withKey := func(n int) []byte { return b.keys.good.request(n) }
+	withKey := func(n int) []byte { return b.keys.good.request(tokensRequest, n) }
 	rows := []*constantRow{
 		{Name: b.upstreamName + ", directly", address: b.upstream, request: func(int) []byte { return direct }},
 		{Name: t.nginx.Name, address: t.nginx.address, request: withKey, missing: t.nginx.Missing != ""},

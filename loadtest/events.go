@@ -16,7 +16,6 @@ import (
 type eventsFlags struct {
 	endpoints, readers, rate, sustained, polls, rounds int
 	duration                                           time.Duration
-	peer                                               string
 }
 
 // events measures the feed and the webhooks: how soon events are read and delivered, what a dead endpoint does to the others, what the
@@ -31,17 +30,11 @@ func events(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&f.polls, "polls", 10_000, "idle long polls")
 	flags.IntVar(&f.rounds, "rounds", 3, "rounds of all latencies, with and without a dead endpoint")
 	flags.DurationVar(&f.duration, "duration", 15*time.Second, "length of each measurement")
-	flags.StringVar(&f.peer, "peer", "", "a `DIR` with the programs core and gateway of another release, whose POST is measured in turns with this one's")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if f.endpoints < 2 || f.readers < 1 || f.readers >= f.endpoints {
 		return errors.New("-endpoints must be 2 or more, and -readers 1 or more and fewer")
-	}
-	if f.peer != "" {
-		if err := f.comparePosts(ctx); err != nil {
-			return err
-		}
 	}
 	b, err := openEventsBench(ctx, f)
 	if err != nil {
@@ -79,7 +72,7 @@ func openEventsBench(ctx context.Context, f eventsFlags) (b *eventsBench, err er
 	if b.receiver, err = startReceiver(); err != nil {
 		return b, err
 	}
-	if b.dir, b.stack, err = startEventsStack(ctx, ""); err != nil {
+	if b.dir, b.stack, err = startEventsStack(ctx); err != nil {
 		return b, err
 	}
 	fmt.Println("making accounts and keys")
@@ -87,14 +80,14 @@ func openEventsBench(ctx context.Context, f eventsFlags) (b *eventsBench, err er
 	return b, err
 }
 
-// startEventsStack starts a durable stack of this release, or of the programs in a directory.
-func startEventsStack(ctx context.Context, binaries string) (dir string, s *stack.Stack, err error) {
+// startEventsStack starts a durable stack.
+func startEventsStack(ctx context.Context) (dir string, s *stack.Stack, err error) {
 	if dir, err = os.MkdirTemp("", "loadtest-events-"); err != nil {
 		return "", nil, err
 	}
 	fmt.Println("building and starting the stack")
 	s, err = stack.Start(ctx, stack.Config{
-		Data: dir, Listen: "127.0.0.1:0", Binaries: binaries,
+		Data: dir, Listen: "127.0.0.1:0",
 		CoreEnv: []string{"CORE_ACCESS_LOG=false"},
 		GatewayEnv: []string{
 			"GATEWAY_ACCESS_LOG=false", "GATEWAY_MAX_CONNS=20000", "GATEWAY_MAX_CONNS_PER_IP=0", "GATEWAY_MAX_POLLS=20000", "GATEWAY_LIMIT_BUDGET=1s",

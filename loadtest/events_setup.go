@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -21,12 +20,13 @@ import (
 const (
 	// pollsPerKey and pollsPerAccount are how many long polls a gateway admits at once.
 	pollsPerKey, pollsPerAccount = 2, 8
-	// postRounds is how many turns each release has in the comparison of POSTs.
-	postRounds = 5
 )
 
 // benchAccount is an account with its test keys.
-type benchAccount struct{ keys []string }
+type benchAccount struct {
+	id   uuid.UUID
+	keys []string
+}
 
 // makeAccounts inserts accounts with so many test keys each, whose limits nobody reaches.
 func makeAccounts(ctx context.Context, env stack.Env, count, keysEach int) (accounts []benchAccount, err error) {
@@ -47,10 +47,13 @@ func makeAccounts(ctx context.Context, env stack.Env, count, keysEach int) (acco
 		if err := copyKeys(ctx, conn, owner, keys); err != nil {
 			return nil, err
 		}
-		accounts[n].keys = reveal(keys)
+		accounts[n] = benchAccount{owner, reveal(keys)}
 	}
 	if _, err := conn.Exec(ctx, "UPDATE api_keys SET limit_requests = 1000000"); err != nil {
 		return nil, fmt.Errorf("raise the limits: %w", err)
+	}
+	if err := raiseAccountLimits(ctx, conn); err != nil {
+		return nil, err
 	}
 	return accounts, nil
 }
@@ -144,72 +147,6 @@ func (b *eventsBench) idlePolls(ctx context.Context) error {
 	for n, name := range []string{"gateway", "core"} {
 		fmt.Printf("| %s | %d | %d | %d |\n", name, before[n]/mib, after[n]/mib, (after[n]-before[n])/mib)
 	}
-	return nil
-}
-
-// comparePosts measures the CPU time of a POST in this release and in another one, in turns.
-func (f eventsFlags) comparePosts(ctx context.Context) (err error) {
-	names := []string{"this release", "the other"}
-	var stacks [2]*stack.Stack
-	var accounts [2][]benchAccount
-	for n, binaries := range []string{"", f.peer} {
-		dir, s, failure := startEventsStack(ctx, binaries)
-		if dir != "" {
-			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		}
-		if failure != nil {
-			return failure
-		}
-		defer func() { err = errors.Join(err, s.Stop()) }()
-		stacks[n] = s
-		if accounts[n], err = makeAccounts(ctx, s.Env(), f.endpoints, 1); err != nil {
-			return err
-		}
-	}
-	costs := map[string][2][]float64{}
-	for round := range postRounds {
-		for turn := range stacks {
-			n := (round + turn) % len(stacks)
-			if err := measurePosts(ctx, stacks[n].Env(), accounts[n], f.duration, func(process string, cost float64) {
-				c := costs[process]
-				c[n] = append(c[n], cost)
-				costs[process] = c
-			}); err != nil {
-				return err
-			}
-		}
-	}
-	fmt.Printf("\n| CPU µs a POST, medians of %d turns | %s | %s | ratio |\n| --- | --- | --- | --- |\n", postRounds, names[0], names[1])
-	for _, process := range append(measuredProcesses, "all") {
-		ours, other := median(costs[process][0]), median(costs[process][1])
-		fmt.Printf("| %s | %.1f | %.1f | %.3f |\n", process, ours, other, ours/other)
-	}
-	return nil
-}
-
-// measurePosts adds up each process's CPU time a POST over one turn.
-func measurePosts(ctx context.Context, env stack.Env, accounts []benchAccount, duration time.Duration, add func(process string, cost float64)) error {
-	before, err := stackTimes(env)
-	if err != nil {
-		return err
-	}
-	address := env.GatewayURL[len("http://"):]
-	posts, err := openLoop{connections: 64, rate: 1000, duration: duration}.run(ctx, address, post(address, accounts))
-	if err != nil {
-		return err
-	}
-	after, err := stackTimes(env)
-	if err != nil {
-		return err
-	}
-	count := posts.Rate * duration.Seconds()
-	var all float64
-	for _, name := range measuredProcesses {
-		cost := float64((after[name] - before[name]).Microseconds()) / count
-		add(name, cost)
-		all += cost
-	}
-	add("all", all)
 	return nil
 }
 

@@ -88,7 +88,7 @@ func raiseLimit(ctx context.Context, env stack.Env) (err error) {
 	if err != nil {
 		return fmt.Errorf("raise the limit of the test key: %w", err)
 	}
-	return nil
+	return raiseAccountLimits(ctx, conn)
 }
 
 // measureFlood measures one round: honest requests alone, then beside the flood.

@@ -26,7 +26,7 @@ const stopSignal = syscall.SIGTERM
 func (b *bench) identity() [][2]string {
 	return [][2]string{
 		{wire.HeaderGatewaySecret, b.secret},
-		{wire.HeaderAccountID, uuid.NewString()},
+		{wire.HeaderAccountID, b.account.String()},
 		{wire.HeaderKeyID, uuid.NewString()},
 		{wire.HeaderKeyEnv, "test"},
 	}

@@ -21,21 +21,27 @@ func (b *bench) profile(ctx context.Context, r *row, duration time.Duration) <-c
 		done <- nil
 		return done
 	}
-	name := strings.Trim(regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(r.Group), "-"), "-")
-	path := filepath.Join(b.profiles, "edge-"+name+".pprof")
-	go func() { done <- b.writeProfile(ctx, path, duration) }()
+	path := profilePath(b.profiles, "edge", r.Group)
+	go func() { done <- writeProfile(ctx, b.metricsURL, path, duration) }()
 	return done
 }
 
-func (b *bench) writeProfile(ctx context.Context, path string, duration time.Duration) error {
-	url := strings.TrimSuffix(b.metricsURL, "/metrics") + fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(duration.Seconds()))
+// profilePath is the path of a profile of a row.
+func profilePath(dir, scenario, row string) string {
+	name := strings.Trim(regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(row), "-"), "-")
+	return filepath.Join(dir, scenario+"-"+name+".pprof")
+}
+
+// writeProfile writes a CPU profile of the process with these metrics.
+func writeProfile(ctx context.Context, metricsURL, path string, duration time.Duration) error {
+	url := strings.TrimSuffix(metricsURL, "/metrics") + fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(duration.Seconds()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("profile the gateway: %w", err)
+		return fmt.Errorf("profile a process: %w", err)
 	}
 	defer response.Body.Close()
 	file, err := os.Create(path)

@@ -54,7 +54,7 @@ func replicas(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	load, err := newClosedLoop(b.dir, f.connections, f.duration)
+	load, err := newClosedLoop(b.dir, "tokens", tokensRequest, f.connections, f.duration)
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,9 @@ func replicas(ctx context.Context, args []string) (err error) {
 		if err := load.warm(ctx, address, b.keys.good); err != nil {
 			return err
 		}
+	}
+	if err := stopMirroring(ctx, b.env.RedisURL); err != nil {
+		return err
 	}
 	if err := b.runRounds(ctx, load, rows, f.rounds); err != nil {
 		return err

@@ -12,11 +12,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
+	"intents.internal/core/rpc"
 )
 
 // What callers branch on, besides *LimitedError and the errors of package account.
@@ -24,9 +26,25 @@ var (
 	// ErrCredentials means a wrong e-mail address or a wrong password; it does not say which.
 	ErrCredentials = errors.New("wrong e-mail address or password")
 	// ErrPassword means a wrong password of an account that is signed in.
-	ErrPassword     = errors.New("wrong password")
-	ErrSignUpClosed = errors.New("sign-up is closed")
-	ErrSignedOut    = errors.New("not signed in")
+	ErrPassword = errors.New("wrong password")
+	// ErrNoPassword means that the account signs in another way and has no password.
+	ErrNoPassword = errors.New("the account has no password")
+	// ErrResetToken means a token that never was one, was used or has expired.
+	ErrResetToken = errors.New("no such reset token")
+	// ErrMailOff means that the operator has configured no mail server.
+	ErrMailOff = errors.New("mail is not configured")
+	// ErrVerificationOff is ErrMailOff for mails about addresses.
+	ErrVerificationOff = errors.New("mail is not configured, so no address can be verified")
+	// ErrEmailVerified means that there is nothing to verify.
+	ErrEmailVerified = errors.New("the e-mail address is verified already")
+	// ErrEmailMismatch means an address that is not that of the account that is signed in.
+	ErrEmailMismatch = errors.New("the e-mail address is not the account's")
+	// ErrLink means a link that proves an address and never was one, was used or has expired.
+	ErrLink = errors.New("no such link")
+	// ErrLinkSignedOut means a link that works only for who is signed in to its account, or knows its password.
+	ErrLinkSignedOut = errors.New("not signed in to the account of the link")
+	ErrSignUpClosed  = errors.New("sign-up is closed")
+	ErrSignedOut     = errors.New("not signed in")
 	// ErrSessionNotFresh means that an irreversible operation needs a newer session.
 	ErrSessionNotFresh = errors.New("the session is too old for this")
 	// ErrBusy means that too many passwords wait for a check.
@@ -46,8 +64,13 @@ type Config struct {
 	Metrics    prometheus.Registerer
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
+	// MailQueued is called after a mail was put into the outbox, and must not wait. Without it no mail is sent, and what needs one fails
+	// with ErrMailOff.
+	MailQueued func()
 	// OIDC is the OpenID Connect provider, nil for none.
 	OIDC *OIDC
+	// Chains has the nodes that check signatures of smart accounts, nil for none.
+	Chains *rpc.Client
 }
 
 // Service is safe for concurrent use.
@@ -80,15 +103,17 @@ type Visitor struct {
 	Token string
 	// Device is the value of the browser's device cookie, empty for none.
 	Device string
+	// Person is who is signed in in the browser, uuid.Nil for nobody.
+	Person uuid.UUID
 }
 
 // Actor is the visitor in the audit log.
 func (v Visitor) Actor() account.Actor {
-	return account.Actor{IPAddress: v.IP, UserAgent: v.UserAgent}
+	return account.Actor{PersonID: v.Person, IPAddress: v.IP, UserAgent: v.UserAgent}
 }
 
 // SignedIn is a new session. Token and Device are for the browser's cookies and are not stored; Device is empty if no password was
-// checked.
+// checked. Session is nil after a sign-up whose address must be verified first.
 type SignedIn struct {
 	Account *account.Account
 	Session *account.Session

@@ -36,7 +36,7 @@ func TestAuditLog(t *testing.T) {
 	home := access.Visitor{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	work := access.Visitor{IP: "203.0.113.8", UserAgent: "Work\x00/1.0\xff" + strings.Repeat("x", 300)}
 	ctx := t.Context()
-	first, err := core.SignUp(ctx, home, "Ann", "ann@example.com", password)
+	first, err := core.SignUp(ctx, home, "Ann", "ann@example.com", password, "")
 	if err != nil {
 		t.Fatal(err)
 	}

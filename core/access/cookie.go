@@ -61,5 +61,9 @@ func (c Cookie) Token(r *http.Request) string {
 
 // VisitorOf is the browser of a request that a gateway forwarded.
 func VisitorOf(r *http.Request, c Cookie) Visitor {
-	return Visitor{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
+	v := Visitor{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
+	if a := ActingOf(r); a != nil {
+		v.Person = a.Person.ID
+	}
+	return v
 }

@@ -57,7 +57,7 @@ func newGuarded(t *testing.T, change ...func(*access.Config)) *access.Service {
 
 func signUp(t *testing.T, core *access.Service, v access.Visitor, email string) *access.SignedIn {
 	t.Helper()
-	in, err := core.SignUp(t.Context(), v, "", email, password)
+	in, err := core.SignUp(t.Context(), v, "", email, password, "")
 	if err != nil {
 		t.Fatal(err)
 	}

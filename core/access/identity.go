@@ -22,7 +22,10 @@ func (s *Service) signInIdentity(
 	if err != nil {
 		return nil, err
 	}
-	signedIn, err := s.startSession(ctx, v, owner, how)
+	insert := func(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
+		return s.Store.InsertIdentitySession(ctx, session, owner, identity, entry)
+	}
+	signedIn, err := s.startSessionBy(ctx, v, owner, how, insert)
 	if errors.Is(err, ErrCredentials) {
 		return nil, ErrAccountDisabled
 	}

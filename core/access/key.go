@@ -42,7 +42,7 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r a
 	return key, text, nil
 }
 
-// UpdateKey renames, enables or disables a key or sets its expiry. It returns what account.Key.Change returns, and
+// UpdateKey renames, enables or disables a key or sets its expiry, scopes or networks. It returns what account.Key.Change returns, and
 // account.ErrNotFound for a key the account does not have.
 func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
 	now := s.Store.Now()

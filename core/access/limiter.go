@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
 
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 )
 
@@ -21,8 +22,6 @@ const (
 	cooldown = time.Second
 	// logEvery is the least time between two log lines of failures.
 	logEvery = 10 * time.Second
-	// redisPrefix is what redis_rate puts before a bucket's name.
-	redisPrefix = "rate:"
 	// memoryBuckets bounds the buckets in memory, about 200 bytes each. An evicted bucket counts as full.
 	memoryBuckets = 1 << 16
 )
@@ -84,16 +83,33 @@ func (l *limiter) limit(name string, n int, period time.Duration) limit {
 
 // take takes one try out of the subject's bucket, or returns a *LimitedError and takes none.
 func (l limit) take(ctx context.Context, subject string) error {
-	bucket, source, wait := l.name+":"+subject, "", time.Duration(0)
-	err := l.call(ctx, bucket, func() error {
-		result, err := l.redis.Allow(ctx, bucket, l.rate)
+	bucket := tokenbucket.Bucket{Name: l.name + ":" + subject, Rule: tokenbucket.Rule(l.rate)}
+	return l.takeAll(ctx, l.name, tokenbucket.Prefix+bucket.Name, func() (wait time.Duration, err error) {
+		result, err := l.redis.Allow(ctx, bucket.Name, l.rate)
 		if err == nil && result.Allowed == 0 {
 			wait = max(result.RetryAfter, time.Millisecond)
 		}
+		return wait, err
+	}, bucket)
+}
+
+// takeRequest takes one request out of the bucket of a key and out of that of its account, which gateways share.
+func (l *limiter) takeRequest(ctx context.Context, key, account tokenbucket.Bucket) error {
+	return l.takeAll(ctx, keyLimit, tokenbucket.AccountHash(account.Name), func() (wait time.Duration, err error) {
+		return tokenbucket.Take(ctx, l.client, key, account)
+	}, key, account)
+}
+
+// takeAll takes one try out of each of some buckets, or returns a *LimitedError and takes none. allow asks Redis, where key is one
+// that the node of the buckets has.
+func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (wait time.Duration, err error), buckets ...tokenbucket.Bucket) error {
+	source, wait := "", time.Duration(0)
+	err := l.call(ctx, key, func() (err error) {
+		wait, err = allow()
 		return err
 	})
 	if errors.Is(err, errNoRedis) {
-		wait, err = l.memory.take(bucket, l.rate), nil
+		wait, err = l.memory.take(buckets...), nil
 		if l.redis != nil {
 			source = "fallback_"
 		}
@@ -102,10 +118,10 @@ func (l limit) take(ctx context.Context, subject string) error {
 		return err
 	}
 	if wait > 0 {
-		l.metrics.decisions.WithLabelValues(l.name, source+"refused").Inc()
+		l.metrics.decisions.WithLabelValues(limit, source+"refused").Inc()
 		return &LimitedError{RetryAfter: wait}
 	}
-	l.metrics.decisions.WithLabelValues(l.name, source+"allowed").Inc()
+	l.metrics.decisions.WithLabelValues(limit, source+"allowed").Inc()
 	return nil
 }
 
@@ -113,14 +129,14 @@ func (l limit) take(ctx context.Context, subject string) error {
 func (l limit) reset(ctx context.Context, subject string) {
 	bucket := l.name + ":" + subject
 	l.memory.reset(bucket)
-	_ = l.call(ctx, bucket, func() error { return l.redis.Reset(ctx, bucket) }) // call has logged it
+	_ = l.call(ctx, tokenbucket.Prefix+bucket, func() error { return l.redis.Reset(ctx, bucket) }) // call has logged it
 }
 
 // refund puts one try back into the subject's bucket. A bucket in Redis that would be full then stays one try short until it has
 // refilled.
 func (l limit) refund(ctx context.Context, subject string) {
 	bucket := l.name + ":" + subject
-	err := l.call(ctx, bucket, func() error {
+	err := l.call(ctx, tokenbucket.Prefix+bucket, func() error {
 		_, err := l.redis.AllowN(ctx, bucket, l.rate, -1)
 		return err
 	})
@@ -129,9 +145,9 @@ func (l limit) refund(ctx context.Context, subject string) {
 	}
 }
 
-// call runs a command on a bucket in Redis. It returns errNoRedis where that cannot be had, or the error of ctx.
-func (l *limiter) call(ctx context.Context, bucket string, command func() error) error {
-	node, ok := l.node(bucket)
+// call runs a command on a key in Redis. It returns errNoRedis where that cannot be had, or the error of ctx.
+func (l *limiter) call(ctx context.Context, key string, command func() error) error {
+	node, ok := l.node(key)
 	if !ok {
 		return errNoRedis
 	}
@@ -141,12 +157,12 @@ func (l *limiter) call(ctx context.Context, bucket string, command func() error)
 	return nil
 }
 
-// node names the Cluster node that has the bucket, "" without a Cluster, and reports whether Redis can be asked.
-func (l *limiter) node(bucket string) (node string, ok bool) {
+// node names the Cluster node that has the key, "" without a Cluster, and reports whether Redis can be asked.
+func (l *limiter) node(key string) (node string, ok bool) {
 	if l.redis == nil {
 		return "", false
 	}
-	node = topology.Node(l.client, redisPrefix+bucket)
+	node = topology.Node(l.client, key)
 	until, tripped := l.tripped.Load(node)
 	return node, !tripped || time.Now().After(until.(time.Time))
 }
@@ -175,20 +191,28 @@ func newMemory() (*memory, error) {
 	return &memory{full: full}, err
 }
 
-// take returns how long to wait for a try, 0 if it took one.
-func (m *memory) take(bucket string, r redis_rate.Limit) time.Duration {
+// take returns how long to wait for a try from each of the buckets, 0 if it took them.
+func (m *memory) take(buckets ...tokenbucket.Bucket) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, interval := time.Now(), r.Period/time.Duration(r.Rate)
-	full, found := m.full.Get(bucket)
-	if !found || full.Before(now) {
-		full = now
+	now, fullAt := time.Now(), make([]time.Time, len(buckets))
+	for i, bucket := range buckets {
+		interval := bucket.Rule.Period / time.Duration(bucket.Rule.Rate)
+		full, found := m.full.Get(bucket.Name)
+		if !found || full.Before(now) {
+			full = now
+		}
+		fullAt[i] = full.Add(interval)
+		if late := fullAt[i].Sub(now) - time.Duration(bucket.Rule.Burst)*interval; late > 0 {
+			wait = max(wait, late, time.Millisecond)
+		}
 	}
-	full = full.Add(interval)
-	if wait := full.Sub(now) - time.Duration(r.Burst)*interval; wait > 0 {
-		return max(wait, time.Millisecond)
+	if wait > 0 {
+		return wait
 	}
-	m.full.Add(bucket, full)
+	for i, bucket := range buckets {
+		m.full.Add(bucket.Name, fullAt[i])
+	}
 	return 0
 }
 

@@ -14,11 +14,14 @@ type Limits struct {
 	SignUpPerIP           int // an hour
 	KeysPerAccount        int // keys made, an hour
 	KeysPerIP             int // keys made, an hour
+	MailsPerAddress       int // asked for, an hour, to one recipient
+	MailsPerIP            int // asked for, an hour, from one address
 }
 
 // DefaultLimits leave room for an office behind one address and stop guessing.
 var DefaultLimits = Limits{
 	SignInPerIP: 30, SignInPerAccount: 60, SignInPerAccountAndIP: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
+	MailsPerAddress: 5, MailsPerIP: 20,
 }
 
 // MaxLimit is the highest that any of the Limits can be.
@@ -26,7 +29,9 @@ const MaxLimit = 1_000_000
 
 // Validate reports limits that are not 1 to MaxLimit.
 func (l Limits) Validate() error {
-	for _, limit := range []int{l.SignInPerIP, l.SignInPerAccount, l.SignInPerAccountAndIP, l.SignUpPerIP, l.KeysPerAccount, l.KeysPerIP} {
+	for _, limit := range []int{
+		l.SignInPerIP, l.SignInPerAccount, l.SignInPerAccountAndIP, l.SignUpPerIP, l.KeysPerAccount, l.KeysPerIP, l.MailsPerAddress, l.MailsPerIP,
+	} {
 		if limit < 1 || limit > MaxLimit {
 			return fmt.Errorf("a limit must be 1 to %d, not %d", MaxLimit, limit)
 		}
@@ -47,7 +52,8 @@ func (e *LimitedError) Error() string {
 // limits are the buckets of a Service's Limits.
 type limits struct {
 	signInPerIP, signInPerAccount, signInPerAccountAndIP, signInPerDevice, signInOfDevices limit
-	signUpPerIP, keysPerAccount, keysPerIP                                                 limit
+	signUpPerIP, keysPerAccount, keysPerIP, mailsPerAddress, mailsPerIP                    limit
+	invitationsPerAccount, invitationsPerAddress                                           limit
 }
 
 func newLimits(l *limiter, n Limits) limits {
@@ -61,6 +67,11 @@ func newLimits(l *limiter, n Limits) limits {
 		signUpPerIP:           l.limit("sign-up-ip", n.SignUpPerIP, time.Hour),
 		keysPerAccount:        l.limit("keys-account", n.KeysPerAccount, time.Hour),
 		keysPerIP:             l.limit("keys-ip", n.KeysPerIP, time.Hour),
+		mailsPerAddress:       l.limit("mails-address", n.MailsPerAddress, time.Hour),
+		mailsPerIP:            l.limit("mails-ip", n.MailsPerIP, time.Hour),
+
+		invitationsPerAccount: l.limit("invitations-account", 50, 24*time.Hour),
+		invitationsPerAddress: l.limit("invitations-address", 5, 24*time.Hour),
 	}
 }
 

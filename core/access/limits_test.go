@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 
 	"intents.internal/core/access"
 	"intents.internal/core/account"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 )
 
@@ -79,7 +82,7 @@ func TestRateLimits(t *testing.T) {
 	var keys []*account.Key
 	limit := redis_rate.Limit{Rate: 10, Burst: 10, Period: time.Hour}
 	for spent := range 12 { // two of which are refused at the last
-		key := &account.Key{ID: uuid.New(), LimitBucket: uuid.New(), Limit: account.Limit{Requests: limit.Rate, Period: limit.Period}}
+		key := &account.Key{ID: uuid.New(), Environment: network.Live, LimitBucket: uuid.New(), Limit: account.Limit{Requests: limit.Rate, Period: limit.Period}}
 		keys = append(keys, key)
 		for range spent {
 			if _, err := gateway.Allow(t.Context(), "key:"+key.LimitBucket.String(), limit); err != nil {
@@ -125,9 +128,64 @@ func TestRateLimits(t *testing.T) {
 	}
 }
 
+// The console takes from the buckets that gateways share, and shows them, also when they are in no key of redis_rate's.
+func TestTakeRequest(t *testing.T) {
+	t.Parallel()
+	change := countingIn(t, startRedis(t).URL, generous)
+	core := newService(t, change)
+	config := access.Config{}
+	change(&config)
+	newKey := func() *account.Key {
+		return &account.Key{ID: uuid.New(), AccountID: uuid.New(), Environment: network.Test, LimitBucket: uuid.New(), Limit: account.Limit{Requests: 3, Period: time.Hour}}
+	}
+	for _, key := range []*account.Key{newKey(), newKey()} {
+		for left := 2; left >= 0; left-- {
+			if err := core.TakeRequest(t.Context(), key, account.DefaultAccountLimit); err != nil {
+				t.Fatalf("%d left: %v", left, err)
+			}
+			if got := core.RateLimits(t.Context(), key)[0]; !got.Known || got.Remaining != left {
+				t.Errorf("%d left: %+v", left, got)
+			}
+			if err := config.Redis.HSet(t.Context(), tokenbucket.Current, "mirror_until", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if wait := waits(t, core.TakeRequest(t.Context(), key, account.DefaultAccountLimit)); wait < 19*time.Minute || wait > 20*time.Minute {
+			t.Errorf("refused for %s, want the time of one request", wait)
+		}
+	}
+}
+
+// A request is taken from the key's bucket and from that of the account and environment, or from neither, with Redis and without.
+func TestTakeRequest_Account(t *testing.T) {
+	t.Parallel()
+	withRedis := newService(t, countingIn(t, startRedis(t).URL, generous))
+	for name, core := range map[string]*access.Service{"redis": withRedis, "memory": newService(t)} {
+		owner := &account.Account{ID: uuid.New(), Limit: account.Limit{Requests: 4, Period: time.Hour}}
+		newKey := func(env network.Environment) *account.Key {
+			return &account.Key{AccountID: owner.ID, Environment: env, LimitBucket: uuid.New(), Limit: account.Limit{Requests: 3, Period: time.Hour}}
+		}
+		first, second := newKey(network.Live), newKey(network.Live)
+		var got []string
+		for _, key := range []*account.Key{first, first, first, first, second, second, newKey(network.Test)} {
+			err := core.TakeRequest(t.Context(), key, owner.Limit)
+			got = append(got, strconv.Itoa(int(waits(t, err).Round(time.Minute)/time.Minute)))
+		}
+		if diff := cmp.Diff("0 0 0 20 0 15 0", strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s: minutes to wait (-want +got):\n%s", name, diff)
+		}
+		if name == "redis" {
+			live, test := core.AccountRateLimit(t.Context(), owner, network.Live), core.AccountRateLimit(t.Context(), owner, network.Test)
+			if left := core.RateLimits(t.Context(), second)[0]; live.Remaining != 0 || test.Remaining != 3 || left.Remaining != 2 {
+				t.Errorf("left: live %+v, test %+v, the second key %+v", live, test, left)
+			}
+		}
+	}
+}
+
 func TestNewRefusesLimits(t *testing.T) {
 	t.Parallel()
-	for _, limits := range []access.Limits{{}, {SignInPerIP: 1, SignInPerAccount: 1, SignInPerAccountAndIP: 1, SignUpPerIP: 1, KeysPerAccount: 1, KeysPerIP: access.MaxLimit + 1}} {
+	for _, limits := range []access.Limits{{}, {SignInPerIP: 1, SignInPerAccount: 1, SignInPerAccountAndIP: 1, SignUpPerIP: 1, KeysPerAccount: 1, KeysPerIP: access.MaxLimit + 1, MailsPerAddress: 1, MailsPerIP: 1}} {
 		if _, err := access.New(access.Config{Limits: limits, Metrics: prometheus.NewRegistry()}); err == nil {
 			t.Errorf("%+v are taken", limits)
 		}

@@ -133,20 +133,27 @@ func (s *Service) OIDCName() string {
 // StartOIDC returns the URL to redirect the browser to, and the flow for its cookie. It returns ErrOIDCOff, ErrOIDCUnavailable or a
 // *LimitedError.
 func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque string, err error) {
+	f, redirectURL, err := s.startFlow(ctx, v)
+	if err != nil {
+		return "", "", err
+	}
+	return redirectURL, f.String(), nil
+}
+
+func (s *Service) startFlow(ctx context.Context, v Visitor) (f flow, redirectURL string, err error) {
 	o := s.OIDC
 	if o == nil {
-		return "", "", ErrOIDCOff
+		return flow{}, "", ErrOIDCOff
 	}
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
-		return "", "", err
+		return flow{}, "", err
 	}
 	p := o.provider.Load()
 	if p == nil {
-		return "", "", ErrOIDCUnavailable
+		return flow{}, "", ErrOIDCUnavailable
 	}
-	f := flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: s.Store.Now().Add(flowLifetime)}
-	to := p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
-	return to, f.String(), nil
+	f = flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: s.Store.Now().Add(flowLifetime)}
+	return f, p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), nil
 }
 
 // FinishOIDC signs in the person whom the provider authenticated, and makes an account at the first sign-in. Only an e-mail address that
@@ -154,12 +161,37 @@ func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque
 // address. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
 // ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
+	f, ok := parseFlow(opaque)
+	if ok && f.link != "" {
+		return nil, ErrFlowExpired
+	}
+	found, err := s.finishFlow(ctx, v, f, state, code)
+	if err != nil {
+		return nil, err
+	}
+	return s.signInIdentity(ctx, v, found.identity, "with "+s.OIDC.config.Name, func() (*account.Account, error) {
+		claims, err := found.claims()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
+		}
+		return claims.account(found.identity, s.Store.Now())
+	})
+}
+
+// confirmation is whom the provider authenticated.
+type confirmation struct {
+	identity account.Identity
+	// claims asks the provider for what else it says of the person.
+	claims func() (claims, error)
+}
+
+// finishFlow exchanges the code that ends a flow. It returns ErrFlowExpired for the zero flow, which is none.
+func (s *Service) finishFlow(ctx context.Context, v Visitor, f flow, state, code string) (*confirmation, error) {
 	o := s.OIDC
 	if o == nil {
 		return nil, ErrOIDCOff
 	}
-	f, ok := parseFlow(opaque)
-	if !ok || s.Store.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
+	if s.Store.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
 		return nil, ErrFlowExpired
 	}
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
@@ -178,13 +210,7 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 	}
-	return s.signInIdentity(ctx, v, identity, "with "+o.config.Name, func() (*account.Account, error) {
-		claims, err := p.claims(ctx, tokens, idToken)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
-		}
-		return claims.account(identity, s.Store.Now())
-	})
+	return &confirmation{identity, func() (claims, error) { return p.claims(ctx, tokens, idToken) }}, nil
 }
 
 // exchange turns the code into tokens and checks the ID token: its signature, issuer, audience, expiry and nonce.
@@ -208,17 +234,30 @@ func (p *provider) exchange(ctx context.Context, f flow, code string) (*oauth2.T
 type flow struct {
 	state, nonce, verifier string
 	expiresAt              time.Time
+	// link is empty for a sign-in. For a link it is the mark of the session whose account gets the identity.
+	link string
 }
 
 func (f flow) String() string {
-	return strings.Join([]string{f.state, f.nonce, f.verifier, strconv.FormatInt(f.expiresAt.Unix(), 10)}, ".")
+	parts := []string{f.state, f.nonce, f.verifier, strconv.FormatInt(f.expiresAt.Unix(), 10)}
+	if f.link != "" {
+		parts = append(parts, f.link)
+	}
+	return strings.Join(parts, ".")
 }
 
 func parseFlow(opaque string) (f flow, ok bool) {
 	parts := strings.Split(opaque, ".")
-	if len(parts) != 4 || slices.Contains(parts, "") {
+	if len(parts) < 4 || len(parts) > 5 || slices.Contains(parts, "") {
 		return flow{}, false
 	}
 	seconds, err := strconv.ParseInt(parts[3], 10, 64)
-	return flow{state: parts[0], nonce: parts[1], verifier: parts[2], expiresAt: time.Unix(seconds, 0)}, err == nil
+	if err != nil {
+		return flow{}, false
+	}
+	f = flow{state: parts[0], nonce: parts[1], verifier: parts[2], expiresAt: time.Unix(seconds, 0)}
+	if len(parts) == 5 {
+		f.link = parts[4]
+	}
+	return f, true
 }

@@ -225,6 +225,7 @@ func TestFinishOIDCToAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	taken.EmailVerifiedAt = taken.CreatedAt
 	entry, err := account.NewAuditEntry(taken.ID, account.Actor{}, account.SignedUp, time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -2,17 +2,15 @@ package access
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
-	"github.com/redis/go-redis/v9"
-
 	"intents.internal/core/account"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/tokenbucket"
 )
 
-// keyLimit begins the gateways' names of the buckets of keys.
+// keyLimit is the name of the limits of keys and accounts in the metrics.
 const keyLimit = "key"
 
 // RateLimit is the state of a key's bucket.
@@ -25,51 +23,71 @@ type RateLimit struct {
 	ResetAfter time.Duration
 }
 
-// RateLimits returns the state of the keys' buckets, in the keys' order, and takes nothing out of them. It asks for all in one round
-// trip, or one to each node of a Cluster.
+// RateLimits returns the state of the keys' buckets, in the keys' order, and takes nothing out of them. All keys are of one account.
+// It asks for those of an environment in one round trip.
 func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLimit {
 	limits := make([]RateLimit, len(keys))
-	if s.Redis == nil || len(keys) == 0 {
-		return limits
-	}
-	pipeline := s.Redis.Pipeline()
-	replies, nodes := make([]*redis.StringCmd, len(keys)), make([]string, len(keys))
-	for i, key := range keys {
-		bucket, ok := keyLimit+":"+key.LimitBucket.String(), false
-		if nodes[i], ok = s.limiter.node(bucket); ok {
-			replies[i] = pipeline.Get(ctx, redisPrefix+bucket)
+	for _, env := range []network.Environment{network.Test, network.Live} {
+		var buckets []string
+		var at []int
+		for i, key := range keys {
+			if key.Environment == env {
+				buckets, at = append(buckets, tokenbucket.KeyName(key.LimitBucket.String())), append(at, i)
+			}
 		}
-	}
-	_, _ = pipeline.Exec(ctx) // each reply has its own error
-	now := time.Now()
-	for i, reply := range replies {
-		if reply == nil {
+		if len(buckets) == 0 {
 			continue
 		}
-		full, err := reply.Float64()
-		switch {
-		case err == nil, errors.Is(err, redis.Nil):
-			limits[i] = newRateLimit(full, now, keys[i].Limit)
-		case reply.Err() != nil:
-			_ = s.limiter.trip(ctx, nodes[i], err) // trip has logged it
+		accountBucket := tokenbucket.AccountName(env, keys[at[0]].AccountID.String())
+		for i, full := range s.full(ctx, accountBucket, buckets) {
+			limits[at[i]] = newRateLimit(full, time.Now(), keys[at[i]].Limit)
 		}
 	}
 	return limits
 }
 
-// TakeRequest takes one request out of a key's bucket, as a gateway does for a request with the key, or returns a *LimitedError.
-func (s *Service) TakeRequest(ctx context.Context, key *account.Key) error {
-	l := limit{s.limiter, keyLimit, redis_rate.Limit{Rate: key.Limit.Requests, Burst: key.Limit.Requests, Period: key.Limit.Period}}
-	return l.take(ctx, key.LimitBucket.String())
+// AccountRateLimit returns the state of the bucket that all keys of an account in one environment share.
+func (s *Service) AccountRateLimit(ctx context.Context, owner *account.Account, env network.Environment) RateLimit {
+	bucket := tokenbucket.AccountName(env, owner.ID.String())
+	for _, full := range s.full(ctx, bucket, []string{bucket}) {
+		return newRateLimit(full, time.Now(), owner.Limit)
+	}
+	return RateLimit{}
 }
 
-// redisRateEpoch is the Unix time from which redis_rate counts seconds.
-const redisRateEpoch = 1483228800
+// full returns when the buckets of an account and its keys are full, or nothing where Redis does not tell.
+func (s *Service) full(ctx context.Context, accountBucket string, buckets []string) []float64 {
+	node, ok := s.limiter.node(tokenbucket.AccountHash(accountBucket))
+	if !ok {
+		return nil
+	}
+	full, err := tokenbucket.Full(ctx, s.Redis, accountBucket, buckets...)
+	if err != nil {
+		_ = s.limiter.trip(ctx, node, err) // trip has logged it
+		return nil
+	}
+	return full
+}
 
-// newRateLimit decides as redis_rate does for no request (GCRA). full is when the bucket is full, 0 for a bucket that is not kept. This
-// machine's clock stands for that of Redis: the state is only shown.
+// TakeRequest takes one request out of a key's bucket and out of its account's, as a gateway does for a request with the key, or
+// returns a *LimitedError. The limit is the account's.
+func (s *Service) TakeRequest(ctx context.Context, key *account.Key, limit account.Limit) error {
+	return s.limiter.takeRequest(ctx,
+		tokenbucket.Bucket{Name: tokenbucket.KeyName(key.LimitBucket.String()), Rule: ruleOf(key.Limit)},
+		tokenbucket.Bucket{Name: tokenbucket.AccountName(key.Environment, key.AccountID.String()), Rule: ruleOf(limit)})
+}
+
+func ruleOf(l account.Limit) tokenbucket.Rule {
+	return tokenbucket.Rule{Rate: l.Requests, Burst: l.Requests, Period: l.Period}
+}
+
+// newRateLimit decides as redis_rate does for no request (GCRA). full is when the bucket is full, 0 for a bucket that is not kept, NaN for
+// what is none. This machine's clock stands for that of Redis: the state is only shown.
 func newRateLimit(full float64, now time.Time, limit account.Limit) RateLimit {
-	reset := max(0, full+redisRateEpoch-float64(now.UnixMicro())/1e6)
+	if math.IsNaN(full) {
+		return RateLimit{}
+	}
+	reset := max(0, full+tokenbucket.Epoch-float64(now.UnixMicro())/1e6)
 	interval := limit.Period.Seconds() / float64(limit.Requests)
 	return RateLimit{
 		Known: true, Remaining: int(max(0, math.Floor(float64(limit.Requests)-reset/interval))),

@@ -23,6 +23,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/topology"
 )
 
@@ -190,7 +191,7 @@ func TestCoresShareTheirLimits(t *testing.T) {
 func awaitRedis(t *testing.T, core *access.Service) {
 	t.Helper()
 	asynctest.Eventually(t, "Redis is used again", func() bool {
-		return core.RateLimits(t.Context(), &account.Key{LimitBucket: uuid.New(), Limit: account.DefaultLimit})[0].Known
+		return core.RateLimits(t.Context(), &account.Key{Environment: network.Test, LimitBucket: uuid.New(), Limit: account.DefaultLimit})[0].Known
 	})
 }
 

@@ -22,7 +22,7 @@ func newServiceOn(t *testing.T, store *postgres.Store, change ...func(*access.Co
 	t.Helper()
 	config := access.Config{
 		Store: store, SignUpOpen: true, PublicURL: "http://intents.example", Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
-		Limits: access.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000},
+		Limits: access.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
 	for _, c := range change {
 		c(&config)

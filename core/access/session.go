@@ -13,6 +13,11 @@ import (
 // maxFreshAge is the age up to which a session replaces the confirmation by password.
 const maxFreshAge = 10 * time.Minute
 
+// Fresh reports whether a session is so new that it replaces the confirmation by password.
+func (s *Service) Fresh(session *account.Session) bool {
+	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
+}
+
 // SignOut ends the session of a token; an empty or unknown token is no error.
 func (s *Service) SignOut(ctx context.Context, token string) error {
 	if token == "" {
@@ -83,11 +88,16 @@ func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account
 
 func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if owner.PasswordHash == "" {
-		if s.Store.Now().Sub(session.CreatedAt) > maxFreshAge {
+		if !s.Fresh(session) {
 			return ErrSessionNotFresh
 		}
 		return nil
 	}
+	return s.checkPassword(ctx, v, session, owner, password)
+}
+
+// checkPassword returns ErrPassword for a password that is not the account's. Tries are limited.
+func (s *Service) checkPassword(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	// The limit is the session's own, so that tries of others do not count.
 	if err := s.limitDevice(ctx, v, "session:"+session.ID.String()); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 )
 
 // SignIn checks a password and starts a session. An address without an account and a wrong password get the same
-// ErrCredentials in the same time. It returns an *account.InvalidError for a text that is no address, ErrBusy or a
-// *LimitedError; a try counts before the check, and a right password is refunded.
+// ErrCredentials in the same time, and so does an account whose address must be verified first. It returns an *account.InvalidError for a
+// text that is no address, ErrBusy or a *LimitedError; a try counts before the check, and a right password is refunded.
 func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string) (*SignedIn, error) {
 	email, err := account.ParseEmail(email)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	if err != nil {
 		return nil, err
 	}
-	if !matches {
+	if !matches || s.mustVerify(owner) {
 		return nil, ErrCredentials
 	}
 	refund()
@@ -94,6 +94,14 @@ func (s *Service) startPasswordSession(ctx context.Context, v Visitor, owner *ac
 
 // startSession signs a visitor in; how is for the audit log. It ends the browser's earlier session against session fixation.
 func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Account, how string) (*SignedIn, error) {
+	return s.startSessionBy(ctx, v, owner, how, s.Store.InsertSession)
+}
+
+// startSessionBy is startSession with the store's method for the way of signing in.
+func (s *Service) startSessionBy(
+	ctx context.Context, v Visitor, owner *account.Account, how string,
+	insert func(context.Context, *account.Session, *account.Account, account.AuditEntry) error,
+) (*SignedIn, error) {
 	if err := s.SignOut(ctx, v.Token); err != nil {
 		return nil, err
 	}
@@ -107,8 +115,8 @@ func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Ac
 		return nil, err
 	}
 	entry.Detail = how
-	err = s.Store.InsertSession(ctx, session, owner, entry)
-	if errors.Is(err, account.ErrNotFound) { // it has ended, or got another password, since it was found
+	err = insert(ctx, session, owner, entry)
+	if errors.Is(err, account.ErrNotFound) { // it has ended, got another password or lost the identity, since it was found
 		return nil, ErrCredentials
 	}
 	if err != nil {

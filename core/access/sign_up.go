@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"intents.internal/core/account"
+	"intents.internal/core/postgres"
 )
 
-// SignUp makes an account and signs it in. It returns ErrSignUpClosed, an *account.InvalidError, account.ErrEmailTaken,
-// ErrBusy or a *LimitedError.
-func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password string) (*SignedIn, error) {
+// SignUp makes an account and signs it in. Where mail is configured nobody is signed in: a link that verifies the address is mailed to it, or
+// a mail that says that it has an account, and what is returned is the same. callback is the path where the link leads in the end. It returns
+// ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, where no mail is configured, account.ErrEmailTaken.
+func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, callback string) (*SignedIn, error) {
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
@@ -17,7 +19,11 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 	if err != nil {
 		return nil, err
 	}
-	// The response reveals whether the address is taken, so every try counts.
+	callback, err = s.Callback("callbackURL", callback)
+	if err != nil {
+		return nil, err
+	}
+	// Without mail the response reveals whether the address is taken, so every try counts.
 	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
@@ -28,8 +34,27 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password s
 	if err != nil {
 		return nil, err
 	}
+	if s.MailQueued != nil {
+		owner.VerificationRequired = true
+		return s.signUpByMail(ctx, v, owner, entry, callback)
+	}
 	if err := s.Store.InsertAccount(ctx, owner, entry); err != nil {
 		return nil, err
 	}
 	return s.startPasswordSession(ctx, v, owner)
+}
+
+// signUpByMail stores a sign-up and mails to its address.
+func (s *Service) signUpByMail(
+	ctx context.Context, v Visitor, owner *account.Account, entry account.AuditEntry, callback string,
+) (*SignedIn, error) {
+	if err := s.limitMail(ctx, v, owner.Email); err != nil {
+		return nil, err
+	}
+	m := postgres.Mail{Kind: account.MailSignUp, Recipient: owner.Email, AccountID: owner.ID, Callback: callback}
+	if err := s.Store.InsertSignUp(ctx, owner, entry, m); err != nil {
+		return nil, err
+	}
+	s.MailQueued()
+	return &SignedIn{Account: owner}, nil
 }

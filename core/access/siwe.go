@@ -10,8 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"intents.internal/core/access/siwe"
 	"intents.internal/core/account"
+	"intents.internal/core/onchain"
+	"intents.internal/core/rpc"
+	"intents.internal/pkg/caip"
 )
 
 const (
@@ -27,6 +32,8 @@ var (
 	ErrWalletExpired     = errors.New("the message is too old")
 	ErrWalletNotYetValid = errors.New("the message is not valid yet")
 	ErrWalletNonce       = errors.New("the message's nonce is not one to be used")
+	// ErrWalletChain means that the address' key did not sign, and that the chain has no node that could be asked whether a smart account did.
+	ErrWalletChain = errors.New("no node of the message's chain can check the signature")
 )
 
 // WalletNonce returns a nonce for one message, which is valid for ten minutes. It may return a *LimitedError.
@@ -43,38 +50,77 @@ func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
 
 // SignInWithEthereum signs in the signer of an ERC-4361 message for this site, and makes an account at the first sign-in. A message
 // that is valid but for its signature uses up its nonce. It returns a *siwe.SyntaxError, one of the
-// ErrWallet errors, siwe.ErrSignature, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
+// ErrWallet errors, siwe.ErrSignature, an *onchain.NoAnswerError, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, signature string) (*SignedIn, error) {
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
-		return nil, err
-	}
-	m, err := siwe.Parse(message)
+	identity, err := s.provenWallet(ctx, v, message, signature)
 	if err != nil {
 		return nil, err
 	}
-	now := s.Store.Now()
-	if err := s.checkMessage(m, now); err != nil {
-		return nil, err
-	}
-	fresh, err := s.Store.TakeNonce(ctx, sha256.Sum256([]byte(m.Nonce)), now)
-	if err != nil {
-		return nil, err
-	}
-	if !fresh {
-		return nil, ErrWalletNonce
-	}
-	if err := m.Verify(signature); err != nil {
-		return nil, err
-	}
-	owner, identity, err := account.NewWalletAccount(m.Address, now)
-	if err != nil {
-		return nil, err
-	}
-	signedIn, err := s.signInIdentity(ctx, v, identity, "with a wallet", func() (*account.Account, error) { return owner, nil })
+	signedIn, err := s.signInIdentity(ctx, v, identity, "with a wallet", func() (*account.Account, error) {
+		return account.NewWalletAccount(identity, s.Store.Now())
+	})
 	if errors.Is(err, account.ErrEmailTaken) { // the address is made from the wallet's: only its own account can hold it
 		return nil, ErrAccountDisabled
 	}
 	return signedIn, err
+}
+
+// provenWallet returns the wallet that signed a message for this site, with the errors of SignInWithEthereum.
+func (s *Service) provenWallet(ctx context.Context, v Visitor, message, signature string) (account.Identity, error) {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+		return account.Identity{}, err
+	}
+	m, err := siwe.Parse(message)
+	if err != nil {
+		return account.Identity{}, err
+	}
+	now := s.Store.Now()
+	if err := s.checkMessage(m, now); err != nil {
+		return account.Identity{}, err
+	}
+	nonce := sha256.Sum256([]byte(m.Nonce))
+	fresh, err := s.Store.TakeNonce(ctx, nonce, now)
+	if err != nil {
+		return account.Identity{}, err
+	}
+	if !fresh {
+		return account.Identity{}, ErrWalletNonce
+	}
+	identity, err := s.signer(ctx, m, signature)
+	if _, unanswered := errors.AsType[*onchain.NoAnswerError](err); unanswered {
+		// Nothing was learned of the signature, so the same message can be sent again.
+		err = errors.Join(err, s.Store.InsertNonce(ctx, nonce, now.Add(walletMessageTTL)))
+	}
+	return identity, err
+}
+
+// signer is the wallet at the message's address, if it made the signature. The key of an address is tried first and is the same wallet on
+// every chain, also where the address has code: a key that has delegated to a contract (EIP-7702) still signs every transaction of its
+// account and can take the delegation back, and nobody has the key of a contract's address. What a contract accepts proves the account
+// on its own chain only, because the same address elsewhere may have other code or other owners.
+func (s *Service) signer(ctx context.Context, m *siwe.Message, signature string) (account.Identity, error) {
+	raw, err := siwe.ParseSignature(signature)
+	if err != nil {
+		return account.Identity{}, err
+	}
+	if m.SignedByKey(raw) {
+		return account.NewWalletIdentity(m.Address)
+	}
+	smart, err := onchain.ParseSmartSignature(raw)
+	if err != nil {
+		return account.Identity{}, siwe.ErrSignature
+	}
+	chain := caip.EIP155Chain(m.ChainID)
+	signed, err := onchain.Signed(ctx, s.Chains, chain, common.HexToAddress(m.Address), m.Hash(), smart)
+	switch {
+	case errors.Is(err, rpc.ErrNoProvider):
+		return account.Identity{}, ErrWalletChain
+	case err != nil:
+		return account.Identity{}, err
+	case !signed:
+		return account.Identity{}, siwe.ErrSignature
+	}
+	return account.NewSmartAccountIdentity(chain, m.Address)
 }
 
 // checkMessage returns an ErrWallet error unless the message is for this site and this time.

@@ -65,7 +65,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	}
 	in := signUp(t, core, v, "ann@example.com")
 	note(in)
-	if _, err := core.SignUp(ctx, v, "", "ann@example.com", password); !errors.Is(err, account.ErrEmailTaken) {
+	if _, err := core.SignUp(ctx, v, "", "ann@example.com", password, ""); !errors.Is(err, account.ErrEmailTaken) {
 		t.Errorf("an address that is taken: %v", err)
 	}
 	again, err := core.SignIn(ctx, v, "ann@example.com", password)
@@ -78,7 +78,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	next, _, err := core.RotateKey(ctx, v, in.Account.ID, key.ID, time.Hour)
 	must(err)
 	secrets["key"], secrets["next key"] = key.Hash[:], next.Hash[:]
-	_, err = store.UsableKey(ctx, next.Hash, time.Now())
+	_, _, err = store.UsableKey(ctx, next.Hash, time.Now())
 	must(err)
 	for _, err := range store.KeyHashes(ctx) {
 		must(err)
@@ -96,6 +96,19 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	_, err = store.TakeNonce(ctx, nonceHash, time.Now())
 	must(err)
 	must(core.SignOut(ctx, again.Token))
+	changed, err := core.ChangePassword(ctx, v, in.Session, in.Account, password, newPassword)
+	must(err)
+	changedToken := account.HashToken(changed.Token)
+	secrets["changed password"], secrets["session of the change"] = []byte(changed.Account.PasswordHash), changedToken[:]
+	resetToken := account.HashToken("a token")
+	secrets["reset token"] = resetToken[:]
+	must(store.InsertResetToken(ctx, in.Account, resetToken, time.Now().Add(time.Hour), nil))
+	_, err = core.ResetPassword(ctx, v, "a token", password)
+	must(err)
+	linkToken := account.HashToken("a link")
+	secrets["link token"] = linkToken[:]
+	link := postgres.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email}
+	must(store.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
 	const reset = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g"
 	secrets["password that was reset"] = []byte(reset)
 	must(store.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
@@ -105,15 +118,28 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	pgtest.Exec(t, store, "ALTER TABLE sessions RENAME TO s")
 	pgtest.Exec(t, store, "ALTER TABLE api_keys RENAME TO k")
 	pgtest.Exec(t, store, "ALTER TABLE nonces RENAME TO n")
+	pgtest.Exec(t, store, "ALTER TABLE reset_tokens RENAME TO r")
+	pgtest.Exec(t, store, "ALTER TABLE link_tokens RENAME TO l")
+	_, linkErr := store.LinkByToken(ctx, linkToken, time.Now())
+	_, tokenErr := store.AccountByResetToken(ctx, resetToken, time.Now())
 	_, _, sessionErr := core.Session(ctx, again.Token)
-	_, usableErr := store.UsableKey(ctx, next.Hash, time.Now())
+	_, _, usableErr := store.UsableKey(ctx, next.Hash, time.Now())
 	_, nonceErr := store.TakeNonce(ctx, nonceHash, time.Now())
 	_, _, formErr := core.CreateKey(ctx, v, in.Account.ID, account.KeyRequest{Name: "ci", FormToken: form})
 	for what, err := range map[string]error{
-		"session": sessionErr, "key": usableErr, "nonce": nonceErr, "form": formErr,
+		"session": sessionErr, "key": usableErr, "nonce": nonceErr, "form": formErr, "token": tokenErr, "link": linkErr,
+		"new token": store.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),
+		"new link":  store.InsertLink(ctx, linkToken, link, time.Now()),
+		"use link":  store.UseLink(ctx, linkToken, &link, postgres.Mail{}, account.Actor{}, time.Now()),
+		"sign-up":   store.InsertSignUp(ctx, in.Account, account.AuditEntry{Action: account.SignedUp}, postgres.Mail{Kind: account.MailSignUp}),
+		"reset": func() error {
+			_, err := store.ResetPassword(ctx, resetToken, reset, account.AuditEntry{AccountID: in.Account.ID})
+			return err
+		}(),
 		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, in.Token),
 		"password": store.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
+		"change":   store.ChangePassword(ctx, in.Account, reset, in.Session.ID, changed.Session, account.AuditEntry{}),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)

@@ -6,10 +6,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Actor is the author of an action: the account's owner in a browser, or an operator on the command line.
+// Actor is the author of an action: a member of the account in a browser, or an operator on the command line.
 type Actor struct {
 	Operator bool
-	// IPAddress and UserAgent are the owner's browser, empty for an operator.
+	// PersonID is the member of the account who acts, uuid.Nil for an operator and where nobody is signed in yet.
+	PersonID uuid.UUID
+	// IPAddress and UserAgent are the member's browser, empty for an operator.
 	IPAddress string
 	UserAgent string
 }
@@ -22,14 +24,36 @@ const (
 	SignedUp        Action = "signed_up"
 	SignedIn        Action = "signed_in"
 	SessionsRevoked Action = "sessions_revoked"
+	PasswordChanged Action = "password_changed"
 	PasswordReset   Action = "password_reset"
+	ResetLinkMade   Action = "reset_link_made"
+
+	EmailVerified        Action = "email_verified"
+	EmailChangeRequested Action = "email_change_requested"
+	EmailChanged         Action = "email_changed"
+	// EmailLost means that somebody else proved to own the address.
+	EmailLost Action = "email_lost"
+
 	AccountDisabled Action = "account_disabled"
 	AccountEnabled  Action = "account_enabled"
 	AccountDeleted  Action = "account_deleted"
-	KeyCreated      Action = "key_created"
-	KeyUpdated      Action = "key_updated"
-	KeyRotated      Action = "key_rotated"
-	KeyDeleted      Action = "key_deleted"
+	// AccountLimitChanged has the new limit as its detail.
+	AccountLimitChanged Action = "account_limit_changed"
+	IdentityLinked      Action = "identity_linked"
+	IdentityUnlinked    Action = "identity_unlinked"
+	AccountShared       Action = "account_shared"
+	KeyCreated          Action = "key_created"
+	KeyUpdated          Action = "key_updated"
+	KeyRotated          Action = "key_rotated"
+	KeyDeleted          Action = "key_deleted"
+
+	MemberInvited      Action = "member_invited"
+	InvitationCanceled Action = "invitation_canceled"
+	InvitationDeclined Action = "invitation_declined"
+	MemberJoined       Action = "member_joined"
+	MemberChanged      Action = "member_changed"
+	MemberRemoved      Action = "member_removed"
+	MemberLeft         Action = "member_left"
 
 	WebhookCreated       Action = "webhook_created"
 	WebhookUpdated       Action = "webhook_updated"
@@ -45,9 +69,13 @@ type AuditEntry struct {
 	OccurredAt time.Time
 	Actor      Actor
 	Action     Action
-	// KeyID and KeyName are the action's key, nil and empty for an action on the account.
+	// KeyID and KeyName are the key that the action was about, or that took it. They are nil and empty for all other actions. Storing an
+	// entry with an id alone adds the name.
 	KeyID   *uuid.UUID
 	KeyName string
+	// PersonName and PersonEmail are those of the member who acted, or of the account's holder where no member is known. Only reading an
+	// entry sets them.
+	PersonName, PersonEmail string
 	// Detail is further text, empty for none.
 	Detail string
 }
@@ -60,6 +88,12 @@ func NewAuditEntry(accountID uuid.UUID, actor Actor, action Action, now time.Tim
 	}
 	actor.IPAddress, actor.UserAgent = clip(actor.IPAddress), clip(actor.UserAgent)
 	return AuditEntry{ID: id, AccountID: accountID, OccurredAt: now, Actor: actor, Action: action}, nil
+}
+
+// ByKey is the entry of an action that a key took.
+func (e AuditEntry) ByKey(id uuid.UUID) AuditEntry {
+	e.KeyID = &id
+	return e
 }
 
 // OfWebhook is the entry with the webhook that the action was about and what was done.

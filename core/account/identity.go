@@ -10,42 +10,94 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// WalletIssuer is the issuer of identities that are wallets.
+// WalletIssuer is the issuer of identities that are wallets with a key, which is the same on every chain.
 const WalletIssuer = "eip155"
 
-// Identity is a way to sign in besides the password: the `sub` of an OpenID Connect issuer, or a wallet, whose issuer is
-// WalletIssuer and whose subject is its address in lower case.
+// MaxIdentities is the most that one account has.
+const MaxIdentities = 10
+
+// Identity is a way to sign in besides the password: the `sub` of an OpenID Connect issuer, or a wallet, whose issuer is WalletIssuer and
+// whose subject is its address in lower case. The issuer of a smart account is the CAIP-2 id of its chain, such as eip155:1, because the
+// same address on another chain may be somebody else's contract.
 type Identity struct {
 	Issuer  string
 	Subject string
 }
 
+// LinkedIdentity is an identity of an account.
+type LinkedIdentity struct {
+	Identity
+	LinkedAt time.Time
+}
+
 // NewWalletIdentity reads a wallet's address, in lower case or with its EIP-55 checksum. It returns an *InvalidError for
 // any other text.
 func NewWalletIdentity(address string) (Identity, error) {
+	return newWalletIdentity(WalletIssuer, address)
+}
+
+// NewSmartAccountIdentity is NewWalletIdentity for a smart account on a chain.
+func NewSmartAccountIdentity(chain caip.ChainID, address string) (Identity, error) {
+	return newWalletIdentity(chain.String(), address)
+}
+
+func newWalletIdentity(issuer, address string) (Identity, error) {
 	spelled, err := caip.ParseAddress(address)
 	if err != nil {
 		return Identity{}, &InvalidError{Field: "walletAddress", Message: err.Error()}
 	}
-	return Identity{Issuer: WalletIssuer, Subject: strings.ToLower(spelled)}, nil
+	return Identity{Issuer: issuer, Subject: strings.ToLower(spelled)}, nil
 }
 
-// NewWalletAccount makes the account of a wallet, which has no password. Its name is the address in EIP-55 spelling, its
-// e-mail address one under .invalid (RFC 2606).
-func NewWalletAccount(address string, now time.Time) (*Account, Identity, error) {
-	identity, err := NewWalletIdentity(address)
-	if err != nil {
-		return nil, Identity{}, err
+// IsWallet reports whether the identity is a wallet. The chain is that of a smart account, the zero value for a wallet with a key.
+func (i Identity) IsWallet() (chain caip.ChainID, wallet bool) {
+	if i.Issuer == WalletIssuer {
+		return caip.ChainID{}, true
 	}
-	name, err := caip.ParseAddress(identity.Subject)
-	if err != nil {
-		return nil, Identity{}, err
+	chain, err := caip.ParseChainID(i.Issuer)
+	return chain, err == nil && chain.Namespace == caip.EIP155
+}
+
+// Address is a wallet's address in EIP-55 spelling, empty for an identity that is no wallet.
+func (i Identity) Address() string {
+	if _, wallet := i.IsWallet(); !wallet {
+		return ""
 	}
-	a, err := newAccount(name, identity.Subject+"@"+WalletIssuer+".invalid", "", now)
+	spelled, err := caip.ParseAddress(i.Subject)
 	if err != nil {
-		return nil, Identity{}, err
+		return ""
 	}
-	return a, identity, nil
+	return spelled
+}
+
+// Placeholder is the address under .invalid (RFC 2606) of an account that this identity made and that has no e-mail address.
+func (i Identity) Placeholder() string {
+	chain, wallet := i.IsWallet()
+	switch {
+	case !wallet:
+		sum := sha256.Sum256([]byte(i.Issuer + "\x00" + i.Subject))
+		return hex.EncodeToString(sum[:16]) + "@oidc.invalid"
+	case chain.Reference != "":
+		return i.Subject + "@" + chain.Reference + "." + chain.Namespace + ".invalid"
+	}
+	return i.Subject + "@" + WalletIssuer + ".invalid"
+}
+
+// String is the identity in the audit log and on pages.
+func (i Identity) String() string {
+	chain, wallet := i.IsWallet()
+	switch {
+	case !wallet:
+		return i.Subject + " at " + i.Issuer
+	case chain.Reference != "":
+		return "smart account " + i.Address() + " on " + chain.String()
+	}
+	return "wallet " + i.Address()
+}
+
+// NewWalletAccount makes the account of a wallet, which has no password. Its name is the address in EIP-55 spelling.
+func NewWalletAccount(wallet Identity, now time.Time) (*Account, error) {
+	return newAccount(wallet.Address(), wallet.Placeholder(), "", now)
 }
 
 // NewOIDCIdentity takes an issuer's URL and a subject of at most 255 characters (OpenID Connect Core, section 2), both
@@ -71,13 +123,15 @@ func NewOIDCAccount(issuer, subject, name, verifiedEmail string, now time.Time) 
 	name = clipTo(name, longestName)
 	var a *Account
 	if verifiedEmail == "" {
-		sum := sha256.Sum256([]byte(issuer + "\x00" + subject))
-		a, err = newAccount(name, hex.EncodeToString(sum[:16])+"@oidc.invalid", "", now)
+		a, err = newAccount(name, identity.Placeholder(), "", now)
 	} else {
 		a, err = New(name, verifiedEmail, "", now)
 	}
 	if err != nil {
 		return nil, Identity{}, err
+	}
+	if verifiedEmail != "" {
+		a.EmailVerifiedAt = now
 	}
 	return a, identity, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/account"
+	"intents.internal/pkg/caip"
 )
 
 const (
@@ -19,12 +20,16 @@ const (
 func TestNewWalletAccount(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{wallet, lowerWallet} {
-		got, identity, err := account.NewWalletAccount(address, noon)
+		identity, err := account.NewWalletIdentity(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := account.NewWalletAccount(identity, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := &account.Account{
-			ID: got.ID, Name: wallet, Email: lowerWallet + "@eip155.invalid", CreatedAt: noon, UpdatedAt: noon,
+			ID: got.ID, Name: wallet, Email: lowerWallet + "@eip155.invalid", Limit: account.DefaultAccountLimit, CreatedAt: noon, UpdatedAt: noon,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("account differs (-want +got):\n%s", diff)
@@ -35,7 +40,7 @@ func TestNewWalletAccount(t *testing.T) {
 	}
 	for _, address := range []string{"", "0x", "vitalik.eth", wallet[2:], wallet + "0", strings.ToUpper(wallet), strings.Replace(wallet, "F", "f", 1)} {
 		var invalid *account.InvalidError
-		if _, _, err := account.NewWalletAccount(address, noon); !errors.As(err, &invalid) || invalid.Field != "walletAddress" {
+		if _, err := account.NewWalletIdentity(address); !errors.As(err, &invalid) || invalid.Field != "walletAddress" {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -56,7 +61,10 @@ func TestNewOIDCAccount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &account.Account{ID: got.ID, Name: c.wantName, Email: c.wantEmail, CreatedAt: noon, UpdatedAt: noon}
+		want := &account.Account{ID: got.ID, Name: c.wantName, Email: c.wantEmail, Limit: account.DefaultAccountLimit, CreatedAt: noon, UpdatedAt: noon}
+		if c.email != "" {
+			want.EmailVerifiedAt = noon // by the issuer
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("account of %q differs (-want +got):\n%s", c.name, diff)
 		}
@@ -112,13 +120,44 @@ func TestNoPasswordMatchesNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _, err := account.NewWalletAccount(wallet, noon)
+	identity, err := account.NewWalletIdentity(wallet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := account.NewWalletAccount(identity, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, password := range []string{"", wallet, "no account has this password"} {
 		if matches, err := passwords.Matches(t.Context(), password, a.PasswordHash); matches || err != nil {
 			t.Errorf("Matches(%q) = %t, %v", password, matches, err)
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	smart, err := account.NewSmartAccountIdentity(caip.EIP155Chain(8453), wallet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (account.Identity{Issuer: "eip155:8453", Subject: lowerWallet}); smart != want {
+		t.Errorf("identity %+v, want %+v", smart, want)
+	}
+	type shown struct {
+		Chain                        string
+		Wallet                       bool
+		Address, Placeholder, String string
+	}
+	for identity, want := range map[account.Identity]shown{
+		{Issuer: account.WalletIssuer, Subject: lowerWallet}: {"", true, wallet, lowerWallet + "@eip155.invalid", "wallet " + wallet},
+		smart:                               {"eip155:8453", true, wallet, lowerWallet + "@8453.eip155.invalid", "smart account " + wallet + " on eip155:8453"},
+		{Issuer: issuer, Subject: "user-7"}: {"", false, "", "2c428f03b4e1029e1dc3c6cbbce1d025@oidc.invalid", "user-7 at " + issuer},
+	} {
+		chain, isWallet := identity.IsWallet()
+		got := shown{chain.String(), isWallet, identity.Address(), identity.Placeholder(), identity.String()}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", identity, diff)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,9 +19,6 @@ const (
 	longestLife    = 10 * 365 * 24 * time.Hour
 	longestGrace   = 24 * time.Hour
 )
-
-// DefaultLimit is 50 requests a minute: a bucket of 50 that refills continuously.
-var DefaultLimit = Limit{Requests: 50, Period: time.Minute}
 
 // Key is the metadata of an API key; its text is shown once, when it is made.
 type Key struct {
@@ -40,14 +39,12 @@ type Key struct {
 	LimitBucket uuid.UUID
 	// RotatedAt is the time at which another key replaced this one, nil for never. Such a key does not exist from its ExpiresAt on.
 	RotatedAt *time.Time
+	// Scopes are what the key may do, at least one.
+	Scopes apikey.Scopes
+	// Networks are those that the key may be used from, as ParseNetworks gives them; none is any.
+	Networks  []netip.Prefix
 	CreatedAt time.Time
 	UpdatedAt time.Time
-}
-
-// Limit is a bucket of Requests that refills at Requests a Period.
-type Limit struct {
-	Requests int
-	Period   time.Duration
 }
 
 // KeyRequest is the properties that an owner chooses for a new key.
@@ -57,6 +54,10 @@ type KeyRequest struct {
 	Environment network.Environment
 	// ExpiresIn is how long the key will be valid, as ParseExpiresIn gives it; zero for ever.
 	ExpiresIn time.Duration
+	// Scopes are what the key may do; zero is everything.
+	Scopes apikey.Scopes
+	// Networks are those that the key may be used from, as ParseNetworks gives them; none is any.
+	Networks []netip.Prefix
 	// FormToken is the SHA-256 of the one-time token of the form that makes the key, zero where no form does. A form makes one key.
 	FormToken [32]byte
 }
@@ -81,6 +82,7 @@ func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key,
 	return &Key{
 		ID: id, AccountID: accountID, Name: name, Hash: text.Hash(), Start: text.Start(),
 		Environment: r.Environment, Enabled: true, ExpiresAt: expiry(r.ExpiresIn, now), Limit: DefaultLimit, LimitBucket: id,
+		Scopes: cmp.Or(r.Scopes, apikey.AllScopes), Networks: r.Networks,
 		CreatedAt: now, UpdatedAt: now,
 	}, text, nil
 }

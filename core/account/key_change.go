@@ -2,6 +2,7 @@ package account
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -16,6 +17,9 @@ type KeyChange struct {
 	Enabled *bool
 	// ExpiresIn is how long the key will be valid from now on, as ParseExpiresIn gives it; zero for ever.
 	ExpiresIn *time.Duration
+	// Scopes are as ParseScopes gives them, Networks as ParseNetworks does.
+	Scopes   *apikey.Scopes
+	Networks *[]netip.Prefix
 }
 
 // Change makes a change and returns its description for the audit log. It returns an *InvalidError for a
@@ -43,6 +47,7 @@ func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 		k.Enabled = *c.Enabled
 		changes = append(changes, map[bool]string{true: "enabled", false: "disabled"}[k.Enabled])
 	}
+	changes = append(changes, k.restrict(c)...)
 	k.UpdatedAt = now
 	if len(changes) == 0 {
 		return "nothing changed", nil
@@ -50,9 +55,9 @@ func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 	return strings.Join(changes, ", "), nil
 }
 
-// Rotate makes the key that replaces this one, with the same name, environment, state, expiry, limit and bucket. With a grace period,
-// this key stays valid until its end, but no longer than its own expiry; without one, the caller deletes it. It returns ErrKeyExpired
-// or ErrKeyRotated for a key that is not valid any more.
+// Rotate makes the key that replaces this one, with the same name, environment, state, expiry, limit, bucket, scopes and networks.
+// With a grace period, this key stays valid until its end, but no longer than its own expiry; without one, the caller deletes it. It
+// returns ErrKeyExpired or ErrKeyRotated for a key that is not valid any more.
 func (k *Key) Rotate(grace time.Duration, now time.Time) (next *Key, text apikey.Key, err error) {
 	if k.RotatedAt != nil {
 		return nil, apikey.Key{}, ErrKeyRotated
@@ -68,6 +73,7 @@ func (k *Key) Rotate(grace time.Duration, now time.Time) (next *Key, text apikey
 	next = &Key{
 		ID: id, AccountID: k.AccountID, Name: k.Name, Hash: text.Hash(), Start: text.Start(),
 		Environment: k.Environment, Enabled: k.Enabled, ExpiresAt: k.ExpiresAt, Limit: k.Limit, LimitBucket: k.LimitBucket,
+		Scopes: k.Scopes, Networks: k.Networks,
 		CreatedAt: now, UpdatedAt: now,
 	}
 	if grace == 0 {
@@ -89,8 +95,17 @@ func ParseGracePeriod(seconds int64) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// Describe is the key's environment and expiry for the audit log.
-func (k *Key) Describe() string { return string(k.Environment) + " key, " + k.expiryText() }
+// Describe is the key's environment, expiry and restrictions for the audit log.
+func (k *Key) Describe() string {
+	text := string(k.Environment) + " key, " + k.expiryText()
+	if k.Scopes != apikey.AllScopes {
+		text += ", " + k.scopesText()
+	}
+	if len(k.Networks) > 0 {
+		text += ", " + k.networksText()
+	}
+	return text
+}
 
 func (k *Key) expiryText() string {
 	if k.ExpiresAt == nil {

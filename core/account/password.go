@@ -31,10 +31,18 @@ func NewPasswords() (*Passwords, error) {
 	return p, nil
 }
 
-// Hash checks the rule for new passwords, 8 to 128 characters, and hashes one.
-func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
+// CheckPassword returns an *InvalidError of the field for a new password that does not have 8 to 128 characters.
+func CheckPassword(field, password string) error {
 	if n := utf8.RuneCountInString(password); n < 8 || n > 128 {
-		return "", &InvalidError{Field: "password", Message: "must have 8 to 128 characters"}
+		return &InvalidError{Field: field, Message: "must have 8 to 128 characters"}
+	}
+	return nil
+}
+
+// Hash checks the rule for new passwords and hashes one.
+func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
+	if err := CheckPassword("password", password); err != nil {
+		return "", err
 	}
 	if err := p.acquire(ctx); err != nil {
 		return "", err

@@ -13,7 +13,8 @@ const SessionLifetime = 7 * 24 * time.Hour
 
 // Session is a signed-in browser. Its token is only in the cookie; the service stores the hash.
 type Session struct {
-	ID        uuid.UUID
+	ID uuid.UUID
+	// AccountID is the account that signed in: the person.
 	AccountID uuid.UUID
 	TokenHash [32]byte
 	IPAddress string
@@ -21,6 +22,16 @@ type Session struct {
 	ExpiresAt time.Time
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// Acting is the account of others that the session acts on, nil where it is the person's own.
+	Acting *Membership
+}
+
+// ActingID is the account that the session acts on.
+func (s *Session) ActingID() uuid.UUID {
+	if s.Acting == nil {
+		return s.AccountID
+	}
+	return s.Acting.Account.ID
 }
 
 // NewSession starts a session and returns the token for its cookie, which is not stored.

@@ -47,8 +47,8 @@ type Config struct {
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.
 	Tracer *tracing.Tracer
-	// AccessLog writes a line for every request; without it there are lines of requests that failed by core's fault alone.
-	AccessLog bool
+	// AccessLog gets a line for every request that did not fail by core's fault, whose line goes to Log; nil for none.
+	AccessLog *slog.Logger
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
@@ -147,35 +147,66 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 type sessionRoute struct {
 	method string
 	answer endpoint
+	need   access.Need
 }
 
 func (s *Server) sessionRoutes() map[string]sessionRoute {
 	return map[string]sessionRoute{
-		"/auth/sign-up/email":         {http.MethodPost, s.signUp},
-		"/auth/sign-in/email":         {http.MethodPost, s.signIn},
-		"/auth/sign-out":              {http.MethodPost, s.signOut},
-		"/auth/get-session":           {http.MethodGet, s.getSession},
-		"/auth/list-sessions":         {http.MethodGet, s.listSessions},
-		"/auth/revoke-session":        {http.MethodPost, s.revokeSession},
-		"/auth/revoke-other-sessions": {http.MethodPost, s.revokeOtherSessions},
-		"/auth/revoke-sessions":       {http.MethodPost, s.revokeSessions},
-		"/auth/delete-user":           {http.MethodPost, s.deleteUser},
-		"/auth/siwe/nonce":            {http.MethodPost, s.createNonce},
-		"/auth/siwe/verify":           {http.MethodPost, s.verifySIWE},
-		"/auth/sign-in/oauth2":        {http.MethodPost, s.startOIDC},
-		access.OIDCCallbackPath:       {http.MethodGet, s.finishOIDC},
-		"/auth/api-key/create":        {http.MethodPost, s.createKey},
-		"/auth/api-key/list":          {http.MethodGet, s.listKeys},
-		"/auth/api-key/get":           {http.MethodGet, s.getKey},
-		"/auth/api-key/update":        {http.MethodPost, s.updateKey},
-		"/auth/api-key/rotate":        {http.MethodPost, s.rotateKey},
-		"/auth/api-key/delete":        {http.MethodPost, s.deleteKey},
+		"/auth/sign-up/email":           {http.MethodPost, s.signUp, access.Anyone},
+		"/auth/sign-in/email":           {http.MethodPost, s.signIn, access.Anyone},
+		"/auth/sign-out":                {http.MethodPost, s.signOut, access.Anyone},
+		"/auth/get-session":             {http.MethodGet, s.getSession, access.Anyone},
+		"/auth/list-sessions":           {http.MethodGet, s.listSessions, access.Person},
+		"/auth/revoke-session":          {http.MethodPost, s.revokeSession, access.Person},
+		"/auth/revoke-other-sessions":   {http.MethodPost, s.revokeOtherSessions, access.Person},
+		"/auth/revoke-sessions":         {http.MethodPost, s.revokeSessions, access.Person},
+		"/auth/change-password":         {http.MethodPost, s.changePassword, access.Person},
+		"/auth/request-password-reset":  {http.MethodPost, s.requestPasswordReset, access.Anyone},
+		"/auth/reset-password":          {http.MethodPost, s.resetPassword, access.Anyone},
+		"/auth/delete-user":             {http.MethodPost, s.deleteUser, access.Person},
+		"/auth/siwe/nonce":              {http.MethodPost, s.createNonce, access.Anyone},
+		"/auth/siwe/verify":             {http.MethodPost, s.verifySIWE, access.Anyone},
+		"/auth/sign-in/oauth2":          {http.MethodPost, s.startOIDC, access.Anyone},
+		access.OIDCCallbackPath:         {http.MethodGet, s.finishOIDC, access.Anyone},
+		"/auth/list-accounts":           {http.MethodGet, s.listAccounts, access.Person},
+		"/auth/link-social":             {http.MethodPost, s.linkSocial, access.Person},
+		"/auth/oauth2/link":             {http.MethodPost, s.linkOIDC, access.Person},
+		"/auth/siwe/link":               {http.MethodPost, s.linkSIWE, access.Person},
+		"/auth/unlink-account":          {http.MethodPost, s.unlinkAccount, access.Person},
+		"/auth/send-verification-email": {http.MethodPost, s.sendVerificationEmail, access.Anyone},
+		"/auth/verify-email":            {http.MethodGet, s.verifyEmail, access.Anyone},
+		"/auth/change-email":            {http.MethodPost, s.changeEmail, access.Person},
+		"/auth/api-key/create":          {http.MethodPost, s.createKey, access.Develop},
+		"/auth/api-key/list":            {http.MethodGet, s.listKeys, access.Look},
+		"/auth/api-key/get":             {http.MethodGet, s.getKey, access.Look},
+		"/auth/api-key/update":          {http.MethodPost, s.updateKey, access.Develop},
+		"/auth/api-key/rotate":          {http.MethodPost, s.rotateKey, access.Develop},
+		"/auth/api-key/delete":          {http.MethodPost, s.deleteKey, access.Develop},
+
+		// What these need depends on the account that the request names, so they check it themselves, with s.on.
+		"/auth/organization/create":                 {http.MethodPost, s.createOrganization, access.Person},
+		"/auth/organization/list":                   {http.MethodGet, s.listOrganizations, access.Person},
+		"/auth/organization/set-active":             {http.MethodPost, s.setActiveOrganization, access.Person},
+		"/auth/organization/delete":                 {http.MethodPost, s.deleteOrganization, access.Person},
+		"/auth/organization/get-full-organization":  {http.MethodGet, s.getOrganization, access.Person},
+		"/auth/organization/list-members":           {http.MethodGet, s.listMembers, access.Person},
+		"/auth/organization/get-active-member":      {http.MethodGet, s.getActiveMember, access.Person},
+		"/auth/organization/get-active-member-role": {http.MethodGet, s.getActiveMemberRole, access.Person},
+		"/auth/organization/update-member-role":     {http.MethodPost, s.updateMemberRole, access.Person},
+		"/auth/organization/remove-member":          {http.MethodPost, s.removeMember, access.Person},
+		"/auth/organization/leave":                  {http.MethodPost, s.leaveOrganization, access.Person},
+		"/auth/organization/invite-member":          {http.MethodPost, s.inviteMember, access.Person},
+		"/auth/organization/list-invitations":       {http.MethodGet, s.listInvitations, access.Person},
+		"/auth/organization/cancel-invitation":      {http.MethodPost, s.cancelInvitation, access.Person},
+		"/auth/organization/get-invitation":         {http.MethodGet, s.getInvitation, access.Person},
+		"/auth/organization/accept-invitation":      {http.MethodPost, s.acceptInvitation, access.Person},
+		"/auth/organization/reject-invitation":      {http.MethodPost, s.rejectInvitation, access.Person},
 	}
 }
 
 func (s *Server) handleSessions(mux *http.ServeMux) {
 	for path, route := range s.sessionRoutes() {
-		mux.Handle(route.method+" "+path, s.route(route.answer, fallbackError{}))
+		mux.Handle(route.method+" "+path, s.route(s.require(route.need, route.answer), fallbackError{}))
 		mux.Handle(path, s.route(func(w http.ResponseWriter, _ *http.Request) error {
 			w.Header().Set("Allow", route.method)
 			return errMethod

@@ -16,8 +16,13 @@ import (
 func key(name, environment string, enabled bool, expiresAt, shown string) string {
 	return fmt.Sprintf(`{"id":"<id>","name":%q,"start":"sk_%[2]s_<start>","prefix":"sk_%[2]s_","environment":%[2]q,"enabled":%[3]t,
 		"expiresAt":%[4]s,"lastUsedAt":null,"createdAt":"<time>","updatedAt":"<time>",
-		"rateLimitEnabled":true,"rateLimitMax":50,"rateLimitTimeWindow":60000%[5]s}`, name, environment, enabled, expiresAt, shown)
+		"rateLimitEnabled":true,"rateLimitMax":50,"rateLimitTimeWindow":60000,`+unrestricted+`%[5]s}`,
+		name, environment, enabled, expiresAt, shown)
 }
+
+// unrestricted are the members about what a key may do of one that may do everything from anywhere.
+const unrestricted = `"scopes":["intents:read","intents:write","webhooks"],"networks":[],
+	"permissions":{"intents":["read","write"],"webhooks":["read","write"]}`
 
 const shown = `,"key":"<key>"`
 
@@ -142,8 +147,8 @@ func TestUpdateKey(t *testing.T) {
 		{`{"keyId":"` + id + `","enabled":false}`, want(t, 200, key("ci", "test", false, "null", ""))},
 		{`{"keyId":"` + id + `","name":"renamed"}`, want(t, 200, key("renamed", "test", false, "null", ""))},
 		{`{"keyId":"` + id + `","name":" both ","enabled":true}`, want(t, 200, key("both", "test", true, "null", ""))},
-		{`{"keyId":"` + id + `"}`, invalid(t, "", "names nothing to change; give name, enabled or expiresIn")},
-		{`{"keyId":"` + id + `","name":null,"enabled":null}`, invalid(t, "", "names nothing to change; give name, enabled or expiresIn")},
+		{`{"keyId":"` + id + `"}`, invalid(t, "", "names nothing to change; give name, enabled, expiresIn, scopes or networks")},
+		{`{"keyId":"` + id + `","name":null,"enabled":null}`, invalid(t, "", "names nothing to change; give name, enabled, expiresIn, scopes or networks")},
 		{`{"keyId":"` + id + `","name":""}`, invalid(t, "/name", "must have 1 to 64 characters")},
 		{`{"keyId":"` + id + `","enabled":"no"}`, invalid(t, "/enabled", "must not be a JSON string")},
 		{`{"keyId":"` + id + `","expiresIn":60}`, want(t, 200, key("both", "test", true, `"<time>"`, ""))},

@@ -10,14 +10,12 @@ import (
 // createKey answers POST /auth/api-key/create with the new key, the only time that it is shown whole. The owner is the
 // session's account; a body that names another has an unknown field.
 func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	request, err := decode[struct {
 		Name        string              `json:"name"`
 		Environment network.Environment `json:"environment"`
 		ExpiresIn   *int64              `json:"expiresIn"`
+		Scopes      []string            `json:"scopes"`
+		Networks    []string            `json:"networks"`
 	}](r)
 	if err != nil {
 		return err
@@ -28,7 +26,15 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	key, text, err := s.Access.CreateKey(r.Context(), s.visitor(r), owner.ID, wanted)
+	if request.Scopes != nil {
+		if wanted.Scopes, err = account.ParseScopes(request.Scopes); err != nil {
+			return err
+		}
+	}
+	if wanted.Networks, err = account.ParseNetworks(request.Networks); err != nil {
+		return err
+	}
+	key, text, err := s.Access.CreateKey(r.Context(), s.visitor(r), actingID(r), wanted)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"intents.internal/core/postgres"
-	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
 )
@@ -43,21 +42,20 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if s.Created != nil {
 		s.Created(intent)
 	}
-	record, err := newIntentJSON(intent.AsCreated(), now)
+	record, err := newRecord(intent.AsCreated(), now)
 	if err != nil {
 		return err
 	}
 	if intent.ID != id { // an earlier request with the key has made it
 		w.Header().Set("Idempotent-Replayed", "true")
 		// The record is that of the first response, but its transaction must not be sent once the intent has changed.
-		tx, err := intent.Tx(now)
-		if err != nil {
+		if record.tx, err = intent.TxOf(&record.order, now); err != nil {
 			return err
 		}
-		record.Tx = representation.NewTx(tx)
 	}
-	w.Header().Set("Location", "/v2/transfers/"+record.ID)
-	return writeJSON(w, http.StatusCreated, record)
+	w.Header().Set("Location", "/v2/transfers/"+intent.ID.String())
+	record.write(w, http.StatusCreated)
+	return nil
 }
 
 // parseIdempotency reads the Idempotency-Key header of a request with this body.

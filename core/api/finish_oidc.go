@@ -12,10 +12,16 @@ import (
 )
 
 // finishOIDC answers GET /auth/oauth2/callback/oidc, to which the provider redirects the browser: it signs the
-// browser in and redirects it. A sign-in that failed ends at the sign-in page, whose `error` is one of a closed set of codes.
+// browser in, or links the identity to the account that it is signed in to, and redirects it. A flow that failed ends at the sign-in page or
+// the account's, whose `error` is one of a closed set of codes.
 func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	flow, callback := s.flowCookie.Flow(r)
-	in, err := s.finishFlow(r, flow)
+	page, done := "/console/sign-in", "/console"
+	finish := s.signInByFlow
+	if access.LinksAccount(flow) {
+		page, done, finish = "/console/account", "/console/account?done=linked", s.linkByFlow
+	}
+	in, err := finish(r, flow)
 	code := oidcCode(err)
 	if err != nil && code == "" {
 		return err
@@ -25,11 +31,13 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 		if code == "oidc_failed" {
 			s.Log.LogAttrs(r.Context(), slog.LevelWarn, "openid connect sign-in failed", slog.Any("error", err))
 		}
-		return seeOther(w, "/console/sign-in?error="+code)
+		return seeOther(w, page+"?error="+code)
 	}
-	s.cookie.SignIn(w, in)
+	if in != nil {
+		s.cookie.SignIn(w, in)
+	}
 	if !access.LocalPath(callback) {
-		callback = "/console"
+		callback = done
 	}
 	return seeOther(w, callback)
 }
@@ -37,28 +45,49 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 // errDenied means that the person cancelled the sign-in at the provider.
 var errDenied = errors.New("the sign-in was denied at the provider")
 
-// finishFlow ignores the parameters it does not know: providers add their own.
-func (s *Server) finishFlow(r *http.Request, flow string) (*access.SignedIn, error) {
+func (s *Server) signInByFlow(r *http.Request, flow string) (*access.SignedIn, error) {
+	state, code, err := readCallback(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.Access.FinishOIDC(r.Context(), s.visitor(r), flow, state, code)
+}
+
+// linkByFlow starts no session: the browser has one.
+func (s *Server) linkByFlow(r *http.Request, flow string) (*access.SignedIn, error) {
+	state, code, err := readCallback(r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.Access.FinishLink(r.Context(), s.visitor(r), flow, state, code)
+}
+
+// readCallback reads what the provider answers. It ignores the parameters it does not know: providers add their own.
+func readCallback(r *http.Request) (state, code string, err error) {
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the answer is malformed", access.ErrOIDC)
+		return "", "", fmt.Errorf("%w: the answer is malformed", access.ErrOIDC)
 	}
 	switch code := given.Get("error"); {
 	case code == "access_denied":
-		return nil, errDenied
+		return "", "", errDenied
 	case code != "":
-		return nil, fmt.Errorf("%w: the error is %.64q", access.ErrOIDC, code)
+		return "", "", fmt.Errorf("%w: the error is %.64q", access.ErrOIDC, code)
 	}
-	return s.Access.FinishOIDC(r.Context(), s.visitor(r), flow, given.Get("state"), given.Get("code"))
+	return given.Get("state"), given.Get("code"), nil
 }
 
-// oidcCode is the sign-in page's code for an error, empty for one that is not specific to the sign-in.
+// oidcCode is the page's code for an error, empty for one that is not specific to the sign-in.
 func oidcCode(err error) string {
 	switch {
 	case errors.Is(err, errDenied):
 		return "oidc_denied"
-	case errors.Is(err, access.ErrFlowExpired):
+	case errors.Is(err, access.ErrFlowExpired), errors.Is(err, access.ErrSignedOut):
 		return "flow_expired"
+	case errors.Is(err, account.ErrIdentityTaken):
+		return "identity_taken"
+	case errors.Is(err, account.ErrTooManyIdentities):
+		return "too_many_identities"
 	case errors.Is(err, account.ErrEmailTaken):
 		return "email_taken"
 	case errors.Is(err, access.ErrSignUpClosed):

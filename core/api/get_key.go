@@ -4,10 +4,6 @@ import "net/http"
 
 // getKey answers GET /auth/api-key/get?id= with one of the account's keys.
 func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	parameters, err := query(r, "id")
 	if err != nil {
 		return err
@@ -16,7 +12,7 @@ func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.Store.Key(r.Context(), owner.ID, keyID)
+	key, err := s.Store.Key(r.Context(), actingID(r), keyID)
 	if err != nil {
 		return err
 	}

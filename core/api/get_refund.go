@@ -25,7 +25,9 @@ func (s *Server) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Tx *representation.Tx `json:"tx"`
-	}{representation.NewTx(tx)})
+	body := newBuffer()
+	defer body.release()
+	body.json = append(representation.AppendTx(append(body.json, `{"tx":`...), tx), '}')
+	writeBody(w, http.StatusOK, body.json)
+	return nil
 }

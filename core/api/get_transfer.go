@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/postgres"
-	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
 )
 
@@ -40,19 +39,18 @@ func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *tra
 		return err
 	}
 	now := s.Store.Now()
-	record, err := newIntentJSON(intent, now)
+	record, err := newRecord(intent, now)
 	if err != nil {
 		return err
 	}
-	record.Transactions = each(intent.Shown(history), newTransactionJSON)
-	record.Refundable = intent.Refundable(history, now)
-	if history.Unverifiable() {
-		record.Verification = representation.Optional(string(transfer.Unsupported))
-	}
+	record.transactions = intent.Shown(history)
+	record.refundable = intent.Refundable(history, now)
+	record.unverifiable = history.Unverifiable()
 	if source, known := s.Registry.Current().Chain(intent.Source.Account.Chain); known {
-		record.Confirmations = newConfirmationsJSON(history.Confirmations(source.Confirmations))
+		record.confirmations = history.Confirmations(source.Confirmations)
 	}
-	return writeJSON(w, http.StatusOK, record)
+	record.write(w, http.StatusOK)
+	return nil
 }
 
 func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {

@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,6 +30,10 @@ type keyJSON struct {
 	RateLimitEnabled    bool                      `json:"rateLimitEnabled"`
 	RateLimitMax        int                       `json:"rateLimitMax"`
 	RateLimitTimeWindow int64                     `json:"rateLimitTimeWindow"`
+	Scopes              []string                  `json:"scopes"`
+	Networks            []netip.Prefix            `json:"networks"`
+	// Permissions are the scopes in better-auth's form, actions by resource.
+	Permissions map[string][]string `json:"permissions"`
 }
 
 func newKeyJSON(k *account.Key) keyJSON {
@@ -38,7 +44,21 @@ func newKeyJSON(k *account.Key) keyJSON {
 		CreatedAt: representation.NewTimestamp(k.CreatedAt), UpdatedAt: representation.NewTimestamp(k.UpdatedAt),
 		RateLimitEnabled: true, RateLimitMax: k.Limit.Requests,
 		RateLimitTimeWindow: int64(k.Limit.Period / time.Millisecond),
+		Scopes:              k.Scopes.Names(), Networks: append([]netip.Prefix{}, k.Networks...), Permissions: permissions(k.Scopes),
 	}
+}
+
+// permissions are the actions that scopes allow, by resource; the scope webhooks allows to read and to write.
+func permissions(scopes apikey.Scopes) map[string][]string {
+	all := map[string][]string{}
+	for _, name := range scopes.Names() {
+		if resource, action, divided := strings.Cut(name, ":"); divided {
+			all[resource] = append(all[resource], action)
+		} else {
+			all[resource] = []string{"read", "write"}
+		}
+	}
+	return all
 }
 
 // writeShownKey answers with a new key and its whole text.

@@ -87,6 +87,30 @@ func TestTriesAreLimited(t *testing.T) {
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			404,
 		},
+		"change of the password": {
+			func(s *settings) { s.access.Limits.SignInPerAccountAndIP = 1 },
+			[2]string{"/auth/change-password", changePassword("a wrong password", newPassword)},
+			[2]string{"/auth/change-password", changePassword(password, newPassword)},
+			400,
+		},
+		"mails to an address": {
+			func(s *settings) { mailing(s); s.access.Limits.MailsPerAddress = 1 },
+			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
+			[2]string{"/auth/request-password-reset", `{"email":"NOBODY@example.com"}`},
+			200,
+		},
+		"mails from an address": {
+			func(s *settings) { mailing(s); s.access.Limits.MailsPerIP = 2 }, // ann's own is the first
+			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
+			[2]string{"/auth/request-password-reset", `{"email":"ann@example.com"}`},
+			200,
+		},
+		"reset tokens": {
+			func(s *settings) { s.access.Limits.SignInPerIP = 1 },
+			[2]string{"/auth/reset-password", resetPassword("a guess")},
+			[2]string{"/auth/reset-password", resetPassword("another guess")},
+			400,
+		},
 		"deletion": {
 			func(s *settings) { s.access.Limits.SignInPerAccountAndIP = 1 },
 			[2]string{"/auth/delete-user", `{"password":"a wrong password"}`},

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"intents.internal/core/event"
 	"intents.internal/core/postgres"
+	"intents.internal/core/representation"
 	"intents.internal/pkg/wire"
 )
 
@@ -54,17 +54,15 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := eventPageJSON(owner, page)
-	if err != nil {
+	body := newBuffer()
+	defer body.release()
+	if body.json, err = appendEventPage(body.json, owner, page); err != nil {
 		return err
 	}
 	if list.wait > 0 && len(page.Events) == 0 && page.End {
 		w.Header().Set(wire.HeaderPollWait, strconv.Itoa(list.wait))
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // it fails only if the client is gone
+	writeBody(w, http.StatusOK, body.json)
 	return nil
 }
 
@@ -87,22 +85,20 @@ func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventLi
 	return s.Store.EventPage(ctx, owner, list.after, list.filter, list.limit)
 }
 
-// eventPageJSON puts the events together as they are, as the encoder would validate each once more.
-func eventPageJSON(owner event.Owner, page postgres.EventPage) ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteString(`{"events":[`)
-	for n, e := range page.Events {
+// appendEventPage appends a page of events, and the cursor of the next.
+func appendEventPage(b []byte, owner event.Owner, page postgres.EventPage) (_ []byte, err error) {
+	b = append(b, `{"events":[`...)
+	for n := range page.Events {
 		if n > 0 {
-			out.WriteByte(',')
+			b = append(b, ',')
 		}
-		text, err := e.MarshalJSON()
-		if err != nil {
-			return nil, fmt.Errorf("write the event %s: %w", e.ID, err)
+		if b, err = page.Events[n].AppendJSON(b); err != nil {
+			return nil, fmt.Errorf("write the event %s: %w", page.Events[n].ID, err)
 		}
-		out.Write(text)
 	}
-	out.WriteString(`],"next":"` + event.FormatCursor(owner, page.Next) + `"}`)
-	return out.Bytes(), nil
+	b = append(b, `],"next":`...)
+	b = representation.AppendText(b, event.FormatCursor(owner, page.Next))
+	return append(b, '}'), nil
 }
 
 func parseEventList(r *http.Request, owner event.Owner) (list eventList, err error) {
@@ -145,11 +141,11 @@ func (list *eventList) set(owner event.Owner, name, given string) (err error) {
 	return err
 }
 
-// wholeNumber reads a number without sign and leading zeros.
+// wholeNumber reads a number below 2^31, without sign and leading zeros.
 func wholeNumber(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || strconv.Itoa(n) != text {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != text {
 		return 0, errors.New("is no whole number")
 	}
-	return n, nil
+	return int(n), nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"intents.internal/core/account"
@@ -21,10 +20,6 @@ type keyListJSON struct {
 
 // listKeys answers GET /auth/api-key/list with the account's keys, newest first or as asked for.
 func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	parameters, err := query(r, "limit", "offset", "sortBy", "sortDirection")
 	if err != nil {
 		return err
@@ -33,7 +28,7 @@ func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	keys, err := s.Store.Keys(r.Context(), owner.ID)
+	keys, err := s.Store.Keys(r.Context(), actingID(r))
 	if err != nil {
 		return err
 	}
@@ -73,15 +68,12 @@ func compareExpiry(a, b *time.Time) int {
 func parseKeyPage(parameters map[string]string) (page keyPage, err error) {
 	var issues []wire.Issue
 	number := func(name string) *int {
-		text, given := parameters[name]
-		n, err := strconv.ParseUint(text, 10, 31)
-		if !given {
+		if _, given := parameters[name]; !given {
 			return nil
 		}
-		if err != nil {
-			issues = append(issues, wire.Issue{Path: name, Message: "must be a whole number, 0 or more"})
-		}
-		return new(int(n))
+		n, found := numberParameter(parameters, name, 0)
+		issues = append(issues, found...)
+		return &n
 	}
 	page.limit, page.offset = number("limit"), number("offset")
 	if by, given := parameters["sortBy"]; given {

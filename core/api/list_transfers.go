@@ -1,9 +1,6 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -33,35 +30,70 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var summaries iter.Seq2[transfer.Summary, error]
 	if list.limit > 0 {
-		list.filter.Limit = list.limit + 1 // one more shows whether there is a next page
-		summaries = s.Store.Transfers(r.Context(), by.AccountID, list.filter)
-	} else {
-		check, err := s.tagWholeList(w, r, by.AccountID)
-		if err != nil || !check.Changed {
-			return err
-		}
-		summaries = s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check)
+		return s.listPage(w, r, by.AccountID, list)
 	}
-	next, stop := iter.Pull2(summaries)
-	defer stop()
-	rows := list.limit
-	if rows == 0 {
-		rows = bufferedRows
-	}
-	body, last, more, err := buffer(next, rows)
-	if err != nil {
+	check, err := s.tagWholeList(w, r, by.AccountID)
+	if err != nil || !check.Changed {
 		return err
 	}
-	if more != nil && list.limit == 0 {
-		return stream(w, body, *more, next)
+	return streamList(w, r, s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check))
+}
+
+// listPage answers with one page.
+func (s *Server) listPage(w http.ResponseWriter, r *http.Request, accountID uuid.UUID, list transferList) error {
+	body := newBuffer()
+	defer body.release()
+	body.json = append(body.json, '[')
+	rows, last := 0, transfer.Summary{}
+	list.filter.Limit = list.limit + 1 // one more shows whether there is a next page
+	for summary, err := range s.Store.Transfers(r.Context(), accountID, list.filter) {
+		if err != nil {
+			return err
+		}
+		if rows == list.limit {
+			w.Header().Set("Link", nextLink(r, last))
+			break
+		}
+		body.appendRow(rows, &summary)
+		last = summary
+		rows++
 	}
-	if more != nil {
-		w.Header().Set("Link", nextLink(r, last))
-	}
-	newPage(append(body, ']')).serve(w, r)
+	body.json = append(body.json, ']')
+	newPage(body.json).serve(w, r)
 	return nil
+}
+
+// streamList answers with a whole list, of which all that follow the buffered rows are sent as they are read.
+func streamList(w http.ResponseWriter, r *http.Request, summaries iter.Seq2[transfer.Summary, error]) error {
+	const chunk = 32 << 10
+	body := newBuffer()
+	defer body.release()
+	body.json = append(body.json, '[')
+	rows := 0
+	for summary, err := range summaries {
+		if err != nil {
+			return err
+		}
+		if rows == bufferedRows {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		if rows >= bufferedRows && len(body.json) >= chunk {
+			if _, err := w.Write(body.json); err != nil {
+				return err
+			}
+			body.json = body.json[:0]
+		}
+		body.appendRow(rows, &summary)
+		rows++
+	}
+	body.json = append(body.json, ']')
+	if rows <= bufferedRows {
+		newPage(body.json).serve(w, r)
+		return nil
+	}
+	_, err := w.Write(body.json)
+	return err
 }
 
 // wholeListTag is the prefix of the entity tags of lists that may be too long to hash before they are sent. The rest of the tag is the
@@ -93,63 +125,17 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 
 // yieldEvery is how many intents are encoded between two calls of runtime.Gosched, about 0.1 ms. The scheduler alone would let a list
 // run for 10 ms.
-const yieldEvery = 32
+const yieldEvery = 256
 
-type pull = func() (transfer.Summary, error, bool)
-
-// buffer encodes up to n intents as a JSON array without its closing bracket, and returns the last of them and the one that follows.
-func buffer(next pull, n int) (body []byte, last transfer.Summary, more *transfer.Summary, err error) {
-	var out bytes.Buffer
-	out.WriteByte('[')
-	for rows := 0; ; rows++ {
-		summary, err, ok := next()
-		if err != nil {
-			return nil, last, nil, err
-		}
-		if !ok {
-			return out.Bytes(), last, nil, nil
-		}
-		if rows == n {
-			return out.Bytes(), last, &summary, nil
-		}
-		if rows > 0 {
-			out.WriteByte(',')
-		}
-		if rows%yieldEvery == yieldEvery-1 {
-			runtime.Gosched()
-		}
-		entry, err := json.Marshal(representation.NewSummary(summary))
-		if err != nil {
-			return nil, last, nil, err
-		}
-		out.Write(entry)
-		last = summary
+// appendRow appends an intent to a list, in which it has this place, counted from 0.
+func (b *buffer) appendRow(row int, summary *transfer.Summary) {
+	if row > 0 {
+		b.json = append(b.json, ',')
 	}
-}
-
-// stream sends the buffered intents and then the rest as it is read.
-func stream(w http.ResponseWriter, buffered []byte, more transfer.Summary, next pull) error {
-	w.Header().Set("Content-Type", "application/json")
-	out := bufio.NewWriterSize(w, 32<<10)
-	_, _ = out.Write(buffered) // bufio keeps its first error for Flush
-	for sent, summary, ok := 1, more, true; ok; sent++ {
-		if sent%yieldEvery == 0 {
-			runtime.Gosched()
-		}
-		entry, err := json.Marshal(representation.NewSummary(summary))
-		if err != nil {
-			return err
-		}
-		_ = out.WriteByte(',')
-		if _, err := out.Write(entry); err != nil {
-			return err
-		}
-		if summary, err, ok = next(); err != nil {
-			return err
-		}
+	if row%yieldEvery == yieldEvery-1 {
+		runtime.Gosched()
 	}
-	_ = out.WriteByte(']')
-	return out.Flush()
+	b.json = representation.AppendSummary(b.json, summary)
 }
 
 // nextLink is the RFC 8288 link to the next page: the same request with another cursor.

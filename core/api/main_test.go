@@ -47,7 +47,7 @@ type settings struct {
 // wide are limits that no test reaches that is not about them.
 var wide = access.Limits{
 	SignInPerIP: access.MaxLimit, SignInPerAccount: access.MaxLimit, SignInPerAccountAndIP: access.MaxLimit, SignUpPerIP: access.MaxLimit,
-	KeysPerAccount: access.MaxLimit, KeysPerIP: access.MaxLimit,
+	KeysPerAccount: access.MaxLimit, KeysPerIP: access.MaxLimit, MailsPerAddress: access.MaxLimit, MailsPerIP: access.MaxLimit,
 }
 
 // start serves until the test ends.
@@ -72,7 +72,7 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 	config := settings{
 		api: api.Config{
 			Store: store, Registry: live, Feed: eventfeed.New(store), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
-			AccessLog: true,
+			AccessLog: log,
 		},
 		access: access.Config{
 			Store: store, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",

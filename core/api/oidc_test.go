@@ -153,6 +153,7 @@ func TestFinishOIDC(t *testing.T) {
 	p := startProvider(t)
 	s := start(t, p.settings)
 	signUp(t, s, "bob@example.com")
+	pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
 	const cleared = "intents.oidc=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
 	seeOther := func(path, cookies string) answer {
 		return answer{Status: 303, Header: map[string]string{"Location": path, "Set-Cookie": cookies, "Cache-Control": "no-store"}}

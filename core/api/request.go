@@ -122,3 +122,16 @@ func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	}
 	return parameters, nil
 }
+
+// numberParameter reads a query parameter that is a whole number, 0 or more; fallback stands for one that is not given.
+func numberParameter(parameters map[string]string, name string, fallback int) (int, []wire.Issue) {
+	text, given := parameters[name]
+	if !given {
+		return fallback, nil
+	}
+	n, err := wholeNumber(text)
+	if err != nil {
+		return 0, []wire.Issue{{Path: name, Message: "must be a whole number, 0 or more"}}
+	}
+	return n, nil
+}

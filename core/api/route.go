@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,23 +98,23 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 	}
 	clientClosed := r.Context().Err() != nil
 	s.metrics.count(route, status, elapsed, cause, aborted, clientClosed)
+	draining := errors.Is(cause, feed.ErrDraining) // an orderly 503
+	isRoutine := r.Header.Get(wire.HeaderRequestID) == "" && slices.Contains(routine, route)
+	if (status < http.StatusInternalServerError || draining) && (isRoutine || s.AccessLog == nil) {
+		return
+	}
 	attributes := []slog.Attr{
 		slog.String("route", route),
 		slog.Int("status", status),
 		slog.Float64("duration_ms", float64(elapsed.Microseconds())/1000),
 		slog.String("key_id", r.Header.Get(wire.HeaderKeyID)),
 	}
-	level := slog.LevelInfo
-	draining := errors.Is(cause, feed.ErrDraining) // an orderly 503
+	log, level := cmp.Or(s.AccessLog, s.Log), slog.LevelInfo
 	if (aborted || status >= http.StatusInternalServerError) && !clientClosed && !draining {
-		level = slog.LevelError
+		log, level = s.Log, slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
 	}
-	isRoutine := r.Header.Get(wire.HeaderRequestID) == "" && slices.Contains(routine, route)
-	if (status < http.StatusInternalServerError || draining) && (isRoutine || !s.AccessLog) {
-		return
-	}
-	s.Log.LogAttrs(r.Context(), level, "request", attributes...)
+	log.LogAttrs(r.Context(), level, "request", attributes...)
 }
 
 func writeError(w http.ResponseWriter, e *apiError) {
@@ -132,9 +133,6 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // it fails only if the client is gone
+	writeBody(w, status, body)
 	return nil
 }

@@ -3,15 +3,40 @@ package api
 import (
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/core/representation"
 )
 
-// authenticate returns the session of a request's cookie, or access.ErrSignedOut.
+// require calls an endpoint for those whose role in the account that they act on allows what it needs.
+func (s *Server) require(need access.Need, answer endpoint) endpoint {
+	if need == access.Anyone {
+		return answer
+	}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		acting, err := s.Access.Acting(r.Context(), s.cookie.Token(r))
+		if err != nil {
+			return err
+		}
+		if err := acting.Check(need); err != nil {
+			return err
+		}
+		return answer(w, access.WithActing(r, acting))
+	}
+}
+
+// authenticate returns the session of a request's cookie and its person, or access.ErrSignedOut.
 func (s *Server) authenticate(r *http.Request) (*account.Session, *account.Account, error) {
+	if acting := access.ActingOf(r); acting != nil {
+		return acting.Session, acting.Person, nil
+	}
 	return s.Access.Session(r.Context(), s.cookie.Token(r))
 }
+
+// actingID is the account that the session of a request acts on, where the route needs one.
+func actingID(r *http.Request) uuid.UUID { return access.ActingOf(r).Account.ID }
 
 func (s *Server) visitor(r *http.Request) access.Visitor { return access.VisitorOf(r, s.cookie) }
 
@@ -41,26 +66,28 @@ type userJSON struct {
 
 func newUserJSON(a *account.Account) userJSON {
 	return userJSON{
-		ID: a.ID.String(), Name: a.Name, Email: a.Email,
+		ID: a.ID.String(), Name: a.Name, Email: a.Email, EmailVerified: a.EmailVerified(),
 		CreatedAt: representation.NewTimestamp(a.CreatedAt), UpdatedAt: representation.NewTimestamp(a.UpdatedAt),
 	}
 }
 
 // sessionJSON is a session in better-auth's shape. Token repeats the id: it names the session to revoke and is no credential.
 type sessionJSON struct {
-	ID        string                   `json:"id"`
-	Token     string                   `json:"token"`
-	UserID    string                   `json:"userId"`
-	IPAddress string                   `json:"ipAddress"`
-	UserAgent string                   `json:"userAgent"`
-	ExpiresAt representation.Timestamp `json:"expiresAt"`
-	CreatedAt representation.Timestamp `json:"createdAt"`
-	UpdatedAt representation.Timestamp `json:"updatedAt"`
+	ID     string `json:"id"`
+	Token  string `json:"token"`
+	UserID string `json:"userId"`
+	// ActiveOrganizationID is the account that the session acts on.
+	ActiveOrganizationID string                   `json:"activeOrganizationId"`
+	IPAddress            string                   `json:"ipAddress"`
+	UserAgent            string                   `json:"userAgent"`
+	ExpiresAt            representation.Timestamp `json:"expiresAt"`
+	CreatedAt            representation.Timestamp `json:"createdAt"`
+	UpdatedAt            representation.Timestamp `json:"updatedAt"`
 }
 
 func newSessionJSON(s *account.Session) sessionJSON {
 	return sessionJSON{
-		ID: s.ID.String(), Token: s.ID.String(), UserID: s.AccountID.String(), IPAddress: s.IPAddress, UserAgent: s.UserAgent,
+		ID: s.ID.String(), Token: s.ID.String(), UserID: s.AccountID.String(), ActiveOrganizationID: s.ActingID().String(), IPAddress: s.IPAddress, UserAgent: s.UserAgent,
 		ExpiresAt: representation.NewTimestamp(s.ExpiresAt), CreatedAt: representation.NewTimestamp(s.CreatedAt), UpdatedAt: representation.NewTimestamp(s.UpdatedAt),
 	}
 }

@@ -48,7 +48,7 @@ func TestListSessions(t *testing.T) {
 	signIn(t, s, "ann@example.com", "X-Forwarded-For", "203.0.113.7", "User-Agent", "First/1.0")
 	ann := signIn(t, s, "ann@example.com", "X-Forwarded-For", "2001:db8::1", "User-Agent", "Second/1.0")
 	session := func(address, browser string) string {
-		return `{"id":"<id>","token":"<id>","userId":"<id>","ipAddress":"` + address + `","userAgent":"` + browser +
+		return `{"id":"<id>","token":"<id>","userId":"<id>","activeOrganizationId":"<id>","ipAddress":"` + address + `","userAgent":"` + browser +
 			`","expiresAt":"<time>","createdAt":"<time>","updatedAt":"<time>"}`
 	}
 	same(t, "newest first, the expired one left out",

@@ -2,22 +2,27 @@ package api
 
 import "net/http"
 
-// signUp answers POST /auth/sign-up/email: it makes an account and signs it in.
+// signUp answers POST /auth/sign-up/email: it makes an account and signs it in. Where mail is configured the answer is the same for an
+// address that has an account, and signs nobody in.
 func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Name        string  `json:"name"`
 		Email       string  `json:"email"`
 		Password    string  `json:"password"`
 		Image       *string `json:"image"`
-		CallbackURL *string `json:"callbackURL"`
+		CallbackURL string  `json:"callbackURL"`
 		RememberMe  *bool   `json:"rememberMe"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	in, err := s.Access.SignUp(r.Context(), s.visitor(r), request.Name, request.Email, request.Password)
+	in, err := s.Access.SignUp(r.Context(), s.visitor(r), request.Name, request.Email, request.Password, request.CallbackURL)
 	if err != nil {
 		return err
+	}
+	if in.Session == nil {
+		w.Header().Set("Cache-Control", "no-store")
+		return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
 	}
 	return s.writeSignedIn(w, in)
 }

@@ -199,7 +199,7 @@ func TestTraceIDInTheLog(t *testing.T) {
 // Without an access log there are lines of requests that failed by core's fault alone.
 func TestAccessLogOff(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.api.AccessLog, c.api.Registry = false, nil })
+	s := start(t, func(c *settings) { c.api.AccessLog, c.api.Registry = nil, nil })
 	s.call(t, "GET", "/v2/transfers?limit=0", "", keyed(uuid.New(), "test")...)
 	s.call(t, "GET", "/v2/transfers", "", keyed(uuid.New(), "test")...)
 	if line := lineOf(t, s, "GET /v2/transfers"); line != nil {

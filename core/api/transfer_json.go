@@ -2,114 +2,165 @@ package api
 
 import (
 	"fmt"
+	"math/big"
+	"net/http"
+	"strconv"
 	"time"
 
 	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
 )
 
-// intentJSON is the full record. Source and Destination replace those of the summary with more fields.
-type intentJSON struct {
-	representation.Summary
-	Final       bool                     `json:"final"`
-	Failure     *string                  `json:"failure"`
-	Source      legJSON                  `json:"source"`
-	Destination legJSON                  `json:"destination"`
-	Deadline    representation.Timestamp `json:"deadline"`
-	Order       orderJSON                `json:"order"`
-	// Confirmations is nil while the transaction that carries the intent is in no block.
-	Confirmations *confirmationsJSON `json:"confirmations"`
-	Transactions  []transactionJSON  `json:"transactions"`
-	Refundable    bool               `json:"refundable"`
-	// Verification is "unsupported" or nil.
-	Verification *string `json:"verification"`
-	// Tx is nil where the transaction must not be sent.
-	Tx *representation.Tx `json:"tx"`
+// record is what the full record of an intent shows.
+type record struct {
+	intent *transfer.Intent
+	order  transfer.Order
+	// tx is nil where the transaction must not be sent.
+	tx *transfer.Tx
+	// confirmations is nil while the transaction that carries the intent is in no block.
+	confirmations *transfer.Confirmations
+	transactions  []transfer.Transaction
+	refundable    bool
+	unverifiable  bool
 }
 
-type confirmationsJSON struct {
-	Have      uint64 `json:"have"`
-	Need      uint64 `json:"need"`
-	Finalized bool   `json:"finalized"`
-}
-
-func newConfirmationsJSON(c *transfer.Confirmations) *confirmationsJSON {
-	if c == nil {
-		return nil
-	}
-	return &confirmationsJSON{c.Have, c.Need, c.Finalized}
-}
-
-type transactionJSON struct {
-	Role        transfer.Role            `json:"role"`
-	ChainID     string                   `json:"chainId"`
-	Hash        representation.HexBytes  `json:"hash"`
-	State       transfer.State           `json:"state"`
-	BlockNumber *uint64                  `json:"blockNumber"`
-	SeenAt      representation.Timestamp `json:"seenAt"`
-}
-
-func newTransactionJSON(t transfer.Transaction) transactionJSON {
-	out := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: representation.NewTimestamp(t.SeenAt)}
-	if t.Block != nil {
-		out.BlockNumber = &t.Block.Number
-	}
-	return out
-}
-
-type legJSON struct {
-	Account string `json:"account"`
-	Token   string `json:"token"`
-	Amount  string `json:"amount"`
-}
-
-// orderJSON has every field of OrderData under its ABI name, so that a client can encode it and compute the order id.
-type orderJSON struct {
-	Scheme             string                  `json:"scheme"`
-	OriginSettler      *string                 `json:"originSettler"`
-	Sender             representation.HexBytes `json:"sender"`
-	Recipient          representation.HexBytes `json:"recipient"`
-	InputToken         representation.HexBytes `json:"inputToken"`
-	OutputToken        representation.HexBytes `json:"outputToken"`
-	AmountIn           string                  `json:"amountIn"`
-	AmountOut          string                  `json:"amountOut"`
-	SenderNonce        string                  `json:"senderNonce"`
-	OriginDomain       uint32                  `json:"originDomain"`
-	DestinationDomain  uint32                  `json:"destinationDomain"`
-	DestinationSettler representation.HexBytes `json:"destinationSettler"`
-	FillDeadline       uint32                  `json:"fillDeadline"`
-	Data               representation.HexBytes `json:"data"`
-	OrderData          representation.HexBytes `json:"orderData"`
-}
-
-// newIntentJSON is the record of an intent for a client that reads it now, without what its chains have shown.
-func newIntentJSON(i *transfer.Intent, now time.Time) (intentJSON, error) {
+// newRecord is the record of an intent for a client that reads it now, without what its chains have shown.
+func newRecord(i *transfer.Intent, now time.Time) (*record, error) {
 	order, err := i.Order()
 	if err != nil {
-		return intentJSON{}, fmt.Errorf("write a transfer: %w", err)
+		return nil, fmt.Errorf("write a transfer: %w", err)
 	}
-	tx, err := i.Tx(now)
+	tx, err := i.TxOf(&order, now)
 	if err != nil {
-		return intentJSON{}, err
+		return nil, err
 	}
-	return intentJSON{
-		Summary: representation.NewSummary(i.Summary()),
-		Final:   transfer.Final(i.Type, i.Status), Failure: representation.Optional(i.Failure),
-		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: representation.NewTimestamp(i.Deadline),
-		Order: newOrderJSON(order, i.Settlement), Tx: representation.NewTx(tx), Transactions: []transactionJSON{},
-	}, nil
+	return &record{intent: i, order: order, tx: tx}, nil
 }
 
-func newLegJSON(l transfer.Leg) legJSON {
-	return legJSON{Account: l.Account.String(), Token: l.Token.String(), Amount: l.Amount.String()}
+// write answers with the record.
+func (r *record) write(w http.ResponseWriter, status int) {
+	body := newBuffer()
+	defer body.release()
+	body.json = r.append(body.json)
+	writeBody(w, status, body.json)
 }
 
-func newOrderJSON(o transfer.Order, settlement transfer.Settlement) orderJSON {
-	return orderJSON{
-		Scheme: settlement.Scheme, OriginSettler: representation.Optional(settlement.OriginSettler),
-		Sender: o.Sender[:], Recipient: o.Recipient[:], InputToken: o.InputToken[:], OutputToken: o.OutputToken[:],
-		AmountIn: o.AmountIn.String(), AmountOut: o.AmountOut.String(), SenderNonce: o.SenderNonce.String(),
-		OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,
-		DestinationSettler: o.DestinationSettler[:], FillDeadline: o.FillDeadline, Data: o.Data, OrderData: o.Encoded,
+// append appends the record: the members of the summary, whose source and destination have more members here, and its own.
+func (r *record) append(b []byte) []byte {
+	i, summary := r.intent, r.intent.Summary()
+	b = representation.AppendIdentity(append(b, '{'), &summary)
+	b = append(b, `,"reference":`...)
+	b = representation.AppendOptional(b, i.Reference)
+	b = append(b, `,"final":`...)
+	b = strconv.AppendBool(b, transfer.Final(i.Type, i.Status))
+	b = append(b, `,"failure":`...)
+	b = representation.AppendOptional(b, i.Failure)
+	b = append(b, `,"source":`...)
+	b = appendLeg(b, i.Source)
+	b = append(b, `,"destination":`...)
+	b = appendLeg(b, i.Destination)
+	b = append(b, `,"deadline":`...)
+	b = representation.AppendTimestamp(b, i.Deadline)
+	b = append(b, `,"order":`...)
+	b = appendOrder(b, &r.order, i.Settlement)
+	b = append(b, `,"confirmations":`...)
+	b = appendConfirmations(b, r.confirmations)
+	b = append(b, `,"transactions":[`...)
+	for n := range r.transactions {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = appendTransaction(b, &r.transactions[n])
 	}
+	b = append(b, `],"refundable":`...)
+	b = strconv.AppendBool(b, r.refundable)
+	b = append(b, `,"verification":`...)
+	if r.unverifiable {
+		b = representation.AppendText(b, transfer.Unsupported)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = append(b, `,"tx":`...)
+	b = representation.AppendTx(b, r.tx)
+	return append(b, '}')
+}
+
+func appendLeg(b []byte, l transfer.Leg) []byte {
+	b = append(b, `{"account":`...)
+	b = representation.AppendAccountID(b, l.Account)
+	b = append(b, `,"token":`...)
+	b = representation.AppendAccountID(b, l.Token)
+	b = append(b, `,"amount":`...)
+	b = representation.AppendDecimal(b, l.Amount)
+	return append(b, '}')
+}
+
+// appendOrder appends every field of OrderData under its ABI name, so that a client can encode it and compute the order id.
+func appendOrder(b []byte, o *transfer.Order, settlement transfer.Settlement) []byte {
+	text := func(name, value string) {
+		b = append(append(append(b, `,"`...), name...), `":`...)
+		b = representation.AppendOptional(b, value)
+	}
+	bytes := func(name string, value []byte) {
+		b = append(append(append(b, `,"`...), name...), `":`...)
+		b = representation.AppendHex(b, value)
+	}
+	amount := func(name string, value *big.Int) {
+		b = append(append(append(b, `,"`...), name...), `":`...)
+		b = representation.AppendDecimal(b, value)
+	}
+	number := func(name string, value uint32) {
+		b = append(append(append(b, `,"`...), name...), `":`...)
+		b = strconv.AppendUint(b, uint64(value), 10)
+	}
+	b = append(b, `{"scheme":`...)
+	b = representation.AppendText(b, settlement.Scheme)
+	text("originSettler", settlement.OriginSettler)
+	bytes("sender", o.Sender[:])
+	bytes("recipient", o.Recipient[:])
+	bytes("inputToken", o.InputToken[:])
+	bytes("outputToken", o.OutputToken[:])
+	amount("amountIn", o.AmountIn)
+	amount("amountOut", o.AmountOut)
+	amount("senderNonce", o.SenderNonce)
+	number("originDomain", o.OriginDomain)
+	number("destinationDomain", o.DestinationDomain)
+	bytes("destinationSettler", o.DestinationSettler[:])
+	number("fillDeadline", o.FillDeadline)
+	bytes("data", o.Data)
+	bytes("orderData", o.Encoded)
+	return append(b, '}')
+}
+
+func appendConfirmations(b []byte, c *transfer.Confirmations) []byte {
+	if c == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"have":`...)
+	b = strconv.AppendUint(b, c.Have, 10)
+	b = append(b, `,"need":`...)
+	b = strconv.AppendUint(b, c.Need, 10)
+	b = append(b, `,"finalized":`...)
+	b = strconv.AppendBool(b, c.Finalized)
+	return append(b, '}')
+}
+
+func appendTransaction(b []byte, t *transfer.Transaction) []byte {
+	b = append(b, `{"role":`...)
+	b = representation.AppendText(b, t.Role)
+	b = append(b, `,"chainId":`...)
+	b = representation.AppendChainID(b, t.Chain)
+	b = append(b, `,"hash":`...)
+	b = representation.AppendHex(b, t.Hash[:])
+	b = append(b, `,"state":`...)
+	b = representation.AppendText(b, t.State)
+	b = append(b, `,"blockNumber":`...)
+	if t.Block == nil {
+		b = append(b, "null"...)
+	} else {
+		b = strconv.AppendUint(b, t.Block.Number, 10)
+	}
+	b = append(b, `,"seenAt":`...)
+	b = representation.AppendTimestamp(b, t.SeenAt)
+	return append(b, '}')
 }

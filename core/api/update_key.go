@@ -11,33 +11,46 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// updateKey answers POST /auth/api-key/update: it renames, disables or enables a key or sets its expiry.
+// updateKey answers POST /auth/api-key/update: it renames, disables or enables a key, or sets its expiry, scopes or
+// networks.
 func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	request, err := decode[struct {
 		KeyID     string    `json:"keyId"`
 		Name      *string   `json:"name"`
 		Enabled   *bool     `json:"enabled"`
 		ExpiresIn expiresIn `json:"expiresIn"`
+		Scopes    []string  `json:"scopes"`
+		Networks  []string  `json:"networks"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if request.Name == nil && request.Enabled == nil && !request.ExpiresIn.given {
-		return invalid(wire.Issue{Message: "names nothing to change; give name, enabled or expiresIn"})
+	if request.Name == nil && request.Enabled == nil && !request.ExpiresIn.given && request.Scopes == nil && request.Networks == nil {
+		return invalid(wire.Issue{Message: "names nothing to change; give name, enabled, expiresIn, scopes or networks"})
 	}
 	change := account.KeyChange{Name: request.Name, Enabled: request.Enabled}
 	if change.ExpiresIn, err = request.ExpiresIn.parse(); err != nil {
 		return err
 	}
+	if request.Scopes != nil {
+		scopes, err := account.ParseScopes(request.Scopes)
+		if err != nil {
+			return err
+		}
+		change.Scopes = &scopes
+	}
+	if request.Networks != nil {
+		networks, err := account.ParseNetworks(request.Networks)
+		if err != nil {
+			return err
+		}
+		change.Networks = &networks
+	}
 	keyID, err := parseID(request.KeyID)
 	if err != nil {
 		return err
 	}
-	key, err := s.Access.UpdateKey(r.Context(), s.visitor(r), owner.ID, keyID, change)
+	key, err := s.Access.UpdateKey(r.Context(), s.visitor(r), actingID(r), keyID, change)
 	if err != nil {
 		return err
 	}

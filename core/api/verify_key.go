@@ -25,17 +25,27 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 		return invalid(wire.Issue{Path: "/hash", Message: "must be 64 hexadecimal digits"})
 	}
 	now := s.Store.Now()
-	key, err := s.Store.UsableKey(r.Context(), apikey.Hash(hash), now)
+	key, accountLimit, err := s.Store.UsableKey(r.Context(), apikey.Hash(hash), now)
 	if errors.Is(err, account.ErrNotFound) {
 		return errKeyRefused
 	}
 	if err != nil {
 		return err
 	}
+	if key.Restricted() && r.Header.Get(wire.HeaderEnforcesRestrictions) == "" {
+		return errKeyRefused
+	}
 	w.Header().Set("Date", now.Format(http.TimeFormat)) // gateways compute the time left from it
-	return writeJSON(w, http.StatusOK, wire.VerifiedKey{
+	verified := wire.VerifiedKey{
 		KeyID: key.ID.String(), AccountID: key.AccountID.String(), Environment: key.Environment, ExpiresAt: key.ExpiresAt,
-		Limit:       wire.KeyLimit{Requests: key.Limit.Requests, PeriodSeconds: int(key.Limit.Period / time.Second)},
-		LimitBucket: key.LimitBucket.String(),
-	})
+		Limit: keyLimit(key.Limit), LimitBucket: key.LimitBucket.String(), AccountLimit: keyLimit(accountLimit), Networks: key.Networks,
+	}
+	if key.Scopes != apikey.AllScopes {
+		verified.Scopes = key.Scopes.Names()
+	}
+	return writeJSON(w, http.StatusOK, verified)
+}
+
+func keyLimit(l account.Limit) wire.KeyLimit {
+	return wire.KeyLimit{Requests: l.Requests, PeriodSeconds: int(l.Period / time.Second)}
 }

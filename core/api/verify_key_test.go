@@ -32,7 +32,7 @@ func TestVerifyKey(t *testing.T) {
 		var got struct {
 			KeyID, AccountID, Environment, LimitBucket string
 			ExpiresAt                                  *time.Time
-			Limit                                      json.RawMessage
+			Limit, AccountLimit                        json.RawMessage
 		}
 		if err := json.Unmarshal([]byte(readAll(t, response)), &got); err != nil {
 			t.Fatal(err)
@@ -41,10 +41,17 @@ func TestVerifyKey(t *testing.T) {
 		if c.key == expiring.Key {
 			keyID, expires = expiring.ID, got.ExpiresAt != nil && got.ExpiresAt.Truncate(time.Millisecond).Equal(*expiring.ExpiresAt)
 		}
-		want := []any{200, keyID, accountID, c.environment, true, c.limit, forever.ID}
-		if diff := cmp.Diff(want, []any{response.StatusCode, got.KeyID, got.AccountID, got.Environment, expires, string(got.Limit), got.LimitBucket}); diff != "" {
+		want := []any{200, keyID, accountID, c.environment, true, c.limit, `{"requests":1000,"periodSeconds":60}`, forever.ID}
+		if diff := cmp.Diff(want, []any{response.StatusCode, got.KeyID, got.AccountID, got.Environment, expires, string(got.Limit), string(got.AccountLimit), got.LimitBucket}); diff != "" {
 			t.Errorf("%s key (-want +got):\n%s", c.environment, diff)
 		}
+	}
+
+	pgtest.Exec(t, s.store, `UPDATE accounts SET limit_requests = 7, limit_period_seconds = 10`)
+	limited := s.send(t, "POST", "/internal/keys/verify", verify(hashOf(forever.Key)))
+	defer limited.Body.Close()
+	if body := readAll(t, limited); !strings.Contains(body, `"accountLimit":{"requests":7,"periodSeconds":10}`) {
+		t.Errorf("with a limit of the account's own: %s", body)
 	}
 
 	const notHash = "must be 64 hexadecimal digits"

@@ -23,19 +23,9 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	identity, err := account.NewWalletIdentity(request.WalletAddress)
+	message, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID)
 	if err != nil {
 		return err
-	}
-	message, err := siwe.Parse(request.Message)
-	if syntax, ok := errors.AsType[*siwe.SyntaxError](err); ok {
-		return invalid(wire.Issue{Path: "/message", Message: "is no ERC-4361 message: " + syntax.Error()})
-	}
-	if err != nil {
-		return err
-	}
-	if strings.ToLower(message.Address) != identity.Subject || request.ChainID != nil && *request.ChainID != message.ChainID {
-		return access.ErrWalletSite
 	}
 	in, err := s.Access.SignInWithEthereum(r.Context(), s.visitor(r), request.Message, request.Signature)
 	if err != nil {
@@ -52,4 +42,23 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 		Success bool    `json:"success"`
 		User    user    `json:"user"`
 	}{Success: true, User: user{ID: in.Account.ID.String(), WalletAddress: message.Address, ChainID: message.ChainID}})
+}
+
+// readWalletMessage reads the message of a wallet, which must be of the address and the chain that the request names; chainID may be nil.
+func readWalletMessage(text, address string, chainID *uint64) (*siwe.Message, error) {
+	identity, err := account.NewWalletIdentity(address)
+	if err != nil {
+		return nil, err
+	}
+	message, err := siwe.Parse(text)
+	if syntax, ok := errors.AsType[*siwe.SyntaxError](err); ok {
+		return nil, invalid(wire.Issue{Path: "/message", Message: "is no ERC-4361 message: " + syntax.Error()})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if strings.ToLower(message.Address) != identity.Subject || chainID != nil && *chainID != message.ChainID {
+		return nil, access.ErrWalletSite
+	}
+	return message, nil
 }

@@ -96,7 +96,9 @@ func TestVerifySIWE(t *testing.T) {
 	in := want(t, 200, `{"token":null,"success":true,"user":{"id":"<id>","walletAddress":"`+alice+`","chainId":10}}`, "Set-Cookie", cookieSet, "Cache-Control", "no-store")
 	mismatch := refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", "The message is for another site, address or chain; have the wallet sign one that was made here.")
 	unsigned := refused(t, 401, "UNAUTHORIZED_INVALID_SIWE_SIGNATURE",
-		"The message's address did not sign it. The signature must be the 65 bytes of personal_sign; contract wallets (ERC-1271) are not supported.")
+		"The message's address did not sign it: neither its key by personal_sign nor, as a smart account on the message's chain, its contract (ERC-1271, ERC-6492).")
+	withoutNode := refused(t, 401, "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE",
+		"The key of the message's address did not sign it, and no node can be asked whether a smart account did: the operator must give the message's chain one in CORE_RPC_FILE.")
 	minutesAgo := func(n int) string { return time.Now().Add(-time.Duration(n) * time.Minute).UTC().Format(time.RFC3339) }
 	for name, c := range map[string]struct {
 		body     string
@@ -108,8 +110,9 @@ func TestVerifySIWE(t *testing.T) {
 		"another chain":       {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":1`), mismatch},
 		"another address":     {signedBody(t, wallet, walletMessage(walletNonce(t, s)), `,"walletAddress":"`+bob+`"`), mismatch},
 		"another site":        {signedBody(t, wallet, walletMessage(walletNonce(t, s), "intents.example wants", "evil.example wants"), address), mismatch},
-		"another signer":      {signedBody(t, stranger, walletMessage(walletNonce(t, s)), address), unsigned},
-		"a contract's wallet": {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x` + strings.Repeat("ab", 97) + `"` + address + `}`, unsigned},
+		"another signer":      {signedBody(t, stranger, walletMessage(walletNonce(t, s)), address), withoutNode},
+		"a contract's wallet": {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x` + strings.Repeat("ab", 97) + `"` + address + `}`, withoutNode},
+		"no signature":        {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x"` + address + `}`, unsigned},
 		"no nonce of ours":    {signedBody(t, wallet, walletMessage("12345678"), address), refused(t, 401, "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE", "The nonce was used before or has expired; ask for a new one.")},
 		"expired":             {signedBody(t, wallet, walletMessage(walletNonce(t, s), "Issued At: ", "Issued At: "+minutesAgo(11)+"\nExpiration Time: "), address), refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED", "The message has expired or is older than ten minutes; have the wallet sign a new one.")},
 		"not valid yet":       {signedBody(t, wallet, walletMessage(walletNonce(t, s), "Issued At: ", "Issued At: "+minutesAgo(-5)+"\nNot Before: "), address), refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID", "The message is not valid yet; check the clock of the device that made it.")},

@@ -107,7 +107,8 @@ func TestWebhooks_Lifecycle(t *testing.T) {
 	if got := s.call(t, "GET", path, "", key...); got.Status != 404 {
 		t.Errorf("after the deletion: %+v", got)
 	}
-	actions := pgtest.LookUp[string](t, s.store, "SELECT string_agg(action, ' ' ORDER BY id) FROM audit_log WHERE action LIKE 'webhook%'")
+	actions := pgtest.LookUp[string](t, s.store, `SELECT string_agg(action, ' ' ORDER BY id) FROM audit_log
+		WHERE action LIKE 'webhook%' AND key_id = $1`, key[3])
 	if actions != "webhook_created webhook_updated webhook_updated webhook_updated webhook_replayed"+
 		strings.Repeat(" webhook_secret_rotated", 4)+" webhook_deleted" {
 		t.Errorf("the audit log has %s", actions)

@@ -32,6 +32,9 @@ type Chain struct {
 	Finality Finality
 	// BlockTime is the usual time between two blocks, in whole milliseconds from MinBlockTime to MaxBlockTime.
 	BlockTime time.Duration
+	// RPCURLs are public JSON-RPC URLs that wallets get to add the chain (EIP-3085), the preferred one first: nil or 1 to MaxRPCURLs of
+	// at most MaxRPCURLBytes each. They are https, or http to a loopback address, and never the private URLs of CORE_RPC_FILE.
+	RPCURLs []string
 }
 
 // The bounds and the defaults of Confirmations and BlockTime.

@@ -19,14 +19,15 @@ type List struct {
 }
 
 // Entry is one definition to import. What a row leaves out of the operator's own data stays as it is configured, so that a
-// published list can be imported again and again over an operator's own; null takes a settler away and returns the others to
-// their defaults, which a new chain starts with.
+// published list can be imported again and again over an operator's own; null takes a settler or RPC URLs away and returns the
+// others to their defaults, which a new chain starts with.
 type Entry struct {
 	Chain
 	KeepSettler       bool
 	KeepConfirmations bool
 	KeepFinality      bool
 	KeepBlockTime     bool
+	KeepRPCURLs       bool
 }
 
 // Over is the definition that the import of the entry makes of a chain that is known.
@@ -43,6 +44,9 @@ func (e Entry) Over(known Chain) Chain {
 	}
 	if e.KeepBlockTime {
 		after.BlockTime = known.BlockTime
+	}
+	if e.KeepRPCURLs {
+		after.RPCURLs = known.RPCURLs
 	}
 	return after
 }
@@ -69,10 +73,11 @@ type row struct {
 	Confirmations json.RawMessage `json:"confirmations"`
 	Finality      json.RawMessage `json:"finality"`
 	BlockTimeMS   json.RawMessage `json:"blockTimeMs"`
+	RPCURLs       json.RawMessage `json:"rpcUrls"`
 }
 
 // ReadList reads a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, domain?, settler?, confirmations?,
-// finality?, blockTimeMs?}]}`. A row that breaks a rule is refused alone; an error means that the file as a whole could not be read.
+// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule is refused alone; an error means that the file as a whole could not be read.
 func ReadList(r io.Reader) (List, error) {
 	var file struct {
 		Chains []json.RawMessage `json:"chains"`
@@ -130,8 +135,11 @@ func parse(raw json.RawMessage) (entry Entry, name string, err error) {
 
 func (e *Entry) readOperatorData(r row) (err error) {
 	e.KeepSettler, e.KeepConfirmations = r.Settler == nil, r.Confirmations == nil
-	e.KeepFinality, e.KeepBlockTime = r.Finality == nil, r.BlockTimeMS == nil
+	e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = r.Finality == nil, r.BlockTimeMS == nil, r.RPCURLs == nil
 	if e.Settler, err = parseSettler(r.Settler); err != nil {
+		return err
+	}
+	if e.RPCURLs, err = parseRPCURLs(r.RPCURLs); err != nil {
 		return err
 	}
 	e.Confirmations, err = parseWholeNumber("confirmations", r.Confirmations, 1, MaxConfirmations, DefaultConfirmations)

@@ -3,6 +3,7 @@ package chain_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestReadList(t *testing.T) {
 				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether, Domain: uint32(number),
 				Confirmations: 12, Finality: chain.Depth, BlockTime: 12 * time.Second,
 			},
-			KeepSettler: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true,
+			KeepSettler: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true,
 		}
 		change(e)
 		return e
@@ -34,6 +35,7 @@ func TestReadList(t *testing.T) {
 		return fmt.Sprintf(`{"chainId":"eip155:%d","name":"A","environment":"live",%s%s}`, number, currency, rest)
 	}
 	scheme := chain.OrderDataScheme
+	longest := "https://" + strings.Repeat("a", chain.MaxRPCURLBytes-len("https://"))
 	type listed struct {
 		row    string
 		want   *chain.Entry
@@ -75,6 +77,18 @@ func TestReadList(t *testing.T) {
 		},
 		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime = false, 2*time.Second })},
 		{row: row(11, `,"finality":"depth"`), want: published(11, func(e *chain.Entry) { e.KeepFinality = false })},
+		{row: row(12, `,"rpcUrls":["https://rpc.example.org/v1","http://127.0.0.1:8545","http://localhost","http://[::1]:8546/"]`), want: published(12, func(e *chain.Entry) {
+			e.KeepRPCURLs, e.RPCURLs = false, []string{"https://rpc.example.org/v1", "http://127.0.0.1:8545", "http://localhost", "http://[::1]:8546/"}
+		})},
+		{row: row(13, `,"rpcUrls":null`), want: published(13, func(e *chain.Entry) { e.KeepRPCURLs = false })},
+		{row: row(14, `,"rpcUrls":[]`), want: published(14, func(e *chain.Entry) { e.KeepRPCURLs = false })},
+		{row: row(15, `,"rpcUrls":["`+longest+`"`+strings.Repeat(`,"https://a"`, 7)+`]`), want: published(15, func(e *chain.Entry) {
+			e.KeepRPCURLs, e.RPCURLs = false, append([]string{longest}, slices.Repeat([]string{"https://a"}, 7)...)
+		})},
+		{row: row(9, `,"rpcUrls":["https://a"`+strings.Repeat(`,"https://a"`, 8)+`]`), reason: "rpcUrls must be an array of at most 8 strings"},
+		{row: row(9, `,"rpcUrls":"https://a"`), reason: "rpcUrls must be an array of at most 8 strings"},
+		{row: row(9, `,"rpcUrls":[1]`), reason: "rpcUrls must be an array of at most 8 strings"},
+		{row: row(9, `,"rpcUrls":["https://a","`+longest+`a"]`), reason: "rpcUrls[1] must have at most 256 bytes"},
 		{row: `7`, reason: "not a chain"},
 		{row: `{"chainId":"eip155:1","name":"Again","environment":"live",` + currency + `}`, reason: "chain eip155:1 stands earlier in the same list"},
 		{row: `{"chainId":"1","name":"C","environment":"live",` + currency + `}`, reason: "chainId must be a CAIP-2 chain id"},
@@ -98,6 +112,15 @@ func TestReadList(t *testing.T) {
 	for _, number := range []string{`49`, `600001`, `250.5`, `2e3`, `"2000"`} {
 		rows = append(rows, listed{row: row(9, `,"blockTimeMs":`+number), reason: "blockTimeMs must be a whole number from 50 to 600000, in digits"})
 	}
+	for reason, urls := range map[string][]string{
+		"must be an absolute URL":  {"", "rpc.example.org", "https:", "https:///v1", "https://:8545", "https://a b", "https://a/b c", "https://a/é", "https://a:port", "HTTPS://a"},
+		"must be https":            {"http://rpc.example.org", "http://10.0.0.1", "http://localhost.example.org", "http://127.0.0.1.example.org", "ws://localhost", "wss://a", "//rpc.example.org", "file://a/b", "javascript://a/b"},
+		"must have no user, passw": {"https://secret@a", "https://user:secret@a", "https://@a", "https://a?key=secret", "https://a?", "https://a#secret"},
+	} {
+		for _, text := range urls {
+			rows = append(rows, listed{row: row(9, fmt.Sprintf(`,"rpcUrls":[%q]`, text)), reason: "rpcUrls[0] " + reason})
+		}
+	}
 	var given []string
 	var want []chain.Entry
 	reasons := map[int]string{}
@@ -117,6 +140,9 @@ func TestReadList(t *testing.T) {
 		t.Errorf("chains (-want +got):\n%s", diff)
 	}
 	for _, refused := range list.Refused {
+		if strings.Contains(refused.Reason, "secret") {
+			t.Errorf("the reason shows a credential: %s", refused.Reason)
+		}
 		if reason, ok := reasons[refused.Row]; !ok || !strings.Contains(refused.Reason, reason) {
 			t.Errorf("row %d refused with %q, want %q", refused.Row, refused.Reason, reason)
 		}

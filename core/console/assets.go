@@ -35,6 +35,7 @@ var assetTypes = []struct{ name, mediaType string }{
 	{"wallets.js", javascript},
 	{"checks.js", javascript},
 	{"sign-in.js", javascript},
+	{"amounts.js", javascript},
 	{"send.js", javascript},
 	{"console.js", javascript},
 }

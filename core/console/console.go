@@ -54,10 +54,11 @@ type console struct {
 	assets assets
 }
 
-// currentUser is the signed-in account and its session; both are nil on a public page.
+// currentUser is the signed-in person with the session, and the account that it acts on; all are nil on a public page.
 type currentUser struct {
 	session *account.Session
 	owner   *account.Account
+	acting  *access.Acting
 }
 
 // page answers a request, or returns an error and has written nothing.
@@ -83,55 +84,93 @@ func (c *console) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+assetsPath+"{name}", c.assets.serve)
 	c.openRoutes(mux)
-	for pattern, answer := range map[string]page{
-		"GET /console":                          c.listKeys,
-		"GET /console/keys/{id}":                c.showKey,
-		"GET /console/keys/{id}/delete":         c.confirmDeleteKey,
-		"GET /console/transfers":                c.listTransfers,
-		"GET /console/transfers/{id}":           c.showTransfer,
-		"GET /console/transfers/{id}/preflight": c.checkTransfer,
-		"GET /console/transfers/{id}/refund":    c.showRefund,
-		"GET " + newTransferPath:                c.newTransfer,
-		"GET /console/webhooks":                 c.listWebhooks,
-		"GET /console/webhooks/{id}":            c.showWebhook,
-		"GET /console/webhooks/{id}/delete":     c.confirmDeleteWebhook,
-		"GET /console/audit":                    c.listAudit,
-		"GET /console/account":                  c.showAccount,
-	} {
-		mux.Handle(pattern, c.requireSession(answer))
+	pages := c.pageRoutes()
+	for pattern, route := range pages {
+		mux.Handle(pattern, c.requireSession(route))
 	}
-	for path, answer := range map[string]page{
-		"/console/keys":                       c.createKey,
-		"/console/keys/{id}/rename":           c.renameKey,
-		"/console/keys/{id}/enable":           c.enableKey,
-		"/console/keys/{id}/disable":          c.disableKey,
-		"/console/keys/{id}/expire":           c.expireKey,
-		"/console/keys/{id}/rotate":           c.rotateKey,
-		"/console/keys/{id}/delete":           c.deleteKey,
-		"/console/transfers/{id}/transaction": c.reportTransaction,
-		newTransferPath + "/confirm":          c.confirmTransfer,
-		newTransferPath + "/record":           c.recordTransfer,
-		"/console/webhooks":                   c.createWebhook,
-		"/console/webhooks/{id}/change":       c.changeWebhook,
-		"/console/webhooks/{id}/enable":       c.enableWebhook,
-		"/console/webhooks/{id}/disable":      c.disableWebhook,
-		"/console/webhooks/{id}/rotate":       c.rotateSecret,
-		"/console/webhooks/{id}/test":         c.testWebhook,
-		"/console/webhooks/{id}/replay":       c.replayWebhook,
-		"/console/webhooks/{id}/retry":        c.retryDelivery,
-		"/console/webhooks/{id}/delete":       c.deleteWebhook,
-		"/console/account/revoke-session":     c.revokeSession,
-		"/console/account/revoke-others":      c.revokeOtherSessions,
-		"/console/account/delete":             c.deleteAccount,
-	} {
-		mux.Handle("POST "+path, c.requireSession(answer))
-		isPage := path == webhooksPath || strings.HasSuffix(path, "{id}/delete")
-		if !isPage {
+	for path, route := range c.formRoutes() {
+		mux.Handle("POST "+path, c.requireSession(route))
+		if _, isPage := pages["GET "+path]; !isPage {
 			// Reloading the address of a form's response leads to the page with the form.
 			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { redirect(w, r, parentPath(r.URL.Path)) })
 		}
 	}
 	return mux
+}
+
+// sessionRoute is a page for those who are signed in, and what it needs of their role in the account that they act on.
+type sessionRoute struct {
+	need   access.Need
+	answer page
+}
+
+// pageRoutes are the pages, by their patterns.
+func (c *console) pageRoutes() map[string]sessionRoute {
+	return map[string]sessionRoute{
+		"GET /console":                          {access.Look, c.listKeys},
+		"GET /console/keys/{id}":                {access.Look, c.showKey},
+		"GET /console/keys/{id}/delete":         {access.Develop, c.confirmDeleteKey},
+		"GET /console/transfers":                {access.Look, c.listTransfers},
+		"GET /console/transfers/{id}":           {access.Look, c.showTransfer},
+		"GET /console/transfers/{id}/preflight": {access.Look, c.checkTransfer},
+		"GET /console/transfers/{id}/refund":    {access.Look, c.showRefund},
+		"GET " + newTransferPath:                {access.Develop, c.newTransfer},
+		"GET /console/webhooks":                 {access.Look, c.listWebhooks},
+		"GET /console/webhooks/{id}":            {access.Look, c.showWebhook},
+		"GET /console/webhooks/{id}/delete":     {access.Develop, c.confirmDeleteWebhook},
+		"GET /console/audit":                    {access.Look, c.listAudit},
+		"GET /console/account":                  {access.Person, c.showAccount},
+		"GET " + passwordPath:                   {access.Person, c.showPassword},
+		"GET " + emailPath:                      {access.Person, c.showEmail},
+		"GET " + linkPath:                       {access.Person, c.showLink},
+		"GET " + unlinkPath:                     {access.Person, c.confirmUnlink},
+		"GET /console/accounts":                 {access.Person, c.listAccounts},
+		"GET /console/members":                  {access.Look, c.listMembers},
+	}
+}
+
+// formRoutes are the forms, by their paths.
+func (c *console) formRoutes() map[string]sessionRoute {
+	return map[string]sessionRoute{
+		"/console/keys":                       {access.Develop, c.createKey},
+		"/console/keys/{id}/rename":           {access.Develop, c.renameKey},
+		"/console/keys/{id}/enable":           {access.Develop, c.enableKey},
+		"/console/keys/{id}/disable":          {access.Develop, c.disableKey},
+		"/console/keys/{id}/expire":           {access.Develop, c.expireKey},
+		"/console/keys/{id}/restrict":         {access.Develop, c.restrictKey},
+		"/console/keys/{id}/rotate":           {access.Develop, c.rotateKey},
+		"/console/keys/{id}/delete":           {access.Develop, c.deleteKey},
+		"/console/transfers/{id}/transaction": {access.Develop, c.reportTransaction},
+		newTransferPath + "/confirm":          {access.Develop, c.confirmTransfer},
+		newTransferPath + "/record":           {access.Develop, c.recordTransfer},
+		"/console/webhooks":                   {access.Develop, c.createWebhook},
+		"/console/webhooks/{id}/change":       {access.Develop, c.changeWebhook},
+		"/console/webhooks/{id}/enable":       {access.Develop, c.enableWebhook},
+		"/console/webhooks/{id}/disable":      {access.Develop, c.disableWebhook},
+		"/console/webhooks/{id}/rotate":       {access.Develop, c.rotateSecret},
+		"/console/webhooks/{id}/test":         {access.Develop, c.testWebhook},
+		"/console/webhooks/{id}/replay":       {access.Develop, c.replayWebhook},
+		"/console/webhooks/{id}/retry":        {access.Develop, c.retryDelivery},
+		"/console/webhooks/{id}/delete":       {access.Develop, c.deleteWebhook},
+		"/console/account/revoke-session":     {access.Person, c.revokeSession},
+		"/console/account/revoke-others":      {access.Person, c.revokeOtherSessions},
+		"/console/account/delete":             {access.Person, c.deleteAccount},
+		passwordPath:                          {access.Person, c.changePassword},
+		emailPath:                             {access.Person, c.changeEmail},
+		"/console/account/send-verification":  {access.Person, c.sendVerification},
+		linkPath + "/openid-connect":          {access.Person, c.linkOpenIDConnect},
+		unlinkPath:                            {access.Person, c.unlink},
+		"/console/accounts/act":               {access.Person, c.actOn},
+		"/console/accounts/share":             {access.Person, c.shareAccount},
+		"/console/members/leave":              {access.Person, c.leaveAccount},
+		"/console/members/invite":             {access.Manage, c.inviteMember},
+		"/console/members/cancel":             {access.Manage, c.cancelInvitation},
+		"/console/members/change":             {access.Manage, c.changeMember},
+		"/console/members/remove":             {access.Manage, c.removeMember},
+		"/console/members/delete":             {access.Manage, c.deleteShared},
+		invitationPath + "/accept":            {access.Person, c.acceptInvitation},
+		invitationPath + "/decline":           {access.Person, c.declineInvitation},
+	}
 }
 
 // openRoutes need no session.
@@ -144,6 +183,13 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 		"GET /console/sign-in/openid-connect":  c.startOpenIDConnect,
 		"POST /console/sign-in/wallet-message": c.writeWalletMessage,
 		"POST /console/sign-out":               c.signOut,
+		"GET " + forgotPath:                    c.showForgotPassword,
+		"POST " + forgotPath:                   c.forgotPassword,
+		"GET " + resetPath:                     c.showResetPassword,
+		"POST " + resetPath:                    c.resetPassword,
+		"GET " + access.LinkPath:               c.showVerifyEmail,
+		"POST " + access.LinkPath:              c.followLink,
+		"GET " + invitationPath:                c.showInvitation,
 		"/console/":                            func(http.ResponseWriter, *http.Request, currentUser) error { return errNoPage },
 	} {
 		mux.Handle(pattern, c.open(answer))
@@ -163,14 +209,18 @@ func redirect(w http.ResponseWriter, r *http.Request, target string) {
 	http.Redirect(w, r, target, http.StatusSeeOther)
 }
 
-// requireSession calls the page with the current user. Without a session it redirects to the sign-in page, which leads back.
-func (c *console) requireSession(answer page) http.Handler {
+// requireSession calls the page with the current user, whose role must allow what it needs. Without a session it redirects to the sign-in
+// page, which leads back.
+func (c *console) requireSession(route sessionRoute) http.Handler {
 	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 		user, err := c.authenticate(r)
 		if err != nil {
 			return err
 		}
-		if err := answer(w, r, user); err != nil {
+		if err = user.acting.Check(route.need); err == nil {
+			err = route.answer(w, access.WithActing(r, user.acting), user)
+		}
+		if err != nil {
 			return c.renderError(w, r, user, err)
 		}
 		return nil
@@ -178,8 +228,11 @@ func (c *console) requireSession(answer page) http.Handler {
 }
 
 func (c *console) authenticate(r *http.Request) (user currentUser, err error) {
-	user.session, user.owner, err = c.Access.Session(r.Context(), c.Cookie.Token(r))
-	return user, err
+	acting, err := c.Access.Acting(r.Context(), c.Cookie.Token(r))
+	if err != nil {
+		return user, err
+	}
+	return currentUser{session: acting.Session, owner: acting.Person, acting: acting}, nil
 }
 
 // open gives a page its deadline and its error pages.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,7 +41,7 @@ func (f *form) parseExpiresIn(name string) (time.Duration, error) {
 // createKey answers POST /console/keys with the key, which is shown only once. The response is the page itself: a
 // redirect would have to carry the key or store it.
 func (c *console) createKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "name", "environment", "expiresIn", "mark")
+	f, err := readForm(r, slices.Concat([]string{"name", "environment", "expiresIn", "mark"}, restrictionFields)...)
 	if err != nil {
 		return err
 	}
@@ -63,14 +64,19 @@ func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *acco
 	if wanted.ExpiresIn, err = f.parseExpiresIn("expiresIn"); err != nil {
 		return nil, text, err
 	}
+	if f.hasRestrictions() { // the previous release's form has none
+		if wanted.Scopes, wanted.Networks, err = f.restrictions(); err != nil {
+			return nil, text, err
+		}
+	}
 	// An invalid field is reported before an invalid form token.
-	if _, _, err := account.NewKey(user.owner.ID, wanted, c.Store.Now()); err != nil {
+	if _, _, err := account.NewKey(user.acting.Account.ID, wanted, c.Store.Now()); err != nil {
 		return nil, text, err
 	}
 	if wanted.FormToken, err = formToken(user, f); err != nil {
 		return nil, text, err
 	}
-	return c.Access.CreateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, wanted)
+	return c.Access.CreateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.acting.Account.ID, wanted)
 }
 
 // newKeyPage shows a key's text.

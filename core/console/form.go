@@ -61,6 +61,9 @@ func newForm(sent url.Values, fields []string) (*form, error) {
 		}
 	}
 	for _, name := range fields {
+		if !sent.Has(name) {
+			continue
+		}
 		value := sent.Get(name)
 		if strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value) {
 			f.add(pageError{status: http.StatusBadRequest, Field: name, Text: label(name) + " holds characters that cannot be stored."})

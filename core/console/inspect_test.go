@@ -74,7 +74,7 @@ func (a *answer) inspectElement(n *html.Node, ids map[string]int, labelled map[s
 		if attribute(n, "src") == "" {
 			a.t.Errorf("%s has an inline script", a.what)
 		}
-	case "input", "select":
+	case "input", "select", "textarea":
 		if attribute(n, "type") != "hidden" && !labelled[attribute(n, "id")] {
 			a.t.Errorf("%s: <%s name=%q> has no label", a.what, n.Data, attribute(n, "name"))
 		}

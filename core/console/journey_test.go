@@ -24,7 +24,7 @@ func TestJourney(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := s.store.UsableKey(t.Context(), key.Hash(), lastMinute()); err != nil || found.ID.String() != id {
+	if found, _, err := s.store.UsableKey(t.Context(), key.Hash(), lastMinute()); err != nil || found.ID.String() != id {
 		t.Fatalf("the key that was shown: %+v, %v", found, err)
 	}
 	page := "/console/keys/" + id
@@ -66,7 +66,7 @@ func TestJourney(t *testing.T) {
 
 	t.Log("the audit log tells it all")
 	ann.get("/console/audit").is(http.StatusOK, "Signed up", "Signed in", "Key created", "test key, never expires", "Key changed",
-		"disabled", "enabled", "Key rotated", "Key deleted", "192.0.2.1", "Owner")
+		"disabled", "enabled", "Key rotated", "Key deleted", "192.0.2.1", "ann@example.com")
 
 	ann.post("/console/sign-out").leadsTo("/console/sign-in?done=signed-out")
 	ann.get("/console").leadsTo("/console/sign-in?next=%2Fconsole")
@@ -117,7 +117,11 @@ func TestAccountWithoutPassword(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	now := lastMinute()
-	owner, identity, err := account.NewWalletAccount("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", now)
+	identity, err := account.NewWalletIdentity("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := account.NewWalletAccount(identity, now)
 	if err != nil {
 		t.Fatal(err)
 	}

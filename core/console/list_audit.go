@@ -13,17 +13,34 @@ const pageSize = 25
 
 // actions are the audit log's actions as people read them.
 var actions = map[account.Action]string{
-	account.SignedUp:        "Signed up",
-	account.SignedIn:        "Signed in",
-	account.SessionsRevoked: "Sessions ended",
-	account.PasswordReset:   "Password reset",
-	account.AccountDisabled: "Account disabled",
-	account.AccountEnabled:  "Account enabled",
-	account.AccountDeleted:  "Account deleted",
-	account.KeyCreated:      "Key created",
-	account.KeyUpdated:      "Key changed",
-	account.KeyRotated:      "Key rotated",
-	account.KeyDeleted:      "Key deleted",
+	account.SignedUp:             "Signed up",
+	account.SignedIn:             "Signed in",
+	account.SessionsRevoked:      "Sessions ended",
+	account.PasswordChanged:      "Password changed",
+	account.PasswordReset:        "Password reset",
+	account.ResetLinkMade:        "Link to a new password made",
+	account.IdentityLinked:       "Way to sign in linked",
+	account.IdentityUnlinked:     "Way to sign in unlinked",
+	account.AccountDisabled:      "Account disabled",
+	account.AccountEnabled:       "Account enabled",
+	account.AccountDeleted:       "Account deleted",
+	account.AccountLimitChanged:  "Limit of the account changed",
+	account.KeyCreated:           "Key created",
+	account.KeyUpdated:           "Key changed",
+	account.KeyRotated:           "Key rotated",
+	account.KeyDeleted:           "Key deleted",
+	account.EmailVerified:        "Address verified",
+	account.EmailChangeRequested: "Change of the address asked for",
+	account.EmailChanged:         "Address changed",
+	account.EmailLost:            "Address lost to its owner",
+	account.AccountShared:        "Shared account made",
+	account.MemberInvited:        "Member invited",
+	account.InvitationCanceled:   "Invitation canceled",
+	account.InvitationDeclined:   "Invitation declined",
+	account.MemberJoined:         "Member joined",
+	account.MemberChanged:        "Member's role changed",
+	account.MemberRemoved:        "Member removed",
+	account.MemberLeft:           "Member left",
 
 	account.WebhookCreated:       "Webhook created",
 	account.WebhookUpdated:       "Webhook changed",
@@ -48,7 +65,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 	if err != nil {
 		return err
 	}
-	entries, err := c.Store.AuditLog(r.Context(), user.owner.ID, before, pageSize+1)
+	entries, err := c.Store.AuditLog(r.Context(), user.acting.Account.ID, before, pageSize+1)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"time"
 
+	"intents.internal/core/access"
 	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
 )
 
 // keyView is a key with its derived state.
@@ -16,11 +18,13 @@ type keyView struct {
 	Limit limitView
 }
 
-// limitView is the state of a key's bucket.
+// limitView is the state of the bucket of a key or an account.
 type limitView struct {
 	Known     bool
 	Remaining int
 	Requests  int
+	// Per is the time in which so many requests may be made, such as "a minute".
+	Per string
 	// FullIn is the time until the bucket is full, empty if it is full.
 	FullIn string
 	// Level is the bucket's fill in percent.
@@ -36,7 +40,7 @@ const (
 )
 
 func newKeyView(k *account.Key, now time.Time) keyView {
-	v := keyView{Key: k, State: stateEnabled, Now: now, Limit: limitView{Requests: k.Limit.Requests}}
+	v := keyView{Key: k, State: stateEnabled, Now: now, Limit: newLimitView(k.Limit)}
 	switch {
 	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
 		v.State = stateExpired
@@ -58,7 +62,7 @@ func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentU
 }
 
 func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	keys, err := c.Store.Keys(r.Context(), user.owner.ID)
+	keys, err := c.Store.Keys(r.Context(), user.acting.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -70,6 +74,7 @@ func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, user curren
 	c.fillLimits(r.Context(), views)
 	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
 		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
+		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil),
 	}})
 }
 
@@ -80,13 +85,25 @@ func (c *console) fillLimits(ctx context.Context, views []keyView) {
 		keys[i] = v.Key
 	}
 	for i, limit := range c.Access.RateLimits(ctx, keys...) {
-		if !limit.Known {
-			continue
-		}
-		l := &views[i].Limit
-		l.Known, l.Remaining, l.Level = true, limit.Remaining, 100*limit.Remaining/max(1, l.Requests)
-		if limit.Remaining < l.Requests {
-			l.FullIn = wait(limit.ResetAfter)
-		}
+		views[i].Limit.fill(limit)
+	}
+}
+
+func newLimitView(l account.Limit) limitView {
+	v := limitView{Requests: l.Requests, Per: "a minute"}
+	if l.Period != time.Minute {
+		v.Per = "in " + l.Period.String()
+	}
+	return v
+}
+
+// fill sets the state of the bucket, if it is known.
+func (v *limitView) fill(limit access.RateLimit) {
+	if !limit.Known {
+		return
+	}
+	v.Known, v.Remaining, v.Level = true, limit.Remaining, 100*limit.Remaining/max(1, v.Requests)
+	if limit.Remaining < v.Requests {
+		v.FullIn = wait(limit.ResetAfter)
 	}
 }

@@ -88,7 +88,7 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 
 func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
 	filter.Limit = pageSize + 1
-	for summary, err := range c.Store.Transfers(r.Context(), user.owner.ID, filter) {
+	for summary, err := range c.Store.Transfers(r.Context(), user.acting.Account.ID, filter) {
 		if err != nil {
 			return nil, "", err
 		}

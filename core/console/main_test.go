@@ -94,7 +94,7 @@ func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Co
 	config := access.Config{
 		Store: store, Passwords: hasher, SignUpOpen: true, PublicURL: publicURL,
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
-		Limits: access.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000},
+		Limits: access.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
 	for _, c := range change {
 		c(&config)

@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/chain"
 	"intents.internal/core/token"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
@@ -57,8 +58,9 @@ type tokenChoices struct {
 }
 
 type tokenChoice struct {
-	Value, Text string
-	Selected    bool
+	Value, Text, Symbol string
+	Decimals            uint8
+	Selected            bool
 }
 
 type environmentTab struct {
@@ -106,15 +108,15 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 	return c.render(w, r, user, "new-transfer", view{Title: "New transfer", Section: "transfers", Form: f, Body: v})
 }
 
-// usableKeys are the enabled keys of an environment.
+// usableKeys are the enabled keys of an environment that may make intents.
 func (c *console) usableKeys(ctx context.Context, user currentUser, env network.Environment) (usable []*account.Key, err error) {
-	keys, err := c.Store.Keys(ctx, user.owner.ID)
+	keys, err := c.Store.Keys(ctx, user.acting.Account.ID)
 	if err != nil {
 		return nil, err
 	}
 	now := c.Store.Now()
 	for _, key := range keys {
-		if key.Environment == env && newKeyView(key, now).State == stateEnabled {
+		if key.Environment == env && newKeyView(key, now).State == stateEnabled && key.Scopes.Has(apikey.IntentsWrite) {
 			usable = append(usable, key)
 		}
 	}
@@ -147,7 +149,7 @@ func (c *console) tokensOn(f *form, field string, env network.Environment, token
 	choices := tokenChoices{Chain: known.Name, Tokens: make([]tokenChoice, len(tokens))}
 	for n, t := range tokens {
 		value := t.ID.String()
-		choices.Tokens[n] = tokenChoice{Value: value, Text: tokenText(t), Selected: f.is(tokenField, value)}
+		choices.Tokens[n] = tokenChoice{Value: value, Text: tokenText(t), Symbol: t.Symbol, Decimals: t.Decimals, Selected: f.is(tokenField, value)}
 	}
 	return choices
 }

@@ -68,8 +68,12 @@ func TestNewTransfer(t *testing.T) {
 		t.Errorf("the first step shows live chains or tokens:\n%s", first.text())
 	}
 	ann.get(newTransferPath+"?environment=live").is(http.StatusOK, "You have no enabled live key.")
-	ann.get(newTransferPath+"?sourceChain="+url.QueryEscape(sepolia)).is(http.StatusOK,
+	second := ann.get(newTransferPath+"?sourceChain="+url.QueryEscape(sepolia)).is(http.StatusOK,
 		"From Sepolia", "To Sepolia", "ETH (the chain's own coin)", "USDC (0x1c7D4B…7238)", "The same token", "1 hour from now", "mover")
+	option := second.find(func(n *html.Node) bool { return attribute(n, "value") == sepoliaUSDC })
+	if symbol, decimals := attribute(option, "data-symbol"), attribute(option, "data-decimals"); symbol != "USDC" || decimals != "6" {
+		t.Errorf("the script is told that %s has %s decimals", symbol, decimals)
+	}
 
 	for kind, c := range map[string]struct {
 		fields []string

@@ -87,8 +87,14 @@ func label(field string) string {
 	switch field {
 	case "email":
 		return "E-mail address"
+	case "newEmail":
+		return "The new address"
 	case "expiresIn":
 		return "Expiry"
+	case "scopes":
+		return "The scopes"
+	case "networks":
+		return "The networks"
 	case "gracePeriod":
 		return "The grace period"
 	case "sourceChain", "destinationChain":
@@ -107,6 +113,8 @@ func label(field string) string {
 		return "The URL"
 	case "types":
 		return "The list of events"
+	case "newPassword":
+		return "The new password"
 	case "since":
 		return "The time to replay"
 	case "":

@@ -121,7 +121,7 @@ func TestSignedOut(t *testing.T) {
 	stranger := s.browser(t)
 	key := "/console/keys/" + uuid.NewString()
 	for _, path := range []string{
-		"/console", key, key + "/delete", "/console/transfers?status=failed&type=swap", "/console/transfers/" + uuid.NewString(), "/console/audit", "/console/account",
+		"/console", key, key + "/delete", "/console/transfers?status=failed&type=swap", "/console/transfers/" + uuid.NewString(), "/console/audit", "/console/account", "/console/account/password",
 	} {
 		stranger.get(path).leadsTo("/console/sign-in?next=" + url.QueryEscape(path))
 	}
@@ -129,6 +129,7 @@ func TestSignedOut(t *testing.T) {
 		"/console/keys": "/console", key + "/rename": key, key + "/enable": key, key + "/disable": key, key + "/expire": key,
 		key + "/rotate": key, key + "/delete": key, "/console/account/revoke-session": "/console/account",
 		"/console/account/revoke-others": "/console/account", "/console/account/delete": "/console/account",
+		"/console/account/password": "/console/account",
 	} {
 		stranger.post(path).leadsTo("/console/sign-in?next=" + url.QueryEscape(next))
 	}

@@ -26,7 +26,7 @@ func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, user current
 	if f.ok() {
 		grace, err = account.ParseGracePeriod(f.number("gracePeriod"))
 		if err == nil {
-			key, text, err = c.Access.RotateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, old.ID, grace)
+			key, text, err = c.Access.RotateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.acting.Account.ID, old.ID, grace)
 		}
 		if err := f.note(err); err != nil {
 			return err

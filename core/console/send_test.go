@@ -259,7 +259,7 @@ func TestAssets_Imports(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 7 {
+	if len(seen) != 8 {
 		t.Errorf("%d scripts: %v", len(seen), seen)
 	}
 }

@@ -1,11 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	"intents.internal/core/representation"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
 )
 
 // sendView is a transaction that a wallet of the browser can send.
@@ -30,13 +32,42 @@ func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView,
 		_, v.Watched = c.Chains.Chain(tx.Chain)
 	}
 	params, err := json.Marshal(struct {
-		ID    string                   `json:"id"`
-		Chain string                   `json:"chain"`
-		Calls representation.SendCalls `json:"calls"`
-	}{intent.ID.String(), v.Chain, representation.NewTx(tx).Calls})
+		ID       string             `json:"id"`
+		Chain    string             `json:"chain"`
+		AddChain *addChainParameter `json:"addChain"`
+		Calls    json.RawMessage    `json:"calls"`
+	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), representation.AppendSendCalls(nil, tx)})
 	if err != nil {
 		return nil, fmt.Errorf("write the transaction of transfer %s: %w", intent.ID, err)
 	}
 	v.Params = string(params)
 	return v, nil
+}
+
+// addChainParameter is the parameter of wallet_addEthereumChain (EIP-3085).
+type addChainParameter struct {
+	ChainID        string         `json:"chainId"`
+	ChainName      string         `json:"chainName"`
+	NativeCurrency nativeCurrency `json:"nativeCurrency"`
+	RPCURLs        []string       `json:"rpcUrls"`
+}
+
+type nativeCurrency struct {
+	Name     string `json:"name"`
+	Symbol   string `json:"symbol"`
+	Decimals uint8  `json:"decimals"`
+}
+
+// addChainParameter is nil where the registry has no public RPC URL of the chain, which a wallet needs to add it.
+func (c *console) addChainParameter(id caip.ChainID) *addChainParameter {
+	known, ok := c.Registry.Current().Chain(id)
+	if !ok || len(known.RPCURLs) == 0 {
+		return nil
+	}
+	number, _ := id.Number() // the registry has eip155 chains only
+	coin := known.NativeCurrency
+	return &addChainParameter{
+		ChainID: fmt.Sprintf("%#x", number), ChainName: known.Name, RPCURLs: known.RPCURLs,
+		NativeCurrency: nativeCurrency{Name: cmp.Or(coin.Name, coin.Symbol), Symbol: coin.Symbol, Decimals: coin.Decimals},
+	}
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -12,9 +11,12 @@ import (
 
 // showAccount answers GET /console/account.
 func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r)
+	f, err := readQuery(r, "error")
 	if err != nil {
 		return err
+	}
+	if text := linkFailures[f.values["error"]]; text != "" {
+		f.add(pageError{status: http.StatusOK, Text: text})
 	}
 	return c.renderAccount(w, r, user, f)
 }
@@ -24,12 +26,17 @@ func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return err
 	}
-	email := user.owner.Email
-	if strings.HasSuffix(email, ".invalid") {
-		email = "" // the account has none
+	identities, err := c.Access.Identities(r.Context(), user.owner.ID)
+	if err != nil {
+		return err
+	}
+	email := ""
+	if user.owner.HasEmail() {
+		email = user.owner.Email
 	}
 	return c.render(w, r, user, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
-		"Email": email, "Sessions": sessions, "This": user.session.ID, "Now": c.Store.Now(), "Password": user.owner.PasswordHash != "",
+		"Email": email, "Mail": c.Access.MailQueued != nil, "Ways": c.waysIn(identities), "Sessions": sessions, "This": user.session.ID,
+		"Now": c.Store.Now(), "Password": user.owner.PasswordHash != "",
 	}})
 }
 

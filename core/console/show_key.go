@@ -30,24 +30,27 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user current
 		return err
 	}
 	now := c.Store.Now()
-	hour, err := c.Store.KeyUsage(r.Context(), user.owner.ID, key.ID, chart.HourSince(now), time.Minute)
+	hour, err := c.Store.KeyUsage(r.Context(), user.acting.Account.ID, key.ID, chart.HourSince(now), time.Minute)
 	if err != nil {
 		return err
 	}
-	day, err := c.Store.KeyUsage(r.Context(), user.owner.ID, key.ID, chart.DaySince(now), chart.DayColumn)
+	day, err := c.Store.KeyUsage(r.Context(), user.acting.Account.ID, key.ID, chart.DaySince(now), chart.DayColumn)
 	if err != nil {
 		return err
 	}
 	views := []keyView{newKeyView(key, now)}
 	c.fillLimits(r.Context(), views)
+	accountLimit := newLimitView(user.acting.Account.Limit)
+	accountLimit.fill(c.Access.AccountRateLimit(r.Context(), user.acting.Account, key.Environment))
 	perMinute := int(time.Duration(key.Limit.Requests) * time.Minute / key.Limit.Period)
 	name := key.Name
 	if _, sent := f.values["name"]; sent {
 		name = f.Value("name")
 	}
 	return c.render(w, r, user, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
-		"Key": views[0], "Name": name, "Expiries": expiries, "Graces": graces,
-		"Charts": []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
+		"Key": views[0], "AccountLimit": accountLimit, "Name": name, "Expiries": expiries, "Graces": graces,
+		"Restrictions": newRestrictionsView(f, key.Scopes, key.Networks),
+		"Charts":       []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
 	}})
 }
 
@@ -57,7 +60,7 @@ func (c *console) keyOf(r *http.Request, user currentUser) (*account.Key, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.Store.Key(r.Context(), user.owner.ID, id)
+	return c.Store.Key(r.Context(), user.acting.Account.ID, id)
 }
 
 func idOf(r *http.Request) (uuid.UUID, error) {

@@ -32,11 +32,11 @@ func (c *console) transferOf(r *http.Request, user currentUser) (*transfer.Inten
 	if err != nil {
 		return nil, postgres.ErrTransferNotFound
 	}
-	return c.Store.Transfer(r.Context(), user.owner.ID, id)
+	return c.Store.Transfer(r.Context(), user.acting.Account.ID, id)
 }
 
 func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user currentUser, intent *transfer.Intent, f *form) error {
-	events, err := c.Store.Events(r.Context(), user.owner.ID, intent.ID)
+	events, err := c.Store.Events(r.Context(), user.acting.Account.ID, intent.ID)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 		return err
 	}
 	now := c.Store.Now()
-	tx, err := intent.Tx(now)
+	tx, err := intent.TxOf(&order, now)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 			return err
 		}
 	}
-	key, err := c.Store.Key(r.Context(), user.owner.ID, intent.KeyID)
+	key, err := c.Store.Key(r.Context(), user.acting.Account.ID, intent.KeyID)
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // it may be deleted
 		return err
 	}
@@ -69,10 +69,28 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 			"Intent": intent, "Source": source, "Destination": destination, "Events": c.eventViews(events), "Key": key,
 			"Transactions": c.transactionViews(intent.Shown(history)), "Confirmations": c.confirmations(intent, history),
 			"Refundable": intent.Refundable(history, now), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
-			"Final": transfer.Final(intent.Type, intent.Status), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
+			"Final": transfer.Final(intent.Type, intent.Status), "Refresh": refreshSeconds(intent, history), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
 			"Send": sending, "Carried": intent.Carried(),
 		},
 	})
+}
+
+// refreshSeconds is the time between two looks of an intent's open page at a newer copy, 0 for none. Created, submitted and confirmed change
+// within seconds. Failed and expired change by the chain alone and seldom (transfer.Evaluate): when a settler shows that the order was opened
+// after all, which only swaps and bridges have, or when a transaction that is known, reverted or dropped, gets into another block. A final
+// intent changes back by a reorganization only, and an expired transfer of which no transaction is known by a report only.
+func refreshSeconds(intent *transfer.Intent, history transfer.History) int {
+	const soon, seldom, never = 2, 30, 0
+	switch {
+	case transfer.Final(intent.Type, intent.Status):
+		return never
+	case intent.Status != transfer.Failed && intent.Status != transfer.Expired:
+		return soon
+	case intent.Type != transfer.Transfer || len(history.Transactions) > 0:
+		return seldom
+	default:
+		return never
+	}
 }
 
 // eventView is an event with the transaction that led to it.

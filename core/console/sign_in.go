@@ -30,7 +30,7 @@ var failures = map[string]string{
 	"oidc_denied":    "You did not finish signing in at the provider.",
 	"oidc_failed":    "The sign-in provider did not confirm who you are. Try again, or sign in another way.",
 	"flow_expired":   "Signing in took too long, or was begun in another browser. Try again.",
-	"email_taken":    "An account with your e-mail address exists already. Sign in to it with its password.",
+	"email_taken":    "An account with your e-mail address exists already. Sign in to it with its password, or ask for a link to a new one.",
 	"sign_up_closed": "You have no account here, and sign-up is closed. Ask the operator of this service for one.",
 }
 

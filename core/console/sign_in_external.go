@@ -37,7 +37,7 @@ var errWallet = pageError{
 // is to sign. It is written here because wallets name their address in any spelling and the message must have EIP-55's,
 // which a script cannot write without a hash function that browsers lack.
 func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	f, err := readForm(r, "address", "chain")
+	f, err := readForm(r, "address", "chain", "purpose")
 	if err != nil {
 		return err
 	}
@@ -50,12 +50,16 @@ func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ c
 	if err != nil {
 		return err
 	}
+	statement := "Sign in to the console of the Transfer Intent Service."
+	if f.is("purpose", "link") {
+		statement = "Link this wallet to your account at the Transfer Intent Service, which it can sign in to from then on."
+	}
 	now := c.Store.Now().UTC()
 	_, domain, _ := strings.Cut(c.PublicURL, "://")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintf(w, "%s wants you to sign in with your Ethereum account:\n%s\n\nSign in to the console of the Transfer Intent Service.\n\n"+
+	fmt.Fprintf(w, "%s wants you to sign in with your Ethereum account:\n%s\n\n%s\n\n"+
 		"URI: %s\nVersion: 1\nChain ID: %s\nNonce: %s\nIssued At: %s\nExpiration Time: %s",
-		domain, address, c.PublicURL, chain.Reference, nonce,
+		domain, address, statement, c.PublicURL, chain.Reference, nonce,
 		now.Format(time.RFC3339), now.Add(messageTTL).Format(time.RFC3339))
 	return nil
 }

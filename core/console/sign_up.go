@@ -19,7 +19,8 @@ func (c *console) showSignUp(w http.ResponseWriter, r *http.Request, _ currentUs
 	return c.renderSignUp(w, r, f)
 }
 
-// signUp answers POST /console/sign-up: an account, signed in.
+// signUp answers POST /console/sign-up: an account, signed in. Where mail is configured it says the same of an address that has an account,
+// and the mailed link goes on.
 func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "name", "email", "password", "next")
 	if err != nil {
@@ -27,13 +28,16 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser) 
 	}
 	var signedIn *access.SignedIn
 	if f.ok() {
-		signedIn, err = c.Access.SignUp(r.Context(), access.VisitorOf(r, c.Cookie), f.values["name"], f.values["email"], f.values["password"])
+		signedIn, err = c.Access.SignUp(r.Context(), access.VisitorOf(r, c.Cookie), f.values["name"], f.values["email"], f.values["password"], "")
 		if err := f.note(err); err != nil {
 			return err
 		}
 	}
 	if !f.ok() {
 		return c.renderSignUp(w, r, f)
+	}
+	if signedIn.Session == nil {
+		return c.render(w, r, currentUser{}, "sign-up-sent", view{Title: "Look at your mail", Section: "sign-up", Form: f})
 	}
 	c.Cookie.SignIn(w, signedIn)
 	target := safeNext(f.values["next"])
@@ -46,6 +50,6 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser) 
 
 func (c *console) renderSignUp(w http.ResponseWriter, r *http.Request, f *form) error {
 	return c.render(w, r, currentUser{}, "sign-up", view{Title: "Sign up", Section: "sign-up", Form: f, Body: map[string]any{
-		"Open": c.Access.SignUpOpen, "Next": safeNext(f.values["next"]),
+		"Open": c.Access.SignUpOpen, "Mail": c.Access.MailQueued != nil, "Next": safeNext(f.values["next"]),
 	}})
 }

@@ -52,6 +52,23 @@ func (c *console) expireKey(w http.ResponseWriter, r *http.Request, user current
 	return c.changeKey(w, r, user, f, change, "expiry")
 }
 
+// restrictKey answers POST /console/keys/{id}/restrict with other scopes and networks.
+func (c *console) restrictKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readForm(r, restrictionFields...)
+	if err != nil {
+		return err
+	}
+	var change account.KeyChange
+	if f.ok() {
+		scopes, networks, err := f.restrictions()
+		if err := f.note(err); err != nil {
+			return err
+		}
+		change.Scopes, change.Networks = &scopes, &networks
+	}
+	return c.changeKey(w, r, user, f, change, "restricted")
+}
+
 // changeKey makes a change and goes back to the key's page, where done says so.
 func (c *console) changeKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form, change account.KeyChange, done string) error {
 	id, err := idOf(r)
@@ -59,7 +76,7 @@ func (c *console) changeKey(w http.ResponseWriter, r *http.Request, user current
 		return err
 	}
 	if f.ok() {
-		_, err = c.Access.UpdateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.owner.ID, id, change)
+		_, err = c.Access.UpdateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.acting.Account.ID, id, change)
 		if err := f.note(err); err != nil {
 			return err
 		}

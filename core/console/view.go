@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"intents.internal/core/access"
 	"intents.internal/core/account"
 )
 
@@ -57,6 +58,8 @@ type view struct {
 	Section string
 	// Owner is the signed-in account, nil for none.
 	Owner *account.Account
+	// Acting is the person on the account that the session acts on, nil for none.
+	Acting *access.Acting
 	// Notice is the result of the last request.
 	Notice string
 	// Form is the page's form, never nil.
@@ -65,12 +68,21 @@ type view struct {
 	Body any
 }
 
+// ForOthers reports whether the session acts on another account than the person's own.
+func (v view) ForOthers() bool { return v.Acting != nil && v.Acting.Account.ID != v.Acting.Person.ID }
+
+// Develops reports whether the page may offer what developers do.
+func (v view) Develops() bool { return v.Acting != nil && v.Acting.May(access.Develop) }
+
+// Manages reports whether the page may offer what owners do.
+func (v view) Manages() bool { return v.Acting != nil && v.Acting.May(access.Manage) }
+
 // render writes a complete page or nothing, so that an error page can follow an error.
 func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUser, name string, v view) error {
 	if v.Form == nil {
 		v.Form = &form{}
 	}
-	v.Owner, v.Notice = user.owner, notices[r.URL.Query().Get("done")]
+	v.Owner, v.Acting, v.Notice = user.owner, user.acting, notices[r.URL.Query().Get("done")]
 	if len(v.Form.Errors) > 0 {
 		v.Notice = ""
 	}
@@ -89,26 +101,47 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 
 // notices are the results that a page can show, by the query parameter done.
 var notices = map[string]string{
-	"signed-up":        "Welcome. Your account is ready; make your first key below.",
-	"signed-out":       "You are signed out.",
-	"ended":            "Your session has ended. Sign in to go on; what you sent last was not saved.",
-	"renamed":          "The key is renamed.",
-	"enabled":          "The key is enabled.",
-	"disabled":         "The key is disabled. Requests with it are refused from now on.",
-	"expiry":           "The expiry is changed.",
-	"deleted":          "The key is deleted. Requests with it are refused from now on.",
-	"revoked":          "The session is ended.",
-	"revoked-all":      "All other sessions are ended.",
-	"reported":         "The transaction is reported. This page shows what becomes of it.",
-	"recorded":         "The intent is recorded. Nothing is sent yet: the account that sends signs the transaction below.",
-	"webhook-changed":  "The webhook is changed.",
-	"webhook-enabled":  "The webhook is enabled. What happened meanwhile is being sent.",
-	"webhook-disabled": "The webhook is disabled. Nothing is sent to it from now on.",
-	"webhook-tested":   "A test event is being sent.",
-	"webhook-replayed": "The events are being sent again.",
-	"webhook-retried":  "The event is being sent again.",
-	"webhook-deleted":  "The webhook is deleted. Nothing more is sent to it.",
-	"account-ended":    "Your account is deleted, and its keys are refused from now on.",
+	"signed-up":         "Welcome. Your account is ready; make your first key below.",
+	"signed-out":        "You are signed out.",
+	"ended":             "Your session has ended. Sign in to go on; what you sent last was not saved.",
+	"renamed":           "The key is renamed.",
+	"enabled":           "The key is enabled.",
+	"disabled":          "The key is disabled. Requests with it are refused from now on.",
+	"expiry":            "The expiry is changed.",
+	"restricted":        "The scopes and networks are changed. They hold from now on.",
+	"deleted":           "The key is deleted. Requests with it are refused from now on.",
+	"revoked":           "The session is ended.",
+	"revoked-all":       "All other sessions are ended.",
+	"reported":          "The transaction is reported. This page shows what becomes of it.",
+	"recorded":          "The intent is recorded. Nothing is sent yet: the account that sends signs the transaction below.",
+	"webhook-changed":   "The webhook is changed.",
+	"webhook-enabled":   "The webhook is enabled. What happened meanwhile is being sent.",
+	"webhook-disabled":  "The webhook is disabled. Nothing is sent to it from now on.",
+	"webhook-tested":    "A test event is being sent.",
+	"webhook-replayed":  "The events are being sent again.",
+	"webhook-retried":   "The event is being sent again.",
+	"webhook-deleted":   "The webhook is deleted. Nothing more is sent to it.",
+	"password-changed":  "The password is changed, and all other sessions are ended.",
+	"password-reset":    "The password is changed. Sign in with it, and look through your keys: they work as before.",
+	"linked":            "It is linked: you can sign in with it from now on.",
+	"unlinked":          "It is unlinked, and all other sessions are ended.",
+	"account-ended":     "Your account is deleted, and its keys are refused from now on.",
+	"account-fresh":     "You have a new account with this address and password: sign in. The account that had the address before never proved that it was its own. It keeps its keys, and cannot enter yours.",
+	"email-verified":    "Your address is verified.",
+	"email-changed":     "Your address is changed. Sign in with the new one from now on.",
+	"email-confirmed":   "The change is confirmed here. Now open the link that we have sent to the new address.",
+	"verification-sent": "A mail with a link is on its way to your address. The link works once, for an hour.",
+	"email-requested":   "A mail with a link is on its way. The link works once, for an hour.",
+	"acting":            "You act on this account from now on.",
+	"shared":            "The account is made, and you act on it from now on. Invite its members below.",
+	"invited":           "The invitation is on its way by mail. It can be accepted for 48 hours.",
+	"invite-canceled":   "The invitation is canceled. Its link works no more.",
+	"member-changed":    "The role is changed.",
+	"member-removed":    "The member is removed, and signed out of this account. The keys stay as they are.",
+	"left":              "You have left the account.",
+	"joined":            "You are a member of this account now, and act on it.",
+	"declined":          "The invitation is declined.",
+	"shared-ended":      "The shared account is deleted, and its keys are refused from now on.",
 }
 
 // ago is the time from t to now in words, rounded down.

@@ -65,47 +65,48 @@ type Transition struct {
 	Failure transfer.Failure
 }
 
-// transitionJSON are the data of an intent's event. The reference is the summary's.
-type transitionJSON struct {
-	representation.Summary
-	From    *transfer.Status  `json:"from"`
-	To      transfer.Status   `json:"to"`
-	Hash    *string           `json:"hash"`
-	Failure *transfer.Failure `json:"failure"`
-}
-
-// bodyJSON is the body of a delivery; in the feed the event's id is before it.
-type bodyJSON struct {
-	Type        Type                     `json:"type"`
-	Timestamp   representation.Timestamp `json:"timestamp"`
-	Environment network.Environment      `json:"environment"`
-	Sequence    *int                     `json:"sequence"`
-	Data        any                      `json:"data"`
-}
-
 // Body is the JSON of the event without its id, as it is delivered.
-func (e Event) Body() ([]byte, error) {
-	return json.Marshal(e.body())
+func (e *Event) Body() ([]byte, error) {
+	b, err := e.appendMembers([]byte{'{'})
+	return append(b, '}'), err
 }
 
-// MarshalJSON is the JSON of the event in the feed: its id and then the members of Body.
-func (e Event) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		ID string `json:"id"`
-		bodyJSON
-	}{e.ID.String(), e.body()})
+// AppendJSON appends the JSON of the event in the feed: its id and then the members of Body.
+func (e *Event) AppendJSON(b []byte) ([]byte, error) {
+	b = append(b, `{"id":"`...)
+	b = append(b, e.ID.String()...)
+	b, err := e.appendMembers(append(b, `",`...))
+	return append(b, '}'), err
 }
 
-func (e Event) body() bodyJSON {
-	body := bodyJSON{Type: e.Type, Timestamp: representation.NewTimestamp(e.At), Environment: e.Environment, Data: e.Data}
+func (e *Event) appendMembers(b []byte) ([]byte, error) {
+	b = append(b, `"type":`...)
+	b = representation.AppendText(b, e.Type)
+	b = append(b, `,"timestamp":`...)
+	b = representation.AppendTimestamp(b, e.At)
+	b = append(b, `,"environment":`...)
+	b = representation.AppendText(b, e.Environment)
 	if e.Transfer == nil {
-		return body
+		data, err := json.Marshal(e.Data)
+		b = append(b, `,"sequence":null,"data":`...)
+		return append(b, data...), err
 	}
-	body.Sequence = &e.Sequence
-	body.Data = transitionJSON{
-		Summary: representation.NewSummary(e.Transfer.Summary),
-		From:    representation.Optional(e.Transfer.From), To: e.Transfer.To,
-		Hash: representation.Optional(e.Transfer.Summary.Hash), Failure: representation.Optional(e.Transfer.Failure),
-	}
-	return body
+	b = append(b, `,"sequence":`...)
+	b = strconv.AppendInt(b, int64(e.Sequence), 10)
+	b = append(b, `,"data":`...)
+	return e.Transfer.appendJSON(b), nil
+}
+
+// appendJSON appends the data of an intent's event. The reference is the summary's.
+func (t *Transition) appendJSON(b []byte) []byte {
+	b = representation.AppendSummaryMembers(append(b, '{'), &t.Summary)
+	b = append(b, `,"from":`...)
+	b = representation.AppendOptional(b, t.From)
+	b = append(b, `,"to":`...)
+	b = representation.AppendText(b, t.To)
+	b = append(b, `,"hash":`...)
+	b = representation.AppendOptional(b, t.Summary.Hash)
+	b = append(b, `,"failure":`...)
+	b = representation.AppendOptional(b, t.Failure)
+	return append(b, '}')
 }

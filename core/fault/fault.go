@@ -134,6 +134,20 @@ var table = []struct {
 		Status: http.StatusUnprocessableEntity, Code: "USER_ALREADY_EXISTS", Message: "An account with this e-mail address exists; sign in or use another.",
 		Page: correctable("email", "An account with this e-mail address exists. Sign in, or use another address."),
 	}},
+	{account.ErrIdentityTaken, Fault{
+		Status: http.StatusConflict, Code: "SOCIAL_ACCOUNT_ALREADY_LINKED", Message: "Another account signs in this way; unlink it there first.",
+	}},
+	{account.ErrTooManyIdentities, Fault{
+		Status: http.StatusConflict, Code: "TOO_MANY_ACCOUNTS", Message: fmt.Sprintf("The account has %d ways to sign in besides the password; unlink one first.", account.MaxIdentities),
+	}},
+	{account.ErrIdentityNotFound, Fault{
+		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_FOUND", Message: "The account is not signed in to this way; see /auth/list-accounts.",
+		Page: Page{Title: "Not there", Text: "Your account is not signed in to this way. It may have been unlinked."},
+	}},
+	{account.ErrLastWayIn, Fault{
+		Status: http.StatusBadRequest, Code: "FAILED_TO_UNLINK_LAST_ACCOUNT", Message: "Nobody could sign in to the account any more; link another way or set a password first.",
+		Page: correctable("", "This is the only way to sign in to your account. Link another one first."),
+	}},
 	{account.ErrTooMany, Fault{
 		Status: http.StatusConflict, Code: "TOO_MANY_API_KEYS", Message: "The account has as many keys as it may; delete one first.",
 		Page: correctable("", fmt.Sprintf("The account has %d keys, and more are not possible. Delete one that you no longer use.", account.MaxKeys)),
@@ -141,15 +155,93 @@ var table = []struct {
 	{access.ErrSignedOut, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED", Message: "Sign in first."}},
 	{access.ErrCredentials, Fault{
 		Status: http.StatusUnauthorized, Code: "INVALID_EMAIL_OR_PASSWORD", Message: "Invalid email or password.",
-		Page: correctable("", "The e-mail address or the password is wrong."),
+		Page: correctable("", "The e-mail address or the password is wrong. If you have just signed up, open the link in your mail first."),
 	}},
 	{access.ErrPassword, Fault{
 		Status: http.StatusBadRequest, Code: "INVALID_PASSWORD", Message: "Invalid password.",
 		Page: correctable("password", "The password is wrong."),
 	}},
+	{access.ErrNoPassword, Fault{
+		Status: http.StatusBadRequest, Code: "CREDENTIAL_ACCOUNT_NOT_FOUND", Message: "The account has no password; it signs in another way.",
+		Page: correctable("", "Your account has no password, as you sign in another way."),
+	}},
+	{access.ErrResetToken, Fault{
+		Status: http.StatusBadRequest, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
+		Page: correctable("", "The link was used, has expired or is not complete. Ask for another."),
+	}},
+	{access.ErrMailOff, Fault{
+		Status: http.StatusBadRequest, Code: "RESET_PASSWORD_DISABLED", Message: "The service sends no mail; ask its operator for a link to a new password.",
+		Page: correctable("", "This service sends no mail. Ask its operator for a link to a new password."),
+	}},
+	{access.ErrVerificationOff, Fault{
+		Status: http.StatusBadRequest, Code: "VERIFICATION_EMAIL_NOT_ENABLED", Message: "The service sends no mail; ask its operator to verify the address.",
+		Page: correctable("", "This service sends no mail. Ask its operator to verify your address."),
+	}},
+	{access.ErrEmailVerified, Fault{
+		Status: http.StatusBadRequest, Code: "EMAIL_ALREADY_VERIFIED", Message: "The address of the account is verified already.",
+		Page: correctable("", "Your address is verified already."),
+	}},
+	{access.ErrEmailMismatch, Fault{
+		Status: http.StatusBadRequest, Code: "EMAIL_MISMATCH", Message: "The address is not that of the account that is signed in; sign out, or name its own.",
+	}},
+	{access.ErrLink, Fault{
+		Status: http.StatusUnauthorized, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
+		Page: Page{Title: "The link does not work", Text: "The link was used, has expired or is not complete. Sign in, and ask for another on the page of your account."},
+	}},
+	{access.ErrLinkSignedOut, Fault{
+		Status: http.StatusUnauthorized, Code: "UNAUTHORIZED", Message: "Sign in to the account of the link first, then open it again.",
+		Page: correctable("", "Sign in to the account first, in this browser. Then open the link again."),
+	}},
 	{access.ErrSignUpClosed, Fault{
 		Status: http.StatusForbidden, Code: "SIGN_UP_CLOSED", Message: "Sign-up is closed; ask the operator for an account.",
 		Page: correctable("", "Sign-up is closed. Ask the operator of this service for an account."),
+	}},
+	{access.ErrRole, Fault{
+		Status: http.StatusForbidden, Code: "ROLE_NOT_ALLOWED", Message: "Your role in this account does not allow that; ask one of its owners.",
+		Page: Page{Title: "Not with your role", Text: "Your role in this account does not allow that. Ask one of its owners, or act on another account."},
+	}},
+	{access.ErrPersonal, Fault{
+		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_SHARED", Message: "Somebody signs in to this account, who alone can delete it, with /auth/delete-user.",
+		Page: Page{Title: "Not a shared account", Text: "Somebody signs in to this account, who alone can delete it."},
+	}},
+	{account.ErrNotMember, Fault{
+		Status: http.StatusForbidden, Code: "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", Message: "You are not a member of such an account; list those that you are in.",
+		Page: Page{Title: "Not a member", Text: "You are not a member of such an account, or no longer."},
+	}},
+	{account.ErrNoSuchMember, Fault{
+		Status: http.StatusBadRequest, Code: "MEMBER_NOT_FOUND", Message: "The account has no such member; list its members.",
+		Page: Page{Title: "No such member", Text: "The account has no such member, or no longer."},
+	}},
+	{account.ErrAlreadyMember, Fault{
+		Status: http.StatusBadRequest, Code: "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION", Message: "That person is a member of the account already.",
+		Page: correctable("email", "That person is a member of the account already."),
+	}},
+	{account.ErrAlreadyInvited, Fault{
+		Status: http.StatusBadRequest, Code: "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", Message: "The address is invited already; set resend to invite it again, or cancel that invitation.",
+	}},
+	{account.ErrNoInvitation, Fault{
+		Status: http.StatusBadRequest, Code: "INVITATION_NOT_FOUND", Message: "The invitation was answered or canceled, has expired, or its link is not complete; ask for another.",
+		Page: Page{Title: "No such invitation", Text: "The invitation was answered or canceled, has expired, or the link is not complete. If you have more than one mail of it, open the newest. Or ask for another."},
+	}},
+	{account.ErrNotInvited, Fault{
+		Status: http.StatusForbidden, Code: "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION", Message: "The invitation is for another e-mail address; sign in with that one.",
+		Page: Page{Title: "For somebody else", Text: "The invitation is for another e-mail address than that of your account. Sign out, and sign in or sign up with that address."},
+	}},
+	{account.ErrLastOwner, Fault{
+		Status: http.StatusBadRequest, Code: "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", Message: "A shared account needs an owner; make another member one first, or delete the shared account.",
+		Page: correctable("", "A shared account needs an owner. Make another member one first, or delete the shared account."),
+	}},
+	{account.ErrHolder, Fault{
+		Status: http.StatusForbidden, Code: "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER", Message: "The account is this member's own, who stays its owner.",
+		Page: correctable("", "The account is this member's own, who stays its owner."),
+	}},
+	{account.ErrTooManyMembers, Fault{
+		Status: http.StatusForbidden, Code: "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED", Message: "The account has as many members and open invitations as it may; remove or cancel one first.",
+		Page: correctable("", fmt.Sprintf("The account has %d members and open invitations, and more are not possible. Remove or cancel one.", account.MaxMembers)),
+	}},
+	{account.ErrTooManyShared, Fault{
+		Status: http.StatusForbidden, Code: "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS", Message: "You own as many shared accounts as you may; delete one or hand it over first.",
+		Page: correctable("", fmt.Sprintf("You own %d shared accounts, and more are not possible. Delete one or hand it over.", account.MaxSharedAccounts)),
 	}},
 	{access.ErrSessionNotFresh, Fault{
 		Status: http.StatusForbidden, Code: "SESSION_NOT_FRESH", Message: "Sign in again, then repeat this within ten minutes.",
@@ -164,7 +256,8 @@ var table = []struct {
 	{access.ErrWalletExpired, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED", Message: "The message has expired or is older than ten minutes; have the wallet sign a new one."}},
 	{access.ErrWalletNotYetValid, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID", Message: "The message is not valid yet; check the clock of the device that made it."}},
 	{access.ErrWalletNonce, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE", Message: "The nonce was used before or has expired; ask for a new one."}},
-	{siwe.ErrSignature, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_INVALID_SIWE_SIGNATURE", Message: "The message's address did not sign it. The signature must be the 65 bytes of personal_sign; contract wallets (ERC-1271) are not supported."}},
+	{siwe.ErrSignature, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_INVALID_SIWE_SIGNATURE", Message: "The message's address did not sign it: neither its key by personal_sign nor, as a smart account on the message's chain, its contract (ERC-1271, ERC-6492)."}},
+	{access.ErrWalletChain, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE", Message: "The key of the message's address did not sign it, and no node can be asked whether a smart account did: the operator must give the message's chain one in CORE_RPC_FILE."}},
 	{access.ErrOIDCOff, Fault{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "Sign-in with OpenID Connect is not configured here.",
 		Page: Page{Title: "No such page", Text: "There is nothing at this address."},

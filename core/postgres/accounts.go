@@ -16,21 +16,39 @@ import (
 type accountRow struct {
 	bun.BaseModel `bun:"table:accounts,alias:accounts"`
 
-	ID           uuid.UUID  `bun:"id,pk"`
-	Name         string     `bun:"name"`
-	Email        string     `bun:"email"`
-	PasswordHash string     `bun:"password_hash"`
-	DisabledAt   *time.Time `bun:"disabled_at"`
-	DeletedAt    *time.Time `bun:"deleted_at"`
-	CreatedAt    time.Time  `bun:"created_at"`
-	UpdatedAt    time.Time  `bun:"updated_at"`
+	ID                 uuid.UUID  `bun:"id,pk"`
+	Name               string     `bun:"name"`
+	Email              string     `bun:"email"`
+	PasswordHash       string     `bun:"password_hash"`
+	Shared             bool       `bun:"shared"`
+	LimitRequests      *int       `bun:"limit_requests"`
+	LimitPeriodSeconds *int       `bun:"limit_period_seconds"`
+	VerifiedAt         *time.Time `bun:"email_verified_at"`
+	MustVerify         bool       `bun:"verification_required"`
+	DisabledAt         *time.Time `bun:"disabled_at"`
+	DeletedAt          *time.Time `bun:"deleted_at"`
+	CreatedAt          time.Time  `bun:"created_at"`
+	UpdatedAt          time.Time  `bun:"updated_at"`
 }
 
 func (r accountRow) account() *account.Account {
-	return &account.Account{
-		ID: r.ID, Name: r.Name, Email: r.Email, PasswordHash: r.PasswordHash,
+	a := &account.Account{
+		ID: r.ID, Name: r.Name, Email: r.Email, PasswordHash: r.PasswordHash, VerificationRequired: r.MustVerify,
+		Shared: r.Shared, Limit: r.limit(),
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
+	if r.VerifiedAt != nil {
+		a.EmailVerifiedAt = r.VerifiedAt.UTC()
+	}
+	return a
+}
+
+// limit is the one that an operator set, or the default. The row may be nil: a relation of which all columns that were read are null.
+func (r *accountRow) limit() account.Limit {
+	if r == nil || r.LimitRequests == nil || r.LimitPeriodSeconds == nil {
+		return account.DefaultAccountLimit
+	}
+	return account.Limit{Requests: *r.LimitRequests, Period: time.Duration(*r.LimitPeriodSeconds) * time.Second}
 }
 
 // InsertAccount stores a new account. It returns account.ErrEmailTaken if another account has the address.
@@ -45,7 +63,10 @@ func (s *Store) InsertAccount(ctx context.Context, a *account.Account, entry acc
 
 func (tx Tx) insertAccount(ctx context.Context, a *account.Account) error {
 	row := accountRow{
-		ID: a.ID, Name: a.Name, Email: a.Email, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+		ID: a.ID, Name: a.Name, Email: a.Email, Shared: a.Shared, MustVerify: a.VerificationRequired, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+	}
+	if a.EmailVerified() {
+		row.VerifiedAt = &a.EmailVerifiedAt
 	}
 	_, err := tx.db.NewInsert().Model(&row).Value("password_hash", "$1").Returning("NULL").Conn(bind(tx.db.Tx, a.PasswordHash)).Exec(ctx)
 	if brokenConstraint(err) == "accounts_email" {
@@ -57,11 +78,11 @@ func (tx Tx) insertAccount(ctx context.Context, a *account.Account) error {
 	return nil
 }
 
-// AccountByEmail finds the account that may sign in with an address, or returns account.ErrNotFound.
+// AccountByEmail finds the account that may sign in with an address, or returns account.ErrNotFound. Nobody signs in to a shared one.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Account, error) {
 	var row accountRow
 	err := s.db.NewSelect().Model(&row).
-		Where("email = ? AND deleted_at IS NULL AND disabled_at IS NULL", email).Scan(ctx)
+		Where("email = ? AND NOT shared AND deleted_at IS NULL AND disabled_at IS NULL", email).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, account.ErrNotFound
 	}
@@ -76,7 +97,7 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Acco
 func (s *Store) SetPassword(ctx context.Context, email, hash string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
 		action: account.PasswordReset, set: "password_hash = $1", to: hash, endsSessions: true,
-	}, "email = ?", email, actor, now)
+	}, "email = ? AND NOT shared", email, actor, now)
 }
 
 // DisableAccount refuses an account's keys and sign-ins until it is enabled again, and ends its sessions.
@@ -93,36 +114,56 @@ func (s *Store) EnableAccount(ctx context.Context, email string, actor account.A
 	}, "email = ?", email, actor, now)
 }
 
-// accountDeletion ends an account for good: its sessions end, its keys are refused, its identities are free again, and its intents
-// stay for audit.
+// SetAccountLimit changes the limit of all keys of an account in one environment together; nil stands for the default.
+func (s *Store) SetAccountLimit(ctx context.Context, email string, limit *account.Limit, actor account.Actor, now time.Time) error {
+	change := accountChange{
+		action: account.AccountLimitChanged, set: "limit_requests = $1, limit_period_seconds = NULL", to: nil, detail: "default",
+	}
+	if limit != nil {
+		change.set = fmt.Sprintf("limit_requests = $1, limit_period_seconds = %d", int(limit.Period/time.Second))
+		change.to, change.detail = limit.Requests, limit.String()
+	}
+	return s.changeAccount(ctx, change, "email = ?", email, actor, now)
+}
+
+// accountDeletion ends an account for good: its sessions end, its keys are refused, its identities are free again, its memberships end by
+// a trigger, and its intents stay for audit.
 func accountDeletion(now time.Time) accountChange {
 	return accountChange{
-		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsSessions: true, freesIdentities: true,
+		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsSessions: true, endsAccount: true,
 	}
 }
 
-// DeleteAccount ends the account of an address for good.
+// DeleteAccount ends the account of an address for good. It returns account.ErrLastOwner for the last owner of a shared account.
 func (s *Store) DeleteAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountDeletion(now), "email = ?", email, actor, now)
 }
 
-// DeleteAccountByID ends an account for good. It returns account.ErrNotFound for one that has ended already.
+// DeleteAccountByID ends an account for good. It returns account.ErrNotFound for one that has ended already, and account.ErrLastOwner.
 func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountDeletion(now), "id = ?", accountID, actor, now)
 }
 
-// accountChange is one assignment to an account's row, whose value is the parameter $1, and its side effects.
+// accountChange is an assignment to an account's row, whose value is the parameter $1, and its side effects.
 type accountChange struct {
-	action          account.Action
-	set             string
-	to              any
-	endsSessions    bool
-	freesIdentities bool
+	action       account.Action
+	detail       string
+	set          string
+	to           any
+	endsSessions bool
+	endsAccount  bool
 }
 
 func (s *Store) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var id uuid.UUID
+		if c.endsAccount {
+			var err error
+			if id, err = tx.leaveAccounts(ctx, where, is, actor, now); err != nil {
+				return err
+			}
+			where, is = "id = ?", id
+		}
 		// The account's row is locked first, so that no session begins between the two deletions and the commit.
 		err := tx.db.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).
 			Where(where, is).Where("deleted_at IS NULL").Returning("id").Conn(bind(tx.db.Tx, c.to)).Scan(ctx, &id)
@@ -133,11 +174,14 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 			return fmt.Errorf("change an account (%s): %w", c.action, err)
 		}
 		if c.endsSessions {
-			if _, err := tx.db.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
-				return fmt.Errorf("end the sessions of account %s: %w", id, err)
+			if _, err := tx.deleteSessionsOf(ctx, id); err != nil {
+				return err
+			}
+			if err := tx.deleteLinks(ctx, id); err != nil {
+				return err
 			}
 		}
-		if c.freesIdentities {
+		if c.endsAccount {
 			if _, err := tx.db.NewDelete().Model((*identityRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
 				return fmt.Errorf("free the identities of account %s: %w", id, err)
 			}
@@ -146,6 +190,50 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 		if err != nil {
 			return err
 		}
+		entry.Detail = c.detail
 		return tx.Audit(ctx, entry)
 	})
+}
+
+// leaveAccounts finds the account of a person which is about to end, and notes in the accounts of others that the person leaves them. It
+// locks that account and those that the person owns, all in the order of their ids, and returns account.ErrLastOwner for the last owner of
+// a shared one.
+func (tx Tx) leaveAccounts(ctx context.Context, where string, is any, actor account.Actor, now time.Time) (person uuid.UUID, err error) {
+	err = tx.db.NewSelect().Model((*accountRow)(nil)).Column("id").Where(where, is).Where("deleted_at IS NULL").Scan(ctx, &person)
+	if errors.Is(err, sql.ErrNoRows) {
+		return person, account.ErrNotFound
+	}
+	if err != nil {
+		return person, fmt.Errorf("find an account to end: %w", err)
+	}
+	err = tx.db.NewRaw(`SELECT id FROM accounts WHERE id = ?0 OR id IN (SELECT account_id FROM members WHERE person_id = ?0 AND role = 'owner')
+		ORDER BY id FOR NO KEY UPDATE`, person).Scan(ctx, new([]uuid.UUID))
+	if err != nil {
+		return person, fmt.Errorf("lock the accounts of %s: %w", person, err)
+	}
+	var left []struct {
+		AccountID uuid.UUID
+		Needed    bool
+	}
+	err = tx.db.NewRaw(`SELECT account_id, shared AND role = 'owner' AND NOT EXISTS (SELECT FROM members AS others
+			WHERE others.account_id = members.account_id AND others.person_id <> ?0 AND others.role = 'owner') AS needed
+		FROM members JOIN accounts ON accounts.id = account_id WHERE person_id = ?0 AND account_id <> ?0 ORDER BY account_id`, person).Scan(ctx, &left)
+	if err != nil {
+		return person, fmt.Errorf("read the memberships of %s: %w", person, err)
+	}
+	actor.PersonID = person
+	for _, membership := range left {
+		if membership.Needed {
+			return person, account.ErrLastOwner
+		}
+		entry, err := account.NewAuditEntry(membership.AccountID, actor, account.MemberLeft, now)
+		if err != nil {
+			return person, err
+		}
+		entry.Detail = "with the person's own account"
+		if err := tx.Audit(ctx, entry); err != nil {
+			return person, err
+		}
+	}
+	return person, nil
 }

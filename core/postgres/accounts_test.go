@@ -91,7 +91,7 @@ func TestAccount_DisableEnableDelete(t *testing.T) {
 			look := func() access {
 				_, signIn := store.AccountByEmail(t.Context(), email)
 				_, _, held := store.Session(t.Context(), session.TokenHash, now())
-				_, usable := store.UsableKey(t.Context(), key.Hash, now())
+				_, _, usable := store.UsableKey(t.Context(), key.Hash, now())
 				return access{signIn == nil, held == nil, usable == nil}
 			}
 			if got := look(); got != all {

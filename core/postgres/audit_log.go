@@ -24,6 +24,10 @@ type auditRow struct {
 	Detail     string         `bun:"detail"`
 	IPAddress  string         `bun:"ip_address"`
 	UserAgent  string         `bun:"user_agent"`
+	PersonID   uuid.UUID      `bun:"person_id,nullzero"`
+
+	Person *accountRow `bun:"rel:belongs-to,join:person_id=id"`
+	Holder *accountRow `bun:"rel:belongs-to,join:account_id=id"`
 }
 
 const operator = "operator"
@@ -32,12 +36,16 @@ const operator = "operator"
 func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	row := auditRow{
 		ID: e.ID, AccountID: e.AccountID, OccurredAt: e.OccurredAt, Actor: "owner", Action: e.Action,
-		KeyID: e.KeyID, KeyName: e.KeyName, Detail: e.Detail, IPAddress: e.Actor.IPAddress, UserAgent: e.Actor.UserAgent,
+		KeyID: e.KeyID, KeyName: e.KeyName, Detail: e.Detail, IPAddress: e.Actor.IPAddress, UserAgent: e.Actor.UserAgent, PersonID: e.Actor.PersonID,
 	}
 	if e.Actor.Operator {
 		row.Actor = operator
 	}
-	if _, err := tx.db.NewInsert().Model(&row).Exec(ctx); err != nil {
+	insert := tx.db.NewInsert().Model(&row)
+	if e.KeyID != nil && e.KeyName == "" {
+		insert.Value("key_name", "coalesce((SELECT name FROM api_keys WHERE id = ?), '')", e.KeyID)
+	}
+	if _, err := insert.Exec(ctx); err != nil {
 		return fmt.Errorf("write %s to the audit log of account %s: %w", e.Action, e.AccountID, err)
 	}
 	return nil
@@ -47,9 +55,10 @@ func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 // newest.
 func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit int) ([]account.AuditEntry, error) {
 	var rows []auditRow
-	query := s.db.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("id DESC").Limit(int64(limit))
+	query := s.db.NewSelect().Model(&rows).Relation("Person").Relation("Holder").
+		Where("audit_log.account_id = ?", accountID).Order("audit_log.id DESC").Limit(int64(limit))
 	if before != uuid.Nil {
-		query.Where("id < ?", before)
+		query.Where("audit_log.id < ?", before)
 	}
 	if err := query.Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the audit log of account %s: %w", accountID, err)
@@ -58,8 +67,15 @@ func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit
 	for i, r := range rows {
 		entries[i] = account.AuditEntry{
 			ID: r.ID, AccountID: r.AccountID, OccurredAt: r.OccurredAt.UTC(), Action: r.Action,
-			Actor: account.Actor{Operator: r.Actor == operator, IPAddress: r.IPAddress, UserAgent: r.UserAgent},
+			Actor: account.Actor{Operator: r.Actor == operator, PersonID: r.PersonID, IPAddress: r.IPAddress, UserAgent: r.UserAgent},
 			KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail,
+		}
+		by := r.Person
+		if by == nil && r.Holder != nil && !r.Holder.Shared {
+			by = r.Holder
+		}
+		if by != nil && r.Actor != operator {
+			entries[i].PersonName, entries[i].PersonEmail = by.Name, by.Email
 		}
 	}
 	return entries, nil

@@ -38,7 +38,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		}
 		return s
 	}
-	one, two, key := session(), session(), newKey(t, ann.ID, account.KeyRequest{Name: "<b>"})
+	one, two, three, four, key := session(), session(), session(), session(), newKey(t, ann.ID, account.KeyRequest{Name: "<b>"})
 	entry := func(a *account.Account, by account.Actor, action account.Action) account.AuditEntry {
 		return account.AuditEntry{ID: uuid.Must(uuid.NewV7()), AccountID: a.ID, OccurredAt: at, Actor: by, Action: action}
 	}
@@ -46,6 +46,9 @@ func mutations(t *testing.T, at time.Time) []mutation {
 	signedUp, signedIn := entry(ann, browser, account.SignedUp), entry(ann, browser, account.SignedIn)
 	signedInAgain, walletSignedUp := entry(ann, browser, account.SignedIn), entry(wallet, browser, account.SignedUp)
 	oneRevoked, allRevoked := entry(ann, browser, account.SessionsRevoked), entry(ann, browser, account.SessionsRevoked)
+	signedInLast, passwordChanged := entry(ann, browser, account.SignedIn), entry(ann, browser, account.PasswordChanged)
+	linkMade, reset, token := entry(ann, account.Actor{Operator: true}, account.ResetLinkMade), entry(ann, browser, account.PasswordReset), account.HashToken("a token")
+	changeRequested := entry(ann, browser, account.EmailChangeRequested)
 	created := entry(ann, browser, account.KeyCreated).OfKey(key, "test key")
 	updated := entry(ann, browser, account.KeyUpdated).OfKey(key, "disabled")
 	rotated := entry(ann, browser, account.KeyRotated).OfKey(key, "an hour of grace")
@@ -58,6 +61,15 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		{allRevoked, func(ctx ctx, s db) error {
 			_, err := s.DeleteSessionsExcept(ctx, ann.ID, uuid.Nil, allRevoked)
 			return err
+		}},
+		{signedInLast, func(ctx ctx, s db) error { return s.InsertSession(ctx, three, ann, signedInLast) }},
+		{passwordChanged, func(ctx ctx, s db) error {
+			return s.ChangePassword(ctx, ann, "another", three.ID, four, passwordChanged)
+		}},
+		{linkMade, func(ctx ctx, s db) error { return s.InsertResetToken(ctx, ann, token, at.Add(time.Hour), &linkMade) }},
+		{reset, func(ctx ctx, s db) error { _, err := s.ResetPassword(ctx, token, "another", reset); return err }},
+		{changeRequested, func(ctx ctx, s db) error {
+			return s.InsertMailWithEntry(ctx, postgres.Mail{Kind: account.MailChangeEmail, Recipient: "new@example.com"}, changeRequested)
 		}},
 		{created, func(ctx ctx, s db) error { return addKey(ctx, s, key, created) }},
 		{updated, func(ctx ctx, s db) error {
@@ -96,6 +108,10 @@ func mutations(t *testing.T, at time.Time) []mutation {
 			func(ctx ctx, s db) error { return s.SetPassword(ctx, ann.Email, "other", prompt, at) },
 		},
 		{
+			entry(ann, prompt, account.EmailVerified),
+			func(ctx ctx, s db) error { return s.VerifyEmail(ctx, ann.Email, prompt, at) },
+		},
+		{
 			entry(ann, prompt, account.AccountDisabled),
 			func(ctx ctx, s db) error { return s.DisableAccount(ctx, ann.Email, prompt, at) },
 		},
@@ -124,7 +140,8 @@ func TestAudit_EveryMutation(t *testing.T) {
 	contents := func() string {
 		return pgtest.LookUp[string](t, store, `SELECT concat(
 			(SELECT jsonb_agg(a ORDER BY id) FROM accounts a), (SELECT jsonb_agg(s ORDER BY id) FROM sessions s),
-			(SELECT jsonb_agg(i ORDER BY issuer, subject) FROM identities i), (SELECT jsonb_agg(k ORDER BY id) FROM api_keys k))`)
+			(SELECT jsonb_agg(i ORDER BY issuer, subject) FROM identities i), (SELECT jsonb_agg(m ORDER BY id) FROM mails m), (SELECT jsonb_agg(k ORDER BY id) FROM api_keys k),
+			(SELECT jsonb_agg(r ORDER BY hash) FROM reset_tokens r))`)
 	}
 	want := map[uuid.UUID][]account.AuditEntry{}
 	for n, m := range mutations(t, now()) {
@@ -159,7 +176,7 @@ func TestAudit_EveryMutation(t *testing.T) {
 func withoutIDs(entries []account.AuditEntry) []account.AuditEntry {
 	bare := append([]account.AuditEntry{}, entries...)
 	for i := range bare {
-		bare[i].ID = uuid.Nil
+		bare[i].ID, bare[i].PersonName, bare[i].PersonEmail = uuid.Nil, "", ""
 	}
 	return bare
 }
@@ -220,5 +237,21 @@ func TestAuditLog_Pages(t *testing.T) {
 	}
 	if none, err := store.AuditLog(t.Context(), ann.ID, before, 3); len(none) != 0 || err != nil {
 		t.Errorf("past the end: %d entries, %v", len(none), err)
+	}
+}
+
+// An action that a key took names the key.
+func TestAuditLog_ByKey(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	owner := insertAccount(t, store, "ann@example.com")
+	key := insertKey(t, store, owner.ID)
+	e, _ := insertWebhook(t, store, webhookRules(t, make([]byte, 32), nil), owner)
+	if err := store.DeleteWebhook(t.Context(), e.Owner(), e.ID, auditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := store.AuditLog(t.Context(), owner.ID, uuid.Nil, 1)
+	if err != nil || len(entries) != 1 || *entries[0].KeyID != key.ID || entries[0].KeyName != key.Name {
+		t.Errorf("entries: %+v, %v", entries, err)
 	}
 }

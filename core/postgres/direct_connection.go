@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -13,27 +14,33 @@ import (
 var ErrPooled = errors.New("migrations need a connection to Postgres itself, and this one goes through a pooler, which could " +
 	"lend the lock on the schema to others: set CORE_MIGRATE_DATABASE_URL to Postgres's own address")
 
-// requireDirectConnection returns ErrPooled where a pooler stands before Postgres. Each backend of Postgres sends its process id to
-// its client at the start, for cancelling; a pooler sends a number of its own.
+// requireDirectConnection returns ErrPooled where a pooler stands before Postgres.
 func requireDirectConnection(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to migrate: %w", withPoolerHint(err))
 	}
 	defer conn.Close()
-	var announced, actual uint32
-	err = conn.Raw(func(driver any) error {
-		announced = driver.(*stdlib.Conn).Conn().PgConn().PID()
-		return nil
+	var direct bool
+	err = conn.Raw(func(driver any) (err error) {
+		direct, err = isDirect(ctx, driver.(*stdlib.Conn).Conn())
+		return err
 	})
-	if err == nil {
-		err = conn.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&actual)
-	}
 	if err != nil {
-		return fmt.Errorf("read the process id of the connection that migrates: %w", err)
+		return err
 	}
-	if announced != actual {
+	if !direct {
 		return ErrPooled
 	}
 	return nil
+}
+
+// isDirect reports whether a connection goes to Postgres itself. Each backend of Postgres sends its process id to its client at the
+// start, for cancelling; a pooler sends a number of its own.
+func isDirect(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	var backend uint32
+	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
+		return false, fmt.Errorf("read the process id of a connection: %w", err)
+	}
+	return backend == conn.PgConn().PID(), nil
 }

@@ -21,6 +21,13 @@ const eraseBatch = 5_000
 // as a pseudonym; the feed, which nobody can read any more, goes.
 var erasures = []struct{ table, statement string }{
 	{"sessions", "DELETE FROM sessions WHERE account_id = ?0"},
+	{"reset_tokens", "DELETE FROM reset_tokens WHERE account_id = ?0"},
+	{"link_tokens", "DELETE FROM link_tokens WHERE account_id = ?0"},
+	// The address may be that of another account by now, whose mails these are then.
+	{"invitations", `DELETE FROM invitations WHERE email = (SELECT email FROM accounts WHERE id = ?0)
+		AND NOT EXISTS (SELECT FROM accounts WHERE email = invitations.email AND deleted_at IS NULL)`},
+	{"mails", `DELETE FROM mails WHERE account_id = ?0 OR recipient = (SELECT email FROM accounts WHERE id = ?0)
+		AND NOT EXISTS (SELECT FROM accounts WHERE email = mails.recipient AND deleted_at IS NULL)`},
 	{"identities", "DELETE FROM identities WHERE account_id = ?0"},
 	{"deliveries", `DELETE FROM deliveries WHERE (webhook_id, event_id) IN (
 		SELECT webhook_id, event_id FROM deliveries WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = ?0) LIMIT ?1)`},
@@ -30,6 +37,8 @@ var erasures = []struct{ table, statement string }{
 	{"api_keys", `UPDATE api_keys SET name = 'erased' WHERE account_id = ?0 AND name <> 'erased'`},
 	{"audit_log", `UPDATE audit_log SET key_name = '', detail = '', ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(
 		SELECT id FROM audit_log WHERE account_id = ?0 AND (key_name, detail, ip_address, user_agent) <> ('', '', '', '') LIMIT ?1))`},
+	{"audit_log", `UPDATE audit_log SET ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(
+		SELECT id FROM audit_log WHERE person_id = ?0 AND (ip_address, user_agent) <> ('', '') LIMIT ?1))`},
 	{"transfers", `UPDATE transfers SET reference = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
 		SELECT id FROM transfers WHERE account_id = ?0 AND reference IS NOT NULL LIMIT ?1))`},
 	{"transfers", `UPDATE transfers SET idempotency_key = NULL, fingerprint = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(

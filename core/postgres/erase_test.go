@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,7 +71,23 @@ func insertPerson(t *testing.T, store *postgres.Store, known *registry.Snapshot,
 	body := strings.Replace(swapBody, "inv-42", "for "+p.traces[0], 1)
 	_, err = store.InsertTransfer(t.Context(), newIntent(t, known, p.account.ID, body), idempotent(t, p.traces[0]+" 1", body))
 	must(t, err)
+	must(t, store.InsertMail(t.Context(), postgres.Mail{Kind: account.MailResetPassword, Recipient: p.traces[0]}))
 	must(t, store.DeleteAccountByID(t.Context(), p.account.ID, actor, now()))
+	link := postgres.Link{Purpose: account.ChangeEmail, AccountID: p.account.ID, Email: p.traces[0], NewEmail: "new-" + p.traces[0]}
+	must(t, store.InsertLink(t.Context(), account.HashToken(p.traces[0]), link, now()))
+	must(t, store.InsertMail(t.Context(), postgres.Mail{
+		Kind: account.MailChangeEmail, Recipient: link.NewEmail, AccountID: p.account.ID, NewEmail: link.NewEmail, Callback: "/" + p.traces[0],
+	}))
+	must(t, store.InsertResetToken(t.Context(), p.account, account.HashToken(p.traces[0]), now(), nil))
+	// In the account of somebody else stay an action of the person and an invitation of the address.
+	friend := insertAccount(t, store, fmt.Sprintf("friend-%d@example.net", len(name)))
+	there := entry(friend.ID, account.KeyDeleted).OfKey(newKey(t, friend.ID, account.KeyRequest{}), "")
+	there.Actor.PersonID = p.account.ID
+	invitation, err := account.NewInvitation(friend.ID, friend.ID, p.traces[0], account.RoleViewer, now())
+	must(t, err)
+	must(t, store.InTx(t.Context(), func(ctx context.Context, tx postgres.Tx) error {
+		return errors.Join(tx.Audit(ctx, there), tx.ReplaceInvitation(ctx, invitation, nil))
+	}))
 	return p
 }
 
@@ -106,7 +123,7 @@ func TestEraseAccount(t *testing.T) {
 		}
 	}
 	erased, err := store.EraseAccount(t.Context(), ann.account.ID, now())
-	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 4, "feed": 1, "transfers": 2}, erased); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 5, "feed": 1, "invitations": 1, "link_tokens": 1, "mails": 2, "reset_tokens": 1, "transfers": 2}, erased); diff != "" || err != nil {
 		t.Errorf("erased %v (-want +got):\n%s", err, diff)
 	}
 	for _, trace := range ann.traces {
@@ -157,7 +174,7 @@ func TestEraseAccount_KnowsEveryTable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'account_id' AND NOT attisdropped)`)
-	want := []string{"api_keys", "audit_log", "events", "feed", "identities", "key_usage", "sessions", "transactions", "transfers", "webhooks"}
+	want := []string{"api_keys", "audit_log", "events", "feed", "identities", "invitations", "key_usage", "link_tokens", "mails", "members", "reset_tokens", "sessions", "transactions", "transfers", "webhooks"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tables with rows of accounts; see to it in erase.go (-known +there):\n%s", diff)
 	}

@@ -124,7 +124,7 @@ func compareEvent(t *testing.T, e event.Event, id event.ID, want string) {
 	if diff := cmp.Diff(want, string(body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
-	inFeed, err := e.MarshalJSON()
+	inFeed, err := e.AppendJSON(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,16 @@ type identityRow struct {
 }
 
 // InsertAccountWithIdentity stores a new account and the identity that it signs in with. It returns
-// account.ErrIdentityTaken if another account has the identity, and account.ErrEmailTaken if another holds the address.
+// account.ErrIdentityTaken if another account has the identity, and account.ErrEmailTaken if another holds the address. A verified address is
+// taken from an account that takeEmail does not spare.
 func (s *Store) InsertAccountWithIdentity(ctx context.Context, a *account.Account, identity account.Identity, entry account.AuditEntry) error {
 	row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: a.ID, CreatedAt: a.CreatedAt}
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if a.EmailVerified() {
+			if err := tx.takeEmail(ctx, a.Email, a.CreatedAt); err != nil {
+				return err
+			}
+		}
 		if err := tx.insertAccount(ctx, a); err != nil {
 			return err
 		}

@@ -15,7 +15,11 @@ import (
 
 func newWalletAccount(t *testing.T) (*account.Account, account.Identity) {
 	t.Helper()
-	a, identity, err := account.NewWalletAccount(alice, now())
+	identity, err := account.NewWalletIdentity(alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := account.NewWalletAccount(identity, now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func newChainRow(c chain.Chain, now time.Time) chainRow {
 		ID: c.ID.String(), Name: c.Name, Environment: c.Environment,
 		CurrencyName: c.NativeCurrency.Name, CurrencySymbol: c.NativeCurrency.Symbol, CurrencyDecimals: c.NativeCurrency.Decimals,
 		Domain: c.Domain, SettlerScheme: chain.OrderDataScheme,
-		Confirmations: c.Confirmations, Finality: c.Finality, BlockTimeMS: c.BlockTime.Milliseconds(),
+		Confirmations: c.Confirmations, Finality: c.Finality, BlockTimeMS: c.BlockTime.Milliseconds(), RPCURLs: c.RPCURLs,
 		CreatedAt: now, UpdatedAt: now,
 	}
 	if c.Settler != nil {
@@ -73,6 +73,9 @@ func chainColumns(entry chain.Entry) []string {
 	}
 	if !entry.KeepBlockTime {
 		columns = append(columns, "block_time_ms")
+	}
+	if !entry.KeepRPCURLs {
+		columns = append(columns, "rpc_urls")
 	}
 	return columns
 }

@@ -96,35 +96,45 @@ func TestImportChains_OperatorData(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	keepAll := func(e *chain.Entry) {
-		e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = true, true, true, true
+		e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = true, true, true, true, true
 	}
 	type data struct {
 		Confirmations uint64
 		Finality      chain.Finality
 		BlockTime     time.Duration
+		RPCURLs       []string
 	}
+	urls := []string{"https://rpc.example.org/v1", `https://rpc.example.org/a,"{}\'b`}
 	for _, step := range []struct {
 		name   string
 		change func(*chain.Entry)
 		want   data
 	}{
-		{"a new chain", keepAll, data{12, chain.Depth, 12 * time.Second}},
+		{"a new chain", keepAll, data{12, chain.Depth, 12 * time.Second, nil}},
 		{"all", func(e *chain.Entry) {
-			e.Confirmations, e.Finality, e.BlockTime = 10_000, chain.Finalized, 50*time.Millisecond
-		}, data{10_000, chain.Finalized, 50 * time.Millisecond}},
-		{"none", keepAll, data{10_000, chain.Finalized, 50 * time.Millisecond}},
+			e.Confirmations, e.Finality, e.BlockTime, e.RPCURLs = 10_000, chain.Finalized, 50*time.Millisecond, urls
+		}, data{10_000, chain.Finalized, 50 * time.Millisecond, urls}},
+		{"none", keepAll, data{10_000, chain.Finalized, 50 * time.Millisecond, urls}},
 		{"confirmations", func(e *chain.Entry) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
-		}, data{1, chain.Finalized, 50 * time.Millisecond}},
+		}, data{1, chain.Finalized, 50 * time.Millisecond, urls}},
 		{"finality", func(e *chain.Entry) {
 			keepAll(e)
 			e.KeepFinality, e.Finality = false, chain.Safe
-		}, data{1, chain.Safe, 50 * time.Millisecond}},
+		}, data{1, chain.Safe, 50 * time.Millisecond, urls}},
 		{"block time", func(e *chain.Entry) {
 			keepAll(e)
 			e.KeepBlockTime, e.BlockTime = false, 10*time.Minute
-		}, data{1, chain.Safe, 10 * time.Minute}},
+		}, data{1, chain.Safe, 10 * time.Minute, urls}},
+		{"RPC URLs", func(e *chain.Entry) {
+			keepAll(e)
+			e.KeepRPCURLs, e.RPCURLs = false, urls[:1]
+		}, data{1, chain.Safe, 10 * time.Minute, urls[:1]}},
+		{"the RPC URLs taken away", func(e *chain.Entry) {
+			keepAll(e)
+			e.KeepRPCURLs = false
+		}, data{1, chain.Safe, 10 * time.Minute, nil}},
 	} {
 		importChains(t, store, entry(1, step.change))
 		snapshot, err := store.Registry(t.Context())
@@ -132,19 +142,19 @@ func TestImportChains_OperatorData(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, _ := snapshot.Chain(caip.EIP155Chain(1))
-		if diff := cmp.Diff(step.want, data{got.Confirmations, got.Finality, got.BlockTime}); diff != "" {
+		if diff := cmp.Diff(step.want, data{got.Confirmations, got.Finality, got.BlockTime, got.RPCURLs}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
 }
 
-// The import of the release before knows nothing of an operator's confirmations, finality, block time and scheme: a new chain
+// The import of the release before knows nothing of an operator's confirmations, finality, block time, scheme and RPC URLs: a new chain
 // has the defaults, and a known one keeps what is configured.
 func TestImportChains_ReleaseBefore(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	configured := entry(1, func(e *chain.Entry) {
-		e.Confirmations, e.Finality, e.BlockTime = 64, chain.Safe, 2*time.Second
+		e.Confirmations, e.Finality, e.BlockTime, e.RPCURLs = 64, chain.Safe, 2*time.Second, []string{"https://rpc.example.org"}
 	})
 	importChains(t, store, configured)
 	for _, id := range []string{"eip155:1", "eip155:2"} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/apikey"
 )
 
 // changes reads the feed once.
@@ -71,11 +73,20 @@ func TestKeyChanges_EachChangeOnce(t *testing.T) {
 		{"disabled", update(func(k *account.Key) { k.Enabled = false }), []string{hashOf(key)}},
 		{"enabled", update(func(k *account.Key) { k.Enabled = true }), []string{hashOf(key)}},
 		{"expiry moved", update(func(k *account.Key) { k.ExpiresAt = &soon }), []string{hashOf(key)}},
+		{"scopes", update(func(k *account.Key) { k.Scopes = apikey.Webhooks }), []string{hashOf(key)}},
+		{"networks", update(func(k *account.Key) { k.Networks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} }), []string{hashOf(key)}},
 		{"deleted", func() error { return deleteKey(t.Context(), store, ann.ID, gone.ID) }, []string{hashOf(gone)}},
 		{"account disabled", func() error { return store.DisableAccount(t.Context(), email, browser, now()) }, []string{hashOf(key), hashOf(created)}},
 		{"account enabled", func() error { return store.EnableAccount(t.Context(), email, browser, now()) }, []string{hashOf(key), hashOf(created)}},
 
+		{"account's limit", func() error {
+			return store.SetAccountLimit(t.Context(), email, &account.Limit{Requests: 7, Period: time.Second}, browser, now())
+		}, []string{hashOf(key), hashOf(created)}},
+		{"account's default limit", func() error { return store.SetAccountLimit(t.Context(), email, nil, browser, now()) }, []string{hashOf(key), hashOf(created)}},
+
 		{"by hand: disabled", sql(`UPDATE api_keys SET enabled = false WHERE id = $1`), []string{hashOf(key)}},
+		{"by hand: scopes", sql(`UPDATE api_keys SET scopes = '{webhooks}' WHERE id = $1`), []string{hashOf(key)}},
+		{"by hand: networks", sql(`UPDATE api_keys SET networks = '{}' WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: limit", sql(`UPDATE api_keys SET limit_requests = 100 WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: period", sql(`UPDATE api_keys SET limit_period_seconds = 1 WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: bucket", sql(`UPDATE api_keys SET limit_bucket = gen_random_uuid() WHERE id = $1`), []string{hashOf(key)}},

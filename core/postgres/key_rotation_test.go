@@ -51,7 +51,7 @@ func wantKeys(t *testing.T, store *postgres.Store, of *account.Account, when str
 // usable tells whether gateways take a key.
 func usable(t *testing.T, store *postgres.Store, k *account.Key) bool {
 	t.Helper()
-	got, err := store.UsableKey(t.Context(), k.Hash, now())
+	got, _, err := store.UsableKey(t.Context(), k.Hash, now())
 	if err != nil && !errors.Is(err, account.ErrNotFound) {
 		t.Fatal(err)
 	}

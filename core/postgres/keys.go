@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,28 +32,48 @@ type keyRow struct {
 	LimitPeriodSeconds int                 `bun:"limit_period_seconds"`
 	LimitBucket        uuid.UUID           `bun:"limit_bucket"`
 	RotatedAt          *time.Time          `bun:"rotated_at"`
+	Scopes             []string            `bun:"scopes,array"`
+	Networks           []string            `bun:"networks,array"`
 	CreatedAt          time.Time           `bun:"created_at"`
 	UpdatedAt          time.Time           `bun:"updated_at"`
+
+	Account *accountRow `bun:"rel:belongs-to,join:account_id=id"`
 }
 
-func (r keyRow) key() *account.Key {
+func (r keyRow) key() (*account.Key, error) {
+	scopes, err := apikey.ParseScopes(r.Scopes)
+	if err != nil {
+		return nil, fmt.Errorf("read key %s: %w", r.ID, err)
+	}
+	var networks []netip.Prefix
+	for _, text := range r.Networks {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("read key %s: %w", r.ID, err)
+		}
+		networks = append(networks, network)
+	}
 	return &account.Key{
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Hash: apikey.Hash(r.Hash), Start: r.Start,
 		Environment: r.Environment, Enabled: r.Enabled, ExpiresAt: utc(r.ExpiresAt), LastUsedAt: utc(r.LastUsedAt),
 		Limit: account.Limit{
 			Requests: r.LimitRequests, Period: time.Duration(r.LimitPeriodSeconds) * time.Second,
 		},
-		LimitBucket: r.LimitBucket, RotatedAt: utc(r.RotatedAt),
+		LimitBucket: r.LimitBucket, RotatedAt: utc(r.RotatedAt), Scopes: scopes, Networks: networks,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-	}
+	}, nil
 }
 
 func newKeyRow(k *account.Key) keyRow {
+	networks := make([]string, len(k.Networks))
+	for n, network := range k.Networks {
+		networks[n] = network.String()
+	}
 	return keyRow{
 		ID: k.ID, AccountID: k.AccountID, Name: k.Name, Hash: k.Hash[:], Start: k.Start, Environment: k.Environment,
 		Enabled: k.Enabled, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, LimitRequests: k.Limit.Requests,
 		LimitPeriodSeconds: int(k.Limit.Period / time.Second), LimitBucket: k.LimitBucket, RotatedAt: k.RotatedAt,
-		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		Scopes: k.Scopes.Names(), Networks: networks, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	}
 }
 
@@ -106,7 +127,9 @@ func (s *Store) Keys(ctx context.Context, accountID uuid.UUID) ([]*account.Key, 
 	}
 	keys := make([]*account.Key, len(rows))
 	for i, row := range rows {
-		keys[i] = row.key()
+		if keys[i], err = row.key(); err != nil {
+			return nil, err
+		}
 	}
 	return keys, nil
 }
@@ -125,7 +148,7 @@ func findKey(ctx context.Context, query *bun.SelectQuery, accountID, keyID uuid.
 	if err != nil {
 		return nil, fmt.Errorf("find key %s: %w", keyID, err)
 	}
-	return row.key(), nil
+	return row.key()
 }
 
 // LockKey finds one of an account's keys and locks it until the transaction ends, so that no concurrent change is lost. It returns
@@ -134,10 +157,11 @@ func (tx Tx) LockKey(ctx context.Context, accountID, keyID uuid.UUID) (*account.
 	return findKey(ctx, tx.db.NewSelect().For("UPDATE"), accountID, keyID)
 }
 
-// UpdateKey stores the name, the state, the expiry and the rotation of a key that LockKey has locked.
+// UpdateKey stores the name, the state, the expiry, the rotation, the scopes and the networks of a key that LockKey has locked.
 func (tx Tx) UpdateKey(ctx context.Context, k *account.Key) error {
 	row := newKeyRow(k)
-	_, err := tx.db.NewUpdate().Model(&row).Column("name", "enabled", "expires_at", "rotated_at", "updated_at").WherePK().Exec(ctx)
+	_, err := tx.db.NewUpdate().Model(&row).WherePK().
+		Column("name", "enabled", "expires_at", "rotated_at", "scopes", "networks", "updated_at").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("update key %s: %w", k.ID, err)
 	}
@@ -168,19 +192,20 @@ func (tx Tx) ReplaceKey(ctx context.Context, old, next *account.Key) (err error)
 }
 
 // UsableKey finds the key with this hash if it may be used now: enabled, not expired, not deleted, its account neither
-// disabled nor deleted. Otherwise it returns account.ErrNotFound.
-func (s *Store) UsableKey(ctx context.Context, hash apikey.Hash, now time.Time) (*account.Key, error) {
+// disabled nor deleted. Otherwise it returns account.ErrNotFound. The limit is the account's.
+func (s *Store) UsableKey(ctx context.Context, hash apikey.Hash, now time.Time) (key *account.Key, limit account.Limit, err error) {
 	var row keyRow
-	err := s.db.NewSelect().Model(&row).
-		Join("JOIN accounts ON accounts.id = api_keys.account_id").
+	err = s.db.NewSelect().Model(&row).
+		Relation("Account", func(q *bun.SelectQuery) *bun.SelectQuery { return q.Column("limit_requests", "limit_period_seconds") }).
 		Where("api_keys.hash = $1 AND api_keys.enabled AND api_keys.deleted_at IS NULL").
 		Where("(api_keys.expires_at IS NULL OR api_keys.expires_at > ?)", now).
-		Where("accounts.disabled_at IS NULL AND accounts.deleted_at IS NULL").Conn(bind(s.db.DB, hash[:])).Scan(ctx)
+		Where(`"account".disabled_at IS NULL AND "account".deleted_at IS NULL`).Conn(bind(s.db.DB, hash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, account.ErrNotFound
+		return nil, account.Limit{}, account.ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find a key by its hash: %w", err)
+		return nil, account.Limit{}, fmt.Errorf("find a key by its hash: %w", err)
 	}
-	return row.key(), nil
+	key, err = row.key()
+	return key, row.Account.limit(), err
 }

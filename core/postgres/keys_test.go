@@ -38,7 +38,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	listed(second, first)
-	usable, err := store.UsableKey(t.Context(), second.Hash, now())
+	usable, _, err := store.UsableKey(t.Context(), second.Hash, now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestUsableKey(t *testing.T) {
 			owner := insertAccount(t, store, strings.ReplaceAll(name, " ", ".")+"@example.com")
 			key := insertKey(t, store, owner.ID)
 			pgtest.Exec(t, store, c.change, key.ID.String(), owner.ID.String())
-			got, err := store.UsableKey(t.Context(), key.Hash, now())
+			got, _, err := store.UsableKey(t.Context(), key.Hash, now())
 			switch {
 			case c.usable && (err != nil || got.ID != key.ID):
 				t.Errorf("got %+v, %v", got, err)
@@ -217,10 +217,10 @@ func TestUsableKey_Expiry(t *testing.T) {
 	if err := addKey(t.Context(), store, key, keyEntry(key, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.UsableKey(t.Context(), key.Hash, key.ExpiresAt.Add(-time.Microsecond)); err != nil {
+	if _, _, err := store.UsableKey(t.Context(), key.Hash, key.ExpiresAt.Add(-time.Microsecond)); err != nil {
 		t.Errorf("just before: %v", err)
 	}
-	if _, err := store.UsableKey(t.Context(), key.Hash, *key.ExpiresAt); !errors.Is(err, account.ErrNotFound) {
+	if _, _, err := store.UsableKey(t.Context(), key.Hash, *key.ExpiresAt); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("at its expiry: %v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// shortPage is the largest page that is read without the semaphore.
-const shortPage = 100
+// shortPage is how many rows the largest page needs that is read without the semaphore: 100, and one that tells whether another page follows.
+const shortPage = 101
 
 // listSemaphore bounds the batches of long lists that are read at the same time: a quarter of the connections in all, and one for
 // each account. Without it many long lists would take every connection, and checks of keys, single intents and short pages would

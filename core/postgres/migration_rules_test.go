@@ -22,11 +22,17 @@ var smallTables = []string{"accounts", "api_keys", "chains", "tokens", "registry
 var mended = map[string]string{
 	"api_keys.limit_bucket is required and has no default": "the trigger api_keys_limit_bucket fills it in",
 	"api_keys has a new CHECK api_keys_rotated":            "it is about a column that only this version writes",
+	"identities has a new CHECK identities_smart_account":  "it is about issuers that only this version writes",
 	"accounts has a new CHECK accounts_erased":             "it is about a column that only this version writes",
+	"api_keys has a new CHECK api_keys_scopes":             "it is about a column that only this version writes",
+	"api_keys has a new CHECK api_keys_networks":           "it is about a column that only this version writes",
+	"accounts has a new CHECK accounts_limit":              "it is about columns that only this version writes",
+	"accounts has a new CHECK accounts_shared":             "it is about a column that only this version writes",
 	"chains has a new CHECK chains_confirmations_check":    "it is about a column that only this version writes",
 	"chains has a new CHECK chains_finality_check":         "it is about a column that only this version writes",
 	"chains has a new CHECK chains_block_time_ms_check":    "it is about a column that only this version writes",
 	"chains has a new CHECK chains_settler_scheme_check":   "it is about a column that only this version writes",
+	"chains has a new CHECK chains_rpc_urls_check":         "it is about a column that only this version writes",
 }
 
 // thing is a column, a constraint, an index or a table's file, by a name that begins with its table's.

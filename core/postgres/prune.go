@@ -17,6 +17,8 @@ const (
 	deliveryRetention = 30 * 24 * time.Hour
 	// usageReportRetention is how long the id of a usage report is kept, by which a repeated report is recognized.
 	usageReportRetention = 24 * time.Hour
+	// mailRetention is how long a mail stays that no core has sent, as where CORE_SMTP_URL was taken away.
+	mailRetention = 24 * time.Hour
 	// pruneBatch is how many rows one transaction removes, which keeps it within its time limit.
 	pruneBatch = 5_000
 	// pruneAccounts is how many accounts one statement checks for old rows.
@@ -48,9 +50,9 @@ type Retention struct {
 // errPruning says that another core is pruning.
 var errPruning = errors.New("another core is pruning")
 
-// Prune removes rows that cannot be used any more: sessions, nonces and rotated keys that have expired, key changes that no valid
-// cursor reaches, usage and reports past their retention, and what is older than keep. It returns how many rows of each table it
-// removed. While another core prunes, it leaves the rest to that core.
+// Prune removes rows that cannot be used any more: sessions, nonces, tokens of links, invitations and rotated keys that have expired, mails that nobody
+// sends, key changes that no valid cursor reaches, usage and reports past their retention, and what is older than keep. It returns how many
+// rows of each table it removed. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
 	for _, step := range []struct {
@@ -59,6 +61,10 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 	}{
 		{"sessions", p.expired("sessions", "expires_at", now)},
 		{"nonces", p.expired("nonces", "expires_at", now)},
+		{"reset_tokens", p.expired("reset_tokens", "expires_at", now)},
+		{"link_tokens", p.expired("link_tokens", "expires_at", now)},
+		{"invitations", p.expired("invitations", "expires_at", now)},
+		{"mails", p.expired("mails", "created_at", now.Add(-mailRetention))},
 		// Rows stay for twice the cursorLifetime, so that none is removed while a reader with a valid cursor needs it.
 		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorLifetime))},
 		{"key_usage", p.expired("key_usage", "minute", now.Add(-usageRetention))},

@@ -41,7 +41,15 @@ func TestPrune_KeepsValidRows(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	at := now()
-	key := insertKey(t, store, insertAccount(t, store, "ann@example.com").ID)
+	owner := insertAccount(t, store, "ann@example.com")
+	key := insertKey(t, store, owner.ID)
+	for name, expiresAt := range map[string]time.Time{"stale": at.Add(-time.Second), "fresh": at.Add(time.Second)} {
+		must(t, store.InsertResetToken(t.Context(), owner, fingerprint(name), expiresAt, nil))
+		link := postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
+		must(t, store.InsertLink(t.Context(), fingerprint(name), link, expiresAt))
+		must(t, store.InsertMail(t.Context(), postgres.Mail{Kind: account.MailResetPassword, Recipient: name + "@example.com"}))
+	}
+	pgtest.Exec(t, store, `UPDATE mails SET created_at = created_at - interval '25 h' WHERE recipient LIKE 'stale%'`)
 	for name, expiresAt := range map[string]time.Time{"stale": at.Add(-time.Second), "fresh": at.Add(time.Second)} {
 		if err := store.InsertNonce(t.Context(), fingerprint(name), expiresAt); err != nil {
 			t.Fatal(err)
@@ -58,7 +66,7 @@ func TestPrune_KeepsValidRows(t *testing.T) {
 	if _, err := store.Prune(t.Context(), at, postgres.Retention{}); err != nil {
 		t.Fatal(err)
 	}
-	for table, want := range map[string]int{"nonces": 1, "key_usage": 3, "usage_reports": 1, "api_keys": 1, "audit_log": 2} {
+	for table, want := range map[string]int{"nonces": 1, "key_usage": 3, "usage_reports": 1, "api_keys": 1, "audit_log": 2, "reset_tokens": 1, "mails": 1} {
 		if got := pgtest.LookUp[int](t, store, `SELECT count(*) FROM `+table); got != want {
 			t.Errorf("%d rows of %s are left, want %d", got, table, want)
 		}

@@ -32,6 +32,7 @@ type chainRow struct {
 	Confirmations    uint64              `bun:"confirmations"`
 	Finality         chain.Finality      `bun:"finality"`
 	BlockTimeMS      int64               `bun:"block_time_ms"`
+	RPCURLs          []string            `bun:"rpc_urls,array"`
 	CreatedAt        time.Time           `bun:"created_at"`
 	UpdatedAt        time.Time           `bun:"updated_at"`
 }
@@ -140,6 +141,7 @@ func (r chainRow) chain() (chain.Chain, error) {
 		ID: id, Name: r.Name, Environment: r.Environment, Domain: r.Domain,
 		NativeCurrency: chain.Currency{Name: r.CurrencyName, Symbol: r.CurrencySymbol, Decimals: r.CurrencyDecimals},
 		Confirmations:  r.Confirmations, Finality: r.Finality, BlockTime: time.Duration(r.BlockTimeMS) * time.Millisecond,
+		RPCURLs: r.RPCURLs,
 	}
 	if r.SettlerAddress != nil {
 		c.Settler = &chain.Settler{Address: *r.SettlerAddress, SameChain: r.SettlerSameChain, Scheme: r.SettlerScheme}

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/uptrace/bun"
+
+	"intents.internal/core/transfer"
 )
 
 const (
@@ -124,10 +126,15 @@ func (r *replica) newest() *primarySnapshot {
 }
 
 // readBatch reads one batch from the replica if the replica has replayed the position, and raises the position for the next batch.
-func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) (rows []summaryRow, err error) {
+func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) (rows []transfer.Summary, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
 	defer cancel()
-	err = r.db.RunInTx(ctx, &sql.TxOptions{ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
+	conn, err := r.db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read a list from the replica: %w", err)
+	}
+	defer conn.Close()
+	err = conn.RunInTx(ctx, &sql.TxOptions{ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
 		// The position is read by a statement of its own: the one that reads the list must begin after the log was replayed.
 		state, err := readStandby(ctx, tx)
 		switch {
@@ -138,7 +145,7 @@ func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID 
 		case state.LSN < at.lsn:
 			return errBehind
 		}
-		if rows, err = readBatch(ctx, tx, accountID, filter); err != nil || len(rows) < filter.Limit {
+		if rows, err = readBatch(ctx, tx, &summaryReader{conn: conn.Conn}, accountID, filter); err != nil || len(rows) < filter.Limit {
 			return err
 		}
 		state, err = readStandby(ctx, tx)

@@ -17,6 +17,9 @@ func fillTables(t *testing.T) *postgres.Store {
 	pgtest.Exec(t, store, `INSERT INTO sessions SELECT gen_random_uuid(), sha256('token'), id, '', '', now(), now(), now() FROM accounts`)
 	pgtest.Exec(t, store, `INSERT INTO identities SELECT 'https://id.example.com', '7', id, now() FROM accounts`)
 	pgtest.Exec(t, store, `INSERT INTO nonces VALUES (sha256('nonce'), now())`)
+	pgtest.Exec(t, store, `INSERT INTO reset_tokens SELECT sha256('token'), id, now() FROM accounts`)
+	pgtest.Exec(t, store, `INSERT INTO invitations SELECT gen_random_uuid(), id, id, 'new@example.com', 'viewer', sha256('token'), false, now(), now() FROM accounts`)
+	pgtest.Exec(t, store, `INSERT INTO mails VALUES (gen_random_uuid(), 'reset_password', 'owner@example.com', 0, now(), now())`)
 	pgtest.Exec(t, store, `INSERT INTO key_usage SELECT account_id, '2026-11-21 12:00Z', id, 0, 0, 0 FROM api_keys`)
 	pgtest.Exec(t, store, `INSERT INTO usage_reports VALUES (gen_random_uuid(), now())`)
 	intent := newIntent(t, known, owner.ID, transferBody)
@@ -57,6 +60,10 @@ func TestSchema_Refuses(t *testing.T) {
 		{foreign + "sessions_account_id_fkey", `UPDATE sessions SET account_id = gen_random_uuid()`},
 		{notNull, `UPDATE sessions SET expires_at = NULL`},
 
+		{check + "accounts_limit", `UPDATE accounts SET limit_requests = 1`},
+		{check + "accounts_limit", `UPDATE accounts SET limit_requests = 0, limit_period_seconds = 1`},
+		{check + "accounts_limit", `UPDATE accounts SET limit_requests = 1, limit_period_seconds = 0`},
+
 		{check + "api_keys_name_check", `UPDATE api_keys SET name = ''`},
 		{check + "api_keys_name_check", `UPDATE api_keys SET name = repeat('n', 65)`},
 		{check + "api_keys_hash_check", `UPDATE api_keys SET hash = 'short'`},
@@ -78,8 +85,26 @@ func TestSchema_Refuses(t *testing.T) {
 		{check + "identities_subject_check", `UPDATE identities SET subject = ''`},
 		{check + "identities_subject_check", `UPDATE identities SET subject = repeat('s', 256)`},
 		{check + "identities_wallet", `UPDATE identities SET issuer = 'eip155', subject = '0x' || repeat('A', 40)`},
+		{check + "identities_smart_account", `UPDATE identities SET issuer = 'eip155:1', subject = '0x' || repeat('A', 40)`},
+		{check + "identities_smart_account", `UPDATE identities SET issuer = 'eip155:01', subject = '0x' || repeat('a', 40)`},
 		{check + "nonces_hash_check", `UPDATE nonces SET hash = 'short'`},
 		{unique + "nonces_pkey", `INSERT INTO nonces SELECT * FROM nonces`},
+		{check + "reset_tokens_hash_check", `UPDATE reset_tokens SET hash = 'short'`},
+		{unique + "reset_tokens_pkey", `INSERT INTO reset_tokens SELECT * FROM reset_tokens`},
+		{foreign + "reset_tokens_account_id_fkey", `UPDATE reset_tokens SET account_id = gen_random_uuid()`},
+		{check + "accounts_shared", `UPDATE accounts SET shared = true`}, // it has a password
+		{check + "members_role_check", `INSERT INTO members SELECT account_id, gen_random_uuid(), 'admin', now() FROM members`},
+		{check + "members_holder", `UPDATE members SET role = 'viewer'`},
+		{unique + "members_pkey", `INSERT INTO members SELECT * FROM members`},
+		{foreign + "members_person_id_fkey", `INSERT INTO members SELECT account_id, gen_random_uuid(), 'viewer', now() FROM members`},
+		{check + "invitations_role_check", `UPDATE invitations SET role = ''`},
+		{check + "invitations_email_check", `UPDATE invitations SET email = 'New@example.com'`},
+		{check + "invitations_token_hash_check", `UPDATE invitations SET token_hash = 'short'`},
+		{unique + "invitations_once", `INSERT INTO invitations SELECT gen_random_uuid(), account_id, inviter_id, email, role, NULL, true, now(), now() FROM invitations`},
+		{unique + "invitations_token_hash_key", `INSERT INTO invitations SELECT gen_random_uuid(), account_id, inviter_id, 'x@example.com', role, token_hash, true, now(), now() FROM invitations`},
+		{check + "mails_recipient_check", `UPDATE mails SET recipient = repeat('r', 255)`},
+		{check + "mails_attempts_check", `UPDATE mails SET attempts = -1`},
+		{unique + "mails_pkey", `INSERT INTO mails SELECT * FROM mails`},
 
 		{check + "audit_log_actor_check", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'nobody', 'signed_in', NULL, '', '', '', '' FROM accounts`},
 		{check + "audit_log_action_check", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'owner', 'danced', NULL, '', '', '', '' FROM accounts`},
@@ -120,6 +145,10 @@ func TestSchema_Refuses(t *testing.T) {
 		{notNull, `UPDATE chains SET block_time_ms = NULL`},
 		{check + "chains_settler_scheme_check", `UPDATE chains SET settler_scheme = 'StandardOrder'`},
 		{notNull, `UPDATE chains SET settler_scheme = NULL`},
+		{check + "chains_rpc_urls_check", `UPDATE chains SET rpc_urls = '{}'`},
+		{check + "chains_rpc_urls_check", `UPDATE chains SET rpc_urls = ARRAY['https://a', NULL]`},
+		{check + "chains_rpc_urls_check", `UPDATE chains SET rpc_urls = array_fill('https://a'::text, '{9}')`},
+		{check + "chains_rpc_urls_check", `UPDATE chains SET rpc_urls = ARRAY[repeat('a', 2049)]`},
 		{foreign + "tokens_chain_id_fkey", `DELETE FROM chains WHERE id = 'eip155:1'`},
 		{foreign + "tokens_chain_id_fkey", `INSERT INTO tokens VALUES ('eip155:7', '0x', 'S', 1)`},
 		{unique + "tokens_pkey", `INSERT INTO tokens SELECT chain_id, address, 'S', 1 FROM tokens LIMIT 1`},
@@ -179,11 +208,13 @@ func TestSchema_AcceptsBounds(t *testing.T) {
 		`INSERT INTO accounts SELECT gen_random_uuid(), name, email, '', NULL, NULL, now(), now() FROM accounts`,
 		`UPDATE api_keys SET name = repeat('é', 64), start = 'sk_live_abcd', environment = 'live'`,
 		`UPDATE identities SET issuer = 'eip155', subject = '0x' || repeat('a', 40)`,
+		`UPDATE identities SET issuer = 'eip155:1'`,
 		`UPDATE key_usage SET accepted = 9223372036854775807`,
 		`UPDATE chains SET domain = 4294967295, currency_decimals = 255`,
 		`UPDATE chains SET domain = 0, currency_decimals = 0`,
 		`UPDATE chains SET confirmations = 10000, block_time_ms = 600000, finality = 'safe'`,
 		`UPDATE chains SET confirmations = 1, block_time_ms = 50, finality = 'finalized'`,
+		`UPDATE chains SET rpc_urls = array_fill(repeat('a', 256), '{8}')`,
 		`UPDATE transfers SET source_amount = 2::numeric ^ 256 - 1, destination_amount = 2::numeric ^ 256 - 1`,
 		`UPDATE transfers SET reference = repeat('é', 128), idempotency_key = repeat('i', 255), origin_domain = 4294967295`,
 		`UPDATE transfers SET type = 'swap', destination_token = 'other', origin_settler = 's', destination_settler = 's', status = 'filled', hash = '0x1'`,

@@ -24,15 +24,24 @@ type sessionRow struct {
 	ExpiresAt time.Time `bun:"expires_at"`
 	CreatedAt time.Time `bun:"created_at"`
 	UpdatedAt time.Time `bun:"updated_at"`
+	ActingID  uuid.UUID `bun:"acting_account_id,nullzero"`
 
 	Account *accountRow `bun:"rel:belongs-to,join:account_id=id"`
+	// Acting and Member are nil where the session acts on the account that signed in.
+	Acting *accountRow `bun:"rel:belongs-to,join:acting_account_id=id"`
+	Member *memberRow  `bun:"rel:belongs-to,join:acting_account_id=account_id,join:account_id=person_id"`
 }
 
 func (r sessionRow) session() *account.Session {
-	return &account.Session{
+	session := &account.Session{
 		ID: r.ID, AccountID: r.AccountID, TokenHash: [32]byte(r.TokenHash), IPAddress: r.IPAddress, UserAgent: r.UserAgent,
 		ExpiresAt: r.ExpiresAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
+	// A session that acts on an account which has ended, or whose member the person is no longer, acts on the person's own again.
+	if r.Member != nil && r.Acting != nil && r.Acting.DeletedAt == nil && r.Acting.DisabledAt == nil {
+		session.Acting = &account.Membership{Account: r.Acting.account(), Role: r.Member.Role}
+	}
+	return session
 }
 
 // InsertSession stores a new session of the owner, as read when its right to sign in was checked. It returns
@@ -41,34 +50,61 @@ func (r sessionRow) session() *account.Session {
 func (s *Store) InsertSession(
 	ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry,
 ) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error { return tx.startSession(ctx, session, owner, entry) })
+}
+
+// InsertIdentitySession is InsertSession for an owner who was found by an identity. It returns account.ErrNotFound for one that was
+// unlinked since, too.
+func (s *Store) InsertIdentitySession(
+	ctx context.Context, session *account.Session, owner *account.Account, identity account.Identity, entry account.AuditEntry,
+) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.startSession(ctx, session, owner, entry); err != nil {
+			return err
+		}
+		// The account's row is locked by now, so that no unlinking is under way.
+		owned, err := tx.ownsIdentity(ctx, owner.ID, identity)
+		if err == nil && !owned {
+			return account.ErrNotFound
+		}
+		return err
+	})
+}
+
+func (tx Tx) startSession(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
+	var id uuid.UUID
+	err := tx.db.NewRaw(`SELECT id FROM accounts
+		WHERE id = ? AND password_hash = $1 AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE`, owner.ID).
+		Conn(bind(tx.db.Tx, owner.PasswordHash)).Scan(ctx, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return account.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("lock account %s: %w", session.AccountID, err)
+	}
+	if err := tx.insertSession(ctx, session); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, entry)
+}
+
+func (tx Tx) insertSession(ctx context.Context, session *account.Session) error {
 	row := sessionRow{
 		ID: session.ID, AccountID: session.AccountID,
 		IPAddress: session.IPAddress, UserAgent: session.UserAgent,
 		ExpiresAt: session.ExpiresAt, CreatedAt: session.CreatedAt, UpdatedAt: session.UpdatedAt,
 	}
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		var id uuid.UUID
-		err := tx.db.NewRaw(`SELECT id FROM accounts
-			WHERE id = ? AND password_hash = $1 AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE`, owner.ID).
-			Conn(bind(tx.db.Tx, owner.PasswordHash)).Scan(ctx, &id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return account.ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("lock account %s: %w", session.AccountID, err)
-		}
-		_, err = tx.db.NewInsert().Model(&row).Value("token_hash", "$1").Returning("NULL").Conn(bind(tx.db.Tx, session.TokenHash[:])).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
-		}
-		return tx.Audit(ctx, entry)
-	})
+	_, err := tx.db.NewInsert().Model(&row).Value("token_hash", "$1").Returning("NULL").Conn(bind(tx.db.Tx, session.TokenHash[:])).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
+	}
+	return nil
 }
 
-// Session finds a live session and its account by the hash of its token, or returns account.ErrNotFound.
+// Session finds a live session, its person and the account that it acts on by the hash of its token, or returns account.ErrNotFound.
 func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) (*account.Session, *account.Account, error) {
 	var row sessionRow
-	err := s.db.NewSelect().Model(&row).Relation("Account").
+	err := s.db.NewSelect().Model(&row).Relation("Account").Relation("Acting").Relation("Member").
 		Where("sessions.token_hash = $1 AND sessions.expires_at > ?", now).
 		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Conn(bind(s.db.DB, tokenHash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -83,7 +119,8 @@ func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) 
 // Sessions lists an account's live sessions, newest first.
 func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time) ([]*account.Session, error) {
 	var rows []sessionRow
-	err := s.db.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, now).Order("id DESC").Scan(ctx)
+	err := s.db.NewSelect().Model(&rows).Relation("Acting").Relation("Member").
+		Where("sessions.account_id = ? AND sessions.expires_at > ?", accountID, now).Order("sessions.id DESC").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the sessions of account %s: %w", accountID, err)
 	}
@@ -116,6 +153,14 @@ func (s *Store) DeleteSessionByID(ctx context.Context, accountID, sessionID uuid
 // there were. Where there was none to end the entry is not written.
 func (s *Store) DeleteSessionsExcept(ctx context.Context, accountID, keep uuid.UUID, entry account.AuditEntry) (int, error) {
 	return s.deleteSessions(ctx, entry, "account_id = ? AND id <> ? AND expires_at > ?", accountID, keep, entry.OccurredAt)
+}
+
+// deleteSessionsOf ends all sessions of an account and returns their ids.
+func (tx Tx) deleteSessionsOf(ctx context.Context, id uuid.UUID) (ended []uuid.UUID, err error) {
+	if err := tx.db.NewRaw("DELETE FROM sessions WHERE account_id = ? RETURNING id", id).Scan(ctx, &ended); err != nil {
+		return nil, fmt.Errorf("end the sessions of account %s: %w", id, err)
+	}
+	return ended, nil
 }
 
 func (s *Store) deleteSessions(ctx context.Context, entry account.AuditEntry, where string, args ...any) (int, error) {

@@ -95,7 +95,7 @@ func Open(url string, o Options) (*Store, error) {
 	if s.db, err = s.openPool("postgres", config, o); err != nil {
 		return nil, err
 	}
-	s.writer = newTransferWriter(s.db, s.metrics, newQueryTracer(config))
+	s.writer = newTransferWriter(s.db, s.limits.clientTimeout, s.metrics, newQueryTracer(config))
 	return s, nil
 }
 
@@ -108,7 +108,7 @@ func (s *Store) connConfig(url string) (*pgx.ConnConfig, error) {
 		return nil, errBadURL // err may contain the password
 	}
 	// bun writes most values into the SQL text, so a cache of prepared statements would hardly ever hit, and prepared statements
-	// fail behind a transaction pooler.
+	// fail behind a transaction pooler. The insert of intents is prepared where there is none.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.ConnectTimeout = 2 * time.Second
 	config.RuntimeParams["application_name"] = "intents-core"

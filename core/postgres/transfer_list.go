@@ -54,20 +54,6 @@ type KeysetCursor struct {
 	UpdatedAt time.Time
 }
 
-type summaryRow struct {
-	ID                uuid.UUID       `bun:"id"`
-	Type              transfer.Type   `bun:"type"`
-	Status            transfer.Status `bun:"status"`
-	OrderID           []byte          `bun:"order_id"`
-	Chain             string          `bun:"source_chain"`
-	SourceAmount      string          `bun:"source_amount"`
-	DestinationAmount string          `bun:"destination_amount"`
-	Reference         string          `bun:"reference"`
-	Hash              string          `bun:"hash"`
-	CreatedAt         time.Time       `bun:"created_at"`
-	UpdatedAt         time.Time       `bun:"updated_at"`
-}
-
 // Transfers yields an account's intents until the first error. A list that is ordered by id leaves out intents made while
 // it runs; one that is ordered by the time of the last change ends with what has changed meanwhile. Everything that was
 // acknowledged before is there, also where the list comes from a replica.
@@ -102,8 +88,8 @@ func (s *Store) TransfersAfterCheck(
 				yield(transfer.Summary{}, err)
 				return
 			}
-			for _, row := range rows {
-				if summary, err := row.summary(); !yield(summary, err) || err != nil {
+			for _, summary := range rows {
+				if !yield(summary, nil) {
 					return
 				}
 			}
@@ -119,7 +105,7 @@ func (s *Store) TransfersAfterCheck(
 
 // nextBatch reads one batch from the replica if the replica has replayed the position, and otherwise from the primary. A list
 // that has changed to the primary stays there, where nothing is older than what the list has shown.
-func (s *Store) nextBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
+func (s *Store) nextBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) ([]transfer.Summary, error) {
 	release, err := s.listSemaphore.Acquire(ctx, accountID, filter.Limit)
 	if err != nil {
 		return nil, err
@@ -138,7 +124,7 @@ func (s *Store) nextBatch(ctx context.Context, at *replicaPosition, accountID uu
 		}
 	}
 	*at = replicaPosition{}
-	rows, err := readBatch(ctx, s.db, accountID, filter)
+	rows, err := readBatch(ctx, s.db, &summaryReader{db: s.db.DB}, accountID, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +133,13 @@ func (s *Store) nextBatch(ctx context.Context, at *replicaPosition, accountID uu
 }
 
 // readBatch reads one batch from a server.
-func readBatch(ctx context.Context, db bun.IDB, accountID uuid.UUID, filter TransferFilter) ([]summaryRow, error) {
-	rows := make([]summaryRow, 0, 16)
-	if err := batchQuery(db, accountID, filter).Scan(ctx, &rows); err != nil {
+func readBatch(ctx context.Context, db bun.IDB, reader *summaryReader, accountID uuid.UUID, filter TransferFilter) ([]transfer.Summary, error) {
+	const shortBatch = 128 // rows for which memory is taken before they are read
+	reader.rows = make([]transfer.Summary, 0, min(filter.Limit, shortBatch))
+	if _, err := batchQuery(db, accountID, filter).Conn(reader).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
 	}
-	return rows, nil
+	return reader.rows, nil
 }
 
 // ExplainTransfers is Postgres's plan for the first query of a list, so that a test can check its index.
@@ -187,8 +174,7 @@ func batchQuery(db bun.IDB, accountID uuid.UUID, filter TransferFilter) *bun.Sel
 
 func selectTransfers(db bun.IDB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
 	query := db.NewSelect().Table("transfers").
-		Column("id", "type", "status", "order_id", "source_chain", "source_amount", "destination_amount",
-			"reference", "hash", "created_at", "updated_at").
+		Column(summaryColumns...).
 		Where("account_id = ?", accountID).Limit(int64(f.Limit))
 	if f.Type != "" {
 		query.Where("type = ?", f.Type)
@@ -222,16 +208,4 @@ func selectTransfers(db bun.IDB, accountID uuid.UUID, f TransferFilter) *bun.Sel
 		query.Where("(updated_at, id) > (?, ?)", f.After.UpdatedAt, f.After.ID)
 	}
 	return query.Order("updated_at", "id")
-}
-
-func (r summaryRow) summary() (transfer.Summary, error) {
-	chainID, err := caip.ParseChainID(r.Chain)
-	if err != nil {
-		return transfer.Summary{}, fmt.Errorf("read transfer %s: %w", r.ID, err)
-	}
-	return transfer.Summary{
-		ID: r.ID, Type: r.Type, Status: r.Status, OrderID: [32]byte(r.OrderID), Chain: chainID,
-		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, Hash: r.Hash,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-	}, nil
 }

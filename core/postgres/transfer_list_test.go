@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,18 +37,23 @@ func multiply(tb testing.TB, store *postgres.Store, id uuid.UUID, count int) {
 		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, $1) n WHERE i.id = $2`, count, id.String())
 }
 
-// A batch of a list, as everyone begins with who asks for a long one. Its time includes Postgres's.
+// BenchmarkTransfers reads a page of 100, and a batch of a list as everyone begins with who asks for a long one. The time includes
+// Postgres's.
 func BenchmarkTransfers(b *testing.B) {
 	store := pgtest.New(b)
 	owner := uuid.New()
 	multiply(b, store, insertIntent(b, store, pgtest.LoadRegistry(b, store), owner, transferBody).ID, 1001)
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, err := range store.Transfers(b.Context(), owner, postgres.TransferFilter{Limit: 1001}) {
-			if err != nil {
-				b.Fatal(err)
+	for _, rows := range []int{100, 1001} {
+		b.Run(strconv.Itoa(rows), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, err := range store.Transfers(b.Context(), owner, postgres.TransferFilter{Limit: rows}) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -174,5 +181,26 @@ func TestTransfers_Stop(t *testing.T) {
 	}
 	if held := store.Pool().Stats().InUse; held != 0 {
 		t.Errorf("%d connections are still held", held)
+	}
+}
+
+// A row that cannot be read is an error, and its connection serves the next list.
+func TestTransfers_Unreadable(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	owner := uuid.New()
+	intent := insertIntent(t, store, pgtest.LoadRegistry(t, store), owner, transferBody)
+	multiply(t, store, intent.ID, 10)
+	pgtest.Exec(t, store, `UPDATE transfers SET updated_at = 'infinity' WHERE id = $1`, intent.ID.String())
+	for range 20 {
+		for _, err := range store.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+			if err == nil || !strings.Contains(err.Error(), intent.ID.String()) {
+				t.Fatalf("the error is %v", err)
+			}
+		}
+	}
+	pgtest.Exec(t, store, `UPDATE transfers SET updated_at = created_at WHERE id = $1`, intent.ID.String())
+	if got := list(t, store, owner, postgres.TransferFilter{}); len(got) != 11 {
+		t.Errorf("%d intents listed", len(got))
 	}
 }

@@ -21,6 +21,9 @@ const (
 	// flushers is how many commits may be in progress. One leaves the processor idle while the disk works; more than two only make
 	// the batches smaller.
 	flushers = 2
+	// groupWait bounds how long a flusher leaves inserts in the queue to make a larger batch of them. It is longer than a commit
+	// usually takes, and short for inserts behind a commit that waits for a lock.
+	groupWait = 5 * time.Millisecond
 	// maxBatch bounds the rows of one commit, and so how long the first row waits for the last.
 	maxBatch = 128
 	// maxQueued bounds the memory of the queue. A queue of this length takes seconds to write.
@@ -38,12 +41,17 @@ var (
 )
 
 // transferWriter shares commits: each flusher takes all inserts of the queue and writes them in one statement, which is one
-// transaction with one flush to disk. Batches grow with load; a single insert does not wait for others.
+// transaction with one flush to disk. While the other flusher writes more rows than the queue has, the queue grows for groupWait, as
+// each statement costs Postgres as much as some ten rows. So batches grow with load, and a single insert does not wait for others.
 type transferWriter struct {
-	db       *bun.DB
-	mu       sync.Mutex
-	notEmpty sync.Cond
-	queue    []*pendingInsert
+	db *bun.DB
+	// clientTimeout is when a statement is cancelled.
+	clientTimeout time.Duration
+	mu            sync.Mutex
+	notEmpty      sync.Cond
+	queue         []*pendingInsert
+	// writing is the number of rows in commits that began less than groupWait ago.
+	writing  int
 	closed   bool
 	flushers sync.WaitGroup
 	metrics  *metrics
@@ -66,8 +74,8 @@ type insertResult struct {
 	commit trace.Span
 }
 
-func newTransferWriter(db *bun.DB, m *metrics, tracer queryTracer) *transferWriter {
-	w := &transferWriter{db: db, metrics: m, tracer: tracer}
+func newTransferWriter(db *bun.DB, clientTimeout time.Duration, m *metrics, tracer queryTracer) *transferWriter {
+	w := &transferWriter{db: db, clientTimeout: clientTimeout, metrics: m, tracer: tracer}
 	w.notEmpty.L = &w.mu
 	for range flushers {
 		w.flushers.Go(w.flush)
@@ -117,18 +125,31 @@ func (w *transferWriter) enqueue(i *pendingInsert) error {
 
 func (w *transferWriter) flush() {
 	for batch := w.dequeue(); len(batch) > 0; batch = w.dequeue() {
+		late := time.AfterFunc(groupWait, func() { w.written(len(batch)) })
 		w.write(batch)
+		if late.Stop() {
+			w.written(len(batch))
+		}
 	}
+}
+
+// written ends the wait for a commit of n rows.
+func (w *transferWriter) written(n int) {
+	w.mu.Lock()
+	w.writing -= n
+	w.mu.Unlock()
+	w.notEmpty.Broadcast()
 }
 
 // dequeue waits for pending inserts and returns up to maxBatch of them, none once the writer is closed and the queue empty.
 func (w *transferWriter) dequeue() []*pendingInsert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.queue) == 0 && !w.closed {
+	for len(w.queue) == 0 && !w.closed || len(w.queue) > 0 && len(w.queue) < w.writing {
 		w.notEmpty.Wait()
 	}
 	n := min(len(w.queue), maxBatch)
+	w.writing += n
 	batch := slices.Clone(w.queue[:n])
 	w.queue = slices.Delete(w.queue, 0, n)
 	w.metrics.waiting.Sub(float64(n))
@@ -195,24 +216,11 @@ func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map
 	slices.SortFunc(rows, func(a, b *transferRow) int {
 		return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
 	})
-	insert := w.db.NewInsert().Model(&rows).
-		ExcludeColumn("hash", "failure", "cancelled_at", "refundable_at"). // a new intent has none, and each costs CPU time in every row
-		Value("created_at", "statement_timestamp()").Value("updated_at", "statement_timestamp()").
-		On("CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING").
-		Returning("id, account_id, status, created_at")
-	events := w.db.NewRaw(`INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence)
-		SELECT account_id, id, status, created_at, 1 FROM inserted`)
-	var stored []struct {
-		ID        uuid.UUID
-		CreatedAt time.Time
-	}
-	err := w.db.NewSelect().With("inserted", insert).With("new_events", events).Table("inserted").Column("id", "created_at").Scan(ctx, &stored)
+	ctx, cancel := context.WithTimeout(ctx, w.clientTimeout)
+	defer cancel()
+	created, err := insertRows(ctx, w.db, rows)
 	if err != nil {
 		return nil, fmt.Errorf("write %d transfers: %w", len(rows), err)
-	}
-	created := make(map[uuid.UUID]time.Time, len(stored))
-	for _, row := range stored {
-		created[row.ID] = row.CreatedAt.UTC()
 	}
 	return created, nil
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/uuid"
 
@@ -67,6 +69,51 @@ func TestTransferWriter_SharedCommits(t *testing.T) {
 	commits := pgtest.LookUp[int](t, store, "SELECT count(DISTINCT xid) FROM events")
 	if rows != held+clients*each || commits > rows/4 {
 		t.Errorf("%d rows in %d commits", rows, commits)
+	}
+}
+
+// A flusher leaves the queue alone while another one writes more rows than the queue has, and takes a single insert at once.
+func TestTransferWriter_GroupsCommits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		writing, queued, more int
+		ended                 bool
+		want                  int
+	}{
+		"nothing is written":         {writing: 0, queued: 1, want: 1},
+		"as many are written":        {writing: 1, queued: 1, want: 1},
+		"more are written":           {writing: 10, queued: 9, want: 0},
+		"the queue grows to as many": {writing: 10, queued: 3, more: 7, want: 10},
+		"the commit ends":            {writing: 10, queued: 3, ended: true, want: 3},
+		"more than a batch":          {writing: 128, queued: 200, want: 128},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				queue := postgres.NewWriterQueue()
+				add := func(n int) {
+					if err := queue.Add(n); err != nil {
+						t.Error(err)
+					}
+				}
+				if add(c.writing); c.writing > 0 {
+					queue.Take()
+				}
+				add(c.queued)
+				var taken atomic.Int64
+				go func() { taken.Store(int64(queue.Take())) }()
+				synctest.Wait()
+				add(c.more)
+				if c.ended {
+					queue.Written(c.writing)
+				}
+				synctest.Wait()
+				if got := int(taken.Load()); got != c.want {
+					t.Errorf("a flusher takes %d, want %d", got, c.want)
+				}
+				queue.Written(c.writing) // for a flusher that still waits
+			})
+		})
 	}
 }
 

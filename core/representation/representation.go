@@ -1,23 +1,29 @@
 // Package representation is the JSON form of what the API's answers, the bodies of events and the console's scripts share: times,
 // bytes, the summary of an intent and its transaction.
 //
-// It owns the names and the spelling of their members and decides nothing.
+// It owns the names and the spelling of their members and decides nothing. What many requests write is appended to a buffer; the
+// spelling is that of encoding/json.
 package representation
 
 import (
 	"encoding/hex"
+	"encoding/json"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
 )
 
 // Timestamp is a time as ISO 8601 in UTC with milliseconds. It is a string, since the encoder validates the output of a MarshalText
-// method again, which costs time in long lists.
+// method again.
 type Timestamp string
 
 // NewTimestamp writes a time, cut to milliseconds.
 func NewTimestamp(t time.Time) Timestamp {
-	return Timestamp(t.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return Timestamp(appendTime(nil, t))
 }
 
 // OptionalTimestamp is nil, which JSON writes as null, for no time.
@@ -37,43 +43,123 @@ func Optional[Text ~string](s Text) *Text {
 	return &s
 }
 
-// HexBytes are written as 0x and lower-case hexadecimal digits.
-type HexBytes []byte
-
-// MarshalText implements encoding.TextMarshaler.
-func (b HexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode([]byte("0x"), b), nil }
-
-// Summary is the part of an intent that lists and events show.
-type Summary struct {
-	ID          string          `json:"id"`
-	Type        transfer.Type   `json:"type"`
-	Status      transfer.Status `json:"status"`
-	OrderID     HexBytes        `json:"orderId"`
-	CreatedAt   Timestamp       `json:"createdAt"`
-	UpdatedAt   Timestamp       `json:"updatedAt"`
-	Metadata    Metadata        `json:"metadata"`
-	Source      Amount          `json:"source"`
-	Destination Amount          `json:"destination"`
-	Reference   *string         `json:"reference"`
+// AppendTimestamp appends a time as NewTimestamp writes it, as a JSON string.
+func AppendTimestamp(b []byte, t time.Time) []byte {
+	return append(appendTime(append(b, '"'), t), '"')
 }
 
-// Amount is one side of an intent in a summary, in the token's smallest unit.
-type Amount struct {
-	Amount string `json:"amount"`
+// appendTime appends a time as ISO 8601. The layout RFC3339 is the one that package time formats without reading it.
+func appendTime(b []byte, t time.Time) []byte {
+	t = t.UTC()
+	b = t.AppendFormat(b, time.RFC3339)
+	milli := t.Nanosecond() / int(time.Millisecond)
+	const digits = "0123456789"
+	return append(b[:len(b)-len("Z")], '.', digits[milli/100], digits[milli/10%10], digits[milli%10], 'Z')
 }
 
-// Metadata is the source chain of an intent and the transaction that carries it.
-type Metadata struct {
-	ChainID string `json:"chainId"`
-	Hash    string `json:"hash,omitempty"`
-}
-
-// NewSummary writes the summary of an intent.
-func NewSummary(t transfer.Summary) Summary {
-	return Summary{
-		ID: t.ID.String(), Type: t.Type, Status: t.Status, OrderID: t.OrderID[:],
-		CreatedAt: NewTimestamp(t.CreatedAt), UpdatedAt: NewTimestamp(t.UpdatedAt),
-		Metadata: Metadata{ChainID: t.Chain.String(), Hash: t.Hash},
-		Source:   Amount{t.SourceAmount}, Destination: Amount{t.DestinationAmount}, Reference: Optional(t.Reference),
+// unescaped are the characters of ASCII that encoding/json writes as they are.
+var unescaped = func() (table [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		table[c] = !strings.ContainsRune(`"\<>&`, c)
 	}
+	return table
+}()
+
+// AppendText appends a JSON string.
+func AppendText[Text ~string](b []byte, s Text) []byte {
+	for i := range len(s) {
+		if !unescaped[s[i]] {
+			escaped, _ := json.Marshal(string(s)) // a string never fails
+			return append(b, escaped...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// AppendOptional appends a JSON string, or null for an empty text.
+func AppendOptional[Text ~string](b []byte, s Text) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return AppendText(b, s)
+}
+
+// AppendHex appends bytes as a JSON string of 0x and lower-case hexadecimal digits.
+func AppendHex(b, value []byte) []byte {
+	return append(hex.AppendEncode(append(b, `"0x`...), value), '"')
+}
+
+// AppendUUID appends an id as a JSON string.
+func AppendUUID(b []byte, id uuid.UUID) []byte {
+	b = hex.AppendEncode(append(b, '"'), id[:4])
+	for _, group := range [...][]byte{id[4:6], id[6:8], id[8:10], id[10:]} {
+		b = hex.AppendEncode(append(b, '-'), group)
+	}
+	return append(b, '"')
+}
+
+// AppendChainID appends a CAIP-2 chain id as a JSON string. The grammar has no character that JSON escapes.
+func AppendChainID(b []byte, id caip.ChainID) []byte {
+	return append(appendChainID(append(b, '"'), id), '"')
+}
+
+func appendChainID(b []byte, id caip.ChainID) []byte {
+	b = append(b, id.Namespace...)
+	b = append(b, ':')
+	return append(b, id.Reference...)
+}
+
+// AppendAccountID appends a CAIP-10 account id as a JSON string. The grammar has no character that JSON escapes.
+func AppendAccountID(b []byte, id caip.AccountID) []byte {
+	b = append(appendChainID(append(b, '"'), id.Chain), ':')
+	b = append(b, id.Address...)
+	return append(b, '"')
+}
+
+// AppendSummary appends the summary of an intent, which lists show.
+func AppendSummary(b []byte, t *transfer.Summary) []byte {
+	return append(AppendSummaryMembers(append(b, '{'), t), '}')
+}
+
+// AppendSummaryMembers appends the members of a summary without the object's braces, for an object that has others too. Amounts are
+// in the token's smallest unit.
+func AppendSummaryMembers(b []byte, t *transfer.Summary) []byte {
+	b = AppendIdentity(b, t)
+	b = append(b, `,"source":{"amount":`...)
+	b = AppendText(b, t.SourceAmount)
+	b = append(b, `},"destination":{"amount":`...)
+	b = AppendText(b, t.DestinationAmount)
+	b = append(b, `},"reference":`...)
+	return AppendOptional(b, t.Reference)
+}
+
+// AppendIdentity appends the members that a summary begins with, up to its metadata.
+func AppendIdentity(b []byte, t *transfer.Summary) []byte {
+	b = append(b, `"id":`...)
+	b = AppendUUID(b, t.ID)
+	b = append(b, `,"type":`...)
+	b = AppendText(b, t.Type)
+	b = append(b, `,"status":`...)
+	b = AppendText(b, t.Status)
+	b = append(b, `,"orderId":`...)
+	b = AppendHex(b, t.OrderID[:])
+	b = append(b, `,"createdAt":`...)
+	created := len(b)
+	b = AppendTimestamp(b, t.CreatedAt)
+	stamp := b[created:]
+	b = append(b, `,"updatedAt":`...)
+	if t.UpdatedAt.Equal(t.CreatedAt) {
+		b = append(b, stamp...)
+	} else {
+		b = AppendTimestamp(b, t.UpdatedAt)
+	}
+	b = append(b, `,"metadata":{"chainId":`...)
+	b = AppendChainID(b, t.Chain)
+	if t.Hash != "" {
+		b = append(b, `,"hash":`...)
+		b = AppendText(b, t.Hash)
+	}
+	return append(b, '}')
 }

@@ -1,72 +1,88 @@
 package representation
 
 import (
-	"encoding/json"
-	"fmt"
+	"math/big"
+	"strconv"
 
 	"intents.internal/core/transfer"
 )
 
-// Tx is what a wallet signs. chainId is the EIP-155 number that transactions carry, not the CAIP-2 form.
-type Tx struct {
-	ChainID    json.Number `json:"chainId"`
-	From       string      `json:"from"`
-	To         string      `json:"to"`
-	Value      string      `json:"value"`
-	Data       HexBytes    `json:"data"`
-	Allowances []Allowance `json:"allowances"`
-	Calls      SendCalls   `json:"calls"`
-}
-
-// Allowance is an ERC-20 allowance and the call that grants it.
-type Allowance struct {
-	Token   string `json:"token"`
-	Owner   string `json:"owner"`
-	Spender string `json:"spender"`
-	Amount  string `json:"amount"`
-	Approve Call   `json:"approve"`
-}
-
-// Call is a call of a transaction; Value is in wei.
-type Call struct {
-	To    string   `json:"to"`
-	Value string   `json:"value"`
-	Data  HexBytes `json:"data"`
-}
-
-// SendCalls is the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. Wallets that cannot execute the calls as
-// one transaction send them one after the other, as AtomicRequired is false.
-type SendCalls struct {
-	Version        string `json:"version"`
-	ChainID        string `json:"chainId"`
-	From           string `json:"from"`
-	AtomicRequired bool   `json:"atomicRequired"`
-	Calls          []Call `json:"calls"`
-}
-
-// NewTx is nil for no transaction.
-func NewTx(tx *transfer.Tx) *Tx {
+// AppendTx appends what a wallet signs, or null for no transaction. chainId is the EIP-155 number that transactions carry, not the
+// CAIP-2 form.
+func AppendTx(b []byte, tx *transfer.Tx) []byte {
 	if tx == nil {
-		return nil
+		return append(b, "null"...)
 	}
-	out := &Tx{
-		ChainID: json.Number(tx.Chain.Reference), From: tx.From, To: tx.To, Value: tx.Value.String(), Data: tx.Data,
-		Allowances: []Allowance{}, Calls: newSendCalls(tx),
+	number, _ := tx.Chain.Number() // the registry has eip155 chains only
+	b = append(b, `{"chainId":`...)
+	b = strconv.AppendUint(b, number, 10)
+	b = append(b, `,"from":`...)
+	b = AppendText(b, tx.From)
+	b = append(b, ',')
+	b = appendCall(b, tx.Call, AppendDecimal)
+	b = append(b, `,"allowances":[`...)
+	for n, a := range tx.Allowances {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = appendAllowance(b, a)
 	}
-	for _, a := range tx.Allowances {
-		out.Allowances = append(out.Allowances, Allowance{
-			Token: a.Token.String(), Owner: a.Owner, Spender: a.Spender, Amount: a.Amount.String(),
-			Approve: Call{To: a.Approve.To, Value: a.Approve.Value.String(), Data: a.Approve.Data},
-		})
-	}
-	return out
+	b = append(b, `],"calls":`...)
+	b = AppendSendCalls(b, tx)
+	return append(b, '}')
 }
 
-func newSendCalls(tx *transfer.Tx) SendCalls {
+// appendAllowance appends an ERC-20 allowance and the call that grants it.
+func appendAllowance(b []byte, a transfer.Allowance) []byte {
+	b = append(b, `{"token":`...)
+	b = AppendAccountID(b, a.Token)
+	b = append(b, `,"owner":`...)
+	b = AppendText(b, a.Owner)
+	b = append(b, `,"spender":`...)
+	b = AppendText(b, a.Spender)
+	b = append(b, `,"amount":`...)
+	b = AppendDecimal(b, a.Amount)
+	b = append(b, `,"approve":{`...)
+	b = appendCall(b, a.Approve, AppendDecimal)
+	return append(b, `}}`...)
+}
+
+// AppendSendCalls appends the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. Wallets that cannot execute the
+// calls as one transaction send them one after the other, as atomicRequired is false.
+func AppendSendCalls(b []byte, tx *transfer.Tx) []byte {
 	number, _ := tx.Chain.Number() // the registry has eip155 chains only
-	out := SendCalls{Version: "2.0.0", ChainID: fmt.Sprintf("%#x", number), From: tx.From}
-	for _, c := range tx.Calls() {
-		out.Calls = append(out.Calls, Call{To: c.To, Value: fmt.Sprintf("%#x", c.Value), Data: c.Data})
+	b = append(b, `{"version":"2.0.0","chainId":"0x`...)
+	b = strconv.AppendUint(b, number, 16)
+	b = append(b, `","from":`...)
+	b = AppendText(b, tx.From)
+	b = append(b, `,"atomicRequired":false,"calls":[`...)
+	for n, c := range tx.Calls() {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		b = appendCall(b, c, appendQuantity)
+		b = append(b, '}')
 	}
-	return out
+	return append(b, `]}`...)
+}
+
+// appendCall appends the members of a call; value appends its value, which is in wei.
+func appendCall(b []byte, c transfer.Call, value func([]byte, *big.Int) []byte) []byte {
+	b = append(b, `"to":`...)
+	b = AppendText(b, c.To)
+	b = append(b, `,"value":`...)
+	b = value(b, c.Value)
+	b = append(b, `,"data":`...)
+	return AppendHex(b, c.Data)
+}
+
+// AppendDecimal appends a number as a JSON string of decimal digits.
+func AppendDecimal(b []byte, n *big.Int) []byte {
+	return append(n.Append(append(b, '"'), 10), '"')
+}
+
+// appendQuantity appends a number as a JSON string of 0x and hexadecimal digits, the quantity of Ethereum's JSON-RPC.
+func appendQuantity(b []byte, n *big.Int) []byte {
+	return append(n.Append(append(b, `"0x`...), 16), '"')
 }

@@ -273,5 +273,11 @@ func CallContract(m Message, block BlockID) *Call[[]byte] {
 	return newCall(methodCall, data, m.params(), block)
 }
 
+// CallCode asks for what code returns that runs as a contract's constructor at the newest block, with at most that much gas. No contract is
+// made of it.
+func CallCode(code []byte, gas uint64) *Call[[]byte] {
+	return newCall(methodCall, data, map[string]any{"data": hexutil.Bytes(code), "gas": hexutil.Uint64(gas)}, Latest)
+}
+
 // EstimateGas asks for the gas that a transaction would need; ErrReverted when it would revert.
 func EstimateGas(m Message) *Call[uint64] { return newCall(methodEstimateGas, quantity, m.params()) }

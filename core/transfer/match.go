@@ -156,8 +156,13 @@ func (i *Intent) judgeERC20(s Sighting) (State, int64) {
 // destination.
 func (i *Intent) pays(l evm.Log) bool {
 	return l.Address == common.HexToAddress(i.Source.Token.Address) && len(l.Topics) == 3 && l.Topics[0] == erc20Topic &&
-		l.Topics[1] == padAddress(i.Source.Account.Address) && l.Topics[2] == padAddress(i.Destination.Account.Address) &&
+		l.Topics[1] == addressTopic(i.Source.Account.Address) && l.Topics[2] == addressTopic(i.Destination.Account.Address) &&
 		len(l.Data) == 32 && new(big.Int).SetBytes(l.Data).Cmp(i.Source.Amount) == 0
+}
+
+// addressTopic is an address as an indexed argument of an event.
+func addressTopic(address string) common.Hash {
+	return common.BytesToHash(common.HexToAddress(address).Bytes())
 }
 
 func (s Sighting) taken(logIndex int64) bool {

@@ -102,7 +102,7 @@ func TestOrder_Encoding(t *testing.T) {
 			AmountIn: new(big.Int).SetBytes(some(n % 33)), AmountOut: new(big.Int).SetBytes(some(32)), SenderNonce: new(big.Int).SetBytes(some(16)),
 			OriginDomain: number(), DestinationDomain: number(), DestinationSettler: [32]byte(some(32)), FillDeadline: number(), Data: some(n),
 		}
-		want, err := order.ABI()
+		want, err := abiOrder.Pack(order)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,20 +127,20 @@ func (i *Intent) checkSimulation(s Simulation, allowance Check) Check {
 }
 
 var (
-	erc20BalanceOf     = newMethod("balanceOf(address)", plain("address"))
-	erc20Allowance     = newMethod("allowance(address,address)", plain("address"), plain("address"))
-	settlerLocalDomain = newMethod("localDomain()")
+	erc20BalanceOf     = selector("balanceOf(address)")
+	erc20Allowance     = selector("allowance(address,address)")
+	settlerLocalDomain = selector("localDomain()")
 )
 
 // BalanceOfCall is the data of a call that asks an ERC-20 token for the balance of an account. The answer is a uint256.
 func BalanceOfCall(owner string) ([]byte, error) {
-	return erc20BalanceOf.pack(common.HexToAddress(owner))
+	return appendAddresses(erc20BalanceOf[:], owner)
 }
 
 // AllowanceCall is the data of a call that asks an ERC-20 token what a spender may draw from an account. The answer is a uint256.
 func AllowanceCall(owner, spender string) ([]byte, error) {
-	return erc20Allowance.pack(common.HexToAddress(owner), common.HexToAddress(spender))
+	return appendAddresses(erc20Allowance[:], owner, spender)
 }
 
 // LocalDomainCall is the data of a call that asks a settler for its domain. The answer is a uint32.
-func LocalDomainCall() []byte { return settlerLocalDomain.selector }
+func LocalDomainCall() []byte { return settlerLocalDomain[:] }

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
-	"github.com/ethereum/go-ethereum/crypto"
 )
 
 // maxReason is how many bytes of a contract's own words are shown.
@@ -20,8 +19,6 @@ var customErrors = map[[4]byte]string{
 	selector("ERC20InsufficientAllowance(address,uint256,uint256)"): "the allowance is too small",
 	selector("SafeERC20FailedOperation(address)"):                   "the token refuses to be moved",
 }
-
-func selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }
 
 // RevertReason says in one sentence why a transaction reverts, by the data that it returns; message is what the node says, for nodes that
 // leave out the data. Both are a stranger's words, of which only short printable ones are repeated.

@@ -6,10 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/accounts/abi"
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
-
 	"intents.internal/core/token"
 	"intents.internal/pkg/caip"
 )
@@ -53,21 +49,37 @@ type Allowance struct {
 // transaction of its asset; a swap or bridge opens the intent's order at the settler of the source chain, which only the
 // source account itself can do under this order id.
 func (i *Intent) Tx(now time.Time) (*Tx, error) {
-	if (i.Status != Created && i.Status != Submitted) || !now.Before(i.Deadline) {
+	if i.Type == Transfer || !i.sendable(now) {
+		return i.TxOf(nil, now)
+	}
+	order, err := i.Order()
+	if err != nil {
+		return nil, err
+	}
+	return i.TxOf(&order, now)
+}
+
+// TxOf is Tx for a caller that has the intent's order, which spares another encoding. A transfer's transaction needs none.
+func (i *Intent) TxOf(order *Order, now time.Time) (*Tx, error) {
+	if !i.sendable(now) {
 		return nil, nil
 	}
-	call, allowances, err := i.call()
+	call, allowances, err := i.call(order)
 	if err != nil {
 		return nil, fmt.Errorf("build the transaction of transfer %s: %w", i.ID, err)
 	}
 	return &Tx{Call: call, Chain: i.Source.Account.Chain, From: i.Source.Account.Address, Allowances: allowances}, nil
 }
 
-func (i *Intent) call() (Call, []Allowance, error) {
+func (i *Intent) sendable(now time.Time) bool {
+	return (i.Status == Created || i.Status == Submitted) && now.Before(i.Deadline)
+}
+
+func (i *Intent) call(order *Order) (Call, []Allowance, error) {
 	native := token.Native(i.Source.Token)
 	switch {
 	case i.Type != Transfer:
-		return i.openCall(native)
+		return i.openCall(order, native)
 	case native:
 		return Call{To: i.Destination.Account.Address, Value: i.Source.Amount}, nil, nil
 	default:
@@ -78,16 +90,8 @@ func (i *Intent) call() (Call, []Allowance, error) {
 
 // openCall opens the order. A native input travels as the call's value; an ERC-20 one is drawn by the settler, which
 // needs the allowance.
-func (i *Intent) openCall(native bool) (Call, []Allowance, error) {
-	order, err := i.onchainOrder()
-	if err != nil {
-		return Call{}, nil, err
-	}
-	data, err := settlerOpen.pack(order)
-	if err != nil {
-		return Call{}, nil, err
-	}
-	open := Call{To: i.Settlement.OriginSettler, Value: new(big.Int), Data: data}
+func (i *Intent) openCall(order *Order, native bool) (Call, []Allowance, error) {
+	open := Call{To: i.Settlement.OriginSettler, Value: new(big.Int), Data: openData(order)}
 	if native {
 		open.Value = i.Source.Amount
 		return open, nil, nil
@@ -102,60 +106,34 @@ func (i *Intent) openCall(native bool) (Call, []Allowance, error) {
 	}}, nil
 }
 
-func tokenCall(m method, contract caip.AccountID, account string, amount *big.Int) (Call, error) {
-	data, err := m.pack(common.HexToAddress(account), amount)
+// Functions of the contracts that are called.
+var (
+	erc20Transfer          = selector("transfer(address,uint256)")
+	erc20Approve           = selector("approve(address,uint256)")
+	settlerOpen            = selector("open((uint32,bytes32,bytes))")
+	settlerRefund          = selector("refund((uint32,bytes32,bytes)[])")
+	settlerQuoteGasPayment = selector("quoteGasPayment(uint32)")
+	settlerOrderStatus     = selector("orderStatus(bytes32)")
+)
+
+// tokenCall calls a function of an ERC-20 token that takes an account and an amount.
+func tokenCall(function [4]byte, contract caip.AccountID, account string, amount *big.Int) (Call, error) {
+	data, err := appendAddresses(append(make([]byte, 0, len(function)+2*word), function[:]...), account)
+	if err != nil {
+		return Call{}, err
+	}
+	data, err = appendBig(data, amount)
 	return Call{To: contract.Address, Value: new(big.Int), Data: data}, err
 }
 
-// onchainOrder is ERC-7683's OnchainCrossChainOrder.
-type onchainOrder struct {
-	FillDeadline  uint32
-	OrderDataType [32]byte
-	OrderData     []byte
+// openData is the data of a call that opens an order.
+func openData(order *Order) []byte {
+	data := append(make([]byte, 0, len(settlerOpen)+word+len(order.onchain)), settlerOpen[:]...)
+	return append(appendUint(data, word), order.onchain...) // the first word is the offset of the tuple
 }
-
-// onchainOrder is the intent's order as its settlers take it.
-func (i *Intent) onchainOrder() (onchainOrder, error) {
-	order, err := i.Order()
-	if err != nil {
-		return onchainOrder{}, err
-	}
-	return onchainOrder{FillDeadline: order.FillDeadline, OrderDataType: OrderDataType, OrderData: order.Encoded}, nil
-}
-
-// method is a contract function: its selector and the ABI of its arguments.
-type method struct {
-	selector []byte
-	inputs   abi.Arguments
-}
-
-var (
-	erc20Transfer = newMethod("transfer(address,uint256)", plain("address"), plain("uint256"))
-	erc20Approve  = newMethod("approve(address,uint256)", plain("address"), plain("uint256"))
-	settlerOpen   = newMethod("open((uint32,bytes32,bytes))", abi.ArgumentMarshaling{
-		Type:       "tuple",
-		Components: components("OnchainCrossChainOrder(uint32 fillDeadline,bytes32 orderDataType,bytes orderData)"),
-	})
-)
-
-func newMethod(signature string, inputs ...abi.ArgumentMarshaling) method {
-	return method{selector: crypto.Keccak256([]byte(signature))[:4], inputs: arguments(inputs...)}
-}
-
-func plain(kind string) abi.ArgumentMarshaling { return abi.ArgumentMarshaling{Type: kind} }
-
-func (m method) pack(args ...any) ([]byte, error) {
-	packed, err := m.inputs.Pack(args...)
-	if err != nil {
-		return nil, err
-	}
-	return append(slices.Clip(m.selector), packed...), nil
-}
-
-var settlerOrderStatus = newMethod("orderStatus(bytes32)", plain("bytes32"))
 
 // OrderStatusCall is the data of a call that asks a settler for the status of an order. The answer is text, padded with zeros to 32
 // bytes: none, OPENED, FILLED, SETTLED or REFUNDED.
 func OrderStatusCall(orderID [32]byte) []byte {
-	return slices.Concat(settlerOrderStatus.selector, orderID[:])
+	return slices.Concat(settlerOrderStatus[:], orderID[:])
 }

@@ -44,7 +44,7 @@ func hexKey(text string) *ecdsa.PrivateKey {
 	return key
 }
 
-// phraseKey is the key whose bytes are the hash of a phrase, so that everybody has the same.
+// phraseKey is the key whose bytes are the hash of a phrase, so that it is the same everywhere.
 func phraseKey(phrase string) *ecdsa.PrivateKey {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte(phrase)))
 	if err != nil {

@@ -88,6 +88,9 @@ func (c *chain) nodeConfig(listen string, origins []string) (*node.Config, error
 	if err != nil {
 		return nil, fmt.Errorf("-listen: %w", err)
 	}
+	if host == "" { // geth would serve nothing
+		return nil, fmt.Errorf("-listen: %q has no host; 0.0.0.0 is every address", listen)
+	}
 	config := node.DefaultConfig
 	config.Name = "node"
 	config.DataDir = c.dir

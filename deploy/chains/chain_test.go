@@ -198,6 +198,27 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+// A page of a name that leads to this address is refused, as the README says (DNS rebinding).
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]int{"localhost:8545": http.StatusOK, "192.0.2.1:8545": http.StatusOK, "chains.example:8545": http.StatusForbidden} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shared.urls[chainA], strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", host, response.StatusCode, want)
+		}
+	}
+}
+
 // A killed program goes on where it was: with its blocks, with balances, and with a message that it had not delivered.
 func TestRestart(t *testing.T) {
 	t.Parallel()

@@ -110,7 +110,7 @@ func deployment(id uint32) ([]call, error) {
 	return calls, nil
 }
 
-// deploymentHash tells deployments of different versions apart.
+// deploymentHash identifies what a version deploys.
 func deploymentHash(id uint32) (common.Hash, error) {
 	calls, err := deployment(id)
 	var data [][]byte

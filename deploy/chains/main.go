@@ -135,7 +135,7 @@ func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
 	return nil
 }
 
-// errorsOnly passes on what geth reports as an error. Its warnings are of clients' faults and of states that are normal here.
+// errorsOnly drops geth's warnings, which are about clients' faults and about states that are normal here.
 type errorsOnly struct{ slog.Handler }
 
 func (e errorsOnly) Enabled(_ context.Context, level slog.Level) bool {

@@ -163,6 +163,7 @@ func TestRun_Arguments(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no data":       {},
 		"one address":   {"-data", t.TempDir(), "-listen", "127.0.0.1:0"},
+		"no host":       {"-data", t.TempDir(), "-listen", ":0,:0"},
 		"no port":       {"-data", t.TempDir(), "-listen", "127.0.0.1,127.0.0.1"},
 		"solver no key": {"-data", t.TempDir(), "-gateway", "http://127.0.0.1:8080"},
 		"more":          {"-data", t.TempDir(), "more"},

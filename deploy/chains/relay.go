@@ -23,11 +23,11 @@ import (
 const (
 	// relayDepth is how many blocks a message waits for, so about as many seconds.
 	relayDepth = 2
-	// relaySaveEvery is how many blocks may be read again after a restart.
+	// relaySaveEvery is how many blocks are at most read again after a restart.
 	relaySaveEvery = 10
 )
 
-// relay is the bridge from one settler to another: it reads the messages Settle and Refund of the one and has the owner deliver
+// relay is the bridge from one settler to another: it reads the messages Settle and Refund of the one, and the owner delivers
 // them to the other. A message may be delivered again; the settler then leaves its orders as they are.
 type relay struct {
 	from, to *chain
@@ -161,8 +161,8 @@ func (r *relay) file() string {
 	return filepath.Join(r.from.dir, fmt.Sprintf("relayed-to-%d", r.to.id))
 }
 
-// load reads the block to go on at. It is before the newest one even if the newest blocks were lost, whose transactions may
-// come again in others.
+// load reads the block to continue at. That is at most the newest one, since a killed process loses its newest block and the
+// transactions of that block may be in another one then.
 func (r *relay) load(ctx context.Context) error {
 	text, err := os.ReadFile(r.file())
 	if errors.Is(err, fs.ErrNotExist) {

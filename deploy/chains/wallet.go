@@ -19,7 +19,7 @@ import (
 type walletAPI struct {
 	chain *chain
 	keys  *keystore.KeyStore
-	geth  *rpc.Client // geth's own methods, also those that have a namesake here
+	geth  *rpc.Client // geth's own methods, also those that this API replaces
 }
 
 // newWallet unlocks the development accounts. The files of the key store need no protection, and so no costly scrypt.
@@ -102,10 +102,10 @@ func (w *walletAPI) sign(account common.Address, hash []byte) (hexutil.Bytes, er
 	return signature, nil
 }
 
-// personalAPI is the namespace personal, which geth has no more.
+// personalAPI is the namespace personal, which geth lacks.
 type personalAPI struct{ wallet *walletAPI }
 
-// Sign is personal_sign (EIP-191), which is eth_sign with the parameters the other way round.
+// Sign is personal_sign (EIP-191), which is eth_sign with its parameters swapped.
 func (p *personalAPI) Sign(message hexutil.Bytes, account common.Address) (hexutil.Bytes, error) {
 	return p.wallet.sign(account, accounts.TextHash(message))
 }

@@ -1,6 +1,7 @@
 // Command local runs the whole service on this machine until Ctrl-C: a private Postgres and Redis, cores and gateways, and two local
-// chains, each a process. It reads the flags, prints the addresses and keys, and handles signals; package stack runs the service. Its
-// subcommands are for use beside a running stack: `send` sends an intent's transaction to a local chain, `env` prints the addresses and keys.
+// chains, each a process. It reads the flags, prints the addresses, keys and links of mails, and handles signals; package stack runs the
+// service. Its subcommands are for use beside a running stack: `send` sends an intent's transaction to a local chain, `env` prints the
+// addresses and keys.
 package main
 
 import (
@@ -113,6 +114,7 @@ func run(o options) (err error) {
 	ctx, stop := stopContext(file)
 	defer stop()
 
+	o.config.Mail = printMail(os.Stdout)
 	s, err := stack.Start(ctx, o.config)
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(os.Stderr, "local: stopped while starting:", context.Cause(ctx))

@@ -46,7 +46,7 @@ core:
   replicas: 3
   extraVolumes: [{name: client, secret: {secretName: client}}]
   extraVolumeMounts: [{name: client, mountPath: /etc/client, readOnly: true}]
-  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
+  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_SMTP_FROM: no-reply@example.com, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   podAnnotations: {example.com/a: b}
 service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
 ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls}
@@ -127,19 +127,20 @@ func TestChartRefusesValues(t *testing.T) {
 	t.Parallel()
 	const ok = "secret: {name: intents}\n"
 	for name, c := range map[string]struct{ values, fault string }{
-		"no Secret":                     {"{}", "secret.name is required"},
-		"a value that nobody knows":     {ok + "gatway: {replicas: 3}", "gatway"},
-		"a setting of the other":        {ok + "core: {settings: {GATEWAY_KEY_TTL: 5m}}", "GATEWAY_KEY_TTL"},
-		"a setting the chart makes":     {ok + "core: {settings: {CORE_GATEWAY_SECRET: hush}}", "CORE_GATEWAY_SECRET"},
-		"a key among the settings":      {ok + "core: {settings: {CORE_WEBHOOK_SECRET_KEY: hush}}", "CORE_WEBHOOK_SECRET_KEY"},
-		"a private range of no family":  {ok + "networkPolicy: {private: [\"fd00::/8\"]}", "private"},
-		"a setting that is no text":     {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
-		"a Redis of no kind":            {ok + "redis: {mode: ring}", "mode"},
-		"no core":                       {ok + "core: {replicas: 0}", "replicas"},
-		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
-		"alerts without a runbook":      {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
-		"a runbook that is no URL":      {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
-		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
+		"no Secret":                                          {"{}", "secret.name is required"},
+		"a value that nobody knows":                          {ok + "gatway: {replicas: 3}", "gatway"},
+		"a setting of the other":                             {ok + "core: {settings: {GATEWAY_KEY_TTL: 5m}}", "GATEWAY_KEY_TTL"},
+		"a setting the chart makes":                          {ok + "core: {settings: {CORE_GATEWAY_SECRET: hush}}", "CORE_GATEWAY_SECRET"},
+		"a mail server with its password among the settings": {ok + "core: {settings: {CORE_SMTP_URL: smtp://a:hush@b}}", "CORE_SMTP_URL"},
+		"a key among the settings":                           {ok + "core: {settings: {CORE_WEBHOOK_SECRET_KEY: hush}}", "CORE_WEBHOOK_SECRET_KEY"},
+		"a private range of no family":                       {ok + "networkPolicy: {private: [\"fd00::/8\"]}", "private"},
+		"a setting that is no text":                          {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
+		"a Redis of no kind":                                 {ok + "redis: {mode: ring}", "mode"},
+		"no core":                                            {ok + "core: {replicas: 0}", "replicas"},
+		"more cores than a gateway can":                      {ok + "core: {replicas: 65}", "replicas"},
+		"alerts without a runbook":                           {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
+		"a runbook that is no URL":                           {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
+		"a public URL with a path":                           {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
 		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: %v", name, err)

@@ -249,17 +249,19 @@ func TestComposeRPCFile(t *testing.T) {
 	}
 }
 
-// Cores get the key of webhooks, the previous one and the private networks that .env names. A file of an earlier version, which names
-// none, starts as well, without webhooks.
+// Cores get the key of webhooks, the previous one, the private networks and the mail server that .env names. A file of an earlier
+// version, which names none, starts as well, without webhooks and mail.
 func TestComposeWebhooks(t *testing.T) {
 	t.Parallel()
 	key, previous := strings.Repeat("5e", 32), strings.Repeat("c2", 32)
-	given, err := load(t, append(secrets(t), "WEBHOOK_SECRET_KEY="+key, "WEBHOOK_SECRET_KEY_PREVIOUS="+previous, "WEBHOOK_ALLOW=10.20.0.0/16,fd00::/8"))
+	given, err := load(t, append(secrets(t), "WEBHOOK_SECRET_KEY="+key, "WEBHOOK_SECRET_KEY_PREVIOUS="+previous, "WEBHOOK_ALLOW=10.20.0.0/16,fd00::/8",
+		"SMTP_URL=smtp://a:b@mail.example.com", "SMTP_FROM=no-reply@example.com"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		"CORE_WEBHOOK_SECRET_KEY": key, "CORE_WEBHOOK_SECRET_KEY_PREVIOUS": previous, "CORE_WEBHOOK_ALLOW": "10.20.0.0/16,fd00::/8",
+		"CORE_SMTP_URL": "smtp://a:b@mail.example.com", "CORE_SMTP_FROM": "no-reply@example.com",
 	} {
 		if got := *given.Services["core"].Environment[name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

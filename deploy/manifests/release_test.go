@@ -71,7 +71,7 @@ func settingsOf(t *testing.T, c core.Container) map[string]string {
 		"database-url": "postgres://intents:hush@db/intents", "migrate-database-url": "postgres://intents:hush@db/intents",
 		"read-database-url": "postgres://intents:hush@replica/intents", "redis-url": "redis://:hush@redis:6379/0",
 		"gateway-secret": strings.Repeat("5ec2e7", 6), "gateway-secret-previous": strings.Repeat("01d5ec2e7", 4),
-		"oidc-client-secret": "hush", "webhook-secret-key": strings.Repeat("5e", 32), "webhook-secret-key-previous": strings.Repeat("c2", 32),
+		"oidc-client-secret": "hush", "smtp-url": "smtp://intents:hush@mail.example.com", "webhook-secret-key": strings.Repeat("5e", 32), "webhook-secret-key-previous": strings.Repeat("c2", 32),
 	}
 	mayLack := []string{"CORE_GATEWAY_SECRET_PREVIOUS", "CORE_WEBHOOK_SECRET_KEY", "CORE_WEBHOOK_SECRET_KEY_PREVIOUS"}
 	settings := map[string]string{}

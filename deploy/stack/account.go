@@ -10,13 +10,20 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"intents.internal/pkg/embedded"
 )
 
 // accountFile is the file of the account. Only the user who runs the stack can read it.
 const accountFile = "account.json"
+
+// firstEmail is the address of the first demo account of a database. That of another data directory has another one.
+const firstEmail = "demo@example.com"
 
 // account is the demo account. It is created through the public API.
 type account struct {
@@ -34,7 +41,7 @@ func (s *Stack) ensureAccount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client := client{base: s.gateways[0].url(), http: &http.Client{Transport: noProxy.Transport, Jar: jar, Timeout: 15 * time.Second}}
+	client := client{base: s.gateways[0].url(), mails: s.mails, http: &http.Client{Transport: noProxy.Transport, Jar: jar, Timeout: 15 * time.Second}}
 	if s.account, err = client.signIn(ctx, s.account); err != nil {
 		return fmt.Errorf("create the demo account: %w", err)
 	}
@@ -50,7 +57,7 @@ func (s *Stack) ensureAccount(ctx context.Context) error {
 func readAccount(path string) (account, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return account{Email: "demo@example.com", Password: rand.Text()}, nil
+		return account{Email: firstEmail, Password: rand.Text()}, nil
 	}
 	if err != nil {
 		return account{}, fmt.Errorf("read the stored account: %w", err)
@@ -75,8 +82,9 @@ func writeAccount(path string, a account) error {
 
 // client is a client of the gateway with a cookie jar, signed in after signIn.
 type client struct {
-	base string
-	http *http.Client
+	base  string
+	http  *http.Client
+	mails <-chan embedded.Mail
 }
 
 // signIn signs in to a, or signs up for it. If the address has an account with another password, as in a database that others
@@ -90,15 +98,50 @@ func (c client) signIn(ctx context.Context, a account) (account, error) {
 	}
 	created := account{Email: a.Email, Password: a.Password}
 	err := c.signUp(ctx, created)
-	if isClientError(err) {
+	if errors.Is(err, errTaken) || isClientError(err) {
 		created.Email = "demo-" + strings.ToLower(rand.Text()[:8]) + "@example.com"
 		err = c.signUp(ctx, created)
 	}
 	return created, err
 }
 
+// errTaken means that another account has the address.
+var errTaken = errors.New("the address has another account")
+
+// signUp makes an account. Where cores send mail, which is so unless CoreEnv says otherwise, it uses the link in the mail and signs in.
 func (c client) signUp(ctx context.Context, a account) error {
-	return c.post(ctx, "/auth/sign-up/email", map[string]string{"name": "Demo", "email": a.Email, "password": a.Password}, nil)
+	err := c.post(ctx, "/auth/sign-up/email", map[string]string{"name": "Demo", "email": a.Email, "password": a.Password}, nil)
+	site, _ := url.Parse(c.base)
+	if err != nil || len(c.http.Jar.Cookies(site)) > 0 {
+		return err
+	}
+	token, err := c.awaitToken(ctx, a.Email)
+	if err != nil {
+		return err
+	}
+	if err := c.get(ctx, "/auth/verify-email?"+url.Values{"token": {token}}.Encode()); err != nil {
+		return err
+	}
+	return c.post(ctx, "/auth/sign-in/email", map[string]string{"email": a.Email, "password": a.Password}, nil)
+}
+
+// awaitToken is the token of the link that is mailed to an address, or errTaken for a mail without one.
+func (c client) awaitToken(ctx context.Context, email string) (string, error) {
+	for {
+		select {
+		case m := <-c.mails:
+			if !slices.Contains(m.To, email) {
+				continue
+			}
+			link, err := url.Parse(m.Link())
+			if err != nil || link.Query().Get("token") == "" {
+				return "", errTaken
+			}
+			return link.Query().Get("token"), nil
+		case <-ctx.Done():
+			return "", fmt.Errorf("wait for the mail to %s: %w", email, context.Cause(ctx))
+		}
+	}
 }
 
 // ensureKey creates a key unless the given one is accepted.
@@ -137,13 +180,13 @@ func (c client) accepts(ctx context.Context, key string) (bool, error) {
 
 // statusError is a response with another status than 200.
 type statusError struct {
-	path   string
+	path   string // with the method
 	status int
 	body   string
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("POST %s: status %d: %s", e.path, e.status, e.body)
+	return fmt.Sprintf("%s: status %d: %s", e.path, e.status, e.body)
 }
 
 // isClientError reports whether err is a response with a 4xx status other than 429.
@@ -162,6 +205,18 @@ func (c client) post(ctx context.Context, path string, body, into any) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	return c.do(request, into)
+}
+
+func (c client) get(ctx context.Context, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return err
+	}
+	return c.do(request, nil)
+}
+
+func (c client) do(request *http.Request, into any) error {
 	response, err := c.http.Do(request)
 	if err != nil {
 		return err
@@ -172,7 +227,7 @@ func (c client) post(ctx context.Context, path string, body, into any) error {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return &statusError{path, response.StatusCode, strings.TrimSpace(string(content))}
+		return &statusError{request.Method + " " + request.URL.Path, response.StatusCode, strings.TrimSpace(string(content))}
 	}
 	if into == nil {
 		return nil

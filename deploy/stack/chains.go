@@ -25,6 +25,7 @@ const (
 	chainsDir      = "chains"
 	chainPortsFile = "chain-ports.json"
 	rpcFile        = "rpc.json"
+	chainListFile  = "local-chains.json"
 )
 
 // localChains are the ids of the local chains with their usual ports.
@@ -150,12 +151,32 @@ func (s *Stack) configureChains() {
 	}
 }
 
+// errOtherChains is why there are no local chains where the database belongs to those of another data directory. Core would take new ones
+// for a reorganization of them.
+var errOtherChains = errors.New("the database has the account of another data directory, and intents on that one's local chains: use its " +
+	"--data DIR, another LOCAL_DATABASE_URL, or --no-chains")
+
+// checkChainsDatabase returns errOtherChains for a configured database that another data directory has used first, unless this one has
+// chains as well. The account must have its keys.
+func (s *Stack) checkChainsDatabase() error {
+	if s.config.DatabaseURL == "" || s.account.Email == firstEmail {
+		return nil
+	}
+	if _, err := os.Stat(s.path(chainsDir)); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return errOtherChains
+}
+
 // firstStarts is how often the local chains are started before the stack goes on without them.
 const firstStarts = 3
 
 // runChains starts the local chains once they are built. Without them the stack runs on, and the log says why there are none.
 func (s *Stack) runChains(ctx context.Context, built <-chan error) {
-	err := <-built
+	err := s.checkChainsDatabase()
+	if err == nil {
+		err = <-built
+	}
 	if err == nil {
 		for range firstStarts {
 			if err = s.chains.Restart(ctx); err == nil || ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -39,11 +40,14 @@ func TestStack_LocalChains(t *testing.T) {
 			filepath.Join(f.config.Data, "chains"), strings.TrimPrefix(first, "http://"), strings.TrimPrefix(second, "http://"),
 			env.GatewayURL, strings.Replace(env.GatewayURL, "127.0.0.1", "localhost", 1), env.GatewayURL, env.TestKey),
 		fmt.Sprintf(`rpc.json {"eip155:31337":[{"requestsPerSecond":1000,"url":%q}],"eip155:31338":[{"requestsPerSecond":1000,"url":%q}]}`, first, second),
-		"/deploy/chains/lists/chains.json]\n", "/deploy/chains/lists/tokens.json]\n",
+		fmt.Sprintf("did [chains import %s]\n", filepath.Join(f.config.Data, "local-chains.json")), "/deploy/chains/lists/tokens.json]\n",
 	} {
 		if log := f.log.String(); !strings.Contains(log, want) {
 			t.Errorf("no %q in:\n%s", want, log)
 		}
+	}
+	if diff := cmp.Diff(map[string][]string{"eip155:31337": {first}, "eip155:31338": {second}}, publicURLs(t, f.config.Data)); diff != "" {
+		t.Errorf("URLs for wallets (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{"CHAIN_31337_RPC_URL=" + first + "\n", "CHAIN_31338_RPC_URL=" + second + "\n", "CHAINS_PID="} {
 		if !strings.Contains(env.String(), want) {
@@ -65,6 +69,33 @@ func TestStack_LocalChains(t *testing.T) {
 	if log := f.log.String(); !strings.Contains(log, "chains    | stopped") {
 		t.Errorf("the chains were not stopped gracefully:\n%s", log)
 	}
+}
+
+// publicURLs are the URLs of the chains in the list that core imports, which has everything else from the published one.
+func publicURLs(t *testing.T, data string) map[string][]string {
+	t.Helper()
+	type list struct{ Chains []map[string]any }
+	var published, imported list
+	for file, target := range map[string]*list{"../chains/lists/chains.json": &published, filepath.Join(data, "local-chains.json"): &imported} {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, target)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	urls := map[string][]string{}
+	for _, row := range imported.Chains {
+		for _, url := range row["rpcUrls"].([]any) {
+			urls[row["chainId"].(string)] = append(urls[row["chainId"].(string)], url.(string))
+		}
+		delete(row, "rpcUrls")
+	}
+	if diff := cmp.Diff(published, imported); diff != "" {
+		t.Errorf("the list (-published +imported):\n%s", diff)
+	}
+	return urls
 }
 
 // The next start has the same addresses, and a reset forgets the chains' data.
@@ -144,6 +175,45 @@ func TestStack_LocalChains_Broken(t *testing.T) {
 	}
 	if got := status(t, env.GatewayURL+"/v2/tokens", env.TestKey); got != 200 {
 		t.Errorf("the gateway answers %d", got)
+	}
+}
+
+// A database that another data directory has used has other chains: new ones are not started on it, also not later. Where this directory
+// has chains, as after a reset, they go on.
+func TestStack_LocalChains_OtherDatabase(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		taken, started bool
+		want           string
+	}{
+		"new database":     {want: "the local chains are ready"},
+		"other chains":     {taken: true, want: "there are no local chains: the database has the account of another data directory"},
+		"chains are there": {taken: true, started: true, want: "the local chains are ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := withChains(t)
+			f.config.DatabaseURL = "postgres://stand-in"
+			if c.taken {
+				state := []byte(`{"Passwords": {"demo@example.com": "of another"}}`)
+				if err := os.WriteFile(filepath.Join(f.config.Binaries, "state"), state, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.started {
+				if err := os.Mkdir(filepath.Join(f.config.Data, "chains"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				told := f.log.await(c.want)
+				s := f.start()
+				<-told
+				if err := s.Stop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -1,6 +1,10 @@
 package stack
 
-import "io"
+import (
+	"io"
+
+	"intents.internal/pkg/embedded"
+)
 
 // Config configures a stack. The zero value of every field but Data is usable.
 type Config struct {
@@ -32,7 +36,8 @@ type Config struct {
 	RPCFile    string
 
 	// LocalChains builds and runs the two chains of deploy/chains, with their test tokens and demonstration solver. The stack is ready
-	// before they are. RPCFile and the lists may name other chains beside them. Default: false.
+	// before they are. RPCFile and the lists may name other chains beside them. None run on a DatabaseURL that another data directory has
+	// used first, as their intents would be on other chains. Default: false.
 	LocalChains bool
 
 	// Ephemeral is for tests: the database is empty at the start, not durable, and removed at the end. Its files are in memory if
@@ -53,6 +58,9 @@ type Config struct {
 	CoreEnv    []string
 	GatewayEnv []string
 
+	// Mail is called with each mail that cores send, one at a time; nil for nobody to call. The mails go nowhere else.
+	Mail func(embedded.Mail)
+
 	// Log receives the output of every process and the stack's log, each line with the name of its process; nil discards them.
 	Log io.Writer
 }
@@ -66,6 +74,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Cores == 0 {
 		c.Cores = 1
+	}
+	if c.Mail == nil {
+		c.Mail = func(embedded.Mail) {}
 	}
 	if c.Log == nil {
 		c.Log = io.Discard

@@ -34,6 +34,32 @@ func (c *Config) checkFiles() error {
 	return errors.Join(faults...)
 }
 
+// writeChainList writes the list of the local chains to a file of the data directory, with the URLs that a wallet on this machine reaches
+// them at.
+func (s *Stack) writeChainList(published string) error {
+	text, err := os.ReadFile(published)
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Chains []map[string]any `json:"chains"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	for _, row := range list.Chains {
+		for _, local := range s.chains.chains {
+			if row["chainId"] == "eip155:"+local.ID {
+				row["rpcUrls"] = []string{local.RPCURL}
+			}
+		}
+	}
+	if text, err = json.Marshal(list); err != nil {
+		return err
+	}
+	return writePrivate(s.path(chainListFile), append(text, '\n'))
+}
+
 // loadDatabase migrates the database and imports the chains and tokens.
 func (s *Stack) loadDatabase(ctx context.Context) error {
 	data := filepath.Join(s.config.Root, "deploy", "data")
@@ -44,8 +70,11 @@ func (s *Stack) loadDatabase(ctx context.Context) error {
 	}
 	if s.chains != nil {
 		lists := filepath.Join(s.config.Root, "deploy", "chains", "lists")
+		if err := s.writeChainList(filepath.Join(lists, "chains.json")); err != nil {
+			return fmt.Errorf("write the list of the local chains: %w", err)
+		}
 		jobs = append(jobs,
-			[]string{"chains", "import", filepath.Join(lists, "chains.json")},
+			[]string{"chains", "import", s.path(chainListFile)},
 			[]string{"tokens", "import", filepath.Join(lists, "tokens.json")})
 	}
 	if s.config.ChainsFile != "" {

@@ -49,6 +49,8 @@ type Stack struct {
 	lock        *embedded.Lock
 	postgres    *embedded.Postgres
 	redis       *embedded.Redis
+	smtp        *embedded.SMTP
+	mails       chan embedded.Mail // a copy of the first mails, for the start
 	cores       []*service
 	gateways    []*service
 	chains      *chainsProcess // nil without local chains
@@ -68,7 +70,7 @@ type Stack struct {
 // A failed start leaves no process behind, and its error says what failed and what to do.
 func Start(ctx context.Context, config Config) (*Stack, error) {
 	running, cancel := context.WithCancel(context.Background())
-	s := &Stack{config: config.withDefaults(), changed: make(chan struct{}, 1), cancel: cancel}
+	s := &Stack{config: config.withDefaults(), changed: make(chan struct{}, 1), mails: make(chan embedded.Mail, 16), cancel: cancel}
 	s.log = newLog(s.config.Log)
 	if err := s.start(ctx, running); err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -101,6 +103,7 @@ func (s *Stack) start(ctx, running context.Context) error {
 	servers.Go(func() error { return s.build(serversCtx) })
 	servers.Go(func() error { return s.startPostgres(serversCtx) })
 	servers.Go(func() error { return s.startRedis(serversCtx) })
+	servers.Go(func() error { return s.startSMTP(serversCtx) })
 	if err := servers.Wait(); err != nil {
 		return err
 	}
@@ -194,6 +197,19 @@ func (s *Stack) startRedis(ctx context.Context) error {
 	return err
 }
 
+// startSMTP starts the server that takes the mails of cores.
+func (s *Stack) startSMTP(ctx context.Context) (err error) {
+	s.smtp, err = embedded.StartSMTP(ctx, embedded.SMTPConfig{Received: func(m embedded.Mail) error {
+		s.config.Mail(m)
+		select {
+		case s.mails <- m:
+		default: // nobody waits for it any more
+		}
+		return nil
+	}})
+	return err
+}
+
 // configure sets the environment of every service.
 func (s *Stack) configure() {
 	secret := rand.Text() + rand.Text()
@@ -206,6 +222,8 @@ func (s *Stack) configure() {
 			"CORE_GATEWAY_SECRET="+secret,
 			"CORE_PUBLIC_URL="+s.gateways[0].url(),
 			"CORE_SIGN_UP=open",
+			"CORE_SMTP_URL=smtp://"+s.smtp.Address,
+			"CORE_SMTP_FROM=Transfer Intent Service <no-reply@localhost>",
 			"CORE_MIGRATE_ON_START=false",
 			"CORE_RPC_FILE="+s.rpcFile(),
 			"CORE_WEBHOOK_SECRET_KEY="+s.webhookKey,
@@ -250,6 +268,9 @@ func (s *Stack) stopAll() error {
 	s.cancel()
 	s.supervision.Wait()
 	errs := []error{s.chains.Stop(), stopEach(s.gateways), stopEach(s.cores)} // the solver is a client of the gateway
+	if s.smtp != nil {
+		errs = append(errs, s.smtp.Stop())
+	}
 	if s.redis != nil {
 		errs = append(errs, s.redis.Stop())
 	}

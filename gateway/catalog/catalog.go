@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// maxStaleness is how long a copy is served before core is asked again. Core polls its registry for changes every 250 ms,
-	// so a client sees a change within a second.
-	maxStaleness = 250 * time.Millisecond
-	// maxWait bounds a request's wait for core, and so the age of the response after it.
+	// refreshAfter is the age of a copy from which a request makes the catalog ask core again, and does not wait for it. Core
+	// polls its registry for changes every 250 ms, so a client sees a change within a second.
+	refreshAfter = 250 * time.Millisecond
+	// maxWait bounds the age of a copy that is served, and a request's wait for core where there is no such copy.
 	maxWait = 400 * time.Millisecond
 	// fetchTimeout bounds one request to core. It is longer than maxWait, since the first copy of a long document from a
 	// distant core takes several round trips.
@@ -70,18 +70,22 @@ func (c *Catalog) Close() {
 }
 
 // Lookup returns core's response at the path and query in the client's preferred coding, at most maxWait old. It is nil where
-// core did not answer in time, answered no 200, or sent no ETag. waited reports whether it waited for core, which it does for
-// a copy older than maxStaleness. The caller bounds the targets, which are never evicted.
+// core did not answer in time, answered no 200, or sent no ETag. waited reports whether it waited for core, which it does only
+// where no copy is young enough. The caller bounds the targets, which are never evicted.
 func (c *Catalog) Lookup(target, acceptEncoding []byte, now time.Time) (response *Response, waited bool) {
 	d := (*c.documents.Load())[string(target)]
 	if d == nil {
 		d = c.add(string(target))
 	}
 	v := d.variant(acceptEncoding)
-	if last := v.current.Load(); last != nil && now.Sub(last.askedAt) < maxStaleness {
-		return last.response, false
+	last := v.current.Load()
+	if last == nil || now.Sub(last.askedAt) >= maxWait {
+		return c.revalidate(v, now), true
 	}
-	return c.revalidate(v, now), true
+	if now.Sub(last.askedAt) >= refreshAfter {
+		c.fetchOnce(v, now)
+	}
+	return last.response, false
 }
 
 func (c *Catalog) add(target string) *document {
@@ -137,21 +141,28 @@ func (d *document) variant(acceptEncoding []byte) *variant {
 	return &d.variants[len(wire.Codings)]
 }
 
-// revalidate asks core, or waits for the request in flight.
-func (c *Catalog) revalidate(v *variant, now time.Time) *Response {
+// fetchOnce asks core, unless a request is in flight or has just ended, and returns the channel that is closed at its end, nil
+// where the copy is current.
+func (c *Catalog) fetchOnce(v *variant, now time.Time) <-chan struct{} {
 	v.mu.Lock()
+	defer v.mu.Unlock()
 	last := v.current.Load()
-	if last != nil && now.Sub(last.askedAt) < maxStaleness { // fetched while this request waited for the lock
-		v.mu.Unlock()
-		return last.response
+	if last != nil && now.Sub(last.askedAt) < refreshAfter { // fetched while this request waited for the lock
+		return nil
 	}
 	if v.fetching == nil {
 		v.fetching = make(chan struct{})
 		c.tasks.Go(func() { c.fetch(v, last, now) })
 	}
-	fetching := v.fetching
-	v.mu.Unlock()
+	return v.fetching
+}
 
+// revalidate waits for core's answer, or for that to the request in flight.
+func (c *Catalog) revalidate(v *variant, now time.Time) *Response {
+	fetching := c.fetchOnce(v, now)
+	if fetching == nil {
+		return v.current.Load().response
+	}
 	timeout := time.NewTimer(maxWait)
 	defer timeout.Stop()
 	select {

@@ -90,3 +90,35 @@ func TestCatalog_DistantCore(t *testing.T) {
 		t.Error("the copy was not revalidated")
 	}
 }
+
+// A request with a copy that is young enough starts its revalidation and does not wait for it, also where core hangs.
+func TestCatalog_RefreshInBackground(t *testing.T) {
+	t.Parallel()
+	asked, release := make(chan struct{}, 8), make(chan struct{})
+	c := startCatalog(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		if r.Header.Get("If-None-Match") != "" {
+			<-release
+		}
+		w.Header().Set("ETag", `"1"`)
+		fmt.Fprint(w, "[]")
+	})
+	defer close(release)
+	start := time.Now()
+	first, _ := c.Lookup([]byte("/v2/tokens"), nil, start)
+	<-asked
+	for range 3 {
+		for _, age := range []time.Duration{249 * time.Millisecond, 250 * time.Millisecond, 399 * time.Millisecond} {
+			if got, waited := c.Lookup([]byte("/v2/tokens"), nil, start.Add(age)); got == nil || got != first || waited {
+				t.Errorf("after %s: %+v, waited: %t", age, got, waited)
+			}
+		}
+	}
+	<-asked
+	if got, waited := c.Lookup([]byte("/v2/tokens"), nil, start.Add(400*time.Millisecond)); got != nil || !waited {
+		t.Errorf("after 400ms: %+v, waited: %t", got, waited)
+	}
+	if len(asked) > 0 {
+		t.Errorf("core was asked %d times more", len(asked))
+	}
+}

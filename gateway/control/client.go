@@ -131,6 +131,9 @@ func validate(v wire.VerifiedKey) error {
 	if v.KeyID == "" || v.AccountID == "" || v.LimitBucket == "" || v.Environment == "" || v.Limit.Requests < 1 || v.Limit.PeriodSeconds < 1 {
 		return errors.New("core's response lacks the key id, account id, bucket, environment or limit")
 	}
+	if v.AccountLimit != (wire.KeyLimit{}) && (v.AccountLimit.Requests < 1 || v.AccountLimit.PeriodSeconds < 1) {
+		return errors.New("core's response has half a limit of the account")
+	}
 	return nil
 }
 

@@ -90,9 +90,28 @@ func (c *Conn) Write(p []byte) (written int, err error) {
 		if err == nil || !c.write.isEarly(err) {
 			return written, err
 		}
-		c.write.armed = c.write.wanted
-		if err := c.Conn.SetWriteDeadline(c.write.armed); err != nil {
+		if err := c.rearmWrite(); err != nil {
 			return written, err
 		}
 	}
+}
+
+// WriteBuffers writes the buffers, which it consumes, in one system call (writev) if the connection is TCP.
+func (c *Conn) WriteBuffers(buffers net.Buffers) (written int, err error) {
+	for {
+		n, err := buffers.WriteTo(c.Conn)
+		written += int(n)
+		if err == nil || !c.write.isEarly(err) {
+			return written, err
+		}
+		if err := c.rearmWrite(); err != nil {
+			return written, err
+		}
+	}
+}
+
+// rearmWrite moves the runtime's timer to the deadline that was stored since.
+func (c *Conn) rearmWrite() error {
+	c.write.armed = c.write.wanted
+	return c.Conn.SetWriteDeadline(c.write.armed)
 }

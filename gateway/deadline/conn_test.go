@@ -1,6 +1,7 @@
 package deadline_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -120,25 +121,41 @@ func TestConn_DeadlineRemoved(t *testing.T) {
 
 func TestConn_WriteAfterEarlyDeadline(t *testing.T) {
 	t.Parallel()
-	_, c, other := pair(t)
-	if err := c.SetWriteDeadline(time.Now().Add(30 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
 	const size = 32 << 20 // more than the kernel takes while nobody reads
-	received := make(chan int64, 1)
-	time.AfterFunc(100*time.Millisecond, func() {
-		n, _ := io.CopyN(io.Discard, other, size)
-		received <- n
-	})
-	n, err := c.Write(make([]byte, size))
-	if err != nil || n != size {
-		t.Fatalf("wrote %d of %d: %v", n, size, err)
+	sent := make([]byte, size)
+	for n := range sent {
+		sent[n] = byte(n % 251)
 	}
-	if got := <-received; got != size {
-		t.Errorf("%d of %d bytes arrived", got, size)
+	for name, write := range map[string]func(*deadline.Conn) (int, error){
+		"Write": func(c *deadline.Conn) (int, error) { return c.Write(sent) },
+		"WriteBuffers": func(c *deadline.Conn) (int, error) {
+			return c.WriteBuffers(net.Buffers{sent[:300], sent[300 : size/2], nil, sent[size/2:]})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			under, _, other := pair(t)
+			c := deadline.New(under.Conn)
+			if err := c.SetWriteDeadline(time.Now().Add(30 * time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			received := make(chan []byte, 1)
+			time.AfterFunc(100*time.Millisecond, func() {
+				got := make([]byte, size)
+				n, _ := io.ReadFull(other, got)
+				received <- got[:n]
+			})
+			n, err := write(c)
+			if err != nil || n != size {
+				t.Fatalf("wrote %d of %d: %v", n, size, err)
+			}
+			if got := <-received; !bytes.Equal(got, sent) {
+				t.Errorf("%d of %d bytes arrived, or others", len(got), size)
+			}
+		})
 	}
 }
 

@@ -3,8 +3,10 @@ package edge_test
 import (
 	"bufio"
 	"net"
+	"net/netip"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,8 +40,12 @@ func bench(b *testing.B, g *gateway, raw string, status int) {
 	}
 }
 
-// startBench runs a gateway before a core that costs next to nothing.
-func startBench(b *testing.B) (*gateway, *coretest.Core) {
+// record is a short response of core.
+const record = `{"id":"1"}`
+
+// startBench runs a gateway before a core that costs next to nothing and answers every client with this body, in chunks of 32 KiB
+// where it is a long list.
+func startBench(b *testing.B, body string) (*gateway, *coretest.Core) {
 	b.Helper()
 	core := coretest.Start(b, nil)
 	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
@@ -48,7 +54,16 @@ func startBench(b *testing.B) (*gateway, *coretest.Core) {
 	}
 	upstream := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 		ctx.SetContentType("application/json")
-		ctx.SetBodyString(`{"id":"1"}`)
+		if len(body) <= 512<<10 {
+			ctx.SetBodyString(body)
+			return
+		}
+		ctx.SetBodyStreamWriter(func(to *bufio.Writer) {
+			for chunk := range slices.Chunk([]byte(body), 32<<10) {
+				_, _ = to.Write(chunk)
+				_ = to.Flush() // its errors are the client's, which fails
+			}
+		})
 	}}
 	go upstream.Serve(listener) //nolint:errcheck // it ends with the benchmark
 	b.Cleanup(func() { _ = upstream.Shutdown() })
@@ -63,24 +78,43 @@ func startBench(b *testing.B) (*gateway, *coretest.Core) {
 	return g, core
 }
 
-func BenchmarkForwarded(b *testing.B) {
-	g, core := startBench(b)
+// unlimitedKey is the header of a key whose limit no benchmark reaches.
+func unlimitedKey(core *coretest.Core) string {
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
+	return apiKey(key)
+}
+
+func BenchmarkForwarded(b *testing.B) {
+	g, core := startBench(b, record)
+	bench(b, g, request("GET", "/v2/transfers/1", unlimitedKey(core), ""), 200)
+}
+
+// BenchmarkForwardedRestricted is the same with a key that has one scope and as many networks as it may, the client's last.
+func BenchmarkForwardedRestricted(b *testing.B) {
+	g, core := startBench(b, record)
+	var networks []netip.Prefix
+	for i := range 31 {
+		networks = append(networks, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i)}), 16))
+	}
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{
+		Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}, Scopes: []string{"intents:read"},
+		Networks: append(networks, netip.MustParsePrefix("192.0.2.0/24")),
+	})
 	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 200)
 }
 
 // BenchmarkForwardedTogether is 64 clients with a key each. What a call to Redis takes is shared by all who join it.
 func BenchmarkForwardedTogether(b *testing.B) {
-	g, core := startBench(b)
+	g, core := startBench(b, record)
 	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		key := apikey.New(network.Test)
-		core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
+		key := unlimitedKey(core)
 		ctx := &fasthttp.RequestCtx{}
 		ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
-		if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(request("GET", "/v2/transfers/1", apiKey(key), "")))); err != nil {
+		if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(request("GET", "/v2/transfers/1", key, "")))); err != nil {
 			b.Error(err)
 		}
 		for pb.Next() {
@@ -94,14 +128,12 @@ func BenchmarkForwardedTogether(b *testing.B) {
 }
 
 func BenchmarkForwardedTransfer(b *testing.B) {
-	g, core := startBench(b)
-	key := apikey.New(network.Test)
-	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
-	bench(b, g, request("POST", "/v2/transfers", apiKey(key)+jsonType, transfer("eip155:11155111", "eip155:11155111")), 200)
+	g, core := startBench(b, record)
+	bench(b, g, request("POST", "/v2/transfers", unlimitedKey(core)+jsonType, transfer("eip155:11155111", "eip155:11155111")), 200)
 }
 
 func BenchmarkRateLimited(b *testing.B) {
-	g, core := startBench(b)
+	g, core := startBench(b, record)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1, PeriodSeconds: 86400}})
 	g.send(b, request("GET", "/v2/tokens", apiKey(key), ""))
@@ -111,26 +143,38 @@ func BenchmarkRateLimited(b *testing.B) {
 
 // BenchmarkShared is an answer of 300 KB that every client gets alike.
 func BenchmarkShared(b *testing.B) {
-	g, core := startBench(b)
+	g, core := startBench(b, record)
 	core.Documents.Put("/v2/tokens", strings.Repeat(" ", 300_000))
-	key := apikey.New(network.Test)
-	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
-	bench(b, g, request("GET", "/v2/tokens", apiKey(key), ""), 200)
+	bench(b, g, request("GET", "/v2/tokens", unlimitedKey(core), ""), 200)
 }
 
 // BenchmarkSharedOpen is the same without a key.
 func BenchmarkSharedOpen(b *testing.B) {
-	g, core := startBench(b)
+	g, core := startBench(b, record)
 	core.Documents.Put("/openapi.json", strings.Repeat(" ", 300_000))
 	bench(b, g, request("GET", "/openapi.json", "", ""), 200)
 }
 
+func BenchmarkNetworkRefused(b *testing.B) {
+	g, core := startBench(b, record)
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 403)
+}
+
+func BenchmarkScopeRefused(b *testing.B) {
+	g, core := startBench(b, record)
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Scopes: []string{"webhooks"}})
+	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 403)
+}
+
 func BenchmarkNoKey(b *testing.B) {
-	g, _ := startBench(b)
+	g, _ := startBench(b, record)
 	bench(b, g, request("GET", "/v2/tokens", "", ""), 401)
 }
 
 func BenchmarkMalformedKey(b *testing.B) {
-	g, _ := startBench(b)
+	g, _ := startBench(b, record)
 	bench(b, g, request("GET", "/v2/tokens", "x-api-key: sk_test_short\r\n", ""), 403)
 }

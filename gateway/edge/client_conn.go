@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/deadline"
 	"intents.internal/gateway/socket"
 	"intents.internal/pkg/wire"
 )
@@ -40,7 +42,7 @@ var aheadBuffers = sync.Pool{New: func() any { return new([aheadBytes]byte) }}
 
 // clientConn is a client's connection. All methods but Close are for the one goroutine that serves it.
 type clientConn struct {
-	net.Conn
+	*deadline.Conn
 	tcp     *net.TCPConn
 	limiter *connLimiter
 	// clientPrefix is the owner in the limiter's quota.
@@ -62,6 +64,9 @@ type clientConn struct {
 	deadline  time.Time
 	written   int64
 	writeTime time.Duration
+	// gathers makes Write keep what it is given, in header, for writeBody.
+	gathers bool
+	header  []byte
 
 	// lingerOnClose says that the connection closes with a part of a request unread, writeTimedOut that it closes with a part
 	// of a response unread.
@@ -138,8 +143,12 @@ func (c *clientConn) SetWriteDeadline(deadline time.Time) error {
 
 // Write writes in parts, so that what the client has read of a long response extends its time.
 func (c *clientConn) Write(p []byte) (written int, err error) {
+	if c.gathers {
+		c.header = p
+		return len(p), nil
+	}
 	for {
-		n, err := c.writePart(p[written:min(len(p), written+maxWrite)])
+		n, err := c.writePart(nil, p[written:min(len(p), written+maxWrite)])
 		written += n
 		if err != nil || written == len(p) {
 			return written, err
@@ -147,8 +156,28 @@ func (c *clientConn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// writePart waits for the client until the response's deadline, or until the client is WriteTimeout behind StreamRate.
-func (c *clientConn) writePart(p []byte) (int, error) {
+// writeBody writes what the writer of this connection has buffered, the response's header, together with the body: in one system
+// call if they are no longer than maxWrite. It returns how much of the body was written.
+func (c *clientConn) writeBody(buffered *bufio.Writer, body []byte) (int, error) {
+	c.gathers = true
+	err := buffered.Flush()
+	header := c.header // it stays in the writer's buffer, which nothing changes before this returns
+	c.gathers, c.header = false, nil
+	if err != nil {
+		return 0, err
+	}
+	n, err := c.writePart(header, body[:min(len(body), maxWrite-len(header))])
+	n = max(0, n-len(header))
+	if err != nil || n == len(body) {
+		return n, err
+	}
+	rest, err := c.Write(body[n:])
+	return n + rest, err
+}
+
+// writePart writes the header, which may be empty, and p. It waits for the client until the response's deadline, or until the client is
+// WriteTimeout behind StreamRate.
+func (c *clientConn) writePart(header, p []byte) (n int, err error) {
 	began := time.Now()
 	if c.deadline.IsZero() { // fasthttp writes outside of a response, such as 100 Continue
 		_ = c.SetWriteDeadline(began.Add(c.limiter.options.WriteTimeout))
@@ -164,7 +193,11 @@ func (c *clientConn) writePart(p []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(due); err != nil {
 		return 0, err
 	}
-	n, err := c.Conn.Write(p)
+	if len(header) > 0 {
+		n, err = c.WriteBuffers(net.Buffers{header, p})
+	} else {
+		n, err = c.Conn.Write(p)
+	}
 	c.written += int64(n)
 	c.writeTime += time.Since(began)
 	if isTimeout(err) && c.writeTimedOut.CompareAndSwap(false, true) {

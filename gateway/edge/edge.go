@@ -104,6 +104,8 @@ func New(o Options) *Edge {
 func (e *Edge) handle(ctx *fasthttp.RequestCtx) { e.handleAt(ctx, ctx.Time()) }
 
 func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
+	// The names in the header are canonical since it was parsed, and so are those that are looked up from here on.
+	ctx.Request.Header.DisableNormalizing()
 	x := e.begin(ctx, now)
 	defer e.end(x)
 	e.startTrace(x)
@@ -120,11 +122,13 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 //  2. route: it says whether a key is needed, and is matched on the bytes that are forwarded;
 //  3. reserved headers: there is nothing to strip, since the request to core is built from a list of headers;
 //  4. key format, then key verdict: without a usable key no limit is used and no path is disclosed;
-//  5. rate limit: refusals by the checks below count too, so that invalid requests are no way to flood;
-//  6. path and method of keyed routes: only the owner of a key gets a 404 or 405;
-//  7. environment: this check reads the body, so it is the last;
-//  8. shared documents are served from the catalog; all other requests, and documents that it lacks, are forwarded;
-//  9. a request for events that may wait, and for which core has none, is parked until there are some.
+//  5. key restrictions, network before scope: both come with the verdict and cost no call, so a request that they refuse spends
+//     nothing, and who has a stolen key cannot use up its owner's limit from elsewhere;
+//  6. rate limit: refusals by the checks below count too, so that invalid requests are no way to flood;
+//  7. path and method of keyed routes: only the owner of a key gets a 404 or 405;
+//  8. environment: this check reads the body, so it is the last;
+//  9. shared documents are served from the catalog; all other requests, and documents that it lacks, are forwarded;
+//  10. a request for events that may wait, and for which core has none, is parked until there are some.
 func (e *Edge) process(x *exchange) *reply {
 	if refusal := e.authenticate(x); refusal != nil {
 		return refusal
@@ -160,7 +164,7 @@ func (e *Edge) serve(x *exchange) *reply {
 	return e.forward(x, x.target())
 }
 
-// authenticate makes the checks that need no body: framing, route, key format and key verdict.
+// authenticate makes the checks that need no body: framing, route, key format, key verdict and key restrictions.
 func (e *Edge) authenticate(x *exchange) *reply {
 	if refusal := e.checkFraming(&x.ctx.Request); refusal != nil {
 		return refusal
@@ -174,7 +178,8 @@ func (e *Edge) authenticate(x *exchange) *reply {
 	return e.verifyKey(x)
 }
 
-// verifyKey sets the verdict on the request's key. The x-api-key header is the only credential.
+// verifyKey sets the verdict on the request's key and checks that the key may make the request. The x-api-key header is the only
+// credential.
 func (e *Edge) verifyKey(x *exchange) *reply {
 	presented := x.ctx.Request.Header.PeekAll(headerAPIKey) // at most one, see framing
 	if len(presented) == 0 {
@@ -194,7 +199,7 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 	switch {
 	case err == nil:
 		x.verdict = verdict
-		return nil
+		return checkRestrictions(x)
 	case errors.Is(err, keys.ErrUnknown):
 		return unknownKey
 	case errors.Is(err, keys.ErrRefused):
@@ -204,10 +209,10 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 	}
 }
 
-// takeToken takes one token from the key's bucket and sets the RateLimit fields.
+// takeToken takes one token from the key's bucket and one from its account's, and sets the RateLimit fields.
 func (e *Edge) takeToken(x *exchange) *reply {
 	start := x.now
-	decision, err := e.limiter.Take(x.span, x.verdict.Bucket, x.verdict.Rule(), start)
+	decision, err := e.limiter.Take(x.span, x.verdict.Limit(), x.verdict.AccountLimit(), start)
 	if !decision.Cached {
 		x.now = time.Now()
 		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())
@@ -216,10 +221,10 @@ func (e *Edge) takeToken(x *exchange) *reply {
 		return limiterUnavailable
 	}
 	x.limit = decision
-	x.setRateLimit(decision)
+	x.setRateLimit()
 	if !decision.Allowed {
 		x.usageKind = usage.Limited
-		return x.tooManyRequests("Too many requests were made with this key. Wait as long as Retry-After says, then try again.", decision)
+		return x.tooManyRequests()
 	}
 	return nil
 }

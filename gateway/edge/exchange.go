@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/go-redis/redis_rate/v10"
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 
@@ -38,7 +39,7 @@ type exchange struct {
 	route    *route
 	verdict  *keys.Verdict
 	outcome  outcome
-	// limit is the decision of the key's rate limit.
+	// limit is the decision of the rate limits of the key and of its account.
 	limit limit.Decision
 	// span is the request's span. Without a tracer it is the client's remote span, or a no-op span if the client sent no trace
 	// context.
@@ -154,22 +155,32 @@ var (
 )
 
 // setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers): the quota and its window, the requests left,
-// and the seconds until all are.
-func (x *exchange) setRateLimit(d limit.Decision) {
-	header := &x.ctx.Response.Header
-	b := x.scratch[:0]
-	b = append(b, `"default";q=`...)
-	b = strconv.AppendInt(b, int64(d.Rule.Burst), 10)
-	b = append(b, ";w="...)
-	b = strconv.AppendInt(b, int64(d.Rule.Period/time.Second), 10)
+// and the seconds until all are, first the key's, then its account's.
+func (x *exchange) setRateLimit() {
+	header, d := &x.ctx.Response.Header, &x.limit
+	bounded := d.Account.Rule.Rate > 0
+	b := appendPolicy(x.scratch[:0], `"default";q=`, d.Rule)
+	if bounded {
+		b = appendPolicy(b, `, "account";q=`, d.Account.Rule)
+	}
 	header.SetCanonical(nameRateLimitPolicy, b)
 
-	b = append(b[:0], `"default";r=`...)
-	b = strconv.AppendInt(b, int64(d.Remaining), 10)
-	b = append(b, ";t="...)
-	b = strconv.AppendInt(b, max(0, ceil(d.ResetAfter, time.Second)), 10)
+	b = appendQuota(b[:0], `"default";r=`, &d.Quota)
+	if bounded {
+		b = appendQuota(b, `, "account";r=`, &d.Account)
+	}
 	header.SetCanonical(nameRateLimit, b)
 	x.scratch = b
+}
+
+func appendPolicy(b []byte, name string, rule redis_rate.Limit) []byte {
+	b = strconv.AppendInt(append(b, name...), int64(rule.Burst), 10)
+	return strconv.AppendInt(append(b, ";w="...), int64(rule.Period/time.Second), 10)
+}
+
+func appendQuota(b []byte, name string, q *limit.Quota) []byte {
+	b = strconv.AppendInt(append(b, name...), int64(q.Remaining), 10)
+	return strconv.AppendInt(append(b, ";t="...), max(0, ceil(q.ResetAfter, time.Second)), 10)
 }
 
 // hashOf parses a presented key, without the spaces around it, into its hash.

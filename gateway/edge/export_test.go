@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -27,4 +28,17 @@ func (e *Edge) ServeUnverified(ctx *fasthttp.RequestCtx) {
 	if refusal := e.serve(x); refusal != nil {
 		x.writeReply(refusal)
 	}
+}
+
+// NeededScopes are the scopes that keyed operations need, by method and pattern, empty for none.
+func NeededScopes() map[string]string {
+	all := map[string]string{}
+	for _, r := range routes {
+		for _, method := range routedMethods {
+			if r.access.keyed() && r.action([]byte(method)) != refuse {
+				all[method+" "+r.pattern] = strings.Join(r.scope([]byte(method)).Names(), " ")
+			}
+		}
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/gateway/coretest"
+	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 var repeatedKey = bad("The x-api-key header is repeated.")
@@ -70,9 +73,33 @@ var identityRules = []rule{
 		rows: refused(badKey(), bare("x-api-key: sk_test_"+random, "x-api-key: sk_live_"+rowKey[8:], "x-api-key: "+rowKey[:71]+"2")...),
 	},
 	{
+		input: "A key outside its networks, with an `X-Forwarded-For` that no trusted proxy sent", answer: "403, and core is not told",
+		shown: forwardedForIsNotTrusted,
+	},
+	{
 		input: "Malformed keys without end", answer: "403, and core hears of none",
 		shown: malformedKeysAreNotLookedUp,
 	},
+}
+
+func forwardedForIsNotTrusted(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	key := apikey.New(network.Test)
+	core.Put(key, wire.VerifiedKey{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	for _, headers := range []string{
+		"", "X-Forwarded-For: 10.0.0.1\r\n", "X-Forwarded-For: 10.0.0.1, 127.0.0.1\r\n", "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.1\r\n",
+		"X-Real-IP: 10.0.0.1\r\n", "Forwarded: for=10.0.0.1\r\n", "True-Client-IP: 10.0.0.1\r\n", "CF-Connecting-IP: 10.0.0.1\r\n",
+	} {
+		if diff := cmp.Diff(outsideNetworks("127.0.0.1"), g.send(t, request("GET", "/v2/tokens", apiKey(key)+headers, ""))); diff != "" {
+			t.Errorf("%q: %s", headers, diff)
+		}
+	}
+	if heard := core.Requests(); len(heard) != 0 {
+		t.Errorf("core is told of %d requests", len(heard))
+	}
 }
 
 func malformedKeysAreNotLookedUp(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
@@ -177,5 +178,70 @@ func TestKeys_RevokedOnEveryReplica(t *testing.T) {
 			}
 			return got.Status == 403
 		})
+	}
+}
+
+// All keys of an account in one environment share its limit over all gateways: both fields name it after the key's, and the 429 says
+// that it was the account. A key of the other environment passes.
+func TestRateLimit_Account(t *testing.T) {
+	t.Parallel()
+	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Stop() })
+	core := coretest.Start(t, nil)
+	gateways := []*gateway{start(t, core, settings{redisURL: redis.URL}), start(t, core, settings{redisURL: redis.URL}), start(t, core, settings{redisURL: redis.URL})}
+	add := func(account string, env network.Environment) string {
+		key := apikey.New(env)
+		core.Put(key, wire.VerifiedKey{
+			AccountID: account, Limit: wire.KeyLimit{Requests: 50, PeriodSeconds: 86400}, AccountLimit: wire.KeyLimit{Requests: 120, PeriodSeconds: 86400},
+		})
+		return request("GET", "/v2/tokens", apiKey(key), "")
+	}
+	account := uuid.NewString()
+	first := gateways[0].send(t, add(account, network.Test))
+	if policy, left := first.Header.Get("Ratelimit-Policy"), first.Header.Get("Ratelimit"); policy != `"default";q=50;w=86400, "account";q=120;w=86400` ||
+		left != `"default";r=49;t=1728, "account";r=119;t=720` {
+		t.Errorf("RateLimit-Policy: %s, RateLimit: %s", policy, left)
+	}
+	var passed atomic.Int64
+	var requests sync.WaitGroup
+	var last string
+	for n := range 20 {
+		raw := add(account, network.Test)
+		last = raw
+		for i := range 10 {
+			requests.Go(func() {
+				if got := gateways[(n+i)%3].send(t, raw); got.Status == http.StatusOK {
+					passed.Add(1)
+				} else if got.Status != http.StatusTooManyRequests {
+					t.Errorf("answer: %+v", got)
+				}
+			})
+		}
+	}
+	requests.Wait()
+	if passed.Load() != 119 {
+		t.Errorf("%d passed after the first, want 119", passed.Load())
+	}
+	for _, g := range gateways {
+		got := g.send(t, last)
+		wait, err := strconv.Atoi(got.Header.Get("Retry-After"))
+		body := regexp.MustCompile(`^\{"code":"RATE_LIMITED","message":"Too many requests were made with all keys of this account in this environment together. ` +
+			`Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":[0-9]{6}\}\}$`)
+		if got.Status != http.StatusTooManyRequests || err != nil || wait < 600 || wait > 720 || !body.MatchString(got.Body) ||
+			!regexp.MustCompile(`^"default";r=[1-9][0-9]*;t=[0-9]+, "account";r=0;t=86[0-9]+$`).MatchString(got.Header.Get("Ratelimit")) {
+			t.Errorf("answer: %+v", got)
+		}
+		if counted := g.value(t, `intents_gateway_requests_total{outcome="account_rate_limited",route="/v2/tokens"}`); counted < 1 {
+			t.Errorf("%g refusals were counted as the account's", counted)
+		}
+	}
+	if got := gateways[0].send(t, add(account, network.Live)); got.Status != http.StatusOK {
+		t.Errorf("a live key: %+v", got)
+	}
+	if got := gateways[0].send(t, add(uuid.NewString(), network.Test)); got.Status != http.StatusOK {
+		t.Errorf("another account: %+v", got)
 	}
 }

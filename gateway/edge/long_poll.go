@@ -40,7 +40,7 @@ func isLongPoll(target []byte) bool {
 // Core is asked again after news of the account. The poll is registered for news before the first question, so that none is
 // lost in between; and as the key may have been revoked meanwhile, it is verified again.
 func (e *Edge) longPoll(x *exchange, target []byte) *reply {
-	poll, err := e.polls.Acquire(x.verdict.KeyID(), x.verdict.AccountID, x.verdict.Environment())
+	poll, err := e.polls.Acquire(x.verdict.KeyID(), x.verdict.AccountID(), x.verdict.Environment())
 	if err != nil {
 		return tooManyPolls(err)
 	}
@@ -163,7 +163,7 @@ func (x *exchange) keepAnswer(target []byte) (rest []byte, waits bool) {
 func (x *exchange) dropAnswer() {
 	x.ctx.Response.Reset()
 	x.ctx.Response.Header.SetNoDefaultContentType(true)
-	x.setRateLimit(x.limit)
+	x.setRateLimit()
 }
 
 // tooManyPolls is the reply to a poll that was not let in.

@@ -20,7 +20,10 @@ const (
 	outcomeUnknownKey
 	outcomeRefusedKey
 	outcomeKeysUnavailable
+	outcomeNetworkRefused
+	outcomeScopeRefused
 	outcomeRateLimited
+	outcomeAccountRateLimited
 	outcomeLimiterUnavailable
 	outcomeNotFound
 	outcomeMethodNotAllowed
@@ -50,7 +53,10 @@ var outcomeNames = [outcomes]string{
 	outcomeUnknownKey:         "unknown_key",
 	outcomeRefusedKey:         "refused_key",
 	outcomeKeysUnavailable:    "keys_unavailable",
+	outcomeNetworkRefused:     "network_refused",
+	outcomeScopeRefused:       "scope_refused",
 	outcomeRateLimited:        "rate_limited",
+	outcomeAccountRateLimited: "account_rate_limited",
 	outcomeLimiterUnavailable: "limiter_unavailable",
 	outcomeNotFound:           "not_found",
 	outcomeMethodNotAllowed:   "method_not_allowed",

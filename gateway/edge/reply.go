@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
 	"intents.internal/pkg/wire"
 )
@@ -128,25 +127,36 @@ func methodNotAllowed(allow string) *reply {
 		"This path does not have this method.", fasthttp.HeaderAllow, allow)
 }
 
-// tooManyRequests makes the 429 for a wait of d.RetryAfter. Retry-After is in whole seconds and tryAgainIn in milliseconds,
-// both rounded up, so that a client that waits for as long gets through. The reply belongs to this exchange and is encoded by
-// hand, since refusals must stay cheap; message needs no escaping.
-func (x *exchange) tooManyRequests(message string, d limit.Decision) *reply {
+// The messages of a 429, which need no escaping.
+const (
+	keyLimited = "Too many requests were made with this key. Wait as long as Retry-After says, then try again."
+	// accountLimited names an environment, since each has its own bucket.
+	accountLimited = "Too many requests were made with all keys of this account in this environment together. " +
+		"Wait as long as Retry-After says, then try again."
+)
+
+// tooManyRequests makes the 429. Retry-After is in whole seconds and tryAgainIn in milliseconds, both rounded up, so that a client
+// that waits for as long gets through. The reply belongs to this exchange and is encoded by hand, since refusals must stay cheap.
+func (x *exchange) tooManyRequests() *reply {
+	message, outcome := keyLimited, outcomeRateLimited
+	if x.limit.ByAccount() {
+		message, outcome = accountLimited, outcomeAccountRateLimited
+	}
 	body := x.scratch[:0]
 	body = append(body, `{"code":"`...)
 	body = append(body, wire.RateLimited...)
 	body = append(body, `","message":"`...)
 	body = append(body, message...)
 	body = append(body, `","details":{"tryAgainIn":`...)
-	body = strconv.AppendInt(body, max(1, ceil(d.RetryAfter, time.Millisecond)), 10)
+	body = strconv.AppendInt(body, max(1, ceil(x.limit.Wait(), time.Millisecond)), 10)
 	body = append(body, "}}"...)
 	x.scratch = body
 	x.rateLimited = reply{
 		status:     fasthttp.StatusTooManyRequests,
-		outcome:    outcomeRateLimited,
+		outcome:    outcome,
 		body:       body,
 		copyBody:   true,
-		retryAfter: max(1, ceil(d.RetryAfter, time.Second)),
+		retryAfter: max(1, ceil(x.limit.Wait(), time.Second)),
 	}
 	return &x.rateLimited
 }

@@ -6,19 +6,30 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"intents.internal/pkg/apikey"
 )
 
 // access is what a route requires of a request before anything else.
 type access int
 
 const (
-	// keyed routes require an API key and use its rate limit.
-	keyed access = iota
+	// anyKey routes require an API key of any scope and use its rate limit.
+	anyKey access = iota
+	// intentsKey routes require the scope intents:read for a GET, and intents:write for every other method.
+	intentsKey
+	// intentsWriteKey routes require the scope intents:write, whatever the method.
+	intentsWriteKey
+	// webhooksKey routes require the scope webhooks.
+	webhooksKey
 	// open routes require nothing.
 	open
 	// session routes are authenticated by core, which reads the browser's session.
 	session
 )
+
+// keyed reports whether the routes require an API key.
+func (a access) keyed() bool { return a < open }
 
 // action is what is done with a request that passed the checks.
 type action int
@@ -84,29 +95,29 @@ var (
 	docs    = newDocument("/docs", session, actions{get: serveShared, head: serveShared})
 	style   = newDocument("/docs/style.css", session, actions{get: serveShared, head: serveShared})
 
-	tokens      = newDocument("/v2/tokens", keyed, actions{get: serveShared})
-	chains      = newDocument("/v2/chains", keyed, actions{get: serveShared})
-	transfers   = newRoute("/v2/transfers", keyed, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
-	transfer    = newRoute("/v2/transfers/{id}", keyed, actions{get: forwardAsIs})
-	transaction = newRoute("/v2/transfers/{id}/transaction", keyed, actions{post: forwardAsIs})
-	refund      = newRoute("/v2/transfers/{id}/refund", keyed, actions{get: forwardAsIs})
-	preflight   = newRoute("/v2/transfers/{id}/preflight", keyed, actions{get: forwardAsIs})
-	cancel      = newRoute("/v2/transfers/{id}/cancel", keyed, actions{post: forwardAsIs})
-	events      = newRoute("/v2/events", keyed, actions{get: forwardAsIs})
+	tokens      = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
+	chains      = newDocument("/v2/chains", anyKey, actions{get: serveShared})
+	transfers   = newRoute("/v2/transfers", intentsKey, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
+	transfer    = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs})
+	transaction = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs})
+	refund      = newRoute("/v2/transfers/{id}/refund", intentsWriteKey, actions{get: forwardAsIs})
+	preflight   = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
+	cancel      = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
+	events      = newRoute("/v2/events", intentsKey, actions{get: forwardAsIs})
 
-	webhooks        = newRoute("/v2/webhooks", keyed, actions{get: forwardAsIs, post: forwardAsIs})
-	webhook         = newRoute("/v2/webhooks/{id}", keyed, actions{get: forwardAsIs, patch: forwardAsIs, remove: forwardAsIs})
-	webhookSecret   = newRoute("/v2/webhooks/{id}/rotate-secret", keyed, actions{post: forwardAsIs})
-	webhookTest     = newRoute("/v2/webhooks/{id}/test", keyed, actions{post: forwardAsIs})
-	webhookReplay   = newRoute("/v2/webhooks/{id}/replay", keyed, actions{post: forwardAsIs})
-	deliveries      = newRoute("/v2/webhooks/{id}/deliveries", keyed, actions{get: forwardAsIs})
-	deliveryAttempt = newRoute("/v2/webhooks/{id}/deliveries/{eventId}/retry", keyed, actions{post: forwardAsIs})
+	webhooks        = newRoute("/v2/webhooks", webhooksKey, actions{get: forwardAsIs, post: forwardAsIs})
+	webhook         = newRoute("/v2/webhooks/{id}", webhooksKey, actions{get: forwardAsIs, patch: forwardAsIs, remove: forwardAsIs})
+	webhookSecret   = newRoute("/v2/webhooks/{id}/rotate-secret", webhooksKey, actions{post: forwardAsIs})
+	webhookTest     = newRoute("/v2/webhooks/{id}/test", webhooksKey, actions{post: forwardAsIs})
+	webhookReplay   = newRoute("/v2/webhooks/{id}/replay", webhooksKey, actions{post: forwardAsIs})
+	deliveries      = newRoute("/v2/webhooks/{id}/deliveries", webhooksKey, actions{get: forwardAsIs})
+	deliveryAttempt = newRoute("/v2/webhooks/{id}/deliveries/{eventId}/retry", webhooksKey, actions{post: forwardAsIs})
 
 	auth    = newRoute("/auth/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 
 	// unknownKeyedPath and unknownPath stand for all other paths.
-	unknownKeyedPath = newRoute("/v2/*", keyed, actions{})
+	unknownKeyedPath = newRoute("/v2/*", anyKey, actions{})
 	unknownPath      = newRoute("other", open, actions{})
 
 	// unreadPath stands for a request whose path could not be read.
@@ -245,7 +256,23 @@ func (r *route) wantsKey(path, method []byte) bool {
 	if r.access == open && r.action(method) == refuse {
 		return bytes.HasPrefix(path, []byte("/v2"))
 	}
-	return r.access == keyed
+	return r.access.keyed()
+}
+
+// scope is the scope that a key needs for the method, zero for a method that the route does not have.
+func (r *route) scope(method []byte) apikey.Scopes {
+	switch {
+	case r.action(method) == refuse:
+		return 0
+	case r.access == intentsKey && string(method) == get:
+		return apikey.IntentsRead
+	case r.access == intentsKey, r.access == intentsWriteKey:
+		return apikey.IntentsWrite
+	case r.access == webhooksKey:
+		return apikey.Webhooks
+	default:
+		return 0
+	}
 }
 
 // streams reports whether the response may be long. Only writes, single records and what is about webhooks never are.

@@ -38,6 +38,9 @@ const (
 	unlimited = math.MaxInt32
 	// idleWorkers is how long a goroutine waits for its next connection before it ends.
 	idleWorkers = 2 * time.Second
+	// writeBuffer holds the header and the body of most responses, which are then written in one system call. A connection has
+	// it only while a response is written.
+	writeBuffer = 16 << 10
 )
 
 // newServer makes the fasthttp server. Its request streaming stays off: in this version it allows request smuggling.
@@ -55,6 +58,7 @@ func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 		MaxIdleWorkerDuration: idleWorkers,
 		ReadBufferSize:        o.MaxHeaderBytes,
 		ReduceMemoryUsage:     true,
+		WriteBufferSize:       writeBuffer,
 		MaxRequestBodySize:    o.MaxBodyBytes,
 
 		DisablePreParseMultipartForm: true,

@@ -35,7 +35,11 @@ func (e *Edge) serveShared(x *exchange) *reply {
 	}
 	setHeader(&x.ctx.Response, answer.Header)
 	setHeader(&x.ctx.Response, answer.Representation)
-	x.ctx.Response.SetBodyRaw(answer.Body)
+	if len(answer.Body) <= smallBody {
+		x.ctx.Response.SetBodyRaw(answer.Body)
+	} else {
+		setWholeBody(x.ctx, answer.Body, func() {})
+	}
 	return nil
 }
 
@@ -45,7 +49,7 @@ func (e *Edge) sharedDocument(x *exchange) (target []byte, shared bool) {
 	target = x.target()
 	_, query, queried := bytes.Cut(target, []byte("?"))
 	switch {
-	case x.route.access != keyed, !queried:
+	case !x.route.access.keyed(), !queried:
 		return x.route.document, true
 	case x.route != tokens:
 		return target, false

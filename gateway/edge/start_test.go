@@ -183,14 +183,22 @@ func (g *gateway) dial(tb testing.TB) *conn {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	dialed := &conn{Conn: c, reader: bufio.NewReader(c)}
+	dialed.allow(tb)
+	return dialed
+}
+
+// allow gives the next read or write 20 seconds.
+func (c *conn) allow(tb testing.TB) {
+	tb.Helper()
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		tb.Fatal(err)
 	}
-	return &conn{Conn: c, reader: bufio.NewReader(c)}
 }
 
 func (c *conn) write(tb testing.TB, raw string) {
 	tb.Helper()
+	c.allow(tb)
 	if _, err := io.WriteString(c, raw); err != nil {
 		tb.Fatal(err)
 	}
@@ -200,6 +208,7 @@ var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][
 
 func (c *conn) read(tb testing.TB, method string) response {
 	tb.Helper()
+	c.allow(tb)
 	answer, err := http.ReadResponse(c.reader, &http.Request{Method: method})
 	if err != nil {
 		tb.Fatalf("read the answer: %v", err)

@@ -16,8 +16,6 @@ const (
 	// longListShare is the divisor of the long lists for one account's share. listShare is the divisor for the lists of any
 	// length that core may be making for the account at once.
 	longListShare, listShare = 24, 4
-	// smallBody is the size of a body that is not counted while it is written.
-	smallBody = 16 << 10
 )
 
 // streamLimiter bounds the lists, in all and by account: lists counts those from before core is asked until they are written,
@@ -50,7 +48,7 @@ func (l *streamLimiter) acquireList(account string, page bool) *reply {
 // forwardList forwards a request for a list, which is counted until its response is written: the body, which fasthttp closes
 // in any case, releases it.
 func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
-	account := x.verdict.AccountID
+	account := x.verdict.AccountID()
 	if refusal := e.streams.acquireList(account, isPage(target)); refusal != nil {
 		return refusal
 	}
@@ -74,7 +72,10 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 		return nil
 	default:
 		whole := answer.SwapBody(nil)
-		answer.SetBodyStream(&bufferedList{Reader: bytes.NewReader(whole), release: release}, len(whole))
+		setWholeBody(x.ctx, whole, func() {
+			release()
+			e.upstream.Recycle(whole)
+		})
 	}
 	bodyReleases = true
 	return nil
@@ -82,7 +83,7 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 
 // streamList sets a response that streams as the client's, within the bounds.
 func (e *Edge) streamList(x *exchange, stream *forward.Stream, release func()) *reply {
-	account := x.verdict.AccountID
+	account := x.verdict.AccountID()
 	switch e.streams.longLists.acquire(account) {
 	case atMax:
 		stream.Reject()
@@ -105,18 +106,6 @@ func (e *Edge) streamList(x *exchange, stream *forward.Stream, release func()) *
 func isPage(target []byte) bool {
 	_, query, _ := bytes.Cut(target, []byte("?"))
 	return bytes.HasPrefix(query, []byte("limit=")) || bytes.Contains(query, []byte("&limit="))
-}
-
-// bufferedList is the body of a list that was read whole.
-type bufferedList struct {
-	*bytes.Reader
-	release func()
-}
-
-// CloseWithError is called by fasthttp once the body has been written or never will be.
-func (l *bufferedList) CloseWithError(error) error {
-	l.release()
-	return nil
 }
 
 // streamedList is the body of a list that streams.
@@ -144,4 +133,4 @@ func (l *streamedList) CloseWithError(err error) error {
 	return nil
 }
 
-var _, _ fasthttp.ReadCloserWithError = (*bufferedList)(nil), (*streamedList)(nil)
+var _, _ fasthttp.ReadCloserWithError = (*wholeBody)(nil), (*streamedList)(nil)

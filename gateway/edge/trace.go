@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"context"
+	"net/http"
 
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/propagation"
@@ -10,6 +11,9 @@ import (
 
 	"intents.internal/pkg/tracing"
 )
+
+// headerTraceparent is the header of W3C Trace Context without which the others have no meaning.
+const headerTraceparent = "Traceparent"
 
 // maxTraceState is how many bytes of tracestate W3C Trace Context has a service pass on. Longer ones are dropped.
 const maxTraceState = 512
@@ -19,7 +23,7 @@ type traceHeaders struct{ *fasthttp.RequestHeader }
 
 // Get implements propagation.TextMapCarrier.
 func (h traceHeaders) Get(name string) string {
-	lines := bytes.Join(h.PeekAll(name), []byte(","))
+	lines := bytes.Join(h.PeekAll(http.CanonicalHeaderKey(name)), []byte(","))
 	if len(lines) > maxTraceState {
 		return ""
 	}
@@ -31,6 +35,9 @@ func (traceHeaders) Keys() []string { return nil }
 
 // clientSpan is the span that the client's W3C trace context names. While tracing is off the gateway passes it on.
 func clientSpan(h *fasthttp.RequestHeader) trace.Span {
+	if len(h.Peek(headerTraceparent)) == 0 {
+		return tracing.Noop
+	}
 	return trace.SpanFromContext(propagation.TraceContext{}.Extract(context.Background(), traceHeaders{h}))
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http/httputil"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +19,8 @@ import (
 const chunked = -1
 
 // readBody reads the body into the client's response.
-func readBody(to *fasthttp.Response, from *bufio.Reader, length int) error {
+func (c *Client) readBody(r *Request, from *bufio.Reader, length int) error {
+	to := &r.Ctx.Response
 	if length > maxBufferedBody {
 		return errInvalidResponse
 	}
@@ -31,17 +34,20 @@ func readBody(to *fasthttp.Response, from *bufio.Reader, length int) error {
 		}
 		return readTrailers(from)
 	}
-	for length > 0 {
-		if _, err := from.Peek(1); err != nil { // which fills the buffer
-			return err
+	buffer := to.SwapBody(nil)
+	if r.Stream && length > recycledBody {
+		if recycled, ok := c.bodies.Get().(*[]byte); ok {
+			buffer = *recycled
 		}
-		part, _ := from.Peek(min(length, from.Buffered()))
-		to.AppendBody(part)
-		_, _ = from.Discard(len(part))
-		length -= len(part)
 	}
-	return nil
+	body := slices.Grow(buffer[:0], length)[:length]
+	_, err := io.ReadFull(from, body)
+	to.SwapBody(body)
+	return err
 }
+
+// Recycle takes back the buffer of a response's body, which nothing may use any more, for the body of another one that may stream.
+func (c *Client) Recycle(body []byte) { c.bodies.Put(&body) }
 
 // readTrailers reads past the trailers that may follow the last chunk.
 func readTrailers(from *bufio.Reader) error {
@@ -120,6 +126,35 @@ func (s *Stream) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// streamPart is the longest part of a body that is passed on at once: as a chunk it fits the 16 KiB that a server writes at once.
+const streamPart = 15 << 10
+
+var streamParts = sync.Pool{New: func() any { return new([streamPart]byte) }}
+
+// WriteTo implements io.WriterTo: each part is written as it comes. fasthttp's own copy writes parts of 4 KiB.
+func (s *Stream) WriteTo(to io.Writer) (written int64, err error) {
+	part, _ := streamParts.Get().(*[streamPart]byte)
+	defer streamParts.Put(part)
+	for {
+		n, readErr := s.Read(part[:])
+		if n > 0 {
+			n, err = to.Write(part[:n])
+			written += int64(n)
+		}
+		switch {
+		case err != nil:
+			return written, err
+		case errors.Is(readErr, io.EOF):
+			return written, nil
+		case readErr != nil:
+			return written, readErr
+		}
+	}
+}
+
+// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: WriteTo reads by Read.
+func (s *Stream) SupportsBodyWriteTo() bool { return true }
 
 // next reads some of the body; its error is io.EOF at the end of it.
 func (s *Stream) next(p []byte) (int, error) {

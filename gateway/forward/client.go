@@ -25,6 +25,8 @@ const (
 	// maxUnstreamedBody is the longest body of known length that a route that streams holds in memory all the same: the kernel
 	// takes it at once, and the connection to core is free before the client has read it.
 	maxUnstreamedBody = 512 << 10
+	// recycledBody is the size of a body above which a response that may stream is read into a buffer of Recycle.
+	recycledBody = 16 << 10
 	// idleTimeout closes idle connections to core, long before core does (60 s): a request that is sent as core closes would
 	// be lost.
 	idleTimeout = 20 * time.Second
@@ -79,8 +81,8 @@ type Client struct {
 	retries       prometheus.Counter
 	streamMetrics streamMetrics
 
-	// requestBuffers are for requests as they are sent, headers for the headers of responses.
-	requestBuffers, headers sync.Pool
+	// requestBuffers are for requests as they are sent, headers for the headers of responses, bodies for long bodies.
+	requestBuffers, headers, bodies sync.Pool
 }
 
 // upstream is one core and its pools: for exchanges that are short, for those that may stream, and for requests without a key,

@@ -92,7 +92,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 	b = appendHeader(b, headerForwardedFor, r.ClientIP)
 	b = appendHeader(b, headerForwardedProto, r.Proto)
 	if r.Verdict != nil {
-		b = appendHeader(b, wire.HeaderAccountID, r.Verdict.AccountID)
+		b = appendHeader(b, wire.HeaderAccountID, r.Verdict.AccountID())
 		b = appendHeader(b, wire.HeaderKeyID, r.Verdict.KeyID())
 		b = appendHeader(b, wire.HeaderKeyEnv, string(r.Verdict.Environment()))
 	}

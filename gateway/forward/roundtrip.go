@@ -178,7 +178,7 @@ func (c *Client) setResponse(from *conn, head *fasthttp.ResponseHeader, r *Reque
 		r.stream = from.newStream(head, c.timeout, &c.streamMetrics)
 		return nil
 	default:
-		if err := readBody(to, from.reader, length); err != nil {
+		if err := c.readBody(r, from.reader, length); err != nil {
 			to.ResetBody()
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // verdictBytes is what Options.Capacity and GATEWAY_KEY_CACHE say that a verdict takes.
-const verdictBytes = 350
+const verdictBytes = 360
 
 // holding makes a verifier that holds up to capacity verdicts, and shows it n keys.
 func holding(capacity, n int) *keys.Verifier {

@@ -2,26 +2,35 @@ package keys
 
 import (
 	"math"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 
 	"intents.internal/gateway/control"
+	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tokenbucket"
+	"intents.internal/pkg/wire"
 )
 
 // Verdict describes a key that may be used. It is shared and, except for Usage, never changed. It is kept small because a
 // million may be cached: what can be computed is a method.
 type Verdict struct {
-	AccountID string
-	// Bucket names the key's rate limit bucket, which is the same on every replica and for all rotations of a key.
-	Bucket string
+	// bucket names the key's rate limit bucket, which is the same on every replica and for all rotations of a key, and
+	// accountBucket that of its account and environment, which ends with the account's id.
+	bucket, accountBucket string
 	// Usage counts the key's requests by kind.
 	Usage usage.Counter
 
-	requests, periodSeconds int32
-	live                    bool
+	limit, accountLimit compactLimit
+	scopes              apikey.Scopes
+	// networks are those that the key may be used from, nil for any; a pointer, since few keys have some.
+	networks *[]netip.Prefix
 	// askedAt is when the look-up began, as time since the verifier's start: the verdict was true then or later.
 	askedAt time.Duration
 	// expires is when the key expires, by the same clock; never for a key without expiry.
@@ -32,24 +41,34 @@ const never time.Duration = math.MaxInt64
 
 func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
 	// One string holds both ids and the bucket's name, and the key id only where a rotation made it differ from the bucket.
-	text := "key:" + v.LimitBucket + v.AccountID
-	bucketEnd, accountEnd := len("key:")+len(v.LimitBucket), len(text)
-	keyID := text[len("key:"):bucketEnd]
+	bucket := tokenbucket.KeyName(v.LimitBucket)
+	text := bucket + tokenbucket.AccountName(v.Environment, v.AccountID)
+	bucketEnd, accountEnd := len(bucket), len(text)
+	keyID := text[bucketEnd-len(v.LimitBucket) : bucketEnd]
 	if v.KeyID != v.LimitBucket {
 		text += v.KeyID
 		keyID = text[accountEnd:]
 	}
 	verdict := &Verdict{
-		AccountID:     text[bucketEnd:accountEnd],
-		Bucket:        text[:bucketEnd],
-		requests:      int32(min(v.Limit.Requests, math.MaxInt32)),      //nolint:gosec // bounded by MaxInt32
-		periodSeconds: int32(min(v.Limit.PeriodSeconds, math.MaxInt32)), //nolint:gosec // bounded by MaxInt32
-		live:          v.Environment == network.Live,
+		accountBucket: text[bucketEnd:accountEnd],
+		bucket:        text[:bucketEnd],
+		limit:         newCompactLimit(v.Limit),
+		accountLimit:  newCompactLimit(v.AccountLimit),
+		scopes:        apikey.AllScopes,
 		askedAt:       askedAt,
 		expires:       never,
 	}
 	if v.ExpiresAt != nil {
 		verdict.expires = askedAt + min(v.ExpiresIn, never-askedAt)
+	}
+	if v.Scopes != nil {
+		verdict.scopes = 0
+		for _, name := range v.Scopes {
+			verdict.scopes |= apikey.ScopeOf(name)
+		}
+	}
+	if len(v.Networks) > 0 {
+		verdict.networks = new(slices.Clone(v.Networks))
 	}
 	verdict.Usage.SetKeyID(keyID)
 	return verdict
@@ -60,17 +79,46 @@ func (v *Verdict) KeyID() string { return v.Usage.KeyID() }
 
 // Environment is the environment that the key may be used in.
 func (v *Verdict) Environment() network.Environment {
-	if v.live {
+	if strings.HasPrefix(v.accountBucket, liveBuckets) {
 		return network.Live
 	}
 	return network.Test
 }
 
-// Rule is the key's rate limit.
-func (v *Verdict) Rule() redis_rate.Limit {
-	return redis_rate.Limit{
-		Rate: int(v.requests), Burst: int(v.requests), Period: time.Duration(v.periodSeconds) * time.Second,
+// Has reports whether the key has the needed scopes.
+func (v *Verdict) Has(needed apikey.Scopes) bool { return v.scopes.Has(needed) }
+
+// AllowsFrom reports whether the key may be used from the address, which must not be an IPv4-mapped IPv6 address.
+func (v *Verdict) AllowsFrom(address netip.Addr) bool {
+	return v.networks == nil || slices.ContainsFunc(*v.networks, func(n netip.Prefix) bool { return n.Contains(address) })
+}
+
+// liveBuckets begins the names of the buckets of accounts in the live environment.
+var liveBuckets = tokenbucket.AccountName(network.Live, "")
+
+// AccountID is the id of the key's account.
+func (v *Verdict) AccountID() string { return v.accountBucket[len(liveBuckets):] } // those of test are as long
+
+// Limit is the key's rate limit.
+func (v *Verdict) Limit() limit.Limit { return limit.Limit{Bucket: v.bucket, Rule: v.limit.rule()} }
+
+// AccountLimit is the rate limit of all keys of the account in the key's environment together. Its Rule is zero for none.
+func (v *Verdict) AccountLimit() limit.Limit {
+	return limit.Limit{Bucket: v.accountBucket, Rule: v.accountLimit.rule()}
+}
+
+// compactLimit is a limit in eight bytes.
+type compactLimit struct{ requests, periodSeconds int32 }
+
+func newCompactLimit(l wire.KeyLimit) compactLimit {
+	return compactLimit{
+		requests:      int32(min(l.Requests, math.MaxInt32)),      //nolint:gosec // bounded by MaxInt32
+		periodSeconds: int32(min(l.PeriodSeconds, math.MaxInt32)), //nolint:gosec // bounded by MaxInt32
 	}
+}
+
+func (l compactLimit) rule() redis_rate.Limit {
+	return redis_rate.Limit{Rate: int(l.requests), Burst: int(l.requests), Period: time.Duration(l.periodSeconds) * time.Second}
 }
 
 func (v *Verdict) expired(now time.Duration) bool { return now >= v.expires }

@@ -16,6 +16,7 @@ import (
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
+	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
@@ -112,9 +113,9 @@ func TestVerdict_Fields(t *testing.T) {
 	core := coretest.Start(t, nil)
 	v := start(t, core)
 	type said struct {
-		KeyID, AccountID, Bucket string
-		Environment              network.Environment
-		Rule                     redis_rate.Limit
+		KeyID, AccountID string
+		Environment      network.Environment
+		Limit, Account   limit.Limit
 	}
 	for _, test := range []struct {
 		environment network.Environment
@@ -124,18 +125,28 @@ func TestVerdict_Fields(t *testing.T) {
 		{
 			network.Test,
 			wire.VerifiedKey{KeyID: "the-key", AccountID: "the-account", Limit: wire.KeyLimit{Requests: 7, PeriodSeconds: 10}},
-			said{"the-key", "the-account", "key:the-key", network.Test, redis_rate.Limit{Rate: 7, Burst: 7, Period: 10 * time.Second}},
+			said{
+				"the-key", "the-account", network.Test,
+				limit.Limit{Bucket: "key:the-key", Rule: redis_rate.Limit{Rate: 7, Burst: 7, Period: 10 * time.Second}},
+				limit.Limit{Bucket: "account:test:the-account"},
+			},
 		},
 		{ // of a rotation
 			network.Live,
-			wire.VerifiedKey{KeyID: "second", AccountID: "the-account", LimitBucket: "first"},
-			said{"second", "the-account", "key:first", network.Live, redis_rate.PerMinute(50)},
+			wire.VerifiedKey{
+				KeyID: "second", AccountID: "the-account", LimitBucket: "first", AccountLimit: wire.KeyLimit{Requests: 9, PeriodSeconds: 60},
+			},
+			said{
+				"second", "the-account", network.Live,
+				limit.Limit{Bucket: "key:first", Rule: redis_rate.PerMinute(50)},
+				limit.Limit{Bucket: "account:live:the-account", Rule: redis_rate.PerMinute(9)},
+			},
 		},
 	} {
 		key := apikey.New(test.environment)
 		core.Put(key, test.core)
 		got := v.mustAccept(t, key)
-		if diff := cmp.Diff(test.want, said{got.KeyID(), got.AccountID, got.Bucket, got.Environment(), got.Rule()}); diff != "" {
+		if diff := cmp.Diff(test.want, said{got.KeyID(), got.AccountID(), got.Environment(), got.Limit(), got.AccountLimit()}); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/limit"
@@ -15,39 +16,63 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// aMillion is never used up here.
-var aMillion = redis_rate.Limit{Rate: 1 << 20, Burst: 1 << 20, Period: time.Minute}
+// A key's aMillion and an account's aBillion are never used up here.
+var (
+	aMillion = redis_rate.Limit{Rate: 1 << 20, Burst: 1 << 20, Period: time.Minute}
+	aBillion = redis_rate.Limit{Rate: 1 << 30, Burst: 1 << 30, Period: time.Minute}
+)
 
 func BenchmarkOneAtATime(b *testing.B) {
-	takes(b, newLimiter(b, startRedis(b, false).URL, generous, limit.Closed), 1)
+	takes(b, newLimiter(b, startRedis(b, false).URL, generous, limit.Closed), 1, 1)
 }
 
 func BenchmarkManyAtOnce(b *testing.B) {
-	l := newLimiter(b, startRedis(b, false).URL, generous, limit.Closed)
-	client, _ := l.redis.(*redis.Client)
-	takes(b, l, 64, client)
+	for name, keysEach := range map[string]int{"no account": 0, "a key an account": 1, "100 keys an account": 100} {
+		b.Run(name, func(b *testing.B) {
+			l := newLimiter(b, startRedis(b, false).URL, generous, limit.Closed)
+			client, _ := l.redis.(*redis.Client)
+			takes(b, l, keysEach, 64, client)
+		})
+	}
 }
 
 func BenchmarkManyAtOnceOnCluster(b *testing.B) {
 	c := topologytest.StartCluster(b, 3, 0, topologytest.Security{})
-	takes(b, onCluster(b, c, 1, generous, limit.Closed)[0], 64, c.Masters[0].Client, c.Masters[1].Client, c.Masters[2].Client)
+	takes(b, onCluster(b, c, 1, generous, limit.Closed)[0], 1, 64, c.Masters[0].Client, c.Masters[1].Client, c.Masters[2].Client)
 }
 
-// takes has so many clients at once take from buckets of their own, and reports the time that the servers spent on it.
-func takes(b *testing.B, l limiter, clients int, servers ...*redis.Client) {
+// benchKeys is how many keys the clients of a benchmark have.
+const benchKeys = 20_000
+
+// takes has so many clients at once take from buckets of keys, so many of which are an account's, 0 for accounts without a limit. It
+// reports the time that the servers spent on it.
+func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Client) {
 	b.Helper()
 	b.ReportAllocs()
 	b.SetParallelism(clients)
+	names, accounts := make([]string, benchKeys), make([]limit.Limit, benchKeys)
+	for i := range names {
+		names[i] = "key:" + uuid.NewString()
+		accounts[i] = limit.Limit{Bucket: "account:live:" + uuid.NewString(), Rule: aBillion}
+		switch {
+		case keysEach == 0:
+			accounts[i].Rule = redis_rate.Limit{}
+		case i%keysEach > 0:
+			accounts[i] = accounts[i-1]
+		}
+	}
 	var client atomic.Int64
 	take := func() func() {
-		name := "client " + strconv.FormatInt(client.Add(1), 10)
+		next := int(client.Add(1)) * benchKeys / 64
 		return func() {
-			if d, err := l.Take(tracing.Noop, name, aMillion, time.Now()); err != nil || !d.Allowed {
+			next++
+			if d, err := l.Limiter.Take(tracing.Noop, limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], time.Now()); err != nil || !d.Allowed {
 				b.Errorf("%+v, %v", d, err)
 			}
 		}
 	}
 	take()()
+	stopMirroring(b, l.redis)
 	if clients == 1 {
 		one := take()
 		for b.Loop() {
@@ -64,6 +89,14 @@ func takes(b *testing.B, l limiter, clients int, servers ...*redis.Client) {
 		}
 	})
 	b.ReportMetric(float64((spent(b, servers)-before).Nanoseconds())/float64(b.N), "redis-ns/op")
+}
+
+// stopMirroring ends the time after the first call in which buckets are in redis_rate's keys as well.
+func stopMirroring(tb testing.TB, client redis.UniversalClient) {
+	tb.Helper()
+	if err := client.HSet(tb.Context(), "rate:buckets:current", "mirror_until", 0).Err(); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // spent is the processor time of servers.

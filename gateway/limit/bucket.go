@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/maypok86/otter/v2"
+
+	"intents.internal/pkg/tokenbucket"
 )
 
 // refusalTTL bounds how long a refusal is repeated without a call to Redis.
@@ -14,12 +16,13 @@ const refusalTTL = 5 * time.Second
 // bucket is this replica's copy of a shared bucket. Its algorithm is redis_rate's, GCRA: the state is the theoretical arrival
 // time (TAT), at which the bucket will be full again, and each admitted request adds one emission interval to it.
 //
-// A copy saves calls: until the time Redis named, a refused key can only be refused again, because a refusal takes no token
-// and other replicas can only have taken more. And while Redis does not answer, the copy limits the key, starting from
-// Redis's last answer.
+// A copy saves calls: until the time Redis named, a bucket that refused can only refuse again, because a refusal takes no token
+// and other replicas can only have taken more. And while Redis does not answer, the copies limit keys and accounts, starting
+// from Redis's last answer.
 type bucket struct {
-	// key is the bucket's key in Redis.
-	key string
+	// name is the bucket's, and field its tokenbucket.Field, a string.
+	name  string
+	field any
 
 	mu sync.Mutex
 	// tat is Redis's last answer, counted from askedAt, so it is never too late.
@@ -32,49 +35,93 @@ type bucket struct {
 }
 
 // update stores an answer of Redis to a call that began at askedAt and took rtt.
-func (b *bucket) update(d Decision, askedAt time.Time, rtt time.Duration) {
+func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tat, b.askedAt, b.rtt = askedAt.Add(d.ResetAfter), askedAt, rtt
+	b.tat, b.askedAt, b.rtt = askedAt.Add(q.ResetAfter), askedAt, rtt
 	b.localTAT = b.tat
 }
 
-// cachedRefusal is Redis's answer where that can only be a refusal. It never refuses what redis_rate would admit, with one
-// exception: after a bucket was deleted in Redis it lasts for one emission interval (1.2 s at 50 a minute), at most refusalTTL.
-func (b *bucket) cachedRefusal(rule redis_rate.Limit, now time.Time) (d Decision, ok bool) {
+// peek returns the bucket's state by Redis's last answer, and whether Redis could only refuse now. It never refuses what redis_rate
+// would admit, with one exception: after a bucket was deleted in Redis, the refusal lasts for one emission interval (1.2 s at 50 a
+// minute), at most refusalTTL.
+func (b *bucket) peek(rule redis_rate.Limit, now time.Time) (q Quota, refused bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now.Sub(b.askedAt) > refusalTTL {
-		return Decision{}, false
+	q = state(b.tat, rule, now)
+	if q.RetryAfter == 0 || now.Sub(b.askedAt) > refusalTTL {
+		q.RetryAfter = 0
+		return q, false
 	}
-	d, _ = gcra(b.tat, rule, now)
 	// The times must not be too early, or a client that waits for as long would be refused again.
-	d.RetryAfter += b.rtt
-	d.ResetAfter += b.rtt
-	d.Cached = true
-	return d, !d.Allowed
+	q.RetryAfter += b.rtt
+	q.ResetAfter += b.rtt
+	return q, true
 }
 
-// take decides without Redis.
-func (b *bucket) take(rule redis_rate.Limit, now time.Time) (d Decision) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	d, b.localTAT = gcra(b.localTAT, rule, now)
+// rules are the limits of a key and of its account.
+type rules struct{ key, account redis_rate.Limit }
+
+// request is one request of a key.
+type request struct {
+	key, account *bucket
+	rules        rules
+}
+
+// cachedRefusal is Redis's answer where that can only be a refusal, by the key's bucket or by its account's.
+func (r request) cachedRefusal(now time.Time) (d Decision, ok bool) {
+	key, byKey := r.key.peek(r.rules.key, now)
+	var account Quota
+	byAccount := false
+	if r.rules.account.Rate > 0 {
+		account, byAccount = r.account.peek(r.rules.account, now)
+	}
+	if !byKey && !byAccount {
+		return Decision{}, false
+	}
+	d = decide(key, account)
+	d.Cached = true
+	return d, true
+}
+
+// takeLocal decides without Redis.
+func (r request) takeLocal(now time.Time) Decision {
+	r.key.mu.Lock() // before the account's, everywhere
+	defer r.key.mu.Unlock()
+	key, account := state(r.key.localTAT, r.rules.key, now), Quota{}
+	if r.rules.account.Rate > 0 {
+		r.account.mu.Lock()
+		defer r.account.mu.Unlock()
+		account = state(r.account.localTAT, r.rules.account, now)
+	}
+	d := decide(key, account)
+	if d.Allowed {
+		r.key.localTAT = d.spend(now)
+		if r.rules.account.Rate > 0 {
+			r.account.localTAT = d.Account.spend(now)
+		}
+	}
 	return d
 }
 
-// gcra decides on one request at the time now, and returns the TAT after it.
-func gcra(tat time.Time, rule redis_rate.Limit, now time.Time) (Decision, time.Time) {
+// state is that of a bucket with this TAT at the time now.
+func state(tat time.Time, rule redis_rate.Limit, now time.Time) Quota {
 	emissionInterval, burstOffset := gcraParameters(rule)
-	if tat.Before(now) {
-		tat = now
+	q := Quota{Rule: rule, ResetAfter: max(0, tat.Sub(now))}
+	if left := burstOffset - q.ResetAfter; left < emissionInterval {
+		q.RetryAfter = emissionInterval - left
+	} else {
+		q.Remaining = int(left / emissionInterval)
 	}
-	newTAT := tat.Add(emissionInterval)
-	left := burstOffset - newTAT.Sub(now)
-	if left < 0 {
-		return Decision{Rule: rule, RetryAfter: -left, ResetAfter: tat.Sub(now)}, tat
-	}
-	return Decision{Allowed: true, Rule: rule, Remaining: int(left / emissionInterval), ResetAfter: newTAT.Sub(now)}, newTAT
+	return q
+}
+
+// spend takes one token and returns the TAT after it.
+func (q *Quota) spend(now time.Time) time.Time {
+	emissionInterval, _ := gcraParameters(q.Rule)
+	q.Remaining--
+	q.ResetAfter += emissionInterval
+	return now.Add(q.ResetAfter)
 }
 
 // gcraParameters are the time that refills one token, and the time that refills the whole bucket.
@@ -102,6 +149,6 @@ func (b *buckets) get(name string) *bucket {
 	if found, ok := b.cache.GetIfPresent(name); ok {
 		return found
 	}
-	added, _ := b.cache.SetIfAbsent(name, &bucket{key: bucketPrefix + name})
+	added, _ := b.cache.SetIfAbsent(name, &bucket{name: name, field: tokenbucket.Field(name)})
 	return added
 }

@@ -25,7 +25,7 @@ func TestBucket_DecidesAsRedisRate(t *testing.T) {
 
 	for i, rule := range rules {
 		now := time.Unix(1_800_000_000, 0)
-		var local, told limit.Bucket
+		var local, told limit.Request
 		certain := 0
 		for range 1000 {
 			step := time.Duration(random.Int64N(int64(2 * rule.Period / time.Duration(rule.Rate)))).Truncate(time.Microsecond)
@@ -35,12 +35,12 @@ func TestBucket_DecidesAsRedisRate(t *testing.T) {
 			now = now.Add(step)
 			server.SetTime(now)
 			server.FastForward(step)
-			_, refused := told.CachedRefusal(rule, now)
+			_, refused := told.CachedRefusal(rule, redis_rate.Limit{}, now)
 			want, err := shared.Allow(t.Context(), string(rune('a'+i)), rule)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := local.Take(rule, now)
+			got := local.TakeLocal(rule, redis_rate.Limit{}, now)
 			if got.Allowed != (want.Allowed == 1) || got.Remaining != want.Remaining ||
 				!near(got.ResetAfter, want.ResetAfter) || !got.Allowed && !near(got.RetryAfter, want.RetryAfter) {
 				t.Fatalf("%v: the bucket says %+v, redis_rate %+v", rule, got, want)
@@ -51,7 +51,7 @@ func TestBucket_DecidesAsRedisRate(t *testing.T) {
 					t.Fatalf("%v: the copy was certain of a refusal that redis_rate did not give", rule)
 				}
 			}
-			told.Update(limit.Decision{ResetAfter: want.ResetAfter}, now.Add(-time.Microsecond))
+			told.Update(limit.Quota{ResetAfter: want.ResetAfter}, now.Add(-time.Microsecond))
 		}
 		t.Logf("%v: %d refusals were certain beforehand", rule, certain)
 	}
@@ -64,9 +64,9 @@ func TestBucket_HighLimitLongPeriod(t *testing.T) {
 	for _, rule := range []redis_rate.Limit{
 		{Rate: 1 << 30, Burst: 1 << 30, Period: 366 * 24 * time.Hour}, {Rate: 200_000, Burst: 200_000, Period: 24 * time.Hour}, redis_rate.PerMinute(50),
 	} {
-		var b limit.Bucket
-		first := b.Take(rule, now)
-		if again := b.Take(rule, now); !first.Allowed || !again.Allowed || again.ResetAfter <= first.ResetAfter {
+		var b limit.Request
+		first := b.TakeLocal(rule, redis_rate.Limit{}, now)
+		if again := b.TakeLocal(rule, redis_rate.Limit{}, now); !first.Allowed || !again.Allowed || again.ResetAfter <= first.ResetAfter {
 			t.Errorf("%v: %+v, then %+v", rule, first, again)
 		}
 	}

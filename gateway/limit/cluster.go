@@ -2,15 +2,15 @@ package limit
 
 import (
 	"context"
-	"strings"
+	"fmt"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 	"go.opentelemetry.io/otel/trace"
 
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 )
 
@@ -23,10 +23,10 @@ const (
 	maxNodes = 1 << 12
 )
 
-// cluster keeps buckets on the nodes of a Redis Cluster. A script cannot span hash slots, so redis_rate itself decides on each
-// request, and concurrent requests share a pipeline to the node of their buckets.
+// cluster keeps buckets on the nodes of a Redis Cluster. A script cannot span hash slots, so each account has a call of its own,
+// and concurrent calls share a pipeline to the node of their accounts.
 //
-// Each node has its own batcher and breaker, so that a node that is down or hangs costs only the requests of its own buckets.
+// Each node has its own batcher and breaker, so that a node that is down or hangs costs only the requests of its own accounts.
 type cluster struct {
 	client  *redis.ClusterClient
 	budget  time.Duration
@@ -49,35 +49,19 @@ func newCluster(client *redis.ClusterClient, budget time.Duration, m metrics) *c
 	}
 }
 
-func (c *cluster) take(span trace.Span, b *bucket, rule redis_rate.Limit) (Decision, error) {
-	askedAt := time.Now()
-	result, err := c.node(b.key).limiter.Allow(trace.ContextWithSpan(context.Background(), span), strings.TrimPrefix(b.key, bucketPrefix), rule)
-	if err != nil {
-		return Decision{}, err
-	}
-	d := Decision{Allowed: result.Allowed > 0, Rule: rule, Remaining: result.Remaining, ResetAfter: result.ResetAfter}
-	if !d.Allowed {
-		d.RetryAfter = result.RetryAfter
-	}
-	// Only a clock that was ahead, such as that of a master before a failover, leaves more than a whole bucket to refill.
-	if emissionInterval, burstOffset := gcraParameters(rule); d.ResetAfter > burstOffset+time.Millisecond {
-		d.RetryAfter, d.ResetAfter = emissionInterval, burstOffset
-		if err := emptyBucket.Run(context.Background(), batchedScripter{c.client, c.node(b.key)}, []string{b.key}, burstOffset.Seconds()).Err(); err != nil {
-			return Decision{}, err
-		}
-	}
-	b.update(d, askedAt, time.Since(askedAt))
-	return d, nil
+func (c *cluster) take(span trace.Span, r request) (Decision, error) {
+	t, err := c.node(tokenbucket.AccountHash(r.account.name)).batcher.do(span, tokenTake{request: r})
+	return t.decision, err
 }
 
-// node is the one that the key's requests go to.
-func (c *cluster) node(key string) *node {
+// node is the one that the requests of the account with this hash go to.
+func (c *cluster) node(hash string) *node {
 	if c.migrating.EstimatedSize() > 0 {
-		if n, ok := c.migrating.GetIfPresent(slot(key)); ok {
+		if n, ok := c.migrating.GetIfPresent(slot(hash)); ok {
 			return n
 		}
 	}
-	address := topology.Node(c.client, key)
+	address := topology.Node(c.client, hash)
 	if n, ok := c.nodes.GetIfPresent(address); ok {
 		return n
 	}
@@ -88,7 +72,6 @@ func (c *cluster) node(key string) *node {
 func (c *cluster) newNode(known bool) *node {
 	n := &node{cluster: c, known: known, breaker: newBreaker()}
 	n.batcher.run = n.runBatch
-	n.limiter = redis_rate.NewLimiter(batchedScripter{c.client, n})
 	return n
 }
 
@@ -111,89 +94,118 @@ type node struct {
 	cluster *cluster
 	// known is false for the node of a migrating slot, and where the address is not known.
 	known   bool
-	batcher batcher[*topology.Script]
+	batcher batcher[tokenTake]
 	breaker *gobreaker.CircuitBreaker[string]
-	limiter *redis_rate.Limiter
+	// tokens belongs to the leader.
+	tokens tokenbucket.Call
 }
 
-// batchedScripter is the client that redis_rate and scripts run on: it sends their calls in the node's batches.
-type batchedScripter struct {
-	redis.UniversalClient
-	node *node
+// accountCall is the call for requests of one account that have the same rules.
+type accountCall struct {
+	batch  []*pending[tokenTake]
+	script *topology.Script
 }
 
-// Eval implements redis.Scripter.
-func (s batchedScripter) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	return s.send(ctx, topology.NewScript(ctx, "eval", script, keys, args))
-}
-
-// EvalSha implements redis.Scripter.
-func (s batchedScripter) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
-	return s.send(ctx, topology.NewScript(ctx, "evalsha", sha1, keys, args))
-}
-
-func (s batchedScripter) send(ctx context.Context, call *topology.Script) *redis.Cmd {
-	if _, err := s.node.batcher.do(trace.SpanFromContext(ctx), call); err != nil {
-		call.SetErr(err)
-	}
-	return call.Cmd
-}
-
-// runBatch sends a batch of calls within the budget, unless the breaker is open. A node that answered any of the calls works,
+// runBatch sends the calls of a batch within the budget, unless the breaker is open. A node that answered any of the calls works,
 // a redirect included; the calls without an answer fail alone.
-func (n *node) runBatch(batch []*pending[*topology.Script]) error {
+func (n *node) runBatch(batch []*pending[tokenTake]) error {
 	n.cluster.metrics.batch.Observe(float64(len(batch)))
-	_, err := n.breaker.Execute(func() (string, error) { return "", n.pipeline(batch) })
+	span := startBatchSpan("PIPELINE", batch)
+	_, err := n.breaker.Execute(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), n.cluster.budget)
+		defer cancel()
+		unknown, err := n.pipeline(ctx, n.calls(ctx, batch))
+		if err != nil || len(unknown) == 0 {
+			return "", err
+		}
+		for i, call := range unknown {
+			unknown[i].script = n.script(ctx, call.batch, true)
+		}
+		_, err = n.pipeline(ctx, unknown)
+		return "", err
+	})
+	endBatchSpan(span, err)
 	n.cluster.metrics.countCall(err)
 	return err
 }
 
-func (n *node) pipeline(batch []*pending[*topology.Script]) error {
-	c := n.cluster
-	ctx, cancel := context.WithTimeout(context.Background(), c.budget)
-	defer cancel()
-	pipe := c.client.Pipeline()
-	for _, p := range batch {
-		_ = pipe.Process(ctx, p.item) // which only queues it
-	}
-	askedAt, span := time.Now(), startBatchSpan("PIPELINE", batch)
-	_, err := pipe.Exec(ctx)
-	endBatchSpan(span, err)
-	if err == nil {
-		c.metrics.roundTrip.Observe(time.Since(askedAt).Seconds())
-		for _, p := range batch {
-			p.done = true
+// calls makes the calls of a batch.
+func (n *node) calls(ctx context.Context, batch []*pending[tokenTake]) (calls []accountCall) {
+	sortTakes(batch)
+	for len(batch) > 0 {
+		first, end := &batch[0].item, 1
+		for end < len(batch) && batch[end].item.rules == first.rules && batch[end].item.account.name == first.account.name {
+			end++
 		}
-		return nil
+		calls = append(calls, accountCall{batch[:end], n.script(ctx, batch[:end], false)})
+		batch = batch[end:]
 	}
-	works, all := false, true
-	for _, p := range batch {
-		switch p.done = isAnswered(p.item); {
-		case p.done:
+	return calls
+}
+
+// script is the call for these requests, with the script's text if asked for.
+func (n *node) script(ctx context.Context, batch []*pending[tokenTake], text bool) *topology.Script {
+	addTakes(&n.tokens, batch)
+	return n.tokens.OnCluster(ctx, batch[0].item.account.name, text)
+}
+
+// pipeline sends calls and returns those whose script the node does not know. It sets the decisions on the others, or their errors.
+func (n *node) pipeline(ctx context.Context, calls []accountCall) (unknown []accountCall, err error) {
+	c := n.cluster
+	pipe := c.client.Pipeline()
+	for _, call := range calls {
+		_ = pipe.Process(ctx, call.script) // which only queues it
+	}
+	askedAt := time.Now()
+	_, err = pipe.Exec(ctx)
+	rtt := time.Since(askedAt)
+	if err == nil {
+		c.metrics.roundTrip.Observe(rtt.Seconds())
+	}
+	works, all := err == nil, true
+	for _, call := range calls {
+		answered, failure := call.setDecisions(askedAt, rtt)
+		switch {
+		case answered:
 			works = true
 			continue
-		case n.known && p.item.Redirected():
+		case redis.HasErrorPrefix(failure, "NOSCRIPT"):
 			works = true
-			c.migrating.SetIfAbsent(slot(p.item.Key()), c.newNode(false))
+			unknown = append(unknown, call)
+			continue
+		case n.known && call.script.Redirected():
+			works = true
+			c.migrating.SetIfAbsent(slot(call.script.Key()), c.newNode(false))
 		}
-		all, p.err = false, p.item.Err()
+		all = false
+		for _, p := range call.batch {
+			p.err = failure
+		}
 	}
 	if !all {
 		// A replica may have taken the place of a node that is down.
 		topology.Reload(c.client)
 	}
 	if works {
-		return nil
+		return unknown, nil
 	}
-	return err
+	return nil, err
 }
 
-// isAnswered reports whether a call was answered, NOSCRIPT included. go-redis may set an error on a call that was answered
+// setDecisions reports whether the call was answered, and else why not. go-redis may set an error on a call that was answered
 // before: the deadline's, where it ended while other calls of the pipeline were redirected.
-func isAnswered(call *topology.Script) bool {
-	if call.Val() != nil {
-		call.SetErr(nil)
-		return true
+func (a accountCall) setDecisions(askedAt time.Time, rtt time.Duration) (answered bool, failure error) {
+	if a.script.Val() == nil {
+		return false, a.script.Err()
 	}
-	return redis.HasErrorPrefix(call.Err(), "NOSCRIPT")
+	a.script.SetErr(nil)
+	reply, err := a.script.Int64Slice()
+	if err == nil && len(reply) != 2*len(a.batch) {
+		err = fmt.Errorf("redis sent %d numbers on %d requests", len(reply), len(a.batch))
+	}
+	if err != nil {
+		return false, err
+	}
+	setDecisions(a.batch, reply, askedAt, rtt)
+	return true, nil
 }

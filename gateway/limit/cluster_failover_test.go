@@ -20,7 +20,7 @@ func byNode(c *topologytest.Cluster, each int) map[string][]string {
 	for len(groups[first]) < each || len(groups[others]) < each {
 		name := uuid.NewString()
 		group := others
-		if c.Owner(int(limit.Slot("rate:"+name))) == c.Masters[0] {
+		if c.Owner(int(limit.Slot(hashOf(name)))) == c.Masters[0] {
 			group = first
 		}
 		if len(groups[group]) < each {
@@ -70,7 +70,7 @@ func TestCluster_MasterDies(t *testing.T) {
 		t.Errorf("%d undecided; Redis decides %s after the promotion", undecided, late)
 	}
 	s.mustBeUntouched(others, steady)
-	mustBeExact(t, limiters, func(name string) bool { return c.Owner(int(limit.Slot("rate:"+name))) == c.Masters[0] })
+	mustBeExact(t, limiters, func(name string) bool { return c.Owner(int(limit.Slot(hashOf(name)))) == c.Masters[0] })
 }
 
 // mustBeExact takes at once from fresh buckets, of those names that are wanted, through all limiters.
@@ -133,7 +133,7 @@ func TestCluster_SlotMigratesToHungNode(t *testing.T) {
 	l := onCluster(t, c, 1, brief, limit.Closed)[0]
 	groups := byNode(c, 40)
 	moving := groups[first][0]
-	slot := int(limit.Slot("rate:" + moving))
+	slot := int(limit.Slot(hashOf(moving)))
 	for _, name := range groups[first] {
 		if name != moving {
 			l.take(t, name, plenty)

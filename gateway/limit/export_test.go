@@ -7,39 +7,46 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/tracing"
 )
 
-// TakeMany takes one request from each of the buckets in one call.
+// TakeMany takes one request from each of the buckets in one call. Equal names must be neighbours.
 func TakeMany(ctx context.Context, client *redis.Client, names []string, rule redis_rate.Limit) ([]Decision, error) {
-	keys, batch := make([]string, len(names)), make([]*pending[bucketTake], len(names))
-	for i, name := range names {
-		keys[i], batch[i] = bucketPrefix+name, &pending[bucketTake]{}
+	var call tokenbucket.Call
+	call.Begin(tokenbucket.Rule(rule), tokenbucket.Rule{})
+	for _, name := range names {
+		call.Add(tokenbucket.Field(name), nil)
 	}
-	reply, err := takeMany.Run(ctx, client, keys, rule.Burst, rule.Rate, rule.Period.Seconds()).Text()
+	reply, err := call.Do(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	decisions := make([]Decision, len(names))
-	err = parseReply(reply, rule, batch)
-	for i, p := range batch {
-		decisions[i] = p.item.decision
+	for i := range decisions {
+		decisions[i] = decide(parseQuota(reply[2*i], rule), Quota{})
 	}
-	return decisions, err
+	return decisions, nil
 }
 
-// Bucket is one local bucket whose clock is the caller's, for comparing it with redis_rate.
-type Bucket struct{ bucket }
+// Request is one request whose buckets are local and whose clock is the caller's, for comparing it with redis_rate.
+type Request struct{ key, account bucket }
 
-// Take decides without Redis.
-func (b *Bucket) Take(rule redis_rate.Limit, now time.Time) Decision { return b.take(rule, now) }
+func (r *Request) under(key, account redis_rate.Limit) request {
+	return request{&r.key, &r.account, rules{key, account}}
+}
 
-// Update stores an answer of Redis.
-func (b *Bucket) Update(d Decision, askedAt time.Time) { b.update(d, askedAt, 0) }
+// TakeLocal decides without Redis.
+func (r *Request) TakeLocal(key, account redis_rate.Limit, now time.Time) Decision {
+	return r.under(key, account).takeLocal(now)
+}
+
+// Update stores Redis's answer on the key.
+func (r *Request) Update(q Quota, askedAt time.Time) { r.key.update(q, askedAt, 0) }
 
 // CachedRefusal is the refusal without a call to Redis.
-func (b *Bucket) CachedRefusal(rule redis_rate.Limit, now time.Time) (Decision, bool) {
-	return b.cachedRefusal(rule, now)
+func (r *Request) CachedRefusal(key, account redis_rate.Limit, now time.Time) (Decision, bool) {
+	return r.under(key, account).cachedRefusal(now)
 }
 
 // Batcher runs items without a value, for a test that stands in for Redis.

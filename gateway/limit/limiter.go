@@ -1,5 +1,5 @@
-// Package limit decides whether a key has a request left, on token buckets that all gateway replicas share in Redis, in
-// redis_rate's format.
+// Package limit decides whether a key and its account have a request left, on token buckets that all gateway replicas share in
+// Redis in the form of pkg/tokenbucket.
 //
 // It owns the bounds on what Redis may cost: a time budget, a circuit breaker, and the fallback for when Redis does not
 // answer. A fault of Redis is no error for the client, except under the fallback "closed".
@@ -34,20 +34,45 @@ const (
 // ErrUnavailable says that Redis did not answer and the fallback is closed.
 var ErrUnavailable = errors.New("the rate limiter does not answer and GATEWAY_LIMIT_FALLBACK is closed")
 
-// Decision is the result of one Take.
-type Decision struct {
-	Allowed bool
+// Limit is a bucket's name and its rule.
+type Limit struct {
+	Bucket string
+	Rule   redis_rate.Limit
+}
+
+// Quota is the state of a bucket after a decision.
+type Quota struct {
 	// Rule is the limit that was applied.
 	Rule redis_rate.Limit
 	// Remaining is how many more requests would pass now.
 	Remaining int
-	// RetryAfter is the time until the next request will pass; it has no meaning where this one did.
+	// RetryAfter is the time until the bucket has a token, 0 where it did not refuse.
 	RetryAfter time.Duration
 	// ResetAfter is the time until the bucket will be full.
 	ResetAfter time.Duration
+}
+
+// Decision is the result of one Take.
+type Decision struct {
+	Allowed bool
+	// Quota is the key's.
+	Quota
+	// Account is the account's; its Rule is zero where the account has no limit.
+	Account Quota
 	// Cached marks a refusal without a call to Redis, which could only have refused.
 	Cached bool
 }
+
+// decide allows a request that neither bucket refuses.
+func decide(key, account Quota) Decision {
+	return Decision{Allowed: key.RetryAfter == 0 && account.RetryAfter == 0, Quota: key, Account: account}
+}
+
+// ByAccount reports whether the account's limit is what a refused request waits for.
+func (d *Decision) ByAccount() bool { return d.Account.RetryAfter > d.RetryAfter }
+
+// Wait is the time until a refused request will pass.
+func (d *Decision) Wait() time.Duration { return max(d.RetryAfter, d.Account.RetryAfter) }
 
 // Options are the limiter's settings; all must be set.
 type Options struct {
@@ -57,7 +82,7 @@ type Options struct {
 	Budget time.Duration
 	// Fallback decides while Redis does not answer.
 	Fallback Fallback
-	// Capacity bounds the copies of buckets, about 300 bytes each.
+	// Capacity bounds the copies of buckets, of keys and of accounts, about 300 bytes each.
 	Capacity int
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer
@@ -75,8 +100,8 @@ type Limiter struct {
 
 // store holds the buckets of all replicas: on one server, or on the nodes of a Cluster.
 type store interface {
-	// take takes one token from a bucket and updates its copy. After an error Redis has not decided.
-	take(span trace.Span, b *bucket, rule redis_rate.Limit) (Decision, error)
+	// take takes one token from the request's buckets and updates their copies. After an error Redis has not decided.
+	take(span trace.Span, r request) (Decision, error)
 	// degraded is the share of the servers in use whose breaker is not closed, 0 to 1.
 	degraded() float64
 	close()
@@ -125,20 +150,21 @@ func (l *Limiter) Close() {
 	l.store.close()
 }
 
-// Take takes one token from the bucket name under the rule. All replicas share the bucket. The wait for Redis is a span below
-// the given one, which may be tracing.Noop. The only error is ErrUnavailable.
-func (l *Limiter) Take(span trace.Span, name string, rule redis_rate.Limit, now time.Time) (Decision, error) {
-	b := l.buckets.get(name)
-	if d, ok := b.cachedRefusal(rule, now); ok {
+// Take takes one token from the bucket of a key and one from the bucket of its account, or none from either. An account whose Rule
+// is zero has no limit. All replicas share the buckets. The wait for Redis is a span below the given one, which may be
+// tracing.Noop. The only error is ErrUnavailable.
+func (l *Limiter) Take(span trace.Span, key, account Limit, now time.Time) (Decision, error) {
+	r := request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule}}
+	if d, ok := r.cachedRefusal(now); ok {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
 	wait := tracing.Start(span, "limit")
-	d, err := l.store.take(wait, b, rule)
+	d, err := l.store.take(wait, r)
 	tracing.End(wait, err, errorType(err))
 	switch {
 	case err != nil:
-		return l.takeWithoutRedis(b, rule, err)
+		return l.takeWithoutRedis(r, err)
 	case d.Allowed:
 		l.metrics.allowed.Inc()
 	default:
@@ -148,7 +174,7 @@ func (l *Limiter) Take(span trace.Span, name string, rule redis_rate.Limit, now 
 }
 
 // takeWithoutRedis decides by the fallback.
-func (l *Limiter) takeWithoutRedis(b *bucket, rule redis_rate.Limit, cause error) (Decision, error) {
+func (l *Limiter) takeWithoutRedis(r request, cause error) (Decision, error) {
 	if !isBreakerOpen(cause) {
 		if suppressed, due := l.sampler.Due(); due {
 			l.log.Warn("rate limiter without redis", "fallback", string(l.fallback), "error", cause, "suppressed", suppressed)
@@ -157,13 +183,13 @@ func (l *Limiter) takeWithoutRedis(b *bucket, rule redis_rate.Limit, cause error
 	switch l.fallback {
 	case Open:
 		l.metrics.fallbackAllowed.Inc()
-		return Decision{Allowed: true, Rule: rule, Remaining: rule.Burst}, nil
+		return decide(Quota{Rule: r.rules.key, Remaining: r.rules.key.Burst}, Quota{Rule: r.rules.account, Remaining: r.rules.account.Burst}), nil
 	case Closed:
 		l.metrics.fallbackUnavailable.Inc()
 		return Decision{}, ErrUnavailable
 	case Local:
 	}
-	d := b.take(rule, time.Now())
+	d := r.takeLocal(time.Now())
 	if d.Allowed {
 		l.metrics.fallbackAllowed.Inc()
 	} else {

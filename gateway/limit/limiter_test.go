@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -14,9 +15,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/tracing"
 )
@@ -25,6 +28,9 @@ var fiftyAMinute = redis_rate.PerMinute(50)
 
 // generous is a budget that a busy machine keeps; what is tested is not the time.
 const generous = 5 * time.Second
+
+// copies is how many copies of buckets a limiter may have: more than a benchmark has keys.
+const copies = 2 * benchKeys
 
 type limiter struct {
 	*limit.Limiter
@@ -49,7 +55,7 @@ func newLimiterOn(tb testing.TB, mode topology.Mode, url string, budget time.Dur
 		Redis:    client,
 		Budget:   budget,
 		Fallback: fallback,
-		Capacity: 1000,
+		Capacity: copies,
 		Log:      slog.New(slog.NewJSONHandler(l.log, nil)),
 		Metrics:  l.registry,
 	})
@@ -82,6 +88,30 @@ func onBoth(t *testing.T, test func(*testing.T, *embedded.Redis)) {
 			test(t, startRedis(t, inProcess))
 		})
 	}
+}
+
+// accountOf is the account's bucket of a key that is alone in its account, whose limit is 20 times the key's.
+func accountOf(name string, rule redis_rate.Limit) limit.Limit {
+	return limit.Limit{Bucket: "account:" + name, Rule: redis_rate.Limit{Rate: 20 * rule.Rate, Burst: 20 * rule.Burst, Period: rule.Period}}
+}
+
+// hashOf is the key of the hash that a Cluster has for a key that is alone in its account.
+func hashOf(name string) string { return tokenbucket.AccountHash("account:" + name) }
+
+// Take takes from the buckets of a key that is alone in its account.
+func (l limiter) Take(span trace.Span, name string, rule redis_rate.Limit, now time.Time) (limit.Decision, error) {
+	return l.Limiter.Take(span, limit.Limit{Bucket: name, Rule: rule}, accountOf(name, rule), now)
+}
+
+// charged is how many requests the bucket of a key that is alone in its account has been charged, and has not got back.
+func (l limiter) charged(t *testing.T, name string, rule redis_rate.Limit) int {
+	t.Helper()
+	full, err := tokenbucket.Full(t.Context(), l.redis, "account:"+name, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := float64(time.Now().UnixMicro())/1e6 - tokenbucket.Epoch
+	return int(math.Round(max(0, full[0]-now) / rule.Period.Seconds() * float64(rule.Rate)))
 }
 
 func (l limiter) take(t *testing.T, name string, rule redis_rate.Limit) limit.Decision {

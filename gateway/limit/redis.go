@@ -27,7 +27,7 @@ func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.Un
 type Fallback string
 
 const (
-	// Local limits each key on this replica alone, from Redis's last answer on: N replicas admit at most N times the limit.
+	// Local limits each key and account on this replica alone, from Redis's last answer on: N replicas admit at most N times the limit.
 	Local Fallback = "local"
 	// Open admits every request.
 	Open Fallback = "open"

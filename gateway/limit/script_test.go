@@ -3,6 +3,7 @@ package limit_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func TestTakeMany_DecidesAsRedisRate(t *testing.T) {
 		for i := range names {
 			names[i] = fmt.Sprintf("%s of %d", rule, random.IntN(5))
 		}
+		slices.Sort(names)
 		got, err := limit.TakeMany(t.Context(), ours.client, names, rule)
 		if err != nil {
 			t.Fatal(err)

@@ -1,30 +1,30 @@
 package limit
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 	"go.opentelemetry.io/otel/trace"
+
+	"intents.internal/pkg/tokenbucket"
 )
 
-// single keeps buckets on one server, alone or a master that Sentinels name: a batch is one script call for each rule in it.
+// single keeps buckets on one server, alone or a master that Sentinels name: a batch is one script call for each pair of rules in it.
 type single struct {
 	redis   redis.UniversalClient
 	budget  time.Duration
 	metrics metrics
-	batcher batcher[bucketTake]
+	batcher batcher[tokenTake]
 	breaker *gobreaker.CircuitBreaker[string]
+	// call belongs to the leader.
+	call tokenbucket.Call
 }
 
-// bucketTake is one request of a bucket, and the decision once there is one.
-type bucketTake struct {
-	bucket   *bucket
-	rule     redis_rate.Limit
+// tokenTake is one request, and the decision once there is one.
+type tokenTake struct {
+	request
 	decision Decision
 }
 
@@ -34,24 +34,21 @@ func newSingle(client redis.UniversalClient, budget time.Duration, m metrics) *s
 	return s
 }
 
-func (s *single) take(span trace.Span, b *bucket, rule redis_rate.Limit) (Decision, error) {
-	t, err := s.batcher.do(span, bucketTake{bucket: b, rule: rule})
+func (s *single) take(span trace.Span, r request) (Decision, error) {
+	t, err := s.batcher.do(span, tokenTake{request: r})
 	return t.decision, err
 }
 
-// runBatch makes one call for each rule in the batch, most often one.
-func (s *single) runBatch(batch []*pending[bucketTake]) error {
+// runBatch makes one call for each pair of rules in the batch, most often one.
+func (s *single) runBatch(batch []*pending[tokenTake]) error {
 	s.metrics.batch.Observe(float64(len(batch)))
-	slices.SortStableFunc(batch, func(a, b *pending[bucketTake]) int {
-		x, y := a.item.rule, b.item.rule
-		return cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.Burst, y.Burst), cmp.Compare(x.Period, y.Period))
-	})
+	sortTakes(batch)
 	for len(batch) > 0 {
 		n := 1
-		for n < len(batch) && batch[n].item.rule == batch[0].item.rule {
+		for n < len(batch) && batch[n].item.rules == batch[0].item.rules {
 			n++
 		}
-		if err := s.evalTakeMany(batch[:n], batch[0].item.rule); err != nil {
+		if err := s.takeTokens(batch[:n]); err != nil {
 			return err
 		}
 		batch = batch[n:]
@@ -59,17 +56,16 @@ func (s *single) runBatch(batch []*pending[bucketTake]) error {
 	return nil
 }
 
-// evalTakeMany is one script call within the budget, unless the breaker is open.
-func (s *single) evalTakeMany(batch []*pending[bucketTake], rule redis_rate.Limit) error {
-	keys := make([]string, len(batch))
-	for i, p := range batch {
-		keys[i] = p.item.bucket.key
-	}
+// takeTokens is one call within the budget, unless the breaker is open.
+func (s *single) takeTokens(batch []*pending[tokenTake]) error {
+	addTakes(&s.call, batch)
+	var reply []int64
 	askedAt, span := time.Now(), startBatchSpan("EVALSHA", batch)
-	reply, err := s.breaker.Execute(func() (string, error) {
+	_, err := s.breaker.Execute(func() (_ string, err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), s.budget)
 		defer cancel()
-		return takeMany.Run(ctx, s.redis, keys, rule.Burst, rule.Rate, rule.Period.Seconds()).Text()
+		reply, err = s.call.Do(ctx, s.redis)
+		return "", err
 	})
 	endBatchSpan(span, err)
 	s.metrics.countCall(err)
@@ -78,12 +74,7 @@ func (s *single) evalTakeMany(batch []*pending[bucketTake], rule redis_rate.Limi
 	}
 	rtt := time.Since(askedAt)
 	s.metrics.roundTrip.Observe(rtt.Seconds())
-	if err := parseReply(reply, rule, batch); err != nil {
-		return err
-	}
-	for _, p := range batch {
-		p.item.bucket.update(p.item.decision, askedAt, rtt)
-	}
+	setDecisions(batch, reply, askedAt, rtt)
 	return nil
 }
 

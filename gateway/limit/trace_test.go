@@ -57,8 +57,7 @@ func TestTrace_SharedCall(t *testing.T) {
 	t.Run("a cluster", func(t *testing.T) {
 		t.Parallel()
 		l := onCluster(t, topologytest.StartCluster(t, 3, 0, topologytest.Security{}), 1, generous, limit.Closed)[0]
-		// A call that finds its script unknown is repeated whole, in a pipeline of its own.
-		checkCalls(t, takeTogether(t, l, 40), "PIPELINE", 2)
+		checkCalls(t, takeTogether(t, l, 40), "PIPELINE", 1)
 	})
 }
 

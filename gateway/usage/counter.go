@@ -9,8 +9,8 @@ import (
 type Kind int
 
 const (
-	// Refused requests were refused for another reason than the rate limit: path, method, body or environment. It is the zero
-	// value.
+	// Refused requests were refused for another reason than the rate limit: the key's networks or scopes, path, method, body or
+	// environment. It is the zero value.
 	Refused Kind = iota
 	// Limited requests were over the rate limit.
 	Limited

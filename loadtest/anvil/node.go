@@ -186,6 +186,12 @@ func (n *Node) Automine(tb testing.TB, on bool) {
 	n.Call(tb, nil, "evm_setAutomine", on)
 }
 
+// MineEvery has a block mined after each interval, in whole seconds, instead of for each transaction.
+func (n *Node) MineEvery(tb testing.TB, interval time.Duration) {
+	tb.Helper()
+	n.Call(tb, nil, "evm_setIntervalMining", int(interval/time.Second))
+}
+
 // Reorganize replaces so many of the newest blocks with as many others. Their transactions are dropped, except kept, which go into the
 // first of the new blocks.
 func (n *Node) Reorganize(tb testing.TB, depth int, kept ...Transaction) {

@@ -47,7 +47,7 @@ func newChain(t *testing.T, id uint64, finality string) *evmChain {
 	token := anvil.Compiled(t, "TestToken")
 	c.token = n.Deploy(t, c.owner(), token, "Test Dollar", "TUSD", uint8(6), false)
 	c.feeToken = n.Deploy(t, c.owner(), token, "Fee Dollar", "FUSD", uint8(6), true)
-	c.settler = n.Deploy(t, c.owner(), anvil.Compiled(t, "Settler"), uint32(id), false, big.NewInt(messageFee))
+	c.settler = n.Deploy(t, c.owner(), anvil.Compiled(t, "Settler"), uint32(id), true, big.NewInt(messageFee))
 	return c
 }
 
@@ -98,7 +98,7 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 			"chainId": c.name(), "name": c.name(), "environment": "test",
 			"nativeCurrency": map[string]any{"name": "Ether", "symbol": "ETH", "decimals": 18},
 			"confirmations":  depth, "finality": c.finality, "blockTimeMs": 200,
-			"settler": map[string]any{"address": c.settler.Address.Hex()},
+			"settler": map[string]any{"address": c.settler.Address.Hex(), "sameChain": true},
 		})
 		for symbol, address := range map[string]string{"ETH": nativeToken, "TUSD": c.token.Address.Hex(), "FUSD": c.feeToken.Address.Hex()} {
 			decimals := 6
@@ -116,6 +116,7 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 	}
 	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
+		Mail: receiveMail,
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, Log: &log,
 		CoreEnv:    append([]string{"CORE_RPC_FILE=" + rpcFile, "CORE_CHAIN_TICK=200ms"}, oneAddress...),
 		GatewayEnv: []string{"GATEWAY_LIMIT_BUDGET=2s"},
@@ -164,6 +165,10 @@ func (s *chainStack) client(t *testing.T) *chainClient {
 	t.Helper()
 	key := newPerson(t, s.Env().GatewayURL).newKey(t)
 	if err := executeOn(t.Context(), s.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 WHERE id = $1`, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := executeOn(t.Context(), s.Env().DatabaseURL, `UPDATE accounts SET limit_requests = 1000000, limit_period_seconds = 60
+		WHERE id = (SELECT account_id FROM api_keys WHERE id = $1)`, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	c := apiClient(t, key.Key)

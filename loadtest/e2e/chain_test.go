@@ -25,10 +25,12 @@ func TestChains(t *testing.T) {
 	moody, slow := newChain(t, 31340, "depth"), newChain(t, 31341, "depth")
 	safe, finalized := newChain(t, 31342, "safe"), newChain(t, 31343, "finalized")
 	broken := newChain(t, 31344, "depth")
-	s := newChainStack(t, a, b, moody, slow, safe, finalized, broken)
+	timed, second := newChain(t, 31345, "depth"), newChain(t, 31346, "depth")
+	s := newChainStack(t, a, b, moody, slow, safe, finalized, broken, timed, second)
 	if out, err := s.core(t, "chains", "check"); err != nil {
 		t.Errorf("core chains check: %v\n%s", err, out)
 	}
+	viem := startLifecyclesOnAnvil(t, s, timed, second)
 	t.Run("transfer of a token", func(t *testing.T) { t.Parallel(); transferConfirms(t, s, a, a.at(a.token.Address)) })
 	t.Run("transfer of the native asset", func(t *testing.T) { t.Parallel(); transferConfirms(t, s, a, a.native()) })
 	t.Run("transfer of a token with a fee", func(t *testing.T) {
@@ -54,6 +56,7 @@ func TestChains(t *testing.T) {
 	t.Run("replaced transactions", func(t *testing.T) { t.Parallel(); replaces(t, s, slow) })
 	t.Run("tag safe", func(t *testing.T) { t.Parallel(); followsTag(t, s, safe, 2) })
 	t.Run("tag finalized", func(t *testing.T) { t.Parallel(); followsTag(t, s, finalized, 4) })
+	t.Run("every kind with viem", func(t *testing.T) { t.Parallel(); viem(t) })
 }
 
 // sendCalls sends the transactions of a record as a wallet that cannot batch, and returns the last.

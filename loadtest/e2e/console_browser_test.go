@@ -49,9 +49,7 @@ func chromium(t *testing.T) context.Context {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses its sandbox to root
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -76,6 +74,8 @@ type tab struct {
 func openTab(browser context.Context, t *testing.T) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, base: running.Env().GatewayURL, axe: axeSource(t)}
 	if err := chromedp.Listen(ctx, b.note); err != nil {
@@ -307,7 +307,12 @@ func (b *tab) signUp(email string) {
 	b.fill("#email", email)
 	b.fill("#password", consolePassword)
 	b.click("main button", http.StatusOK)
-	b.says("Your account is ready")
+	b.says("Look at your mail")
+	b.open(mailedLink(b.t, email).RequestURI(), http.StatusOK)
+	b.fill("#password", consolePassword)
+	b.click("main form button", http.StatusOK)
+	b.says("Your address is verified.")
+	b.open("/console", http.StatusOK)
 }
 
 // makeKey makes a key in the browser and returns its text.

@@ -23,10 +23,9 @@ type sendWalk struct {
 	from, to *evmChain
 }
 
-// An intent's page in a real browser has a wallet send it on a real chain, and follows it.
-//
-//nolint:paralleltest // a browser takes every core it finds, and the parallel tests watch the clock
-func TestConsole_Send(t *testing.T) {
+// walkSend has a wallet send intents from their pages, on real chains, and follows them there.
+func walkSend(t *testing.T) {
+	t.Helper()
 	browser := chromium(t)
 	from, to := newChain(t, 31351, "depth"), newChain(t, 31352, "depth")
 	stack := newChainStack(t, from, to)
@@ -47,8 +46,10 @@ func TestConsole_Send(t *testing.T) {
 	w.wallet.install(b)
 	w.refusals(r)
 	w.oneAfterTheOther(r)
+	w.twoTabs()
 	w.inOneBatch()
 	w.unfunded()
+	w.seldom()
 	w.reportedLater()
 	w.refund(unfilled, deadline)
 }
@@ -102,9 +103,7 @@ func (w *sendWalk) refusals(r chainRecord) {
 	w.send("Only " + right.Hex() + " can send it")
 	w.wallet.set(func() { w.wallet.account = right })
 
-	t.Log("a chain that the wallet does not know")
-	w.send(fmt.Sprintf("The wallet does not know eip155:%d (chain id %d). Add the chain in the wallet first", w.from.ChainID, w.from.ChainID))
-	w.wallet.set(func() { w.wallet.added = append(w.wallet.added, w.from.ChainID) })
+	w.unknownChain()
 
 	t.Log("a chain that the user does not switch to, and a transaction that the user does not sign")
 	for _, method := range []string{"wallet_switchEthereumChain", "eth_sendTransaction"} {
@@ -228,10 +227,7 @@ func (w *sendWalk) reportedLater() {
 	t.Log("the service is not reached between sending and reporting")
 	r := w.plain(sent)
 	w.open(w.pageOf(r), http.StatusOK)
-	w.do(chromedp.Evaluate[chromedp.Void](`{
-		const whole = window.fetch;
-		window.fetch = (url, ...rest) => String(url).endsWith("/transaction") ? Promise.reject(new TypeError("no network")) : whole(url, ...rest);
-	}`))
+	w.loseReports()
 	w.send("is sent, but could not be reported")
 	if got := w.client.read(t, r.ID); got.String() != "created" {
 		t.Errorf("the record reads %q", got)

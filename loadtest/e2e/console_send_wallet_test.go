@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/go-cmp/cmp"
 )
 
 // testWallet is a wallet (EIP-1193) whose chains are nodes that sign for all of their accounts. The zero value of every field but chains
@@ -26,9 +28,13 @@ type testWallet struct {
 	// added are the chains that the wallet knows, and current is the chosen one of them.
 	added   []uint64
 	current uint64
+	// switches means that adding a chain chooses it, and wraps that the error of an unknown chain is the cause of a general one.
+	switches, wraps bool
 	// declines are the methods that the user does not allow, once allows of their requests were allowed.
 	declines []string
 	allows   int
+	// held is a method whose requests wait until they may go on, nil for none.
+	held *heldMethod
 	// batches means that the wallet knows EIP-5792, batched are the transactions of each batch.
 	batches bool
 	batched [][]common.Hash
@@ -41,6 +47,7 @@ type testWallet struct {
 type walletError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
 }
 
 func (e *walletError) Error() string { return e.Message }
@@ -79,7 +86,7 @@ func (w *testWallet) install(b *tab) {
 	script := page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
 		const request = async ({method, params}) => {
 			const {result, error} = JSON.parse(await window.walletInGo(JSON.stringify({method, params: params ?? []})));
-			if (error) throw Object.assign(new Error(error.message), {code: error.code});
+			if (error) throw Object.assign(new Error(error.message), {code: error.code, data: error.data});
 			return result;
 		};
 		const detail = Object.freeze({info: {uuid: "1", name: "Test Wallet", icon: "data:,", rdns: "example.wallet"}, provider: {request}});
@@ -103,15 +110,18 @@ func (w *testWallet) answer(ctx context.Context, text string) (string, error) {
 		Result any          `json:"result"`
 		Error  *walletError `json:"error"`
 	}
+	w.note(request.Method)
+	if err := w.wait(ctx, request.Method); err != nil {
+		return "", err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = append(w.asked, request.Method)
 	if w.declined(request.Method) {
-		answer.Error = &walletError{4001, "User rejected the request."}
+		answer.Error = &walletError{Code: 4001, Message: "User rejected the request."}
 	} else if result, err := w.do(ctx, request.Method, request.Params); err != nil {
 		failed, ok := err.(*walletError) //nolint:errorlint // do wraps none
 		if !ok {
-			failed = &walletError{-32603, err.Error()}
+			failed = &walletError{Code: -32603, Message: err.Error()}
 		}
 		answer.Error = failed
 	} else {
@@ -119,6 +129,12 @@ func (w *testWallet) answer(ctx context.Context, text string) (string, error) {
 	}
 	out, err := json.Marshal(answer)
 	return string(out), err
+}
+
+func (w *testWallet) note(method string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, method)
 }
 
 func (w *testWallet) declined(method string) bool {
@@ -138,6 +154,8 @@ func (w *testWallet) do(ctx context.Context, method string, params []json.RawMes
 		return hexutil.Uint64(w.current), nil
 	case method == "wallet_switchEthereumChain":
 		return nil, w.switchChain(params[0])
+	case method == "wallet_addEthereumChain":
+		return nil, w.addChain(params[0])
 	case method == "eth_sendTransaction":
 		err := chain.Try(ctx, &w.sent, method, params[0])
 		return w.sent, err
@@ -146,7 +164,7 @@ func (w *testWallet) do(ctx context.Context, method string, params []json.RawMes
 		err := chain.Try(ctx, &result, method, params[0])
 		return result, err
 	case !w.batches:
-		return nil, &walletError{4200, "The wallet does not support " + method + "."}
+		return nil, &walletError{Code: 4200, Message: "The wallet does not support " + method + "."}
 	case method == "wallet_getCapabilities":
 		return map[string]any{}, nil
 	case method == "wallet_sendCalls":
@@ -154,7 +172,7 @@ func (w *testWallet) do(ctx context.Context, method string, params []json.RawMes
 	case method == "wallet_getCallsStatus":
 		return w.callsStatus(ctx, params[0])
 	default:
-		return nil, &walletError{4200, "The wallet does not support " + method + "."}
+		return nil, &walletError{Code: 4200, Message: "The wallet does not support " + method + "."}
 	}
 }
 
@@ -164,9 +182,45 @@ func (w *testWallet) switchChain(param json.RawMessage) error {
 		return err
 	}
 	if !slices.Contains(w.added, uint64(wanted.ChainID)) {
-		return &walletError{4902, "Unrecognized chain."}
+		unknown := &walletError{Code: 4902, Message: "Unrecognized chain."}
+		if w.wraps {
+			return &walletError{Code: -32603, Message: "Internal error.", Data: map[string]any{"originalError": unknown}}
+		}
+		return unknown
 	}
 	w.current = uint64(wanted.ChainID)
+	return nil
+}
+
+// addChain adds a chain whose parameters are those of its node (EIP-3085).
+func (w *testWallet) addChain(param json.RawMessage) error {
+	type parameters struct {
+		ChainID, ChainName string
+		NativeCurrency     struct {
+			Name, Symbol string
+			Decimals     uint8
+		}
+		RPCURLs []string
+	}
+	var got, want parameters
+	decoder := json.NewDecoder(bytes.NewReader(param))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&got); err != nil {
+		return err
+	}
+	id, err := hexutil.DecodeUint64(got.ChainID)
+	if err != nil || w.chains[id] == nil {
+		return &walletError{Code: -32602, Message: "There is no chain " + got.ChainID + "."}
+	}
+	want.ChainID, want.ChainName, want.RPCURLs = got.ChainID, w.chains[id].name(), []string{w.chains[id].URL}
+	want.NativeCurrency.Name, want.NativeCurrency.Symbol, want.NativeCurrency.Decimals = "Ether", "ETH", 18
+	if diff := cmp.Diff(want, got); diff != "" {
+		return &walletError{Code: -32602, Message: diff}
+	}
+	w.added = append(w.added, id)
+	if w.switches {
+		w.current = id
+	}
 	return nil
 }
 
@@ -187,7 +241,7 @@ func (w *testWallet) sendCalls(ctx context.Context, param json.RawMessage) (any,
 		return nil, err
 	}
 	if batch.Version != "2.0.0" || uint64(batch.ChainID) != w.current || batch.AtomicRequired == nil {
-		return nil, &walletError{-32602, fmt.Sprintf("not the parameters of EIP-5792: %s", param)}
+		return nil, &walletError{Code: -32602, Message: fmt.Sprintf("not the parameters of EIP-5792: %s", param)}
 	}
 	var hashes []common.Hash
 	for _, call := range batch.Calls {

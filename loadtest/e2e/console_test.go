@@ -17,14 +17,23 @@ import (
 
 const consolePassword = "correct horse battery"
 
-// The console in a real browser, through a gateway.
-//
-//nolint:paralleltest // a browser takes every core it finds, and the parallel tests watch the clock
+// The console in a real browser, through a gateway. Its two parts run in parallel, each in a browser of its own: the second mostly
+// waits for chains. All other tests wait for both, as browsers take every core and other tests watch the clock.
 func TestConsole(t *testing.T) {
+	t.Run("pages", func(t *testing.T) { t.Parallel(); walkPages(t) })
+	t.Run("send", func(t *testing.T) { t.Parallel(); walkSend(t) })
+}
+
+func walkPages(t *testing.T) {
+	t.Helper()
 	browser := chromium(t)
 	t.Run("the whole way of a key", func(t *testing.T) { walkConsole(openTab(browser, t)) })
 	t.Run("what is wrong is said where it is wrong", func(t *testing.T) { faultyForms(openTab(browser, t)) })
 	t.Run("everything works without scripts", func(t *testing.T) { walkWithoutScripts(openTab(browser, t)) })
+	t.Run("a password is reset", func(t *testing.T) { b := openTab(browser, t); walkReset(b, b.inspect) })
+	t.Run("a password is reset without scripts", func(t *testing.T) { resetWithoutScripts(openTab(browser, t)) })
+	t.Run("an address is verified and changed", func(t *testing.T) { b := openTab(browser, t); walkAddress(b, b.inspect) })
+	t.Run("an address is verified and changed without scripts", func(t *testing.T) { addressWithoutScripts(openTab(browser, t)) })
 	t.Run("the whole way of a webhook", func(t *testing.T) { walkWebhooks(openTab(browser, t)) })
 	t.Run("webhooks work without scripts", func(t *testing.T) { webhooksWithoutScripts(openTab(browser, t)) })
 	t.Run("an intent of each kind is recorded", func(t *testing.T) { walkNewTransfer(openTab(browser, t)) })
@@ -126,6 +135,8 @@ func walkConsole(b *tab) {
 	b.inspect("audit")
 	b.open("/console/account", http.StatusOK)
 	b.inspect("account")
+	sharesAccount(b)
+	changePassword(b)
 	b.click("header button", http.StatusOK)
 	b.says("You are signed out.")
 	signIn(b, email)
@@ -137,6 +148,29 @@ func walkConsole(b *tab) {
 	if got := b.path(); got != "/console" {
 		t.Errorf("signing in again leads to %s", got)
 	}
+}
+
+// sharesAccount makes a shared account, invites somebody to it, and goes back to the own one.
+func sharesAccount(b *tab) {
+	b.t.Helper()
+	b.open("/console/accounts", http.StatusOK)
+	b.says("Your accounts", "Acting on it")
+	b.inspect("accounts")
+	b.fill("#name", "Analytical Engines")
+	b.click("main form.card button", http.StatusOK)
+	b.says("The account is made", "acting on Analytical Engines as owner")
+	invited := uniqueEmail("invited")
+	b.fill("#email", invited)
+	b.click(`form[action$="/invite"] button`, http.StatusOK)
+	b.says("The invitation is on its way", invited)
+	b.inspect("members")
+	b.open("/console/accounts", http.StatusOK)
+	b.click(`form[action$="/act"] button`, http.StatusOK)
+	b.says("You act on this account from now on.")
+	b.open(mailedLink(b.t, invited).RequestURI(), http.StatusOK)
+	b.says("You are invited", "You are signed in with another address")
+	b.inspect("invitation")
+	b.open("/console/account", http.StatusOK)
 }
 
 func signIn(b *tab, email string) {

@@ -84,6 +84,7 @@ func walkNewTransfer(b *tab) {
 	t.Log("a transfer; faults stand beside their fields, and what was typed stays")
 	b.chooseChain(optimism)
 	b.inspect("new-transfer")
+	b.showsUnits()
 	b.fillTransfer(on(optimism, usdcOnOptimism), "1.50000001", "", "")
 	b.submitTransfer(http.StatusBadRequest)
 	b.says("The amount has more decimal places than the 6 of USDC.")
@@ -91,6 +92,9 @@ func walkNewTransfer(b *tab) {
 		t.Errorf("the focus is on %q", got)
 	}
 	b.inspect("new-transfer-fault")
+	if got := b.of("#sourceAmount-units"); got != "More decimal places than the 6 of USDC" {
+		t.Errorf("the amount is shown as %q", got)
+	}
 	b.fill("#sourceAmount", "1.5 USDC")
 	b.submitTransfer(http.StatusOK)
 	b.says("Record this transfer?", "It is a transfer", "1.5 USDC", "1500000")
@@ -147,6 +151,53 @@ func walkNewTransfer(b *tab) {
 		t.Errorf("%d tokens to choose from", options)
 	}
 	b.inspect("new-transfer-live")
+}
+
+// showsUnits types amounts, which are shown in the smallest unit of their token.
+func (b *tab) showsUnits() {
+	b.t.Helper()
+	set := func(selector, value string) {
+		b.t.Helper()
+		evaluate[bool](b, fmt.Sprintf(`(() => {
+			const field = document.querySelector(%q);
+			field.value = %q;
+			return field.dispatchEvent(new Event("input", {bubbles: true}));
+		})()`, selector, value))
+	}
+	shown := func(selector, typed, want string) {
+		b.t.Helper()
+		set(selector, typed)
+		if got := b.of(selector + "-units"); got != want {
+			b.t.Errorf("%q in %s is shown as %q, want %q", typed, selector, got, want)
+		}
+	}
+	shown("#sourceAmount", "1.5", "")
+	set("#sourceToken", on(optimism, usdcOnOptimism))
+	const whole = "115792089237316195423570985008687907853269984665640564039457584007913129"
+	for typed, want := range map[string]string{
+		"": "", " ": "", "1.5": "1500000", " 1.5 usdc ": "1500000", "1.5USDC": "1500000", "1.": "1000000", ".000001": "1", "0": "0",
+		"0.1234560": "123456", "90071992547.409931": "90071992547409931", "00001": "1000000",
+	} {
+		if want != "" {
+			want += " in the smallest unit of USDC"
+		}
+		shown("#sourceAmount", typed, want)
+	}
+	for _, typed := range []string{".", "1e3", "-1", "1,5", "1.2.3", "0x1", "USDC", "1 WETH", "١"} {
+		shown("#sourceAmount", typed, "Not a number of USDC such as 1.5")
+	}
+	shown("#sourceAmount", "0.0000001", "More decimal places than the 6 of USDC")
+	shown("#sourceAmount", whole+".639936", "More than a token amount can be")
+	shown("#destinationAmount", "2", "2000000 in the smallest unit of USDC")
+	set("#destinationToken", on(optimism, wethOnOptimism))
+	if got := b.of("#destinationAmount-units"); got != "2000000000000000000 in the smallest unit of WETH" {
+		b.t.Errorf("2 WETH are shown as %q", got)
+	}
+	shown("#sourceAmount", whole+".639935", whole+"639935 in the smallest unit of USDC")
+	b.inspect("new-transfer-units")
+	for _, field := range []string{"#sourceToken", "#destinationToken", "#sourceAmount", "#destinationAmount"} {
+		set(field, "")
+	}
 }
 
 // newTransferWithoutScripts records a transfer where no script runs.

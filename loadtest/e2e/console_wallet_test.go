@@ -57,16 +57,31 @@ func signInWithWallet(b *tab) {
 	}
 	b.open("/console/sign-in?next=%2Fconsole%2Faccount", http.StatusOK)
 	b.inspect("sign-in-wallet")
+	b.declineThenSign()
+	if got := b.path(); got != "/console/account" {
+		t.Errorf("the wallet leads to %s", got)
+	}
+	b.says("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "none: you sign in another way")
+
+	b.open("/console/account/link", http.StatusOK)
+	b.inspect("link")
+	b.declineThenSign()
+	b.says("It is linked: you can sign in with it from now on.")
+	b.open("/console/account/unlink?issuer=eip155&subject="+walletAddress, http.StatusOK)
+	b.inspect("unlink")
+	b.click("main button.danger", http.StatusBadRequest)
+	b.says("This is the only way to sign in to your account.")
+}
+
+// declineThenSign presses the wallet's button twice: the wallet of signInWithWallet declines the first time on each page.
+func (b *tab) declineThenSign() {
+	b.t.Helper()
 	b.do(chromedp.Click(chromedp.CSS("[data-wallet] button")))
-	eventually(t, func() error {
+	eventually(b.t, func() error {
 		if said := b.of("#wallet-says"); said != "You declined in your wallet." {
 			return fmt.Errorf("the page says %q", said)
 		}
 		return nil
 	})
 	b.click("[data-wallet] button", http.StatusOK)
-	if got := b.path(); got != "/console/account" {
-		t.Errorf("the wallet leads to %s", got)
-	}
-	b.says("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "none: you sign in another way")
 }

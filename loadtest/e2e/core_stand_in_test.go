@@ -62,6 +62,7 @@ func realCore(t *testing.T) *internalAPI {
 	t.Helper()
 	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
+		Mail: receiveMail,
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Log: &log,
 		CoreEnv:    append([]string{"CORE_GATEWAY_SECRET=" + coretest.Secret.Reveal()}, oneAddress...),
 		GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + coretest.Secret.Reveal()},
@@ -104,7 +105,11 @@ func standInCore(t *testing.T) *internalAPI {
 	t.Helper()
 	c := coretest.Start(t, nil)
 	c.Documents.Put(pathChains, `[{"chainId":"eip155:1","environment":"live"},{"chainId":"eip155:11155111","environment":"test"}]`)
-	make := func() apikey.Key { return c.AddKey(network.Test) }
+	make := func() apikey.Key {
+		key := apikey.New(network.Test)
+		c.Put(key, wire.VerifiedKey{AccountLimit: wire.KeyLimit{Requests: 1000, PeriodSeconds: 60}})
+		return key
+	}
 	return &internalAPI{t: t, client: &client{t: t, base: c.URL.String(), http: direct}, key: make(), make: make, revoke: c.Revoke}
 }
 

@@ -71,9 +71,7 @@ func TestUnusableKeys(t *testing.T) {
 	t.Parallel()
 	browser := browserClient(t)
 	email := "unusable@example.com"
-	expect[map[string]any](t, browser.do(http.MethodPost, "/auth/sign-up/email", map[string]any{
-		"name": "U", "email": email, "password": "correct horse battery",
-	}), 200)
+	signUp(t, browser, "U", email, "correct horse battery")
 	create := func(request map[string]any) createdKey {
 		return expect[createdKey](t, browser.do(http.MethodPost, "/auth/api-key/create", request), 200)
 	}

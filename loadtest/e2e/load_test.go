@@ -21,6 +21,7 @@ func ownStack(t *testing.T, gateways int, gatewayEnv ...string) (*stack.Stack, *
 	redis := ownRedis(t)
 	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
+		Mail: receiveMail,
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, Log: &log,
 		CoreEnv:    append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),
 		GatewayEnv: append([]string{"GATEWAY_LIMIT_BUDGET=2s"}, gatewayEnv...),
@@ -69,6 +70,17 @@ func newPerson(t *testing.T, gateway string) person {
 	eventually(t, func() error {
 		p.email = fmt.Sprintf("person-%d@example.com", time.Now().UnixNano())
 		return p.send("/auth/sign-up/email", map[string]any{"name": "Person", "email": p.email, "password": p.password}, nil)
+	})
+	token := mailedLink(t, p.email).Query().Get("token")
+	eventually(t, func() error {
+		a, err := p.try(http.MethodGet, "/auth/verify-email?token="+token, nil)
+		if err == nil && a.Status != http.StatusOK {
+			err = fmt.Errorf("the link answered %d %s", a.Status, a.Body)
+		}
+		return err
+	})
+	eventually(t, func() error {
+		return p.send("/auth/sign-in/email", map[string]any{"email": p.email, "password": p.password}, nil)
 	})
 	return p
 }

@@ -29,7 +29,7 @@ var (
 )
 
 // oneAddress lets one address do what many would.
-var oneAddress = []string{"CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000"}
+var oneAddress = []string{"CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000", "CORE_MAILS_PER_IP=100000"}
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
@@ -57,6 +57,7 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	running, err = stack.Start(ctx, stack.Config{
 		Data: data, Binaries: binaries, Listen: "127.0.0.1:0", Gateways: 3, Ephemeral: true, Log: &log,
+		Mail: receiveMail,
 		// All tests come from one address.
 		CoreEnv: append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),
 		// What is tested is that the limit is exact; a busy machine must not look like a slow Redis.

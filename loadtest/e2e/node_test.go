@@ -83,12 +83,7 @@ type nodeProject struct {
 
 func newNodeProject(t *testing.T) *nodeProject {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			without(t, program+" is not installed (Debian: apt-get install nodejs npm)")
-		}
-	}
-	modules, err := nodeModules()
+	modules, err := findNode()
 	if err != nil {
 		without(t, err.Error())
 	}
@@ -107,6 +102,16 @@ func newNodeProject(t *testing.T) *nodeProject {
 		t.Fatal(err)
 	}
 	return &nodeProject{dir: dir, env: append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")}
+}
+
+// findNode returns the directory of the installed packages, or an error that says what is missing.
+func findNode() (modules string, err error) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("%s is not installed (Debian: apt-get install nodejs npm)", program)
+		}
+	}
+	return nodeModules()
 }
 
 // without skips a test for want of something, except where everything is supposed to run.

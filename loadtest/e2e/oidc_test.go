@@ -35,6 +35,7 @@ func TestOpenIDConnect(t *testing.T) {
 	}
 	issuer := fmt.Sprintf("http://127.0.0.1:%d", port)
 	s, err := stack.Start(t.Context(), stack.Config{
+		Mail: receiveMail,
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, RedisURL: running.Env().RedisURL,
 		CoreEnv: append([]string{"CORE_OIDC_ISSUER=" + issuer, "CORE_OIDC_CLIENT_ID=intents", "CORE_OIDC_CLIENT_SECRET=a secret: 100%"}, oneAddress...),
 	})
@@ -73,6 +74,25 @@ func TestOpenIDConnect(t *testing.T) {
 	if other := again.signedInAs("ann@example.com", "ann of the provider"); other != id {
 		t.Error("the same person has two accounts")
 	}
+
+	t.Run("a link", func(t *testing.T) {
+		v := newSurfer(t, site)
+		v.arrives(v.goThrough("dora", ""), "/console")
+		id := v.signedInAs("dora@example.com", "dora of the provider")
+		link := func(login, arrival string) {
+			t.Helper()
+			w := newSurfer(t, site) // who is not signed in at the provider
+			w.keep("intents.session", v.cookie("intents.session"))
+			w.arrives(w.goThroughFrom("/auth/oauth2/link", login, ""), arrival)
+		}
+		link("ann", "/console/account?error=identity_taken")
+		link("erin", "/console/account?done=linked")
+		erin := newSurfer(t, site)
+		erin.arrives(erin.goThrough("erin", ""), "/console")
+		if other := erin.signedInAs("dora@example.com", "dora of the provider"); other != id {
+			t.Error("the person who was linked has another account")
+		}
+	})
 
 	asIs := func(_ *surfer, address string) string { return address }
 	tampered := func(part int, value string) func(*surfer, string) string {
@@ -201,11 +221,17 @@ var (
 // sends the browser back to.
 func (v *surfer) goThrough(login, callbackURL string) string {
 	v.t.Helper()
+	return v.goThroughFrom("/auth/sign-in/oauth2", login, callbackURL)
+}
+
+// goThroughFrom is goThrough for a flow that this route starts.
+func (v *surfer) goThroughFrom(route, login, callbackURL string) string {
+	v.t.Helper()
 	request := map[string]any{"providerId": "oidc"}
 	if callbackURL != "" {
 		request["callbackURL"] = callbackURL
 	}
-	started := expect[struct{ URL string }](v.t, v.here.do(http.MethodPost, "/auth/sign-in/oauth2", request), 200)
+	started := expect[struct{ URL string }](v.t, v.here.do(http.MethodPost, route, request), 200)
 	next, form := started.URL, url.Values(nil)
 	for range 12 {
 		page, location := v.visit(next, form)

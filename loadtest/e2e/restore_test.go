@@ -113,6 +113,7 @@ func stackOf(t *testing.T, data, databaseURL string) (s *stack.Stack, stop func(
 	t.Helper()
 	var log asynctest.Buffer
 	s, err := stack.Start(t.Context(), stack.Config{
+		Mail: receiveMail,
 		Data: data, Binaries: binaries, Listen: "127.0.0.1:0", InProcessRedis: true, Log: &log, DatabaseURL: databaseURL,
 		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + secret},
 		GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + secret, "GATEWAY_LIMIT_BUDGET=2s"},

@@ -82,6 +82,7 @@ var changes = []change{
 	{"expired by hand", 0, func(ctx context.Context, r *revocations, s subject) (string, error) {
 		return "", executeOn(ctx, r.stack.Env().DatabaseURL, `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, s.key.ID)
 	}},
+	{"restricted to another network", 0, post("/auth/api-key/update", map[string]any{"networks": []string{"192.0.2.0/24"}})},
 	{"rotated", 0, post("/auth/api-key/rotate", map[string]any{})},
 	{"rotated with three seconds of grace", 3 * time.Second, post("/auth/api-key/rotate", map[string]any{"gracePeriod": 3})},
 	{"account deleted", 0, func(_ context.Context, _ *revocations, s subject) (string, error) {

@@ -26,6 +26,7 @@ func startTraced(t *testing.T, gateway, core []string) (s *stack.Stack, log *asy
 	t.Helper()
 	log = &asynctest.Buffer{}
 	s, err := stack.Start(t.Context(), stack.Config{
+		Mail: receiveMail,
 		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, Log: log,
 		GatewayEnv: gateway, CoreEnv: core,
 	})

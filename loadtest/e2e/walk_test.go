@@ -80,9 +80,7 @@ func TestWalkTheSpec(t *testing.T) {
 	if got := expect[failure](t, browser.do(http.MethodPost, "/auth/api-key/create", map[string]any{"name": "x"}), 401); got.Code != "UNAUTHORIZED" {
 		t.Errorf("a key without a session: %+v", got)
 	}
-	expect[map[string]any](t, browser.do(http.MethodPost, "/auth/sign-up/email", map[string]any{
-		"name": "Walker", "email": email, "password": "correct horse battery",
-	}), 200)
+	signUp(t, browser, "Walker", email, "correct horse battery")
 	testKey := expect[createdKey](t, browser.do(http.MethodPost, "/auth/api-key/create", map[string]any{"name": "test"}), 200)
 	liveKey := expect[createdKey](t, browser.do(http.MethodPost, "/auth/api-key/create", map[string]any{
 		"name": "live", "environment": "live",
@@ -242,8 +240,6 @@ func TestFiftyPassThenWait(t *testing.T) {
 func freshKey(t *testing.T) string {
 	t.Helper()
 	browser := browserClient(t)
-	expect[map[string]any](t, browser.do(http.MethodPost, "/auth/sign-up/email", map[string]any{
-		"name": "Fresh", "email": fmt.Sprintf("fresh-%d@example.com", time.Now().UnixNano()), "password": "correct horse battery",
-	}), 200)
+	signUp(t, browser, "Fresh", fmt.Sprintf("fresh-%d@example.com", time.Now().UnixNano()), "correct horse battery")
 	return expect[createdKey](t, browser.do(http.MethodPost, "/auth/api-key/create", map[string]any{"name": "fresh"}), 200).Key
 }

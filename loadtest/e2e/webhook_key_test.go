@@ -33,6 +33,7 @@ func TestWebhooks_ReplacingTheKey(t *testing.T) {
 	configure(old, "")
 	var log lockedBuffer
 	s, err := stack.Start(t.Context(), stack.Config{
+		Mail: receiveMail,
 		Data: filepath.Join(dir, "data"), Binaries: binaries, Listen: "127.0.0.1:0", Cores: 2, Ephemeral: true, Log: &log,
 		CoreEnv: append([]string{"CORE_ENV_FILE=" + settings}, oneAddress...), GatewayEnv: []string{"GATEWAY_LIMIT_BUDGET=2s"},
 	})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 )
 
 // mustList pages through the account's intents by cursor, newest first, and holds them to what the crew was told: each once,
@@ -43,7 +44,7 @@ func (c *crew) list(t *testing.T, path string) (ids []string, next string) {
 		t.Fatal(err)
 	}
 	request.Header.Set("X-Api-Key", c.keys[0])
-	response, err := direct.Do(request)
+	response, err := (&http.Client{Transport: direct.Transport, Timeout: time.Minute}).Do(request) // tens of thousands on a busy machine
 	if err != nil {
 		t.Fatal(err)
 	}

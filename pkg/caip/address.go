@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/crypto/sha3"
 )
@@ -52,8 +53,40 @@ type hasher struct {
 
 var hashers = sync.Pool{New: func() any { return &hasher{Hash: sha3.NewLegacyKeccak256()} }}
 
-// checksum raises the letters of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
+// checksums are the spellings of addresses that were read before, by their last three digits: most requests name the same tokens
+// and accounts again, and a hash costs more than all else that reads a request. An address takes the place of another one.
+var checksums [1 << 12]atomic.Pointer[spelling]
+
+// spelling is an address in lower case and as EIP-55 spells it.
+type spelling struct {
+	lower [addressLength]byte
+	sum   string
+}
+
+// checksum is the EIP-55 spelling of a lower-case address.
 func checksum(address [addressLength]byte) string {
+	place := 0
+	for _, digit := range address[addressLength-3:] {
+		place = place<<4 | nibble(digit)
+	}
+	if known := checksums[place].Load(); known != nil && known.lower == address {
+		return known.sum
+	}
+	sum := computeChecksum(address)
+	checksums[place].Store(&spelling{address, sum})
+	return sum
+}
+
+// nibble is the value of a lower-case hexadecimal digit.
+func nibble(digit byte) int {
+	if isDigit(digit) {
+		return int(digit - '0')
+	}
+	return int(digit-'a') + 10
+}
+
+// computeChecksum raises the letters of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
+func computeChecksum(address [addressLength]byte) string {
 	k := hashers.Get().(*hasher)
 	k.Reset()
 	k.address = address

@@ -1,8 +1,10 @@
 package caip_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -170,4 +172,46 @@ func FuzzParseAccountID(f *testing.F) {
 			t.Fatalf("ParseAccountID(%q) = %v, %v; want %v", id, again, err, id)
 		}
 	})
+}
+
+// Addresses with the same last digits share a place among the remembered spellings, and none is taken for another.
+func TestParseAddress_SharedPlace(t *testing.T) {
+	t.Parallel()
+	const ends = "abc"
+	spelled := map[string]string{}
+	for n := range 200 {
+		given := fmt.Sprintf("0x%037x%s", n, ends)
+		sum, err := caip.ParseAddress(given)
+		if err != nil || !strings.EqualFold(sum, given) {
+			t.Fatalf("ParseAddress(%q) = %q, %v", given, sum, err)
+		}
+		spelled[given] = sum
+	}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for given, want := range spelled {
+				for _, text := range []string{given, want} {
+					if got, err := caip.ParseAddress(text); got != want || err != nil {
+						t.Errorf("ParseAddress(%q) = %q, %v; want %q", text, got, err, want)
+					}
+				}
+				if wrong := "0x" + strings.ToUpper(want[2:]); wrong != want {
+					if got, err := caip.ParseAddress(wrong); err == nil {
+						t.Errorf("ParseAddress(%q) = %q, want an error", wrong, got)
+					}
+				}
+			}
+		})
+	}
+	readers.Wait()
+}
+
+func BenchmarkParseAddress(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := caip.ParseAddress("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-// Package embedded gives a program a private, real Postgres and Redis, and child processes that cannot outlive it.
+// Package embedded gives a program a private, real Postgres, Redis and SMTP server, and child processes that cannot outlive it.
 //
 // It finds, starts, supervises and removes those servers. It installs nothing on the machine, and its Postgres listens on a
 // Unix socket only. Callers get a URL and bring their own driver.
@@ -8,6 +8,8 @@
 // configured URL; redis-server or valkey-server on PATH; miniredis inside this program.
 //
 // Such a Postgres can have a streaming replica, and a PgBouncer in front of it if the machine has one.
+//
+// Its SMTP server takes mail and delivers none.
 //
 // It runs on Linux, macOS and the BSDs; on Windows, run it inside WSL.
 package embedded

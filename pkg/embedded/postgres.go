@@ -50,6 +50,7 @@ type Postgres struct {
 	Source string
 
 	ephemeral bool
+	inMemory  bool     // as far as ephemeralParents finds memory
 	env       []string // added to that of the binaries
 	settings  []string
 	parents   []string // where run may be
@@ -79,10 +80,10 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 		return &Postgres{URL: config.URL, Source: "the one at the given URL"}, nil
 	}
 	p := &Postgres{
-		ephemeral: config.Ephemeral, env: config.Env, settings: config.Settings, parents: diskParents(), log: config.Log,
+		ephemeral: config.Ephemeral, inMemory: config.Ephemeral && !config.OnDisk, env: config.Env, settings: config.Settings, parents: diskParents(), log: config.Log,
 		progress: config.Progress,
 	}
-	if config.Ephemeral && !config.OnDisk {
+	if p.inMemory {
 		p.parents = ephemeralParents()
 	}
 	if p.log == nil {
@@ -223,6 +224,10 @@ func (p *Postgres) arguments() []string {
 			"wal_retrieve_retry_interval=100ms",
 			// Shared memory in files of the data directory leaves nothing in /dev/shm when the server is killed.
 			"dynamic_shared_memory_type=mmap")
+	}
+	if !p.inMemory {
+		// A page is logged whole at its first change after a checkpoint, so under load frequent checkpoints multiply the log.
+		settings = append(settings, "max_wal_size=4GB")
 	}
 	args := []string{"-D", p.data}
 	for _, setting := range append(settings, p.settings...) {

@@ -21,6 +21,7 @@ func TestPostgres_Ephemeral(t *testing.T) {
 		"SELECT rolsuper::text FROM pg_roles WHERE rolname = current_user":                "true",
 		"SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = 'intents'": "UTF8",
 		"SHOW fsync":            "off",
+		"SHOW max_wal_size":     "1GB",
 		"SHOW listen_addresses": "",
 	} {
 		expect(t, p, statement, want)
@@ -56,6 +57,7 @@ func TestPostgres_Durable(t *testing.T) {
 	first := startPostgres(t, config)
 	expect(t, first, "CREATE TABLE kept AS SELECT 42 AS answer", "")
 	expect(t, first, "SHOW fsync", "on")
+	expect(t, first, "SHOW max_wal_size", "4GB")
 
 	_, err := embedded.StartPostgres(t.Context(), config)
 	if !errors.Is(err, embedded.ErrLocked) {

@@ -12,6 +12,8 @@ type Code string
 const (
 	InvalidAPIKey         Code = "INVALID_API_KEY"
 	ChainNotAllowedForKey Code = "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT"
+	InsufficientScope     Code = "INSUFFICIENT_SCOPE"
+	NetworkNotAllowed     Code = "NETWORK_NOT_ALLOWED"
 	RateLimited           Code = "RATE_LIMITED"
 	InvalidRequest        Code = "INVALID_REQUEST"
 	PayloadTooLarge       Code = "PAYLOAD_TOO_LARGE"
@@ -36,6 +38,18 @@ type Error struct {
 type RateLimitDetails struct {
 	// TryAgainIn is the time until a request will pass, in milliseconds.
 	TryAgainIn int64 `json:"tryAgainIn"`
+}
+
+// ScopeDetails are the details of INSUFFICIENT_SCOPE.
+type ScopeDetails struct {
+	// Scope is the name of the scope that the request needs.
+	Scope string `json:"scope"`
+}
+
+// NetworkDetails are the details of NETWORK_NOT_ALLOWED.
+type NetworkDetails struct {
+	// Address is the client's address.
+	Address string `json:"address"`
 }
 
 // Issue is one thing wrong with a request. Path is a JSON Pointer (RFC 6901) into the body, empty for the body as a

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"time"
 
 	"intents.internal/pkg/network"
@@ -16,6 +17,9 @@ const (
 	// HeaderTraceDecided is there where a gateway has decided whether the trace of traceparent is sampled. Without it that
 	// is what the client would like.
 	HeaderTraceDecided = "X-Trace-Decided"
+	// HeaderEnforcesRestrictions is there in the calls of gateways that enforce VerifiedKey's Scopes and Networks. For all others core
+	// refuses the keys that have any, since a gateway of an earlier release would let them do everything.
+	HeaderEnforcesRestrictions = "X-Enforces-Restrictions"
 	// HeaderPollWait is core's, on an empty page of events whose request may wait: how many whole seconds the gateway may hold
 	// the page back for an event. The gateway passes it on to no client.
 	HeaderPollWait = "X-Poll-Wait"
@@ -51,9 +55,16 @@ type VerifiedKey struct {
 	// ExpiresAt is the moment from which the key is refused, null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	Limit     KeyLimit   `json:"limit"`
+	// AccountLimit is the limit of all keys of the account in this environment together. A core of a release without it sends
+	// none: then the account has no limit.
+	AccountLimit KeyLimit `json:"accountLimit,omitzero"`
 	// LimitBucket is the UUID of the bucket the key spends: its own id, or its predecessor's bucket where it came of a
 	// rotation.
 	LimitBucket string `json:"limitBucket"`
+	// Scopes are the names of what the key may do. Absent is everything; a name that the gateway does not know allows nothing.
+	Scopes []string `json:"scopes,omitempty"`
+	// Networks are those that the key may be used from. Absent is any.
+	Networks []netip.Prefix `json:"networks,omitempty"`
 }
 
 // KeyLimit is a bucket of Requests that refills continuously at Requests per PeriodSeconds.

@@ -52,15 +52,22 @@ func (r TransferRequest) Chains() []caip.ChainID {
 // no unknown name, no null, strings where strings belong, nothing after it. It returns every issue it finds, save that
 // it stops where the text is not JSON; the request is whole only when there is none.
 func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
+	if r, ok := scanTransferRequest(string(body)); ok {
+		return r, nil
+	}
+	return decodeTransferRequest(body)
+}
+
+func decodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 	d := newDecoder(body)
 	defer d.release()
 	var r TransferRequest
-	d.object(requestFields, 2, func(n int) {
+	d.object(requestFields, requiredRequestFields, func(n int) {
 		switch requestFields[n] {
 		case "source":
-			d.leg(&r.Source, len(legFields))
+			d.leg(&r.Source, requiredSourceFields)
 		case "destination":
-			d.leg(&r.Destination, 1)
+			d.leg(&r.Destination, requiredDestinationFields)
 		case "deadline":
 			d.deadline(&r.Deadline)
 		case "reference":
@@ -74,6 +81,12 @@ func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 var (
 	requestFields = []string{"source", "destination", "deadline", "reference"}
 	legFields     = []string{"account", "token", "amount"}
+)
+
+const (
+	requiredRequestFields     = 2
+	requiredSourceFields      = 3
+	requiredDestinationFields = 1
 )
 
 func (d *decoder) leg(leg *Leg, required int) {

@@ -1,7 +1,7 @@
 // Package siwe parses Sign-in with Ethereum messages (ERC-4361) and verifies their signatures.
 //
-// It accepts only the standard's grammar, because a wallet shows people the same text that is checked here. The caller checks that a message is for this site and that its nonce is fresh; signatures of
-// contract wallets (ERC-1271) are refused, since only a node of their chain can check them.
+// It accepts only the standard's grammar, because a wallet shows people the same text that is checked here. The caller checks that a message
+// is for this site and that its nonce is fresh, and asks a node about signatures of smart accounts (ERC-1271).
 package siwe
 
 import (

@@ -30,7 +30,7 @@ func personalSign(t *testing.T, key *ecdsa.PrivateKey, text string) []byte {
 	return signature
 }
 
-func TestVerify(t *testing.T) {
+func TestSignedByKey(t *testing.T) {
 	t.Parallel()
 	key, err := crypto.HexToECDSA(alice)
 	if err != nil {
@@ -83,8 +83,25 @@ func TestVerify(t *testing.T) {
 		"of another text":                           {text(personalSign(t, key, full+" "), personalSign(t, key, full+" ")[64]), false},
 		"without the prefix of EIP-191":             {text(unprefixed, unprefixed[64]), false},
 	} {
-		if err := m.Verify(c.signature); (err == nil) != c.good || err != nil && !errors.Is(err, siwe.ErrSignature) {
-			t.Errorf("%s: %v, want good = %t", name, err, c.good)
+		raw, err := siwe.ParseSignature(c.signature)
+		if err != nil && !errors.Is(err, siwe.ErrSignature) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if good := err == nil && m.SignedByKey(raw); good != c.good {
+			t.Errorf("%s: good = %t, want %t", name, good, c.good)
+		}
+	}
+}
+
+func TestParseSignature(t *testing.T) {
+	t.Parallel()
+	for text, length := range map[string]int{
+		"0x00": 1, "0xAbCd": 2, "0x" + strings.Repeat("00", 8192): 8192,
+		"": 0, "0x": 0, "00": 0, "0x0": 0, "0xzz": 0, "0X00": 0, " 0x00": 0, "0x" + strings.Repeat("00", 8193): 0,
+	} {
+		raw, err := siwe.ParseSignature(text)
+		if len(raw) != length || (err == nil) != (length > 0) || err != nil && !errors.Is(err, siwe.ErrSignature) {
+			t.Errorf("%.20q: %d bytes, %v", text, len(raw), err)
 		}
 	}
 }

@@ -34,9 +34,10 @@ for (const form of document.querySelectorAll("form[data-once]")) {
 // Scripts of single pages.
 if (document.querySelector("[data-wallet]")) import("./sign-in.js");
 if (document.querySelector("[data-send], [data-report]")) import("./send.js");
+if (document.querySelector("[data-units]")) import("./amounts.js");
 
-// A page that keeps up: the parts marked data-live are taken from a fresh copy of it, every data-refresh seconds while somebody looks at
-// it, until a copy has no data-refresh. The answer to a form is not such a page.
+// A page that keeps up: the parts marked data-live are taken from a fresh copy of it, every data-refresh seconds of the copy before while
+// somebody looks at it, until a copy has no data-refresh. The answer to a form is not such a page.
 const live = document.querySelector("[data-refresh]");
 if (live && /^\/console\/[^/]+\/[^/]+$/.test(location.pathname)) {
   do {
@@ -61,7 +62,9 @@ async function refresh() {
     if (part !== focused) replace(part, fresh.querySelector(`[data-live="${part.dataset.live}"]`));
   }
   document.dispatchEvent(new CustomEvent("refreshed", { detail: fresh }));
-  return focused !== null || fresh.querySelector("[data-refresh]") !== null;
+  const next = fresh.querySelector("[data-refresh]");
+  if (next) live.dataset.refresh = next.dataset.refresh;
+  return focused !== null || next !== null;
 }
 
 function replace(part, fresh) {

@@ -8,7 +8,9 @@ const section = document.querySelector("[data-send]");
 const form = document.querySelector("[data-report]");
 const says = document.getElementById("send-says");
 const intent = form?.dataset.report;
+const onlyApproved = "Only the approval was sent; nothing was paid.";
 let busy = false;
+let warnedOf; // when a wallet was asked, of which this page has warned
 
 function say(text) { says.textContent = text; }
 
@@ -17,24 +19,38 @@ const alertOf = (page) => page.querySelector(".problems li, main [role=alert] p"
 
 const parse = (text) => new DOMParser().parseFromString(text, "text/html");
 
-// current is the transaction as the service gives it now: a page may have been open for long.
-async function current() {
-  const answer = await fetch(location.pathname).catch(() => { throw new Failure("The service does not answer. Nothing was sent."); });
-  if (new URL(answer.url).pathname.startsWith("/console/sign-in")) throw new Failure("Your session has ended. Load the page again and sign in. Nothing was sent.");
+// current is the transaction as the service gives it now: a page may have been open for long. An intent that another tab has paid has
+// none. outcome says what was sent until then.
+async function current(outcome = "Nothing was sent.") {
+  const answer = await fetch(location.pathname).catch(() => { throw new Failure(`The service does not answer. ${outcome}`); });
+  if (new URL(answer.url).pathname.startsWith("/console/sign-in")) throw new Failure(`Your session has ended. Load the page again and sign in. ${outcome}`);
   const page = parse(await answer.text());
   const fresh = page.querySelector("[data-send]");
   if (fresh) return JSON.parse(fresh.dataset.send);
-  throw new Failure(`${alertOf(page) ?? "The intent is not to be paid any more: its status or deadline has changed."} Nothing was sent.`);
+  throw new Failure(`${alertOf(page) ?? "The intent is not to be paid any more: its status or deadline has changed."} ${outcome}`);
+}
+
+// alone runs work while no other tab of this browser works on the same intent (Web Locks), and fails where one does. Without the API,
+// which needs a secure context, work runs unguarded.
+async function alone(work) {
+  if (!navigator.locks) return work();
+  const { id } = section ? JSON.parse(section.dataset.send) : { id: intent };
+  return navigator.locks.request(`transfer ${id}`, { ifAvailable: true }, (lock) => {
+    if (!lock) throw new Failure("It is being sent in another tab of this browser. Nothing was sent here.");
+    return work();
+  });
 }
 
 // ask has the wallet do what moves the money. An error with a code is its answer that nothing was sent; after any other that is not known.
+// An earlier request that was not answered stays in memory.
 async function ask(request) {
+  const before = memory.read(intent);
   memory.write(intent, { asked: Date.now() });
   try {
     return await request();
   } catch (error) {
     if (codeOf(error) === undefined) throw new Failure(`The wallet failed: ${error?.message}. Look in the wallet whether it has sent anything.`);
-    memory.write(intent, null);
+    memory.write(intent, before);
     throw error;
   }
 }
@@ -43,17 +59,19 @@ async function ask(request) {
 async function sendAll(provider, calls) {
   const approvals = calls.calls.slice(0, -1);
   if (approvals.length > 0) {
+    const before = memory.read(intent);
     const batch = await ask(() => sendBatch(provider, calls));
-    memory.write(intent, batch === null ? null : { batch });
+    memory.write(intent, batch === null ? before : { batch });
     if (batch !== null) return waitForBatch(provider, batch);
   }
   for (const approval of approvals) await approve(provider, calls, approval);
+  if (approvals.length > 0) await current(onlyApproved); // a block may take minutes
   say("Confirm the transaction in your wallet…");
   try {
     return await ask(() => sendCall(provider, calls, calls.calls.at(-1)));
   } catch (error) {
     if (approvals.length === 0 || codeOf(error) !== declined) throw error;
-    throw new Failure("You declined in the wallet. Only the approval was sent; nothing was paid.");
+    throw new Failure(`You declined in the wallet. ${onlyApproved}`);
   }
 }
 
@@ -76,13 +94,16 @@ async function approve(provider, calls, approval) {
 }
 
 async function send({ provider }) {
-  const kept = memory.read(intent);
+  const kept = memory.read(intent); // another tab may have left it after this page was opened
+  if (kept?.hash) return report(kept.hash);
   if (kept?.batch) return report(await waitForBatch(provider, kept.batch));
+  if (kept?.asked && kept.asked !== warnedOf) throw new Failure(warn(kept.asked));
+  const { calls, chain, addChain } = await current();
   say("Connect in your wallet…");
-  const { calls, chain } = await current();
   await connect(provider, calls.from);
-  await useChain(provider, calls.chainId, chain);
+  await useChain(provider, calls.chainId, chain, addChain);
   const allowance = await allowed();
+  await current(); // the wallet may have taken long until here
   say("Confirm in your wallet…");
   const hash = await sendAll(provider, allowance ? { ...calls, calls: calls.calls.slice(-1) } : calls);
   return intent ? report(hash) : refunded(provider, hash);
@@ -117,7 +138,7 @@ async function report(hash) {
 async function use(wallet) {
   busy = true;
   try {
-    await send(wallet);
+    await alone(() => send(wallet));
   } catch (error) {
     say(explain(error));
   } finally {
@@ -133,15 +154,19 @@ function explain(error) {
   return `The wallet did not go on: ${error?.message || "it gave no reason"}`;
 }
 
+// warn is said before another transaction is sent after one that may have been.
+function warn(asked) {
+  warnedOf = asked;
+  return `A wallet was asked to send this at ${new Date(asked).toLocaleString()}, and its answer did not arrive. ` +
+    "Look in the wallet: if it has sent a transaction, report its hash below instead of sending another.";
+}
+
 // resume takes up what another visit of the page left.
 function resume() {
   const kept = memory.read(intent);
-  if (kept?.hash) report(kept.hash);
-  else if (kept?.batch && section) say("Calls were sent from this page before. Choose the wallet that sent them, and their transaction is reported.");
-  else if (kept?.asked && section) {
-    say(`A wallet was asked to send this at ${new Date(kept.asked).toLocaleString()}, and its answer did not arrive. ` +
-      "Look in the wallet: if it has sent a transaction, report its hash below instead of sending another.");
-  }
+  if (kept?.hash) return report(kept.hash);
+  if (kept?.batch && section) say("Calls were sent from this page before. Choose the wallet that sent them, and their transaction is reported.");
+  else if (kept?.asked && section) say(warn(kept.asked));
 }
 
 if (section) {
@@ -152,4 +177,4 @@ if (section) {
   });
 }
 showChecks();
-if (intent) resume();
+if (memory.read(intent)) alone(resume).catch((error) => say(explain(error)));

@@ -1,11 +1,13 @@
-// Signing in with a wallet (EIP-4361).
+// Signing in with a wallet (EIP-4361), and linking one to the account that is signed in.
 import { offerWallets } from "./wallets.js";
 import { codeOf, declined } from "./transaction.js";
 
 const place = document.querySelector("[data-wallet]");
 const says = document.getElementById("wallet-says");
 
-offerWallets(place, "Sign in with", "second", async ({ provider }) => {
+const linking = "link" in place.dataset;
+
+offerWallets(place, linking ? "Link" : "Sign in with", "second", async ({ provider }) => {
   says.textContent = "Confirm in your wallet…";
   try {
     await signIn(provider);
@@ -18,13 +20,15 @@ offerWallets(place, "Sign in with", "second", async ({ provider }) => {
 async function signIn(provider) {
   const [address] = await provider.request({ method: "eth_requestAccounts" });
   const chain = Number(await provider.request({ method: "eth_chainId" }));
-  const message = await text(await fetch("/console/sign-in/wallet-message", { method: "POST", body: new URLSearchParams({ address, chain }) }));
+  const purpose = linking ? "link" : "";
+  const message = await text(await fetch("/console/sign-in/wallet-message", { method: "POST", body: new URLSearchParams({ address, chain, purpose }) }));
   const bytes = Array.from(new TextEncoder().encode(message), (byte) => byte.toString(16).padStart(2, "0"));
   const signature = await provider.request({ method: "personal_sign", params: [`0x${bytes.join("")}`, address] });
-  await text(await fetch("/auth/siwe/verify", {
+  const password = linking ? { password: document.getElementById("password")?.value } : {};
+  await text(await fetch(linking ? "/auth/siwe/link" : "/auth/siwe/verify", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ message, signature, walletAddress: address, chainId: chain }),
+    body: JSON.stringify({ message, signature, walletAddress: address, chainId: chain, ...password }),
   }));
 }
 

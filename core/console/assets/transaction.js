@@ -23,19 +23,45 @@ export async function connect(provider, from) {
     "Choose that account in the wallet and try again. Nothing was sent.");
 }
 
-// useChain has the wallet switch to a chain (EIP-3326). It cannot add one (EIP-3085): that takes a public RPC URL, which the service has not.
-export async function useChain(provider, chainId, name) {
-  const there = async () => BigInt(await provider.request({ method: "eth_chainId" })) === BigInt(chainId);
-  if (await there()) return;
+// useChain has the wallet switch to a chain (EIP-3326), and first add it where the wallet does not know it. addChain is the parameter of
+// wallet_addEthereumChain (EIP-3085), null where the service has no public RPC URL of the chain.
+export async function useChain(provider, chainId, name, addChain) {
   const chain = `${name} (chain id ${Number(chainId)})`;
+  if (await isOn(provider, chainId)) return;
+  if (!(await switchChain(provider, chainId, chain))) {
+    const unknown = `The wallet does not know ${chain}. Add the chain in the wallet first, then try again. Nothing was sent.`;
+    if (!addChain) throw new Failure(unknown);
+    await offerChain(provider, addChain, chain);
+    if (await isOn(provider, chainId)) return;
+    if (!(await switchChain(provider, chainId, chain))) throw new Failure(unknown);
+  }
+  if (!(await isOn(provider, chainId))) throw new Failure(`The wallet is still on another chain. Switch it to ${chain}, then try again. Nothing was sent.`);
+}
+
+async function isOn(provider, chainId) {
+  return BigInt(await provider.request({ method: "eth_chainId" })) === BigInt(chainId);
+}
+
+// switchChain reports whether the wallet knows the chain.
+async function switchChain(provider, chainId, chain) {
   try {
     await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });
+    return true;
   } catch (error) {
+    if (codeOf(error) === unknownChain) return false;
     if (codeOf(error) === declined) throw error;
-    if (codeOf(error) === unknownChain) throw new Failure(`The wallet does not know ${chain}. Add the chain in the wallet first, then try again. Nothing was sent.`);
     throw new Failure(`The wallet did not switch to ${chain}. Switch it there yourself, then try again. Nothing was sent.`);
   }
-  if (!(await there())) throw new Failure(`The wallet is still on another chain. Switch it to ${chain}, then try again. Nothing was sent.`);
+}
+
+// offerChain has the wallet add a chain. EIP-3085 leaves open whether it also switches to it.
+async function offerChain(provider, addChain, chain) {
+  try {
+    await provider.request({ method: "wallet_addEthereumChain", params: [addChain] });
+  } catch (error) {
+    const why = codeOf(error) === declined ? "You declined to add" : "The wallet did not add";
+    throw new Failure(`${why} ${chain}, which it does not know. Allow it, or add the chain in the wallet yourself, then try again. Nothing was sent.`);
+  }
 }
 
 // sendBatch sends all calls with one request and returns the batch's id, or null where the wallet cannot do that.

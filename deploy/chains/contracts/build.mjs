@@ -1,4 +1,4 @@
-// Compiles src/*.sol into out/*.json: of each contract its ABI, one member a line, and its bytecode.
+// Compiles src/*.sol into out/*.json: of each contract its ABI, one member a line, and its bytecode. Core's go to core/onchain.
 //
 //   npm ci --prefix deploy/chains/contracts --ignore-scripts
 //   node deploy/chains/contracts/build.mjs                     writes out/
@@ -9,7 +9,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const here = dirname(fileURLToPath(import.meta.url))
@@ -54,16 +54,19 @@ ${members}
 }
 
 const out = join(here, 'out')
+// Core embeds the one contract that it uses, and Go embeds nothing from outside of a module.
+const embedded = { 'SignatureValidator.json': join(here, '../../../core/onchain/signature_validator.json') }
 const texts = artifacts()
+const files = Object.fromEntries(Object.keys(texts).map((name) => [embedded[name] ?? join(out, name), texts[name]]))
 if (check) {
-  const present = existsSync(out) ? readdirSync(out) : []
-  for (const name of new Set([...present, ...Object.keys(texts)])) {
-    if (present.includes(name) && readFileSync(join(out, name), 'utf8') === texts[name]) continue
-    console.log(`deploy/chains/contracts/out/${name} differs from what src/ compiles to; build.mjs writes it again`)
+  const present = existsSync(out) ? readdirSync(out).map((name) => join(out, name)) : []
+  for (const path of new Set([...present, ...Object.keys(files)])) {
+    if (existsSync(path) && readFileSync(path, 'utf8') === files[path]) continue
+    console.log(`${relative(join(here, '../../..'), path)} differs from what src/ compiles to; build.mjs writes it again`)
     process.exitCode = 1
   }
 } else {
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out)
-  for (const [name, text] of Object.entries(texts)) writeFileSync(join(out, name), text)
+  for (const [path, text] of Object.entries(files)) writeFileSync(path, text)
 }

@@ -42,13 +42,13 @@ type chain struct {
 	client  *ethclient.Client
 
 	mu sync.Mutex
-	// checked tells that the node is of this chain and that domain and sameChain are the settler's.
+	// checked means that the node is of this chain and that domain and sameChain are the settler's.
 	checked   bool
 	domain    uint32
 	sameChain bool
 
-	// sending has one transaction at a time take the account's next nonce. A node may count a transaction only some time after it took
-	// it; nonce is above those that were sent, 0 to rely on the node.
+	// sending is held while a transaction takes the account's next nonce. A node may count a transaction only some time after it took it,
+	// so nonce is above those that were sent; 0 relies on the node.
 	sending sync.Mutex
 	nonce   uint64
 }
@@ -216,7 +216,7 @@ func (c *chain) send(ctx context.Context, to common.Address, value *big.Int, dat
 	return tx, nil
 }
 
-// forgetNonce has the next transaction begin where the node says, as one that was sent may be lost.
+// forgetNonce makes the next transaction use the nonce that the node says, as one that was sent may be lost.
 func (c *chain) forgetNonce() {
 	c.sending.Lock()
 	defer c.sending.Unlock()

@@ -14,28 +14,28 @@ import (
 const (
 	// deadlineMargin is the least time between a fill and the order's deadline.
 	deadlineMargin = 10 * time.Second
-	// stockFactor is how many orders of the same amount a mint suffices for.
-	stockFactor = 100
-	// maxStockedBits is the size of amounts beyond which only one order's is minted, as the product must fit 256 bits.
-	maxStockedBits = 128
+	// mintFactor is how many orders of the same amount a mint suffices for.
+	mintFactor = 100
+	// maxMultipliedBits is the size of amounts beyond which only one order's is minted, as the product must fit 256 bits.
+	maxMultipliedBits = 128
 
 	statusOpened = "OPENED"
 	statusFilled = "FILLED"
 )
 
-// errNotConnected says that some chain has not been asked for its domain yet.
+// errNotConnected is returned until every chain has told its domain.
 var errNotConnected = errors.New("not all chains have answered yet")
 
-// leftError says why an order is not filled.
-type leftError struct{ reason string }
+// skippedError says why an order is not filled.
+type skippedError struct{ reason string }
 
-func (e *leftError) Error() string { return "the order is left: " + e.reason }
+func (e *skippedError) Error() string { return "the order is skipped: " + e.reason }
 
-// fill pays an order's output on its destination and has the message sent by which the origin pays out. It does nothing if that
-// was done already. It returns a leftError for an order that it does not fill.
+// fill pays an order's output on its destination and sends the message that makes the origin pay the input out, unless the order has
+// ended. It returns a skippedError for an order that it does not fill.
 func (f *follower) fill(ctx context.Context, o *order, log *slog.Logger) error {
 	if o.fault != nil {
-		return &leftError{o.fault.Error()}
+		return &skippedError{o.fault.Error()}
 	}
 	atOrigin, err := f.origin.status(ctx, o.id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *follower) fill(ctx context.Context, o *order, log *slog.Logger) error {
 		}
 	case statusFilled: // before a restart, or by another: anyone may send the message, and again
 	default:
-		return &leftError{"its status on the destination is " + atDestination}
+		return &skippedError{"its status on the destination is " + atDestination}
 	}
 	return f.settle(ctx, o, destination, log)
 }
@@ -78,17 +78,17 @@ func (f *follower) destination(o *order) (*chain, error) {
 			continue
 		}
 		if o.terms.DestinationSettler != [32]byte(common.BytesToHash(c.Settler[:])) {
-			return nil, &leftError{"its destination's settler is unknown"}
+			return nil, &skippedError{"its destination's settler is unknown"}
 		}
 		if c == f.origin && !sameChain {
-			return nil, &leftError{"the settler fills no orders of its own chain"}
+			return nil, &skippedError{"the settler fills no orders of its own chain"}
 		}
 		return c, nil
 	}
 	if !allChecked {
 		return nil, errNotConnected
 	}
-	return nil, &leftError{fmt.Sprintf("its destination, the domain %d, is unknown", o.terms.DestinationDomain)}
+	return nil, &skippedError{fmt.Sprintf("its destination, the domain %d, is unknown", o.terms.DestinationDomain)}
 }
 
 // pay fills an order.
@@ -99,14 +99,14 @@ func (f *follower) pay(ctx context.Context, o *order, destination *chain, log *s
 	}
 	now := max(time.Now().Unix(), int64(head.Time)) //nolint:gosec // block times are small
 	if now+int64(deadlineMargin/time.Second) > int64(o.terms.FillDeadline) {
-		return &leftError{"its deadline is too near"}
+		return &skippedError{"its deadline is too near"}
 	}
 	value := new(big.Int)
 	if o.native() {
 		value = o.terms.AmountOut
 		err = destination.requireNative(ctx, value)
 	} else {
-		err = destination.stock(ctx, o.outputToken(), o.terms.AmountOut)
+		err = destination.mintAndApprove(ctx, o.outputToken(), o.terms.AmountOut)
 	}
 	if err != nil {
 		return err
@@ -134,26 +134,26 @@ func (f *follower) settle(ctx context.Context, o *order, destination *chain, log
 	return nil
 }
 
-// requireNative returns a leftError if the account has not more than the amount: there must be something for gas.
+// requireNative returns a skippedError unless the account has more than the amount, as it pays for gas too.
 func (c *chain) requireNative(ctx context.Context, amount *big.Int) error {
 	balance, err := c.client.BalanceAt(ctx, c.account, nil)
 	if err != nil {
 		return fmt.Errorf("ask for the balance: %w", err)
 	}
 	if balance.Cmp(amount) <= 0 {
-		return &leftError{"it asks for more of the native asset than there is"}
+		return &skippedError{"it asks for more of the native asset than there is"}
 	}
 	return nil
 }
 
-// stock mints a test token where there is too little of it, and has the settler move as much as it needs.
-func (c *chain) stock(ctx context.Context, token common.Address, amount *big.Int) error {
+// mintAndApprove mints a test token if the account has too little of it, and approves the amount for the settler if the allowance is less.
+func (c *chain) mintAndApprove(ctx context.Context, token common.Address, amount *big.Int) error {
 	code, err := c.client.CodeAt(ctx, token, nil)
 	if err != nil {
 		return fmt.Errorf("ask for the token's code: %w", err)
 	}
 	if len(code) == 0 {
-		return &leftError{"its output token is no contract"}
+		return &skippedError{"its output token is no contract"}
 	}
 	balance, err := read[*big.Int](ctx, c, token, tokenABI, "balanceOf", c.account)
 	if err != nil {
@@ -161,8 +161,8 @@ func (c *chain) stock(ctx context.Context, token common.Address, amount *big.Int
 	}
 	if balance.Cmp(amount) < 0 {
 		minted := new(big.Int).Sub(amount, balance)
-		if amount.BitLen() <= maxStockedBits {
-			minted.Mul(amount, big.NewInt(stockFactor))
+		if amount.BitLen() <= maxMultipliedBits {
+			minted.Mul(amount, big.NewInt(mintFactor))
 		}
 		if _, err := c.transact(ctx, token, nil, tokenABI, "mint", c.account, minted); err != nil {
 			return err

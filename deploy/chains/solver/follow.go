@@ -21,8 +21,8 @@ const (
 	rangeLimit = 2_000
 	// rereadBlocks are read again each time, as a reorganization may have changed them.
 	rereadBlocks = 16
-	// strangerGrace is how much longer an order waits that the feed does not know.
-	strangerGrace = 5 * time.Second
+	// unknownOrderDelay is how much longer an order waits that the feed does not know.
+	unknownOrderDelay = 5 * time.Second
 	// maxRefusals is how often a fill is tried that nodes or settlers refuse.
 	maxRefusals = 3
 )
@@ -33,7 +33,7 @@ type follower struct {
 	origin *chain
 	// next is the block after the last that was read, 0 at the start.
 	next uint64
-	// seen has the block of each order that may be read again.
+	// seen has the block of each order, as the newest blocks are read again.
 	seen    map[common.Hash]uint64
 	pending []*order
 }
@@ -73,7 +73,7 @@ func (f *follower) readOrders(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.take(orders)
+		f.enqueue(orders)
 		from = to + 1
 		f.next = from
 	}
@@ -85,7 +85,8 @@ func (f *follower) readOrders(ctx context.Context) error {
 	return nil
 }
 
-func (f *follower) take(orders []*order) {
+// enqueue adds the orders that were not read before.
+func (f *follower) enqueue(orders []*order) {
 	for _, o := range orders {
 		if _, known := f.seen[o.id]; !known {
 			o.notBefore = o.seen.Add(f.delay)
@@ -99,32 +100,32 @@ func (f *follower) take(orders []*order) {
 func (f *follower) fillDue(ctx context.Context) {
 	var kept []*order
 	for _, o := range f.pending {
-		if !f.done(ctx, o) {
+		if !f.process(ctx, o) {
 			kept = append(kept, o)
 		}
 	}
 	f.pending = kept
 }
 
-// done tells whether nothing more is to be done about an order, after doing what is due now.
-func (f *follower) done(ctx context.Context, o *order) bool {
+// process fills an order if it is due, and reports whether it is done with: filled, skipped or refused too often.
+func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	if ctx.Err() != nil || time.Now().Before(o.notBefore) {
 		return false
 	}
 	log := f.log.With("chain", f.origin.ID, "order_id", o.id)
 	reference, known, upToDate := f.feed.reference(o.id)
-	if !known && (!upToDate || time.Since(o.seen) <= f.delay+strangerGrace) {
+	if !known && (!upToDate || time.Since(o.seen) <= f.delay+unknownOrderDelay) {
 		// An intent of this account is in the feed before its order can be opened, so the feed has only to be read. Other accounts'
 		// orders are filled as well, since an order pays whoever fills it; only this account can ask for a refund.
 		return false
 	}
 	if known && reference == RefundReference {
-		log.Info("order is left", "reason", "its reference asks for a refund")
+		log.Info("order is skipped", "reason", "its reference asks for a refund")
 		return true
 	}
 	err := f.fill(ctx, o, log)
-	if left, ok := errors.AsType[*leftError](err); ok {
-		log.Info("order is left", "reason", left.reason)
+	if skipped, ok := errors.AsType[*skippedError](err); ok {
+		log.Info("order is skipped", "reason", skipped.reason)
 		return true
 	}
 	if reason, refused := refusal(err); refused {
@@ -133,7 +134,7 @@ func (f *follower) done(ctx context.Context, o *order) bool {
 		log.Warn("fill was refused", "reason", reason, "error", err, "attempt", o.refusals, "last", o.refusals == maxRefusals)
 		return o.refusals == maxRefusals
 	}
-	if err != nil { // a chain is out of reach, which its own loop has told
+	if err != nil { // a chain is out of reach, and its own loop logs that
 		o.notBefore = time.Now().Add(pollInterval)
 		log.Debug("fill is tried again", "error", err)
 	}

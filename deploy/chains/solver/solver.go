@@ -121,14 +121,14 @@ const (
 	maxBackOff   = 15 * time.Second
 )
 
-// health tells in the log when something stops working and when it works again.
+// health logs when something stops working and when it works again.
 type health struct {
 	log     *slog.Logger
 	failing bool
 	backOff time.Duration
 }
 
-// report takes how an attempt ended and returns the pause before the next: a longer one after each failure, or the one given.
+// report takes the error of an attempt, nil for none, and returns the pause before the next: longer after each failure, else the one given.
 func (h *health) report(ctx context.Context, err error, pause time.Duration) time.Duration {
 	if ctx.Err() != nil {
 		return 0
@@ -148,7 +148,7 @@ func (h *health) report(ctx context.Context, err error, pause time.Duration) tim
 	return h.backOff
 }
 
-// sleep waits and tells whether the context has not ended.
+// sleep waits, and reports false if the context has ended.
 func sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -46,11 +46,11 @@ func TestRun_FillsBridgesAndSwaps(t *testing.T) {
 	}
 	// One mint served both bridges.
 	if got := balanceOf(t, w.destination, w.destinationToken, contractstest.Word(w.destination.Account(solverAccount))); got != 100*990-2*990 {
-		t.Errorf("the solver's stock is %d", got)
+		t.Errorf("the solver has %d", got)
 	}
 }
 
-func TestRun_LeavesOrders(t *testing.T) {
+func TestRun_SkipsOrders(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
 	fee := w.origin.Deploy(t, "TestToken", "Fee", "FEE", uint8(6), true)
@@ -89,7 +89,7 @@ func TestRun_LeavesOrders(t *testing.T) {
 		if got := status(t, w.origin, w.originSettler, o); got != "OPENED" {
 			t.Errorf("order %s: status %s", o.ID(), got)
 		}
-		if n := w.lines("order is left", o.ID().Hex()); n > 1 {
+		if n := w.lines("order is skipped", o.ID().Hex()); n > 1 {
 			t.Errorf("order %s: %d lines", o.ID(), n)
 		}
 	}
@@ -160,7 +160,7 @@ func TestRun_DeadGateway(t *testing.T) {
 	w.waitLog(t, "does not work", "gateway", "503")
 	w.waitLog(t, "works again", "gateway")
 	w.waitSettled(t, swap)
-	w.waitLog(t, "order is left", refundMe.ID().Hex())
+	w.waitLog(t, "order is skipped", refundMe.ID().Hex())
 	if n := w.lines("does not work", "gateway"); n != 1 {
 		t.Errorf("%d lines of one outage", n)
 	}

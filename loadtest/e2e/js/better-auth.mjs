@@ -1,7 +1,7 @@
 // The published clients of better-auth and its API key plugin do what a developer does before the first call. Ends with an
 // error where an answer is not what the client's documentation promises.
 import assert from 'node:assert/strict'
-import { answered, becomes, browser, newcomer, refused, rotate, status } from './browser.mjs'
+import { answered, becomes, browser, mailedLink, newcomer, refused, rotate, status } from './browser.mjs'
 
 const near = (time, milliseconds) => Math.abs(new Date(time) - Date.now() - milliseconds) < 60_000
 
@@ -40,6 +40,8 @@ async function makesAndChangesKeys() {
     holds(made, {
       name, environment, prefix: `sk_${environment}_`, start: made.key.slice(0, 12), enabled: true, lastUsedAt: null,
       rateLimitEnabled: true, rateLimitMax: 50, rateLimitTimeWindow: 60_000,
+      scopes: ['intents:read', 'intents:write', 'webhooks'], networks: [],
+      permissions: { intents: ['read', 'write'], webhooks: ['read', 'write'] },
     })
     assert.equal(await status(made.key), 200)
   }
@@ -70,6 +72,11 @@ async function changes(client, { id, key }) {
   assert.equal((await answered(client.apiKey.update({ keyId: id, expiresIn: 1 }))).name, 'renamed')
   await becomes(key, 403)
   await answered(client.apiKey.update({ keyId: id, expiresIn: 3600 }))
+  await becomes(key, 200)
+  const restricted = await answered(client.apiKey.update({ keyId: id, scopes: ['webhooks'], networks: ['192.0.2.7'] }))
+  holds(restricted, { scopes: ['webhooks'], networks: ['192.0.2.7/32'], permissions: { webhooks: ['read', 'write'] } })
+  await becomes(key, 403)
+  await answered(client.apiKey.update({ keyId: id, networks: [] }))
   await becomes(key, 200)
 }
 
@@ -114,6 +121,53 @@ async function endsSessions() {
   assert.equal(await answered(here.getSession()), null)
 }
 
+async function changesPassword() {
+  const { client: here, user, email, password } = await newcomer()
+  const there = browser()
+  await answered(there.signIn.email({ email, password }))
+  const newPassword = 'staple correct horse'
+  const changed = await answered(here.changePassword({ currentPassword: password, newPassword, revokeOtherSessions: true }))
+  assert.deepEqual([changed.token, changed.user.id], [null, user.id])
+  assert.equal((await answered(here.getSession())).user.id, user.id)
+  assert.equal(await answered(there.getSession()), null)
+  await refused(there.signIn.email({ email, password }), 401, 'INVALID_EMAIL_OR_PASSWORD')
+  await answered(there.signIn.email({ email, password: newPassword }))
+}
+
+async function resetsPassword() {
+  const { client: here, email, password } = await newcomer()
+  const stranger = browser()
+  const asked = await answered(stranger.requestPasswordReset({ email, redirectTo: process.env.PUBLIC_URL + '/reset' }))
+  const nobody = await answered(stranger.requestPasswordReset({ email: 'nobody-' + email, redirectTo: '/reset' }))
+  assert.equal(asked.status, true)
+  assert.deepEqual(nobody, asked, 'who guesses addresses learns nothing')
+  const link = await mailedLink(email)
+  assert.equal(link.origin + link.pathname, process.env.PUBLIC_URL + '/reset')
+  const token = link.searchParams.get('token')
+  const newPassword = 'staple correct horse'
+  await refused(stranger.resetPassword({ newPassword, token: token.slice(1) }), 400, 'INVALID_TOKEN')
+  await refused(stranger.resetPassword({ newPassword: 'short', token }), 400, 'INVALID_REQUEST')
+  assert.deepEqual(await answered(stranger.resetPassword({ newPassword, token })), { status: true })
+  await refused(stranger.resetPassword({ newPassword, token }), 400, 'INVALID_TOKEN')
+  assert.equal(await answered(here.getSession()), null)
+  await refused(stranger.signIn.email({ email, password }), 401, 'INVALID_EMAIL_OR_PASSWORD')
+  await answered(stranger.signIn.email({ email, password: newPassword }))
+}
+
+async function changesAddress() {
+  const { client, email, password } = await newcomer()
+  const newEmail = 'new-' + email
+  assert.deepEqual(await answered(client.changeEmail({ newEmail, callbackURL: '/app' })), { status: true })
+  const token = async (address) => (await mailedLink(address)).searchParams.get('token')
+  const [first, stranger] = [await token(email), browser()]
+  await refused(stranger.verifyEmail({ query: { token: first } }), 401, 'UNAUTHORIZED')
+  assert.deepEqual(await answered(client.verifyEmail({ query: { token: first } })), { status: true, user: null })
+  const { user } = await answered(client.verifyEmail({ query: { token: await token(newEmail) } }))
+  assert.deepEqual([user.email, user.emailVerified], [newEmail, true])
+  await refused(stranger.signIn.email({ email, password }), 401, 'INVALID_EMAIL_OR_PASSWORD')
+  await answered(stranger.signIn.email({ email: newEmail, password }))
+}
+
 async function leaves() {
   const { client, email, password } = await newcomer()
   const { key } = await answered(client.apiKey.create({ name: 'last' }))
@@ -124,7 +178,7 @@ async function leaves() {
   await refused(client.signIn.email({ email, password }), 401, 'INVALID_EMAIL_OR_PASSWORD')
 }
 
-for (const step of [signsUpInAndOut, makesAndChangesKeys, rotatesKeys, endsSessions, leaves]) {
+for (const step of [signsUpInAndOut, makesAndChangesKeys, rotatesKeys, endsSessions, changesPassword, resetsPassword, changesAddress, leaves]) {
   await step()
   console.log(step.name)
 }

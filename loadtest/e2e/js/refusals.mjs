@@ -1,6 +1,6 @@
 // How the service's refusals reach somebody who uses the published clients of better-auth.
 import assert from 'node:assert/strict'
-import { answered, becomes, browser, newcomer, refused, rotate } from './browser.mjs'
+import { answered, becomes, browser, mailedLink, newcomer, refused, rotate } from './browser.mjs'
 
 async function ofStrangers() {
   const stranger = browser()
@@ -8,7 +8,8 @@ async function ofStrangers() {
     stranger.apiKey.create({ name: 'x' }), stranger.apiKey.list(), stranger.apiKey.get({ query: { id: 'x' } }),
     stranger.apiKey.update({ keyId: 'x', name: 'y' }), stranger.apiKey.delete({ keyId: 'x' }), rotate(stranger, { keyId: 'x' }),
     stranger.listSessions(), stranger.revokeSession({ token: 'x' }), stranger.revokeOtherSessions(), stranger.revokeSessions(),
-    stranger.deleteUser({ password: 'correct horse battery' }),
+    stranger.changePassword({ currentPassword: 'correct horse battery', newPassword: 'staple correct horse' }),
+    stranger.changeEmail({ newEmail: 'x@example.com' }), stranger.deleteUser({ password: 'correct horse battery' }),
   ]) await refused(call, 401, 'UNAUTHORIZED')
 }
 
@@ -16,11 +17,24 @@ async function ofSignUpAndIn() {
   const somebody = await newcomer()
   const { email, password, name } = somebody
   const stranger = browser()
-  await refused(stranger.signUp.email({ name, email, password }), 422, 'USER_ALREADY_EXISTS')
+  const again = await answered(stranger.signUp.email({ name, email, password }))
+  assert.deepEqual([again.token, again.user.email, again.user.emailVerified], [null, email, false], 'who guesses addresses learns nothing')
+  assert.equal((await mailedLink(email)).pathname, '/console/sign-in')
+  assert.equal(await answered(stranger.getSession()), null)
+  await answered(stranger.signUp.email({ name, email: 'new-' + email, password }))
+  await refused(stranger.signIn.email({ email: 'new-' + email, password }), 401, 'INVALID_EMAIL_OR_PASSWORD')
+  await refused(stranger.verifyEmail({ query: { token: 'x' } }), 401, 'INVALID_TOKEN')
+  await refused(somebody.client.sendVerificationEmail({ email }), 400, 'EMAIL_ALREADY_VERIFIED')
+  await refused(somebody.client.sendVerificationEmail({ email: 'new-' + email }), 400, 'EMAIL_MISMATCH')
+  await refused(somebody.client.changeEmail({ newEmail: email }), 400, 'INVALID_REQUEST')
+  await refused(somebody.client.changeEmail({ newEmail: 'x-' + email, callbackURL: 'https://elsewhere.example' }), 400, 'INVALID_REQUEST')
   await refused(stranger.signUp.email({ name, email: 'short-' + email, password: 'short' }), 400, 'INVALID_REQUEST')
   const wrong = await refused(stranger.signIn.email({ email, password: 'wrong horse battery' }), 401, 'INVALID_EMAIL_OR_PASSWORD')
   const nobody = await refused(stranger.signIn.email({ email: 'nobody-' + email, password }), 401, 'INVALID_EMAIL_OR_PASSWORD')
   assert.deepEqual(nobody, wrong, 'who guesses addresses learns nothing')
+  const change = (currentPassword, newPassword) => somebody.client.changePassword({ currentPassword, newPassword })
+  await refused(change('wrong horse battery', 'staple correct horse'), 400, 'INVALID_PASSWORD')
+  await refused(change(password, 'short'), 400, 'INVALID_REQUEST')
   await refused(somebody.client.deleteUser({ password: 'wrong horse battery' }), 400, 'INVALID_PASSWORD')
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createSiweMessage } from 'viem/siwe'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { answered, browser, status } from './browser.mjs'
+import { answered, browser, linkWallet, newcomer, refused, status } from './browser.mjs'
 
 const site = new URL(process.env.PUBLIC_URL)
 const chainId = 11155111
@@ -63,7 +63,34 @@ async function isRefused() {
   assert.equal(await answered(client.getSession()), null)
 }
 
-for (const step of [signsIn, isRefused]) {
+async function linksAndUnlinks() {
+  const { client, user, email, password } = await newcomer()
+  const elsewhere = browser()
+  await answered(elsewhere.signIn.email({ email, password }))
+  const own = privateKeyToAccount(generatePrivateKey())
+  const proof = async () => ({ ...await signed(client, { address: own.address }, own), walletAddress: own.address })
+  assert.deepEqual(await answered(linkWallet(client, await proof())), { status: true })
+  await refused(linkWallet(client, await signed(client)), 409, 'SOCIAL_ACCOUNT_ALREADY_LINKED')
+  const ways = (await answered(client.listAccounts())).map(({ providerId, accountId, userId }) => ({ providerId, accountId, userId }))
+  assert.deepEqual(ways, [
+    { providerId: 'credential', accountId: user.id, userId: user.id }, { providerId: 'siwe', accountId: own.address, userId: user.id },
+  ])
+  const byWallet = browser()
+  assert.equal((await answered(byWallet.siwe.verify(await proof()))).user.id, user.id)
+
+  assert.deepEqual(await answered(client.unlinkAccount({ providerId: 'siwe', accountId: own.address })), { status: true })
+  await refused(client.unlinkAccount({ providerId: 'siwe' }), 400, 'ACCOUNT_NOT_FOUND')
+  for (const ended of [elsewhere, byWallet]) assert.equal(await answered(ended.getSession()), null)
+  assert.equal((await answered(client.getSession())).user.id, user.id)
+  const alone = browser()
+  assert.notEqual((await answered(alone.siwe.verify(await proof()))).user.id, user.id)
+  await refused(alone.unlinkAccount({ providerId: 'siwe' }), 400, 'FAILED_TO_UNLINK_LAST_ACCOUNT')
+
+  await refused(client.oauth2.link({ providerId: 'oidc', callbackURL: '/console/account' }), 404, 'NOT_FOUND')
+  await refused(client.linkSocial({ provider: 'oidc', callbackURL: '/console/account' }), 404, 'NOT_FOUND')
+}
+
+for (const step of [signsIn, isRefused, linksAndUnlinks]) {
   await step()
   console.log(step.name)
 }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+/// @title Signatures of contracts (ERC-1271)
+interface IERC1271 {
+    /// @return 0x1626ba7e, the selector of this function, for a signature of the hash.
+    function isValidSignature(bytes32 hash, bytes calldata signature) external view returns (bytes4);
+}
+
 /// @title An account that is a contract, for local chains and tests
-/// @notice Its owner has it execute batches of calls, of which all succeed or none.
-contract SmartAccount {
+/// @notice Its owner has it execute batches of calls, of which all succeed or none, and signs for it.
+contract SmartAccount is IERC1271 {
     struct Call {
         address to;
         uint256 value;
@@ -30,5 +36,25 @@ contract SmartAccount {
                 revert(add(reason, 32), mload(reason))
             }
         }
+    }
+
+    /// @notice The signature is the owner's: 65 bytes r, s, v.
+    function isValidSignature(bytes32 hash, bytes calldata signature) external view returns (bytes4) {
+        if (signature.length != 65) return 0xffffffff;
+        address signer = ecrecover(hash, uint8(signature[64]), bytes32(signature[:32]), bytes32(signature[32:64]));
+        return signer != address(0) && signer == owner ? IERC1271.isValidSignature.selector : bytes4(0xffffffff);
+    }
+}
+
+/// @title Deploys smart accounts at addresses that are known before (CREATE2)
+contract SmartAccountFactory {
+    function create(address owner, bytes32 salt) external returns (SmartAccount) {
+        return new SmartAccount{salt: salt}(owner);
+    }
+
+    /// @notice The address that create deploys to.
+    function addressOf(address owner, bytes32 salt) external view returns (address) {
+        bytes32 code = keccak256(abi.encodePacked(type(SmartAccount).creationCode, abi.encode(owner)));
+        return address(uint160(uint256(keccak256(abi.encodePacked(bytes1(0xff), address(this), salt, code)))));
     }
 }

@@ -1,0 +1,49 @@
+package access
+
+import (
+	"context"
+
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+)
+
+// ChangeEmail has the links mailed that give the account of a session another address: to the one that it has, if that is verified, and once
+// it is confirmed there to the new one. An account without a verified address needs a session of the last ten minutes, since nobody else is
+// asked. Whether an account has the new address is not looked up. It returns ErrVerificationOff, an *account.InvalidError,
+// ErrSessionNotFresh or a *LimitedError.
+func (s *Service) ChangeEmail(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, newEmail, callback string) error {
+	if s.MailQueued == nil {
+		return ErrVerificationOff
+	}
+	newEmail, err := account.ParseNewEmail("newEmail", newEmail)
+	if err != nil {
+		return err
+	}
+	if newEmail == owner.Email {
+		return &account.InvalidError{Field: "newEmail", Message: "is the address that the account has"}
+	}
+	if callback, err = s.Callback("callbackURL", callback); err != nil {
+		return err
+	}
+	m := postgres.Mail{Kind: account.MailChangeEmail, Recipient: newEmail, AccountID: owner.ID, Callback: callback}
+	recipients := []string{newEmail}
+	if owner.EmailVerified() && owner.HasEmail() {
+		m.Kind, m.Recipient, m.NewEmail = account.MailConfirmEmailChange, owner.Email, newEmail
+		recipients = append(recipients, owner.Email) // both get a mail in the end
+	} else if !s.Fresh(session) {
+		return ErrSessionNotFresh
+	}
+	if err := s.limitMail(ctx, v, recipients...); err != nil {
+		return err
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.EmailChangeRequested, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = "to " + newEmail
+	if err := s.Store.InsertMailWithEntry(ctx, m, entry); err != nil {
+		return err
+	}
+	s.MailQueued()
+	return nil
+}

@@ -1,0 +1,149 @@
+package access
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+// Identities lists the identities of an account, oldest first.
+func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.LinkedIdentity, error) {
+	return s.Store.Identities(ctx, owner)
+}
+
+// LinkWallet gives the account of a session the wallet that signed a message for this site, as another way to sign in. The session
+// must be fresh, or else the password confirms it. It returns the errors of SignInWithEthereum and of FinishLink, ErrSessionNotFresh,
+// ErrPassword and ErrBusy.
+func (s *Service) LinkWallet(
+	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, message, signature, password string,
+) (account.Identity, error) {
+	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+		return account.Identity{}, err
+	}
+	identity, err := s.provenWallet(ctx, v, message, signature)
+	if err != nil {
+		return account.Identity{}, err
+	}
+	return identity, s.linkIdentity(ctx, v, session, identity)
+}
+
+// StartLink is StartOIDC for a flow that ends with a link to the account of the session. The session must be fresh, or else the password
+// confirms it: it may return ErrSessionNotFresh, ErrPassword and ErrBusy too.
+func (s *Service) StartLink(
+	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string,
+) (redirectURL, opaque string, err error) {
+	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+		return "", "", err
+	}
+	f, redirectURL, err := s.startFlow(ctx, v)
+	if err != nil {
+		return "", "", err
+	}
+	f.link = f.mark(v.Token)
+	return redirectURL, f.String(), nil
+}
+
+// LinksAccount reports whether a flow ends with a link, so that FinishLink takes it and FinishOIDC does not.
+func LinksAccount(opaque string) bool {
+	f, ok := parseFlow(opaque)
+	return ok && f.link != ""
+}
+
+// FinishLink links the person whom the provider authenticated to the account of the session that started the flow. It returns
+// ErrFlowExpired in any other session, ErrSignedOut if the session has ended, account.ErrIdentityTaken for a person with another account,
+// account.ErrTooManyIdentities, and the errors of FinishOIDC but account.ErrEmailTaken and those of sign-up.
+func (s *Service) FinishLink(ctx context.Context, v Visitor, opaque, state, code string) error {
+	f, ok := parseFlow(opaque)
+	if !ok || !hmac.Equal([]byte(f.link), []byte(f.mark(v.Token))) {
+		return ErrFlowExpired
+	}
+	session, _, err := s.Session(ctx, v.Token)
+	if err != nil {
+		return err
+	}
+	found, err := s.finishFlow(ctx, v, f, state, code)
+	if err != nil {
+		return err
+	}
+	return s.linkIdentity(ctx, v, session, found.identity)
+}
+
+// mark binds a flow to the session with this token. Only who has the token can make it, so that no site can plant a flow that links its own
+// identity to a visitor's account.
+func (f flow) mark(token string) string {
+	f.link = ""
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("link an identity " + f.String()))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func (s *Service) linkIdentity(ctx context.Context, v Visitor, session *account.Session, identity account.Identity) error {
+	entry, err := account.NewAuditEntry(session.AccountID, v.Actor(), account.IdentityLinked, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = identity.String()
+	err = s.Store.LinkIdentity(ctx, session, identity, entry)
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return ErrSignedOut
+	}
+	return err
+}
+
+// Unlink takes a way to sign in from the account of a session, and ends its other sessions. The session must be fresh, or else the
+// password confirms it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way in, ErrSessionNotFresh, ErrPassword,
+// ErrBusy or a *LimitedError.
+func (s *Service) Unlink(
+	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, identity account.Identity, password string,
+) error {
+	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+		return err
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.IdentityUnlinked, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = identity.String() + "; all other sessions ended"
+	err = s.Store.UnlinkIdentity(ctx, session, identity, s.issuers(), entry)
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return ErrSignedOut
+	}
+	return err
+}
+
+// issuers are those of the identities that can sign in with what the operator has configured.
+func (s *Service) issuers() []string {
+	issuers := []string{account.WalletIssuer}
+	if s.OIDC != nil {
+		issuers = append(issuers, s.OIDC.config.Issuer)
+	}
+	if s.Chains != nil {
+		for _, chain := range s.Chains.Chains() {
+			issuers = append(issuers, chain.ID().String())
+		}
+	}
+	return issuers
+}
+
+// CanSignIn reports whether an identity can sign in with what the operator has configured.
+func (s *Service) CanSignIn(identity account.Identity) bool {
+	return slices.Contains(s.issuers(), identity.Issuer)
+}
+
+// confirmFresh returns ErrSessionNotFresh unless the session is fresh or a password comes with the request, which it checks then.
+func (s *Service) confirmFresh(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+	if s.Fresh(session) {
+		return nil
+	}
+	if owner.PasswordHash == "" || password == "" {
+		return ErrSessionNotFresh
+	}
+	return s.checkPassword(ctx, v, session, owner, password)
+}

@@ -1,0 +1,175 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+)
+
+// ErrPersonal means that an account somebody signs in to cannot be ended as a shared one.
+var ErrPersonal = errors.New("the account is somebody's own")
+
+// SharedRequest asks for a shared account.
+type SharedRequest struct {
+	Name string
+	// Stay leaves the session on the account that it acts on.
+	Stay bool
+	// FormToken is the hash of a form's one-time token, zero for none.
+	FormToken [32]byte
+}
+
+// CreateShared makes an account that nobody signs in to, whose owner is the person of a session. It returns an *account.InvalidError,
+// account.ErrTooManyShared, account.ErrFormUsed, or a *LimitedError.
+func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r SharedRequest) (*account.Account, error) {
+	now := s.Store.Now()
+	shared, err := account.NewSharedAccount(r.Name, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(shared.ID, v.Actor(), account.AccountShared, now)
+	if err != nil {
+		return nil, err
+	}
+	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
+			return err
+		}
+		if err := tx.InsertSharedAccount(ctx, shared, a.Person.ID); err != nil {
+			return err
+		}
+		if !r.Stay {
+			if err := tx.SetActing(ctx, a.Session, shared.ID); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// Act lets a session act on another account of its person. It returns account.ErrNotMember.
+func (s *Service) Act(ctx context.Context, a *Acting, accountID uuid.UUID) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error { return tx.SetActing(ctx, a.Session, accountID) })
+}
+
+// ChangeMember gives a member another role. It returns account.ErrNoSuchMember, account.ErrHolder, account.ErrLastOwner, and ErrRole for
+// a person who is no owner any more.
+func (s *Service) ChangeMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID, role account.Role) (account.Member, error) {
+	return s.changeMembers(ctx, v, on, person, account.MemberChanged, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
+		if m.Role == account.RoleOwner && role != account.RoleOwner {
+			if err := roster.CanLose(*m); err != nil {
+				return "", err
+			}
+		}
+		detail := fmt.Sprintf("%s: %s, was %s", m.Email, role, m.Role)
+		m.Role = role
+		return detail, tx.ChangeMember(ctx, *m)
+	})
+}
+
+// RemoveMember ends the membership of another person, and all of that person's sessions that act on the account. It returns what
+// ChangeMember returns. To remove oneself is to leave.
+func (s *Service) RemoveMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID) (account.Member, error) {
+	if person == on.Person.ID {
+		return s.Leave(ctx, v, on)
+	}
+	return s.changeMembers(ctx, v, on, person, account.MemberRemoved, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
+		if err := roster.CanLose(*m); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s, was %s", m.Email, m.Role), tx.DeleteMember(ctx, *m, uuid.Nil)
+	})
+}
+
+// changeMembers calls change with a member of an account, whose members stay as they are meanwhile, and writes what it says to the audit
+// log. The person must still be an owner then, so that of two owners who remove each other one is too late.
+func (s *Service) changeMembers(
+	ctx context.Context, v Visitor, on *Acting, person uuid.UUID, action account.Action,
+	change func(context.Context, postgres.Tx, account.Roster, *account.Member) (detail string, err error),
+) (member account.Member, err error) {
+	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), action, s.Store.Now())
+	if err != nil {
+		return member, err
+	}
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		roster, err := lockManaged(ctx, tx, on)
+		if err != nil {
+			return err
+		}
+		if member, err = roster.Find(person); err != nil {
+			return err
+		}
+		if entry.Detail, err = change(ctx, tx, roster, &member); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+	return member, err
+}
+
+// lockManaged keeps the members of an account as they are until the transaction ends. It returns ErrRole for a person who may not manage
+// them by then.
+func lockManaged(ctx context.Context, tx postgres.Tx, on *Acting) (account.Roster, error) {
+	roster, err := tx.LockMembers(ctx, on.Account.ID)
+	if err != nil {
+		return nil, err
+	}
+	me, err := roster.Find(on.Person.ID)
+	if err != nil {
+		return nil, account.ErrNotMember
+	}
+	return roster, (&Acting{Role: me.Role}).Check(Manage)
+}
+
+// Leave ends the person's own membership of an account, and all sessions of the person that act on it but the one that asks, which acts on
+// the person's own account then. It returns account.ErrHolder or account.ErrLastOwner.
+func (s *Service) Leave(ctx context.Context, v Visitor, on *Acting) (member account.Member, err error) {
+	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), account.MemberLeft, s.Store.Now())
+	if err != nil {
+		return member, err
+	}
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		roster, err := tx.LockMembers(ctx, on.Account.ID)
+		if err != nil {
+			return err
+		}
+		if member, err = roster.Find(on.Person.ID); err != nil {
+			return account.ErrNotMember
+		}
+		if err := roster.CanLose(member); err != nil {
+			return err
+		}
+		if err := tx.DeleteMember(ctx, member, on.Session.ID); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+	return member, err
+}
+
+// DeleteShared ends a shared account for good. The password of the person confirms it if one is given, or else ErrPassword; without one the
+// session must be of the last ten minutes, or else ErrSessionNotFresh. It returns ErrPersonal for an account that somebody signs in to.
+func (s *Service) DeleteShared(ctx context.Context, v Visitor, on *Acting, password string) error {
+	if !on.Account.Shared {
+		return ErrPersonal
+	}
+	if password != "" && on.Person.PasswordHash != "" {
+		if err := s.checkPassword(ctx, v, on.Session, on.Person, password); err != nil {
+			return err
+		}
+	} else if !s.Fresh(on.Session) {
+		return ErrSessionNotFresh
+	}
+	err := s.Store.DeleteAccountByID(ctx, on.Account.ID, v.Actor(), s.Store.Now())
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return account.ErrNotMember
+	}
+	return err
+}

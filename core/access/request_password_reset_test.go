@@ -1,0 +1,152 @@
+package access_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+)
+
+// A request is answered alike for every address, and mails go only to the stored address of an account that may sign in.
+func TestRequestPasswordReset_Addresses(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t)
+	for _, email := range []string{"kate@example.com", "disabled@example.com", "ended@example.com"} {
+		core.signUp(t, access.Visitor{}, email)
+	}
+	pgtest.Exec(t, core.Store, `UPDATE accounts SET disabled_at = now() WHERE email LIKE 'disabled%'`)
+	pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE email LIKE 'ended%'`)
+	identity, err := account.NewWalletIdentity("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wallet, err := account.NewWalletAccount(identity, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := account.AuditEntry{ID: uuid.Must(uuid.NewV7()), AccountID: wallet.ID, Action: account.SignedUp, OccurredAt: time.Now()}
+	if err := core.Store.InsertAccountWithIdentity(t.Context(), wallet, identity, entry); err != nil {
+		t.Fatal(err)
+	}
+	for email, want := range map[string][]string{
+		"kate@example.com":       {"kate@example.com"},
+		"KATE@Example.COM":       {"kate@example.com"},
+		"\u212aate@example.com":  {"kate@example.com"}, // the Kelvin sign, whose lower case is k: the mail goes to the account's address
+		"k\u0430te@example.com":  nil,                  // a Cyrillic а
+		"kate@ex\u0430mple.com":  nil,
+		"kate\u200b@example.com": nil, // a zero-width space
+		"kate+tag@example.com":   nil,
+		"nobody@example.com":     nil,
+		"disabled@example.com":   nil,
+		"ended@example.com":      nil,
+		wallet.Email:             nil,
+	} {
+		if err := core.RequestPasswordReset(t.Context(), access.Visitor{IP: "203.0.113.7"}, email, ""); err != nil {
+			t.Errorf("%q: %v", email, err)
+		}
+		if diff := cmp.Diff(want, core.settle(t)); diff != "" {
+			t.Errorf("%q is mailed to (-want +got):\n%s", email, diff)
+		}
+	}
+	for _, email := range []string{
+		"", "kate", "kate@example.com, eve@example.com", "kate@example.com\r\nBcc: eve@example.com", "Kate <kate@example.com>", "kate@example.com\x00",
+		"\"kate\r\nBcc: eve\"@example.com", `"kate bcc: x"@example.com`, strings.Repeat("k", 250) + "@example.com",
+	} {
+		if invalid, ok := errors.AsType[*account.InvalidError](core.RequestPasswordReset(t.Context(), access.Visitor{IP: "203.0.113.7"}, email, "")); !ok || invalid.Field != "email" {
+			t.Errorf("%q: %v", email, invalid)
+		}
+	}
+	if to := core.settle(t); len(to) > 0 {
+		t.Errorf("mails went to %q", to)
+	}
+}
+
+// What Postgres is asked during a request is the same for every address, so that its time does not tell which have an account.
+func TestMails_SameWork(t *testing.T) {
+	t.Parallel()
+	store, log := startLogging(t, map[string]string{"log_statement": "all", "log_parameter_max_length": "0"})
+	core := newServiceOn(t, store, withPasswords(t), func(c *access.Config) { c.MailQueued = func() {} })
+	(&mailing{Service: core}).signUp(t, access.Visitor{}, "somebody@example.com")
+	varying := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w+@example\.com|\d{4}-\d\d-\d\d [0-9:.+]+`)
+	v := access.Visitor{IP: "203.0.113.7"}
+	for what, request := range map[string]func(email string) error{
+		"request-password-reset":  func(email string) error { return core.RequestPasswordReset(t.Context(), v, email, "") },
+		"send-verification-email": func(email string) error { return core.SendVerificationEmail(t.Context(), v, email, "") },
+		"sign-up": func(email string) error {
+			_, err := core.SignUp(t.Context(), v, "Ann", email, password, "")
+			return err
+		},
+	} {
+		work := func(email string) []string {
+			before, after := what+" before "+email, what+" after "+email
+			logUpTo(t, store, log, before)
+			if err := request(email); err != nil {
+				t.Fatal(err)
+			}
+			_, text, _ := strings.Cut(logUpTo(t, store, log, after), before)
+			var statements []string
+			for line := range strings.Lines(text) {
+				if _, statement, found := strings.Cut(line, "LOG:  "); found && !strings.Contains(statement, after) {
+					statements = append(statements, varying.ReplaceAllString(statement, "<>"))
+				}
+			}
+			return statements
+		}
+		known, unknown := work("somebody@example.com"), work("nobody@example.com")
+		if diff := cmp.Diff(known, unknown); diff != "" || len(known) == 0 {
+			t.Errorf("%s: %q (-with an account +without):\n%s", what, known, diff)
+		}
+	}
+}
+
+// A thousand requests are a few mails, whether they are for one address or come from one.
+func TestRequestPasswordReset_Flood(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t, func(c *access.Config) { c.Limits.MailsPerAddress, c.Limits.MailsPerIP = 5, 20 })
+	core.signUp(t, access.Visitor{}, "ann@example.com")
+	flood := func(visitor func(n int) access.Visitor, email func(n int) string) (taken int) {
+		for n := range 1000 {
+			err := core.RequestPasswordReset(t.Context(), visitor(n), email(n), "")
+			if err == nil {
+				taken++
+			} else if wait := waits(t, err); wait <= 0 || wait > time.Hour {
+				t.Fatalf("request %d waits %s", n, wait)
+			}
+		}
+		return taken
+	}
+	everywhere := func(n int) access.Visitor { return access.Visitor{IP: fmt.Sprintf("198.51.%d.%d", n/250, n%250)} }
+	for email, mails := range map[string]int{"ann@example.com": 5, "nobody@example.com": 0} {
+		if taken := flood(everywhere, func(int) string { return email }); taken != 5 {
+			t.Errorf("%d requests for %s were taken", taken, email)
+		}
+		if to := core.settle(t); len(to) != mails {
+			t.Errorf("%s got %d mails", email, len(to))
+		}
+	}
+	here := func(int) access.Visitor { return access.Visitor{IP: "203.0.113.7"} }
+	if taken := flood(here, func(n int) string { return fmt.Sprintf("person-%d@example.com", n) }); taken != 20 {
+		t.Errorf("%d requests from one address were taken", taken)
+	}
+}
+
+func TestRequestPasswordReset_NoMail(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	if err := core.RequestPasswordReset(t.Context(), access.Visitor{}, "ann@example.com", ""); !errors.Is(err, access.ErrMailOff) {
+		t.Errorf("without a mail server: %v", err)
+	}
+	if message, err := core.ComposeMail(t.Context(), &postgres.QueuedMail{Mail: postgres.Mail{Recipient: "ann@example.com"}}); message != nil || err != nil {
+		t.Errorf("to nobody: %+v, %v", message, err)
+	}
+}

@@ -1,0 +1,68 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+)
+
+// ResetPath is the page of a link to a new password, below the public URL. The token is in its query.
+const ResetPath = "/console/reset-password"
+
+// RequestPasswordReset has a link to a new password mailed to the account of an address. It does the same whether or not there is one:
+// who has the address is looked up when the mail is sent. The link leads to redirectTo, or to the console's page for an empty one. It returns
+// ErrMailOff, an *account.InvalidError for a text that is no address or another site, or a *LimitedError.
+func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, redirectTo string) error {
+	if s.MailQueued == nil {
+		return ErrMailOff
+	}
+	email, err := account.ParseEmail(email)
+	if err != nil {
+		return err
+	}
+	path, err := s.Callback("redirectTo", redirectTo)
+	if err != nil {
+		return err
+	}
+	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email, Callback: path})
+}
+
+// ResetPassword uses the token of a link: the account gets another password, and all of its sessions and links end. A mailed link proves the
+// address, so that an account which never proved it, and never made a live key, keeps all but the address: the password is that of a new
+// account then, and fresh is true. It returns an *account.InvalidError for a password that breaks the rule, ErrResetToken, ErrBusy, or a
+// *LimitedError.
+func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password string) (fresh bool, err error) {
+	if err := account.CheckPassword("newPassword", password); err != nil {
+		return false, err
+	}
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+		return false, err
+	}
+	now, tokenHash := s.Store.Now(), account.HashToken(token)
+	owner, err := s.Store.AccountByResetToken(ctx, tokenHash, now) // first, so that nobody has passwords hashed without a token
+	if err == nil {
+		fresh, err = s.resetPassword(ctx, v, owner, tokenHash, password)
+	}
+	if errors.Is(err, account.ErrNotFound) {
+		return false, ErrResetToken
+	}
+	return fresh, err
+}
+
+func (s *Service) resetPassword(ctx context.Context, v Visitor, owner uuid.UUID, tokenHash [32]byte, password string) (fresh bool, err error) {
+	hash, err := s.hash(ctx, password)
+	if err != nil {
+		return false, err
+	}
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.PasswordReset, s.Store.Now())
+	if err != nil {
+		return false, err
+	}
+	entry.Detail = "by a link; all sessions ended"
+	reset, err := s.Store.ResetPassword(ctx, tokenHash, hash, entry)
+	return reset != owner, err
+}

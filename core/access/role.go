@@ -1,0 +1,99 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+// ErrRole means that the person's role in the account does not allow an action.
+var ErrRole = errors.New("the role does not allow this")
+
+// Need is what a route asks of the person who calls it. The zero value is none of them and is refused to everybody.
+type Need int
+
+// The needs of routes.
+const (
+	_ Need = iota
+	// Anyone needs no session.
+	Anyone
+	// Person needs a session, and is about the person alone.
+	Person
+	// Look reads what the account has.
+	Look
+	// Develop changes the account's keys, intents and webhooks.
+	Develop
+	// Manage changes the account's members, or ends it.
+	Manage
+)
+
+// allowed is what each role may do. Nothing else decides on roles.
+var allowed = map[account.Role]map[Need]bool{
+	account.RoleOwner:     {Person: true, Look: true, Develop: true, Manage: true},
+	account.RoleDeveloper: {Person: true, Look: true, Develop: true},
+	account.RoleViewer:    {Person: true, Look: true},
+}
+
+// Acting is a person in a browser and the account acted on: the person's own, or one of others.
+type Acting struct {
+	Session *account.Session
+	Person  *account.Account
+	Account *account.Account
+	// Role is the person's in Account.
+	Role account.Role
+}
+
+// May reports whether the person's role allows what a route needs.
+func (a *Acting) May(need Need) bool { return need == Anyone || allowed[a.Role][need] }
+
+// Check returns ErrRole unless the person's role allows what a route needs.
+func (a *Acting) Check(need Need) error {
+	if !a.May(need) {
+		return ErrRole
+	}
+	return nil
+}
+
+// Acting finds the live session of a token, its person and the account that it acts on, or returns ErrSignedOut. It reads the role anew
+// each time, so that a change acts on the next request.
+func (s *Service) Acting(ctx context.Context, token string) (*Acting, error) {
+	session, person, err := s.Session(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	if session.Acting == nil {
+		return &Acting{Session: session, Person: person, Account: person, Role: account.RoleOwner}, nil
+	}
+	return &Acting{Session: session, Person: person, Account: session.Acting.Account, Role: session.Acting.Role}, nil
+}
+
+// On is the same person on another account, for one request. It returns account.ErrNotMember, and ErrRole unless the role there allows need.
+func (s *Service) On(ctx context.Context, a *Acting, accountID uuid.UUID, need Need) (*Acting, error) {
+	if accountID == a.Account.ID {
+		return a, a.Check(need)
+	}
+	membership, err := s.Store.Membership(ctx, accountID, a.Person.ID)
+	if err != nil {
+		return nil, err
+	}
+	on := &Acting{Session: a.Session, Person: a.Person, Account: membership.Account, Role: membership.Role}
+	return on, on.Check(need)
+}
+
+// actingKey is the key of an *Acting in the context of a request.
+type actingKey struct{}
+
+// WithActing is a request with who makes it.
+func WithActing(r *http.Request, a *Acting) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), actingKey{}, a))
+}
+
+// ActingOf is who makes a request, nil unless WithActing has said so.
+func ActingOf(r *http.Request) *Acting {
+	a, _ := r.Context().Value(actingKey{}).(*Acting)
+	return a
+}

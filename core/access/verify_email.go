@@ -1,0 +1,132 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+)
+
+// LinkPath is the page of a link that proves an address, below the public URL. The token is in its query.
+const LinkPath = "/console/verify-email"
+
+// SendVerificationEmail has a link mailed that verifies an address, if an account has it and has not verified it. For a visitor without a
+// session it does the same for every address. It returns ErrVerificationOff, ErrEmailMismatch or ErrEmailVerified about the account that is
+// signed in, an *account.InvalidError for a text that is no address or another site, or a *LimitedError.
+func (s *Service) SendVerificationEmail(ctx context.Context, v Visitor, email, callback string) error {
+	if s.MailQueued == nil {
+		return ErrVerificationOff
+	}
+	email, err := account.ParseEmail(email)
+	if err != nil {
+		return err
+	}
+	if callback, err = s.Callback("callbackURL", callback); err != nil {
+		return err
+	}
+	_, owner, err := s.Session(ctx, v.Token)
+	switch {
+	case errors.Is(err, ErrSignedOut):
+	case err != nil:
+		return err
+	case owner.Email != email:
+		return ErrEmailMismatch
+	case owner.EmailVerified():
+		return ErrEmailVerified
+	}
+	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailVerifyEmail, Recipient: email, Callback: callback})
+}
+
+// mustVerify reports whether a right password does not sign in. It is answered as a wrong one, so that nobody learns by signing up and in
+// whether an address had an account.
+func (s *Service) mustVerify(owner *account.Account) bool {
+	return s.MailQueued != nil && owner.VerificationRequired && !owner.EmailVerified()
+}
+
+// Link is what the link of a token does, and the account that it is about. It returns ErrLink, or a *LimitedError.
+func (s *Service) Link(ctx context.Context, v Visitor, token string) (*postgres.Link, error) {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+		return nil, err
+	}
+	l, err := s.Store.LinkByToken(ctx, account.HashToken(token), s.Store.Now())
+	if errors.Is(err, account.ErrNotFound) {
+		return nil, ErrLink
+	}
+	return l, err
+}
+
+// VerifyEmail uses a link for who has its token alone, as better-auth does: it verifies the address of an account and signs nobody in. A link
+// that changes an address works only for who is signed in to its account, which is changed if it has another address now. It returns ErrLink,
+// ErrLinkSignedOut, account.ErrEmailTaken or a *LimitedError.
+func (s *Service) VerifyEmail(ctx context.Context, v Visitor, token, callback string) (changed *account.Account, err error) {
+	l, err := s.Link(ctx, v, token)
+	if err != nil {
+		return nil, err
+	}
+	if callback, err = s.Callback("callbackURL", callback); err != nil {
+		return nil, err
+	}
+	if l.Purpose != account.VerifyEmail && !s.isSignedIn(ctx, v, l) {
+		return nil, ErrLinkSignedOut
+	}
+	if err := s.useLink(ctx, v, token, l, callback); err != nil || l.Purpose != account.ChangeEmail {
+		return nil, err
+	}
+	return s.Store.AccountByID(ctx, l.AccountID)
+}
+
+// FollowLink uses a link for who is signed in to its account, or else knows its password: whoever else reads the mail of an address must not
+// vouch for the account of somebody who named it as theirs. The password signs in; without it signedIn is nil. It returns ErrLink,
+// ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
+func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
+	if l, err = s.Link(ctx, v, token); err != nil {
+		return nil, nil, err
+	}
+	if callback, err = s.Callback("callbackURL", callback); err != nil {
+		return nil, nil, err
+	}
+	if s.isSignedIn(ctx, v, l) {
+		return l, nil, s.useLink(ctx, v, token, l, callback)
+	}
+	owner, err := s.Store.AccountByID(ctx, l.AccountID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if owner.PasswordHash == "" {
+		return nil, nil, ErrLinkSignedOut
+	}
+	if err := s.limitDevice(ctx, v, "link:"+digest(token)); err != nil {
+		return nil, nil, err
+	}
+	matches, err := s.matches(ctx, password, owner.PasswordHash)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !matches {
+		return nil, nil, ErrPassword
+	}
+	if err := s.useLink(ctx, v, token, l, callback); err != nil {
+		return nil, nil, err
+	}
+	signedIn, err = s.startPasswordSession(ctx, v, owner)
+	return l, signedIn, err
+}
+
+// isSignedIn reports whether the visitor is signed in to the account of a link.
+func (s *Service) isSignedIn(ctx context.Context, v Visitor, l *postgres.Link) bool {
+	session, _, err := s.Session(ctx, v.Token)
+	return err == nil && session.AccountID == l.AccountID
+}
+
+func (s *Service) useLink(ctx context.Context, v Visitor, token string, l *postgres.Link, callback string) error {
+	next := postgres.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
+	err := s.Store.UseLink(ctx, account.HashToken(token), l, next, v.Actor(), s.Store.Now())
+	if errors.Is(err, account.ErrNotFound) {
+		return ErrLink
+	}
+	if err == nil && l.Purpose == account.ConfirmEmailChange && s.MailQueued != nil {
+		s.MailQueued()
+	}
+	return err
+}

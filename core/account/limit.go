@@ -1,0 +1,46 @@
+package account
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// accountShare is how many keys of the default limit an account may use up at once.
+const accountShare = 20
+
+var (
+	// DefaultLimit is a key's limit: 50 requests a minute, a bucket of 50 that refills continuously.
+	DefaultLimit = Limit{Requests: 50, Period: time.Minute}
+	// DefaultAccountLimit is the limit of all keys of an account in one environment together.
+	DefaultAccountLimit = Limit{Requests: accountShare * DefaultLimit.Requests, Period: DefaultLimit.Period}
+)
+
+// The greatest limit of an account.
+const (
+	mostRequests  = 1_000_000_000
+	longestPeriod = 24 * time.Hour
+)
+
+// Limit is a bucket of Requests that refills at Requests a Period.
+type Limit struct {
+	Requests int
+	// Period is a whole number of seconds.
+	Period time.Duration
+}
+
+// ParseLimit reads a limit such as 1000/60s.
+func ParseLimit(text string) (Limit, error) {
+	before, after, _ := strings.Cut(text, "/")
+	requests, err := strconv.Atoi(before)
+	period, periodErr := time.ParseDuration(after)
+	if err != nil || periodErr != nil || requests < 1 || requests > mostRequests ||
+		period < time.Second || period > longestPeriod || period%time.Second != 0 {
+		return Limit{}, &InvalidError{Field: "limit", Message: fmt.Sprintf(
+			"must be requests/period such as 1000/60s: 1 to %d requests in 1s to %s, in whole seconds", mostRequests, longestPeriod)}
+	}
+	return Limit{Requests: requests, Period: period}, nil
+}
+
+func (l Limit) String() string { return fmt.Sprintf("%d/%ds", l.Requests, int(l.Period/time.Second)) }

@@ -1,0 +1,29 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/access"
+)
+
+// answeredJSON is an invitation that was answered, with the member that it made.
+type answeredJSON struct {
+	Invitation invitationJSON `json:"invitation"`
+	Member     *memberJSON    `json:"member"`
+}
+
+// acceptInvitation answers POST /auth/organization/accept-invitation: the person is a member, and the session acts on the account.
+func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		Token string `json:"invitationId"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	invitation, member, err := s.Access.AcceptInvitation(r.Context(), s.visitor(r), access.ActingOf(r), request.Token)
+	if err != nil {
+		return err
+	}
+	joined := newMemberJSON(member)
+	return writeJSON(w, http.StatusOK, answeredJSON{newInvitationJSON(invitation, "accepted"), &joined})
+}

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+)
+
+// cancelInvitation answers POST /auth/organization/cancel-invitation with the invitation, whose link works no more. Here its id is the one
+// that lists show.
+func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		InvitationID string `json:"invitationId"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	id, err := parseID(request.InvitationID)
+	if err != nil {
+		return account.ErrNoInvitation
+	}
+	invitation, err := s.Store.InvitationByID(r.Context(), id, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	on, err := s.Access.On(r.Context(), access.ActingOf(r), invitation.AccountID, access.Manage)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.CancelInvitation(r.Context(), s.visitor(r), on, invitation); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newInvitationJSON(invitation, "canceled"))
+}

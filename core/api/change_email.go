@@ -1,0 +1,23 @@
+package api
+
+import "net/http"
+
+// changeEmail answers POST /auth/change-email: a link is on its way to the account's address, if that is verified, and else to the new one.
+// The answer is the same if another account has the new address.
+func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
+	session, owner, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		NewEmail    string `json:"newEmail"`
+		CallbackURL string `json:"callbackURL"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.ChangeEmail(r.Context(), s.visitor(r), session, owner, request.NewEmail, request.CallbackURL); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON)
+}

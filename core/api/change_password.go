@@ -1,0 +1,29 @@
+package api
+
+import "net/http"
+
+// changePassword answers POST /auth/change-password: every session of the account ends, and a new one is in the cookie. The other sessions
+// end without revokeOtherSessions too, since a password is changed when others may know it.
+func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
+	session, owner, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		CurrentPassword     string `json:"currentPassword"`
+		NewPassword         string `json:"newPassword"`
+		RevokeOtherSessions *bool  `json:"revokeOtherSessions"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	in, err := s.Access.ChangePassword(r.Context(), s.visitor(r), session, owner, request.CurrentPassword, request.NewPassword)
+	if err != nil {
+		return err
+	}
+	s.cookie.SignIn(w, in)
+	return writeJSON(w, http.StatusOK, struct {
+		Token *string  `json:"token"`
+		User  userJSON `json:"user"`
+	}{nil, newUserJSON(in.Account)})
+}

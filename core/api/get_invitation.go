@@ -1,0 +1,30 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/access"
+)
+
+// getInvitation answers GET /auth/organization/get-invitation with the invitation of a link, to the person who may answer it. Its id here,
+// and where it is accepted or rejected, is the token of the link: nobody else knows that.
+func (s *Server) getInvitation(w http.ResponseWriter, r *http.Request) error {
+	parameters, err := query(r, "id")
+	if err != nil {
+		return err
+	}
+	invitation, err := s.Access.Invitation(r.Context(), s.visitor(r), parameters["id"])
+	if err != nil {
+		return err
+	}
+	if err := invitation.For(access.ActingOf(r).Person); err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, struct {
+		invitationJSON
+		OrganizationName string `json:"organizationName"`
+		OrganizationSlug string `json:"organizationSlug"`
+		InviterEmail     string `json:"inviterEmail"`
+	}{newPendingJSON(invitation), invitation.AccountName, invitation.AccountID.String(), invitation.InviterEmail})
+}

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+)
+
+// inviteMember answers POST /auth/organization/invite-member with the invitation, the same whether or not the address has an account. Link
+// is null unless the service sends no mail: then it is for the inviter to pass on.
+func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		OrganizationID string `json:"organizationId"`
+		Email          string `json:"email"`
+		Role           string `json:"role"`
+		Resend         bool   `json:"resend"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	on, err := s.on(r, request.OrganizationID, "", access.Manage)
+	if err != nil {
+		return err
+	}
+	role, err := account.ParseRole(request.Role)
+	if err != nil {
+		return err
+	}
+	invited, err := s.Access.Invite(r.Context(), s.visitor(r), on, request.Email, role, request.Resend)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		invitationJSON
+		Link *string `json:"link"`
+	}{newPendingJSON(invited.Invitation), nil}
+	if invited.Link != "" {
+		answer.Link = &invited.Link
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, answer)
+}

@@ -1,0 +1,30 @@
+package api
+
+import "net/http"
+
+// linkSIWE answers POST /auth/siwe/link: the wallet that signed the message is another way to sign in to the account. better-auth has no
+// route for this; the body is that of siwe/verify and the password, for a session that is not fresh.
+func (s *Server) linkSIWE(w http.ResponseWriter, r *http.Request) error {
+	session, owner, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		Message       string  `json:"message"`
+		Signature     string  `json:"signature"`
+		WalletAddress string  `json:"walletAddress"`
+		ChainID       *uint64 `json:"chainId"`
+		Password      string  `json:"password"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	if _, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID); err != nil {
+		return err
+	}
+	_, err = s.Access.LinkWallet(r.Context(), s.visitor(r), session, owner, request.Message, request.Signature, request.Password)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON)
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/core/representation"
+)
+
+// organizationJSON is an account in the shape of better-auth's organizations. Slug repeats the id, as accounts have no other name of their
+// own; logo and metadata are null.
+type organizationJSON struct {
+	ID        string                   `json:"id"`
+	Name      string                   `json:"name"`
+	Slug      string                   `json:"slug"`
+	Logo      *string                  `json:"logo"`
+	Metadata  *struct{}                `json:"metadata"`
+	CreatedAt representation.Timestamp `json:"createdAt"`
+}
+
+func newOrganizationJSON(a *account.Account) organizationJSON {
+	return organizationJSON{ID: a.ID.String(), Name: a.Name, Slug: a.ID.String(), CreatedAt: representation.NewTimestamp(a.CreatedAt)}
+}
+
+// memberJSON is a member in better-auth's shape. ID repeats the person's.
+type memberJSON struct {
+	ID             string                   `json:"id"`
+	OrganizationID string                   `json:"organizationId"`
+	UserID         string                   `json:"userId"`
+	Role           account.Role             `json:"role"`
+	CreatedAt      representation.Timestamp `json:"createdAt"`
+	User           memberUserJSON           `json:"user"`
+}
+
+// memberUserJSON is what other members see of a person.
+type memberUserJSON struct {
+	ID    string  `json:"id"`
+	Name  string  `json:"name"`
+	Email string  `json:"email"`
+	Image *string `json:"image"`
+}
+
+func newMemberJSON(m account.Member) memberJSON {
+	person := m.PersonID.String()
+	return memberJSON{
+		ID: person, OrganizationID: m.AccountID.String(), UserID: person, Role: m.Role, CreatedAt: representation.NewTimestamp(m.CreatedAt),
+		User: memberUserJSON{ID: person, Name: m.Name, Email: m.Email},
+	}
+}
+
+// invitationJSON is an invitation in better-auth's shape.
+type invitationJSON struct {
+	ID             string                   `json:"id"`
+	OrganizationID string                   `json:"organizationId"`
+	Email          string                   `json:"email"`
+	Role           account.Role             `json:"role"`
+	Status         string                   `json:"status"`
+	InviterID      string                   `json:"inviterId"`
+	ExpiresAt      representation.Timestamp `json:"expiresAt"`
+	CreatedAt      representation.Timestamp `json:"createdAt"`
+}
+
+func newInvitationJSON(i *account.Invitation, status string) invitationJSON {
+	return invitationJSON{
+		ID: i.ID.String(), OrganizationID: i.AccountID.String(), Email: i.Email, Role: i.Role, Status: status, InviterID: i.InviterID.String(),
+		ExpiresAt: representation.NewTimestamp(i.ExpiresAt), CreatedAt: representation.NewTimestamp(i.CreatedAt),
+	}
+}
+
+func newPendingJSON(i *account.Invitation) invitationJSON { return newInvitationJSON(i, "pending") }
+
+// on is who makes a request, on the account that it names by id or slug; on the one that the session acts on where it names none. An id
+// that is none names no account of the person's.
+func (s *Server) on(r *http.Request, id, slug string, need access.Need) (*access.Acting, error) {
+	acting := access.ActingOf(r)
+	named := cmp.Or(id, slug)
+	if named == "" {
+		return acting, acting.Check(need)
+	}
+	accountID, err := parseID(named)
+	if err != nil {
+		return nil, account.ErrNotMember
+	}
+	return s.Access.On(r.Context(), acting, accountID, need)
+}

@@ -1,0 +1,31 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"intents.internal/core/access"
+)
+
+// removeMember answers POST /auth/organization/remove-member with the member, whose sessions that act on the account have ended.
+func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		OrganizationID  string `json:"organizationId"`
+		MemberIDOrEmail string `json:"memberIdOrEmail"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	on, err := s.on(r, request.OrganizationID, "", access.Manage)
+	if err != nil {
+		return err
+	}
+	member, err := s.memberOf(r, on, strings.ToLower(request.MemberIDOrEmail))
+	if err != nil {
+		return err
+	}
+	if member, err = s.Access.RemoveMember(r.Context(), s.visitor(r), on, member.PersonID); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]memberJSON{"member": newMemberJSON(member)})
+}

@@ -1,0 +1,22 @@
+package api
+
+import "net/http"
+
+// requestPasswordReset answers POST /auth/request-password-reset: a mail with a link is on its way if an account has the address. The answer
+// and its time are the same if none has.
+func (s *Server) requestPasswordReset(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		Email      string `json:"email"`
+		RedirectTo string `json:"redirectTo"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.RequestPasswordReset(r.Context(), s.visitor(r), request.Email, request.RedirectTo); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Status  bool   `json:"status"`
+		Message string `json:"message"`
+	}{true, "If an account has this address, a link to a new password is on its way to it."})
+}

@@ -1,0 +1,19 @@
+package api
+
+import "net/http"
+
+// sendVerificationEmail answers POST /auth/send-verification-email: a mail with a link is on its way if an account has the address and has
+// not verified it. Without a session the answer and its time are the same if none has.
+func (s *Server) sendVerificationEmail(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		Email       string `json:"email"`
+		CallbackURL string `json:"callbackURL"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.SendVerificationEmail(r.Context(), s.visitor(r), request.Email, request.CallbackURL); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON)
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/core/fault"
+)
+
+// verifyEmail answers GET /auth/verify-email: the token of a link is used. With a callbackURL the browser is redirected there, with the code
+// of what went wrong in the parameter error. Mailed links do not lead here but to a page of the console, since programs that read mail follow
+// links.
+func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
+	given, err := query(r, "token", "callbackURL")
+	if err != nil {
+		return err
+	}
+	callback, err := s.Access.Callback("callbackURL", given["callbackURL"])
+	if err != nil {
+		return err
+	}
+	changed, err := s.Access.VerifyEmail(r.Context(), s.visitor(r), given["token"], callback)
+	if code := linkCode(err); callback != "" && (err == nil || code != "") {
+		return seeOther(w, access.WithQuery(callback, "error", code))
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	response := struct {
+		Status bool      `json:"status"`
+		User   *userJSON `json:"user"`
+	}{Status: true}
+	if changed != nil {
+		user := newUserJSON(changed)
+		response.User = &user
+	}
+	return writeJSON(w, http.StatusOK, response)
+}
+
+// linkCode is the code of an error of a link, empty for one that is not about it.
+func linkCode(err error) string {
+	if !errors.Is(err, access.ErrLink) && !errors.Is(err, access.ErrLinkSignedOut) && !errors.Is(err, account.ErrEmailTaken) {
+		return ""
+	}
+	f, _ := fault.Of(err)
+	return string(f.Code)
+}

@@ -1,0 +1,81 @@
+package console
+
+import (
+	"net/netip"
+	"strings"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
+)
+
+// restrictionFields are the form's fields of a key's scopes, a box each, and of its networks.
+var restrictionFields = append(apikey.AllScopes.Names(), "networks")
+
+// hasRestrictions reports whether the form that was sent has the fields. A browser sends those of text also where they are empty.
+func (f *form) hasRestrictions() bool {
+	_, sent := f.values["networks"]
+	return sent
+}
+
+// restrictions reads the scopes whose boxes are ticked, and the networks, with spaces, commas or new lines between them.
+func (f *form) restrictions() (apikey.Scopes, []netip.Prefix, error) {
+	var names []string
+	for _, name := range apikey.AllScopes.Names() {
+		if f.values[name] != "" {
+			names = append(names, name)
+		}
+	}
+	scopes, err := account.ParseScopes(names)
+	if err != nil {
+		return 0, nil, err
+	}
+	networks, err := account.ParseNetworks(strings.FieldsFunc(f.values["networks"], func(r rune) bool {
+		return r == ',' || r == ' ' || r == '\t' || r == '\r' || r == '\n'
+	}))
+	return scopes, networks, err
+}
+
+// restrictionsView is what a form shows of a key's scopes and networks.
+type restrictionsView struct {
+	Scopes   []scopeBox
+	Networks string
+	// ScopesAt and NetworksAt are the help of the fields.
+	ScopesAt, NetworksAt fieldHelp
+}
+
+// scopeBox is the box of a scope.
+type scopeBox struct {
+	Name, Text string
+	Ticked     bool
+}
+
+var scopeTexts = map[string]string{
+	"intents:read":  "read intents and events",
+	"intents:write": "make, report, cancel and refund intents",
+	"webhooks":      "read and change webhooks",
+}
+
+// newRestrictionsView shows what was sent with the form, or the given scopes and networks before it is sent.
+func newRestrictionsView(f *form, scopes apikey.Scopes, networks []netip.Prefix) restrictionsView {
+	v := restrictionsView{Networks: networkLines(networks), ScopesAt: f.At("scopes", "scopes-hint"), NetworksAt: f.At("networks", "networks-hint")}
+	sent := f.hasRestrictions()
+	if sent {
+		v.Networks = f.values["networks"]
+	}
+	for _, name := range apikey.AllScopes.Names() {
+		ticked := scopes.Has(apikey.ScopeOf(name))
+		if sent {
+			ticked = f.values[name] != ""
+		}
+		v.Scopes = append(v.Scopes, scopeBox{Name: name, Text: scopeTexts[name], Ticked: ticked})
+	}
+	return v
+}
+
+func networkLines(networks []netip.Prefix) string {
+	lines := make([]string, len(networks))
+	for n, network := range networks {
+		lines[n] = network.String()
+	}
+	return strings.Join(lines, "\n")
+}

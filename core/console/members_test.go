@@ -1,0 +1,118 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/access"
+	"intents.internal/core/postgres/pgtest"
+)
+
+// share makes a shared account and returns its id.
+func (b *browser) share(name string) string {
+	b.t.Helper()
+	b.post("/console/accounts/share", "name", name, "mark", b.get("/console/accounts").field("mark")).leadsTo("/console/members?done=shared")
+	return pgtest.LookUp[uuid.UUID](b.t, b.site.store, `SELECT id FROM accounts WHERE shared AND name = $1`, name).String()
+}
+
+// invite invites an address to the account that the browser acts on, and returns the path of the link that the page shows.
+func (b *browser) invite(email, role string) string {
+	b.t.Helper()
+	page := b.post("/console/members/invite", "email", email, "role", role)
+	page.is(http.StatusOK, "Pass this link on", "whoever opens it can accept", email)
+	return strings.TrimPrefix(page.element("link"), b.site.url)
+}
+
+// token is that of an invitation's link.
+func token(path string) string {
+	_, token, _ := strings.Cut(path, "token=")
+	return token
+}
+
+// An account is shared, somebody is invited, comes by way of signing in, sees what the role allows, and is removed.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	s := start(t, typed)
+	ann, bob := s.signedUp(t, "ann@example.com"), s.signedUp(t, "bob@example.com")
+	bobID := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'bob@example.com'`).String()
+	ann.get("/console/accounts").is(http.StatusOK, "Your accounts", "your own", "Acting on it")
+	mark := ann.get("/console/accounts").field("mark")
+	ann.post("/console/accounts/share", "name", " ", "mark", mark).is(http.StatusBadRequest).tied("name", "Name must have 1 to 128 characters.")
+	shop := ann.share(`<b>Shop</b>`)
+	ann.get("/console/members").is(http.StatusOK, "Who can act on <b>Shop</b>", "acting on <b>Shop</b> as owner", "Delete the shared account")
+	keyID, _ := ann.makeKey("shop key")
+	ann.post("/console/members/invite", "email", "bob", "role", "viewer").is(http.StatusBadRequest).tied("email", "E-mail address must be an e-mail address such as name@example.com.")
+	ann.post("/console/members/leave").is(http.StatusBadRequest, "A shared account needs an owner.")
+
+	link := ann.invite("bob@example.com", "viewer")
+	ann.get("/console/members").is(http.StatusOK, "Open invitations", "bob@example.com")
+	stranger := s.browser(t)
+	asked := stranger.get(link).is(http.StatusOK, "You are invited", "<b>Shop</b>", "as viewer", "Sign in first")
+	signIn := asked.link("/console/sign-in?next")
+	stranger.post("/console/sign-in", "email", "bob@example.com", "password", password, "next", stranger.get(signIn).field("next")).leadsTo(link)
+	stranger.get("/console/invitation?token=x").is(http.StatusBadRequest, "No such invitation")
+	bob.get(link).is(http.StatusOK, "Accept", "Decline")
+	bob.post("/console/invitation/accept", "token", token(link)).leadsTo("/console/accounts?done=joined")
+	bob.post("/console/invitation/accept", "token", token(link)).is(http.StatusBadRequest, "No such invitation")
+
+	bob.get("/console").is(http.StatusOK, "shop key", "acting on <b>Shop</b> as viewer")
+	for path, never := range map[string]string{
+		"/console": "Create a key", "/console/keys/" + keyID: "Rotate", "/console/webhooks": "Create a webhook", "/console/transfers": "New transfer",
+		"/console/members": "Invite somebody",
+	} {
+		if page := bob.get(path).is(http.StatusOK); strings.Contains(page.text(), never) {
+			t.Errorf("a viewer's %s offers %q", path, never)
+		}
+	}
+	for _, path := range []string{
+		"/console/keys", "/console/keys/" + keyID + "/disable", "/console/keys/" + keyID + "/delete", "/console/webhooks",
+		"/console/transfers/new/record", "/console/members/invite", "/console/members/change", "/console/members/remove", "/console/members/delete",
+	} {
+		bob.post(path, "name", "x").is(http.StatusForbidden, "Your role in this account does not allow that")
+	}
+	bob.get("/console/transfers/new").is(http.StatusForbidden, "Not with your role")
+	ann.post("/console/members/change", "person", bobID, "role", "developer").leadsTo("/console/members?done=member-changed")
+	bob.get("/console").is(http.StatusOK, "Create a key")
+	bob.post("/console/members/invite", "email", "x@example.com", "role", "owner").is(http.StatusForbidden)
+	bob.post("/console/accounts/act", "account", bobID).leadsTo("/console/accounts?done=acting")
+	if page := bob.get("/console"); strings.Contains(page.text(), "shop key") {
+		t.Error("the own account has the shared one's key")
+	}
+	bob.post("/console/accounts/act", "account", uuid.NewString()).is(http.StatusForbidden, "You are not a member")
+	bob.post("/console/accounts/act", "account", shop).leadsTo("/console/accounts?done=acting")
+	ann.get("/console/audit").is(http.StatusOK, "Member joined", "bob@example.com as viewer", "Key created")
+
+	ann.post("/console/members/remove", "person", bobID).leadsTo("/console/members?done=member-removed")
+	bob.get("/console").leadsTo("/console/sign-in?done=ended&next=%2Fconsole")
+	ann.post("/console/members/delete", "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
+	ann.post("/console/members/delete", "password", password).leadsTo("/console/accounts?done=shared-ended")
+	ann.get("/console/accounts?done=shared-ended").is(http.StatusOK, "The shared account is deleted")
+}
+
+// Where mail is sent the page shows no link, and an invitation is for its address alone.
+func TestInvitation_Mailed(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *access.Config) { c.MailQueued = func() {} })
+	ann, bob, eve := s.signedUp(t, "ann@example.com"), s.signedUp(t, "bob@example.com"), s.signedUp(t, "eve@example.com")
+	for range 2 { // the second replaces the first
+		ann.post("/console/members/invite", "email", "bob@example.com", "role", "owner").leadsTo("/console/members?done=invited")
+	}
+	pgtest.Exec(t, s.store, `UPDATE invitations SET token_hash = sha256('token')`)
+	page := eve.get("/console/invitation?token=token").is(http.StatusOK, "You are signed in with another address")
+	if strings.Contains(page.text(), "Accept") {
+		t.Error("somebody else can accept")
+	}
+	eve.post("/console/invitation/accept", "token", "token").is(http.StatusForbidden, "For somebody else")
+	bob.post("/console/invitation/decline", "token", "token").leadsTo("/console/accounts?done=declined")
+	bob.get("/console/invitation?token=token").is(http.StatusBadRequest, "No such invitation")
+	ann.post("/console/members/invite", "email", "bob@example.com", "role", "owner").leadsTo("/console/members?done=invited")
+	id := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM invitations`).String()
+	eve.post("/console/members/cancel", "invitation", id).is(http.StatusBadRequest, "No such invitation") // it is not of her account
+	ann.post("/console/members/cancel", "invitation", id).leadsTo("/console/members?done=invite-canceled")
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM mails WHERE kind = 'invitation' AND recipient = 'bob@example.com'`); n != 3 {
+		t.Errorf("%d mails are queued", n)
+	}
+}

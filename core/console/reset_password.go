@@ -1,0 +1,82 @@
+package console
+
+import (
+	"net/http"
+
+	"intents.internal/core/access"
+)
+
+const (
+	forgotPath = "/console/forgot-password"
+	resetPath  = access.ResetPath
+)
+
+// showForgotPassword answers GET /console/forgot-password.
+func (c *console) showForgotPassword(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderForgotPassword(w, r, f, false)
+}
+
+// forgotPassword answers POST /console/forgot-password. It says the same of any address.
+func (c *console) forgotPassword(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	f, err := readForm(r, "email")
+	if err != nil {
+		return err
+	}
+	if f.ok() {
+		if err := f.note(c.Access.RequestPasswordReset(r.Context(), access.VisitorOf(r, c.Cookie), f.values["email"], "")); err != nil {
+			return err
+		}
+	}
+	return c.renderForgotPassword(w, r, f, f.ok())
+}
+
+func (c *console) renderForgotPassword(w http.ResponseWriter, r *http.Request, f *form, sent bool) error {
+	return c.render(w, r, currentUser{}, "forgot-password", view{
+		Title: "Forgot your password?", Section: "sign-in", Form: f, Body: map[string]any{"Mail": c.Access.MailQueued != nil, "Sent": sent},
+	})
+}
+
+// showResetPassword answers GET /console/reset-password, where a link leads. It uses nothing up, as programs that read mail follow links.
+func (c *console) showResetPassword(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	f, err := readQuery(r, "token")
+	if err != nil {
+		return err
+	}
+	return c.renderResetPassword(w, r, f)
+}
+
+// resetPassword answers POST /console/reset-password.
+func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	f, err := readForm(r, "token", "newPassword")
+	if err != nil {
+		return err
+	}
+	done := "password-reset"
+	if f.ok() {
+		fresh, err := c.Access.ResetPassword(r.Context(), access.VisitorOf(r, c.Cookie), f.values["token"], f.values["newPassword"])
+		if err := f.note(err); err != nil {
+			return err
+		}
+		if fresh {
+			done = "account-fresh"
+		}
+	}
+	if !f.ok() {
+		return c.renderResetPassword(w, r, f)
+	}
+	// A session of another account would keep the browser from the sign-in page.
+	if err := c.Access.SignOut(r.Context(), c.Cookie.Token(r)); err != nil {
+		return err
+	}
+	c.Cookie.Clear(w)
+	redirect(w, r, "/console/sign-in?done="+done)
+	return nil
+}
+
+func (c *console) renderResetPassword(w http.ResponseWriter, r *http.Request, f *form) error {
+	return c.render(w, r, currentUser{}, "reset-password", view{Title: "Choose another password", Section: "sign-in", Form: f})
+}

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/network"
+)
+
+// InsertSignUp stores a new account and the mail to its address, or the mail alone if another account has the address. It is one statement
+// in both cases, so that its time tells little of which it was.
+func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, entry account.AuditEntry, m Mail) error {
+	mailID, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	_, err = s.db.NewRaw(`WITH made AS (
+			INSERT INTO accounts (id, name, email, password_hash, verification_required, created_at, updated_at)
+			VALUES (?0, ?1, ?2, $1, ?3, ?4, ?4) ON CONFLICT (email) WHERE deleted_at IS NULL DO NOTHING RETURNING id
+		), entry AS (
+			INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_name, detail, ip_address, user_agent)
+			SELECT ?5, id, ?4, 'owner', ?6, '', '', ?7, ?8 FROM made
+		)
+		INSERT INTO mails (id, kind, recipient, account_id, callback, attempts, next_attempt_at, created_at)
+		VALUES (?9, ?10, ?2, ?0, nullif(?11, ''), 0, clock_timestamp(), clock_timestamp())`,
+		a.ID, a.Name, a.Email, a.VerificationRequired, a.CreatedAt, entry.ID, entry.Action, entry.Actor.IPAddress, entry.Actor.UserAgent,
+		mailID, m.Kind, m.Callback).Conn(bind(s.db.DB, a.PasswordHash)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("insert the sign-up of account %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+// VerifyEmail notes that the account of an address, as an operator knows, belongs to who receives its mail.
+func (s *Store) VerifyEmail(ctx context.Context, email string, actor account.Actor, now time.Time) error {
+	return s.changeAccount(ctx, accountChange{
+		action: account.EmailVerified, set: "email_verified_at = coalesce(email_verified_at, $1)", to: now,
+	}, "email = ?", email, actor, now)
+}
+
+// AccountByID finds an account that may sign in, or returns account.ErrNotFound.
+func (s *Store) AccountByID(ctx context.Context, id uuid.UUID) (*account.Account, error) {
+	var row accountRow
+	err := s.db.NewSelect().Model(&row).Where("id = ? AND deleted_at IS NULL AND disabled_at IS NULL", id).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, account.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find account %s: %w", id, err)
+	}
+	return row.account(), nil
+}
+
+// EmailHeld reports whether an account has an address and keeps it from others who prove to receive its mail.
+func (s *Store) EmailHeld(ctx context.Context, email string) (held bool, err error) {
+	err = s.db.NewRaw("SELECT coalesce(bool_or("+keepsEmail+"), false) FROM accounts WHERE email = ?1 AND deleted_at IS NULL", network.Live, email).
+		Scan(ctx, &held)
+	if err != nil {
+		return false, fmt.Errorf("ask whether an address is held: %w", err)
+	}
+	return held, nil
+}
+
+// keepsEmail is whether an account keeps its address: its owner proved it, or has made a live key, or the operator has disabled the account.
+// ?0 is the environment of live keys. Deleted keys count, as their rows stay.
+const keepsEmail = `(email_verified_at IS NOT NULL OR disabled_at IS NOT NULL
+	OR EXISTS (SELECT FROM api_keys WHERE account_id = accounts.id AND environment = ?0))`
+
+// takeEmail frees an address for who proved to receive its mail. An account that has it and never proved it loses it, and nothing else: it
+// gets one under .invalid, with which its password works, and its sessions and keys stay. It returns account.ErrEmailTaken if
+// the account keeps the address.
+func (tx Tx) takeEmail(ctx context.Context, email string, now time.Time) error {
+	var id uuid.UUID
+	// The lock comes first, so that neither a verification nor a live key comes in between: both lock the account's row.
+	err := tx.db.NewRaw("SELECT id FROM accounts WHERE email = ? AND deleted_at IS NULL FOR UPDATE", email).Scan(ctx, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("lock the account of an address: %w", err)
+	}
+	var held bool
+	if err := tx.db.NewRaw("SELECT "+keepsEmail+" FROM accounts WHERE id = ?1", network.Live, id).Scan(ctx, &held); err != nil {
+		return fmt.Errorf("ask whether account %s keeps its address: %w", id, err)
+	}
+	if held {
+		return account.ErrEmailTaken
+	}
+	lost := account.LostEmail(id)
+	_, err = tx.db.NewRaw("UPDATE accounts SET email = ?, verification_required = false, updated_at = ? WHERE id = ?", lost, now, id).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("take the address of account %s: %w", id, err)
+	}
+	if err := tx.deleteLinks(ctx, id); err != nil {
+		return err
+	}
+	entry, err := account.NewAuditEntry(id, account.Actor{}, account.EmailLost, now) // who took it is not told
+	if err != nil {
+		return err
+	}
+	entry.Detail = "its owner proved to receive its mail, which this account never did; sign in as " + lost
+	return tx.Audit(ctx, entry)
+}

@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+// Link is what a mailed link does that proves an address.
+type Link struct {
+	Purpose   account.LinkPurpose
+	AccountID uuid.UUID
+	// Email is the address of the account when the link was made.
+	Email string
+	// NewEmail is the address that the account is to get, empty where it keeps the one it has.
+	NewEmail string
+}
+
+// InsertLink stores a link, whose token is known by its SHA-256, for one use until it expires.
+func (s *Store) InsertLink(ctx context.Context, hash [32]byte, l Link, expiresAt time.Time) error {
+	_, err := s.db.NewRaw(`INSERT INTO link_tokens (hash, purpose, account_id, email, new_email, expires_at)
+		VALUES ($1, ?, ?, ?, nullif(?, ''), ?)`, l.Purpose, l.AccountID, l.Email, l.NewEmail, expiresAt).Conn(bind(s.db.DB, hash[:])).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("insert a link of account %s: %w", l.AccountID, err)
+	}
+	return nil
+}
+
+// LinkByToken finds a link that works, or returns account.ErrNotFound.
+func (s *Store) LinkByToken(ctx context.Context, hash [32]byte, now time.Time) (*Link, error) {
+	var l Link
+	err := s.db.NewRaw(`SELECT purpose, account_id, link_tokens.email, coalesce(new_email, '') AS new_email
+		FROM link_tokens JOIN accounts ON accounts.id = account_id AND accounts.email = link_tokens.email
+		WHERE hash = $1 AND expires_at > ? AND deleted_at IS NULL AND disabled_at IS NULL`, now).
+		Conn(bind(s.db.DB, hash[:])).Scan(ctx, &l.Purpose, &l.AccountID, &l.Email, &l.NewEmail)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, account.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find a link: %w", err)
+	}
+	return &l, nil
+}
+
+// UseLink does what a link is for, once. A verified address is the account's from then on, a confirmed change queues next, and a change takes
+// the new address from an account that does not keep it. It returns account.ErrNotFound for a link that was used or has expired
+// since, and account.ErrEmailTaken, which ends the link too, if another account keeps the new address.
+func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, actor account.Actor, now time.Time) error {
+	var taken error
+	err := s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		owner, err := tx.lockOwner(ctx, l.AccountID)
+		if err != nil {
+			return err
+		}
+		deleted, err := rowsChanged(tx.db.NewRaw("DELETE FROM link_tokens WHERE hash = $1 AND expires_at > ?", now).
+			Conn(bind(tx.db.Tx, hash[:])).Exec(ctx))
+		if err != nil {
+			return fmt.Errorf("use a link of account %s: %w", l.AccountID, err)
+		}
+		if deleted == 0 || owner.Email != l.Email { // a concurrent use had the lock before
+			return account.ErrNotFound
+		}
+		switch l.Purpose {
+		case account.VerifyEmail:
+			return tx.setEmail(ctx, l.AccountID, l.Email, account.EmailVerified, l.Email, actor, now)
+		case account.ConfirmEmailChange:
+			return insertMail(ctx, tx.db, next)
+		case account.ChangeEmail:
+			err := tx.takeEmail(ctx, l.NewEmail, now)
+			if errors.Is(err, account.ErrEmailTaken) {
+				taken = err
+				return nil // the token stays used
+			}
+			if err != nil {
+				return err
+			}
+			return tx.setEmail(ctx, l.AccountID, l.NewEmail, account.EmailChanged, l.Email+" → "+l.NewEmail, actor, now)
+		default:
+			return fmt.Errorf("a link of account %s is for %q", l.AccountID, l.Purpose)
+		}
+	})
+	return cmp.Or(err, taken)
+}
+
+// VerifyEmail notes that a person, whose account LockMembers has locked, receives mail at its address.
+func (tx Tx) VerifyEmail(ctx context.Context, person *account.Account, actor account.Actor, now time.Time) error {
+	return tx.setEmail(ctx, person.ID, person.Email, account.EmailVerified, person.Email, actor, now)
+}
+
+// setEmail gives an account an address that its owner proved, and ends its links, which are for the one before.
+func (tx Tx) setEmail(
+	ctx context.Context, id uuid.UUID, email string, action account.Action, detail string, actor account.Actor, now time.Time,
+) error {
+	_, err := tx.db.NewRaw("UPDATE accounts SET email = ?, email_verified_at = ?, updated_at = ? WHERE id = ?", email, now, now, id).Exec(ctx)
+	if brokenConstraint(err) == "accounts_email" {
+		return account.ErrEmailTaken
+	}
+	if err != nil {
+		return fmt.Errorf("set the address of account %s: %w", id, err)
+	}
+	if err := tx.deleteLinks(ctx, id); err != nil {
+		return err
+	}
+	entry, err := account.NewAuditEntry(id, actor, action, now)
+	if err != nil {
+		return err
+	}
+	entry.Detail = detail
+	return tx.Audit(ctx, entry)
+}

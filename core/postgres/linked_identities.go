@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/account"
+)
+
+// Identities lists the identities of an account, oldest first.
+func (s *Store) Identities(ctx context.Context, accountID uuid.UUID) ([]account.LinkedIdentity, error) {
+	var rows []identityRow
+	err := s.db.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "issuer", "subject").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the identities of account %s: %w", accountID, err)
+	}
+	linked := make([]account.LinkedIdentity, len(rows))
+	for i, row := range rows {
+		linked[i] = account.LinkedIdentity{
+			Identity: account.Identity{Issuer: row.Issuer, Subject: row.Subject}, LinkedAt: row.CreatedAt.UTC(),
+		}
+	}
+	return linked, nil
+}
+
+// LinkIdentity gives the account of a session another identity; one that it has already is fine. It returns account.ErrNotFound if the
+// session or the account has ended, account.ErrIdentityTaken if another account has the identity, and account.ErrTooManyIdentities.
+func (s *Store) LinkIdentity(ctx context.Context, session *account.Session, identity account.Identity, entry account.AuditEntry) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if _, err := tx.lockOwnerOf(ctx, session, entry.OccurredAt); err != nil {
+			return err
+		}
+		row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: session.AccountID, CreatedAt: entry.OccurredAt}
+		inserted, err := rowsChanged(tx.db.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err != nil {
+			return fmt.Errorf("insert an identity of account %s: %w", session.AccountID, err)
+		}
+		if inserted == 0 {
+			if owned, err := tx.ownsIdentity(ctx, session.AccountID, identity); err != nil || owned {
+				return err
+			}
+			return account.ErrIdentityTaken
+		}
+		count, err := tx.db.NewSelect().Model((*identityRow)(nil)).Where("account_id = ?", session.AccountID).Count(ctx)
+		if err != nil {
+			return fmt.Errorf("count the identities of account %s: %w", session.AccountID, err)
+		}
+		if count > account.MaxIdentities {
+			return account.ErrTooManyIdentities
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// UnlinkIdentity takes an identity from the account of a session and ends its other sessions, which may be the identity's. issuers are
+// those that people can sign in with now. It returns account.ErrNotFound if the session or the account has ended,
+// account.ErrIdentityNotFound, and account.ErrLastWayIn where neither a password nor an identity of issuers would be left.
+func (s *Store) UnlinkIdentity(
+	ctx context.Context, session *account.Session, identity account.Identity, issuers []string, entry account.AuditEntry,
+) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		owner, err := tx.lockOwnerOf(ctx, session, entry.OccurredAt)
+		if err != nil {
+			return err
+		}
+		unlinked, err := rowsChanged(tx.db.NewDelete().Model((*identityRow)(nil)).
+			Where("issuer = ? AND subject = ? AND account_id = ?", identity.Issuer, identity.Subject, session.AccountID).Exec(ctx))
+		if err != nil {
+			return fmt.Errorf("delete an identity of account %s: %w", session.AccountID, err)
+		}
+		if unlinked == 0 {
+			return account.ErrIdentityNotFound
+		}
+		left, err := tx.db.NewSelect().Model((*identityRow)(nil)).
+			Where("account_id = ? AND issuer IN (?)", session.AccountID, bun.List(issuers)).Exists(ctx)
+		if err != nil {
+			return fmt.Errorf("look for an identity of account %s: %w", session.AccountID, err)
+		}
+		if !left && owner.PasswordHash == "" {
+			return account.ErrLastWayIn
+		}
+		// The identity makes a new account at its next sign-in, whose placeholder must be free.
+		_, err = tx.db.NewUpdate().Model((*accountRow)(nil)).Set("email = id || '@unlinked.invalid'").Set("updated_at = ?", entry.OccurredAt).
+			Where("id = ? AND email = ?", session.AccountID, identity.Placeholder()).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("free the placeholder of account %s: %w", session.AccountID, err)
+		}
+		_, err = tx.db.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ? AND id <> ?", session.AccountID, session.ID).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("end the other sessions of account %s: %w", session.AccountID, err)
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// lockOwnerOf is lockOwner of the account of a session. It returns account.ErrNotFound if the session has ended too: a link that was under way
+// must not outlive the change that ended its session.
+func (tx Tx) lockOwnerOf(ctx context.Context, session *account.Session, now time.Time) (*account.Account, error) {
+	owner, err := tx.lockOwner(ctx, session.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	live, err := tx.db.NewSelect().Model((*sessionRow)(nil)).
+		Where("id = ? AND account_id = ? AND expires_at > ?", session.ID, session.AccountID, now).Exists(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find session %s: %w", session.ID, err)
+	}
+	if !live {
+		return nil, account.ErrNotFound
+	}
+	return owner, nil
+}
+
+func (tx Tx) ownsIdentity(ctx context.Context, accountID uuid.UUID, identity account.Identity) (bool, error) {
+	owned, err := tx.db.NewSelect().Model((*identityRow)(nil)).
+		Where("issuer = ? AND subject = ? AND account_id = ?", identity.Issuer, identity.Subject, accountID).Exists(ctx)
+	if err != nil {
+		return false, fmt.Errorf("find an identity of account %s: %w", accountID, err)
+	}
+	return owned, nil
+}

@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/account"
+)
+
+// ChangePassword replaces the password of the owner, as read when the current one was checked, ends all of its sessions and links to a new
+// password, and stores the replacement of the session that asks. It returns account.ErrNotFound if that session has ended, the account may
+// not sign in any more or has got another password since.
+func (s *Store) ChangePassword(
+	ctx context.Context, owner *account.Account, hash string, sessionID uuid.UUID, replacement *account.Session, entry account.AuditEntry,
+) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		var id uuid.UUID
+		// The account's row is locked first, so that no session begins between the deletion and the commit.
+		err := tx.db.NewRaw(`UPDATE accounts SET password_hash = $1, updated_at = ?
+			WHERE id = ? AND password_hash = $2 AND deleted_at IS NULL AND disabled_at IS NULL RETURNING id`, entry.OccurredAt, owner.ID).
+			Conn(bind(tx.db.Tx, hash, owner.PasswordHash)).Scan(ctx, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return account.ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("change the password of account %s: %w", owner.ID, err)
+		}
+		ended, err := tx.deleteSessionsOf(ctx, owner.ID)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(ended, sessionID) {
+			return account.ErrNotFound
+		}
+		if err := tx.deleteLinks(ctx, owner.ID); err != nil {
+			return err
+		}
+		if err := tx.insertSession(ctx, replacement); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+}

@@ -1,0 +1,147 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/account"
+)
+
+// InsertResetToken stores a token that lets whoever has it choose a password, known by its SHA-256, for one use until it expires. The
+// entry is for a link that an operator makes; with nil the link is mailed to the owner's address, and using it proves that address.
+func (s *Store) InsertResetToken(
+	ctx context.Context, owner *account.Account, hash [32]byte, expiresAt time.Time, entry *account.AuditEntry,
+) error {
+	var mailedTo *string
+	if entry == nil {
+		mailedTo = &owner.Email
+	}
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		_, err := tx.db.NewRaw("INSERT INTO reset_tokens (hash, account_id, email, expires_at) VALUES ($1, ?, ?, ?)", owner.ID, mailedTo, expiresAt).
+			Conn(bind(tx.db.Tx, hash[:])).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("insert a reset token of account %s: %w", owner.ID, err)
+		}
+		if entry == nil {
+			return nil
+		}
+		return tx.Audit(ctx, *entry)
+	})
+}
+
+// AccountByResetToken finds the account whose password a token can reset, or returns account.ErrNotFound.
+func (s *Store) AccountByResetToken(ctx context.Context, hash [32]byte, now time.Time) (accountID uuid.UUID, err error) {
+	err = s.db.NewRaw(`SELECT accounts.id FROM reset_tokens JOIN accounts ON accounts.id = account_id
+		WHERE reset_tokens.hash = $1 AND expires_at > ? AND deleted_at IS NULL AND disabled_at IS NULL`, now).
+		Conn(bind(s.db.DB, hash[:])).Scan(ctx, &accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return accountID, account.ErrNotFound
+	}
+	if err != nil {
+		return accountID, fmt.Errorf("find an account by reset token: %w", err)
+	}
+	return accountID, nil
+}
+
+// ResetPassword uses a token: it replaces the password of the account in the entry and ends its sessions and all of its links. A link that was
+// mailed proves the address: an account that takeEmail does not spare loses the address to a new account with the password, and reset is
+// that account's id, else the one in the entry. It returns account.ErrNotFound for a token that was used or has expired since, and for an
+// account that may not sign in any more.
+func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash string, entry account.AuditEntry) (reset uuid.UUID, err error) {
+	id, now := entry.AccountID, entry.OccurredAt
+	reset = id
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		owner, err := tx.lockOwner(ctx, id)
+		if err != nil {
+			return err
+		}
+		mailedTo, err := tx.useResetToken(ctx, tokenHash, id, now)
+		if err != nil {
+			return err
+		}
+		proven := mailedTo == owner.Email
+		if proven && !owner.EmailVerified() {
+			err := tx.takeEmail(ctx, owner.Email, now)
+			if err == nil {
+				reset, err = tx.insertSuccessor(ctx, owner.Email, hash, entry)
+				return err
+			}
+			if !errors.Is(err, account.ErrEmailTaken) {
+				return err
+			}
+		}
+		_, err = tx.db.NewRaw(`UPDATE accounts SET password_hash = $1, updated_at = ?0,
+			email_verified_at = CASE WHEN ?1 THEN coalesce(email_verified_at, ?0) ELSE email_verified_at END WHERE id = ?2`, now, proven, id).
+			Conn(bind(tx.db.Tx, hash)).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("reset the password of account %s: %w", id, err)
+		}
+		if err := tx.deleteLinks(ctx, id); err != nil {
+			return err
+		}
+		if _, err := tx.deleteSessionsOf(ctx, id); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+	return reset, err
+}
+
+// lockOwner locks and reads an account that may sign in, or returns account.ErrNotFound. All who end its sessions and links lock it first.
+func (tx Tx) lockOwner(ctx context.Context, id uuid.UUID) (*account.Account, error) {
+	var row accountRow
+	err := tx.db.NewSelect().Model(&row).Where("id = ? AND deleted_at IS NULL AND disabled_at IS NULL", id).For("UPDATE").Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, account.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock account %s: %w", id, err)
+	}
+	return row.account(), nil
+}
+
+// useResetToken deletes a token and returns where its link was mailed, empty for nowhere. It returns account.ErrNotFound for one that is gone.
+func (tx Tx) useResetToken(ctx context.Context, hash [32]byte, id uuid.UUID, now time.Time) (mailedTo string, err error) {
+	err = tx.db.NewRaw("DELETE FROM reset_tokens WHERE hash = $1 AND account_id = ? AND expires_at > ? RETURNING coalesce(email, '')", id, now).
+		Conn(bind(tx.db.Tx, hash[:])).Scan(ctx, &mailedTo)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", account.ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("use a reset token of account %s: %w", id, err)
+	}
+	return mailedTo, nil
+}
+
+// insertSuccessor makes the account of who proved an address that another account has just lost. Its first entry is of the actor in entry.
+func (tx Tx) insertSuccessor(ctx context.Context, email, hash string, entry account.AuditEntry) (uuid.UUID, error) {
+	a, err := account.NewOfAddress(email, hash, entry.OccurredAt)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if err := tx.insertAccount(ctx, a); err != nil {
+		return uuid.Nil, err
+	}
+	signedUp, err := account.NewAuditEntry(a.ID, entry.Actor, account.SignedUp, entry.OccurredAt)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	signedUp.Detail = "by a link to a new password; the account that had the address before never proved it"
+	return a.ID, tx.Audit(ctx, signedUp)
+}
+
+// deleteLinks ends all links of an account: to a new password, and to another or a verified address.
+func (tx Tx) deleteLinks(ctx context.Context, id uuid.UUID) error {
+	for _, table := range []bun.Ident{"reset_tokens", "link_tokens"} {
+		if _, err := tx.db.NewRaw("DELETE FROM ? WHERE account_id = ?", table, id).Exec(ctx); err != nil {
+			return fmt.Errorf("end the links of account %s: %w", id, err)
+		}
+	}
+	return nil
+}

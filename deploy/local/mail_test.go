@@ -1,0 +1,18 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"intents.internal/pkg/embedded"
+)
+
+func TestPrintMail(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	printMail(&out)(embedded.Mail{To: []string{"ann@example.com"}, Data: []byte("Content-Type: multipart/alternative; boundary=b\n\n" +
+		"--b\nContent-Type: text/plain\n\nOpen\n\nhttp://127.0.0.1:8080/console/reset-password?token=x\n--b--\n")})
+	if got, want := out.String(), "mail to ann@example.com: http://127.0.0.1:8080/console/reset-password?token=x\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,44 @@
+package edge
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+
+	"github.com/valyala/fasthttp"
+)
+
+// smallBody is the longest body that is copied behind its header, into the buffer that both are written from, and that is not
+// counted while it is written.
+const smallBody = writeBuffer
+
+// wholeBody is a body in memory that is written from there, together with its header.
+type wholeBody struct {
+	bytes.Reader
+	body    []byte
+	conn    *clientConn // nil in benchmarks
+	release func()
+}
+
+// setWholeBody sets the body of the client's response. release is called once it has been written or never will be.
+func setWholeBody(ctx *fasthttp.RequestCtx, body []byte, release func()) {
+	b := &wholeBody{body: body, conn: connOf(ctx), release: release}
+	b.Reset(body)
+	ctx.Response.SetBodyStream(b, len(body))
+}
+
+// WriteTo implements io.WriterTo.
+func (b *wholeBody) WriteTo(to io.Writer) (int64, error) {
+	buffered, ok := to.(*bufio.Writer)
+	if !ok || b.conn == nil {
+		return b.Reader.WriteTo(to)
+	}
+	n, err := b.conn.writeBody(buffered, b.body)
+	return int64(n), err
+}
+
+// CloseWithError is called by fasthttp once the body has been written or never will be.
+func (b *wholeBody) CloseWithError(error) error {
+	b.release()
+	return nil
+}

@@ -1,0 +1,71 @@
+package limit
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+
+	"intents.internal/pkg/tokenbucket"
+)
+
+// sortTakes makes neighbours of those with the same rules, of those of one account, and of those of one key, which stay in their order.
+func sortTakes(batch []*pending[tokenTake]) {
+	slices.SortStableFunc(batch, func(a, b *pending[tokenTake]) int {
+		x, y := &a.item, &b.item
+		if x.rules != y.rules {
+			return cmp.Or(compareRules(x.rules.key, y.rules.key), compareRules(x.rules.account, y.rules.account))
+		}
+		if x.account != y.account {
+			if order := cmp.Compare(x.account.name, y.account.name); order != 0 {
+				return order
+			}
+		}
+		return cmp.Compare(x.key.name, y.key.name)
+	})
+}
+
+func compareRules(a, b redis_rate.Limit) int {
+	return cmp.Or(cmp.Compare(a.Rate, b.Rate), cmp.Compare(a.Burst, b.Burst), cmp.Compare(a.Period, b.Period))
+}
+
+// addTakes begins a call and adds requests that have the same rules.
+func addTakes(call *tokenbucket.Call, batch []*pending[tokenTake]) {
+	r := batch[0].item.rules
+	call.Begin(tokenbucket.Rule(r.key), tokenbucket.Rule(r.account))
+	for _, p := range batch {
+		if r.account.Rate > 0 {
+			call.Add(p.item.key.field, p.item.account.field)
+		} else {
+			call.Add(p.item.key.field, nil)
+		}
+	}
+}
+
+// setDecisions sets the decisions on the requests of a call, and updates their copies.
+func setDecisions(batch []*pending[tokenTake], reply []int64, askedAt time.Time, rtt time.Duration) {
+	for i, p := range batch {
+		t := &p.item
+		key, account := parseQuota(reply[2*i], t.rules.key), Quota{}
+		t.key.update(key, askedAt, rtt)
+		if t.rules.account.Rate > 0 {
+			account = parseQuota(reply[2*i+1], t.rules.account)
+			if i+1 == len(batch) || batch[i+1].item.account != t.account {
+				t.account.update(account, askedAt, rtt)
+			}
+		}
+		t.decision, p.done = decide(key, account), true
+	}
+}
+
+// parseQuota reads one number of a reply of tokenbucket.Call, whose rounding to a microsecond must not reduce Remaining.
+func parseQuota(micros int64, rule redis_rate.Limit) Quota {
+	emissionInterval, burstOffset := gcraParameters(rule)
+	if micros < 0 {
+		reset := time.Duration(-1-micros) * time.Microsecond
+		return Quota{Rule: rule, ResetAfter: reset, RetryAfter: max(1, reset+emissionInterval-burstOffset)}
+	}
+	reset := time.Duration(micros) * time.Microsecond
+	return Quota{Rule: rule, ResetAfter: reset, Remaining: int(max(0, burstOffset-reset+time.Microsecond) / emissionInterval)}
+}

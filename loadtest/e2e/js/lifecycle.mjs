@@ -1,0 +1,194 @@
+// An account of its own creates intents of all kinds, signs and sends their transactions with viem, and follows their events to the
+// end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the deadline.
+//
+// Standard input is {gateway, chains: [{id, url, token}, {…}], owner}: the URLs of the service and of two chains' nodes, a test token on
+// each, and the number of the development account that owns the settlers. With an owner this script fills the orders and delivers the
+// settlers' messages; without one a solver and a relay do.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createPublicClient, createWalletClient, defineChain, http, maxUint256, pad, parseAbi, parseGwei, slice, zeroHash } from 'viem'
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { createSiweMessage } from 'viem/siwe'
+
+const { gateway, chains, owner } = JSON.parse(readFileSync(0))
+const [here, there] = chains
+const native = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
+const abi = parseAbi([
+  'function approve(address spender, uint256 amount)',
+  'function fill(bytes32 orderId, bytes originData, bytes fillerData)',
+  'function deliver(uint32 domain, bytes32 settler, bool filled, bytes32[] orderIds, bytes[] ordersFillerData)',
+])
+
+// Each scenario has a development account of its own, so that nobody else uses its nonces. The README's walk has the first one.
+const development = (addressIndex) => mnemonicToAccount('test test test test test test test test test test test junk', { addressIndex })
+const filler = development(11)
+
+const nodes = Object.fromEntries(chains.map(({ id, url }) => {
+  const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+  const chain = defineChain({ id, name: `Chain ${id}`, nativeCurrency, rpcUrls: { default: { http: [url] } } })
+  return [id, { chain, client: createPublicClient({ chain, transport: http(), pollingInterval: 200 }) }]
+}))
+const node = nodes[here.id].client
+const walletOf = (account, id = here.id) => createWalletClient({ account, chain: nodes[id].chain, transport: http() })
+
+// call is a request to the service. One over the key's limit is repeated when the answer says so.
+async function call(method, path, body, headers) {
+  const answer = await fetch(gateway + path, {
+    method, headers: { 'content-type': 'application/json', origin: gateway, ...headers }, body: body && JSON.stringify(body),
+  })
+  if (answer.status === 429) {
+    await pause(answer.headers.get('retry-after') * 1000)
+    return call(method, path, body, headers)
+  }
+  const text = await answer.text()
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`)
+  return { headers: answer.headers, body: JSON.parse(text) }
+}
+
+// newKey is a key of the account of a new wallet.
+async function newKey() {
+  const wallet = privateKeyToAccount(generatePrivateKey())
+  const who = { walletAddress: wallet.address, chainId: here.id }
+  const { nonce } = (await call('POST', '/auth/siwe/nonce', who)).body
+  const message = createSiweMessage({ address: wallet.address, chainId: here.id, domain: new URL(gateway).host, nonce, uri: gateway, version: '1' })
+  const { headers } = await call('POST', '/auth/siwe/verify', { ...who, message, signature: await wallet.signMessage({ message }) })
+  const cookie = headers.getSetCookie().map((c) => c.split(';')[0]).join('; ')
+  return (await call('POST', '/auth/api-key/create', { name: 'viem' }, { cookie })).body.key
+}
+
+const key = { 'x-api-key': await newKey() }
+const report = (intent, hash) => call('POST', `/v2/transfers/${intent.id}/transaction`, { hash }, key)
+const callsOf = (intent) => intent.tx.calls.calls.map(({ to, data, value }) => ({ to, data, value: BigInt(value) }))
+
+async function waitMined(client, hash) {
+  assert.equal((await client.waitForTransactionReceipt({ hash })).status, 'success')
+}
+
+async function waitBlocks(count, client = node) {
+  const last = await client.getBlockNumber({ cacheTime: 0 }) + count
+  await new Promise((resolve, reject) => {
+    const stop = client.watchBlockNumber({ emitOnBegin: true, onError: reject, onBlockNumber: (n) => n >= last && resolve(stop()) })
+  })
+}
+
+async function sendCalls(account, intent, id) {
+  let hash
+  for (const each of callsOf(intent)) {
+    hash = await walletOf(account, id).sendTransaction(each)
+    await waitMined(nodes[id].client, hash)
+  }
+  return hash
+}
+
+const send = async ({ account, intent }) => report(intent, await sendCalls(account, intent, here.id))
+
+// sendAndReplace sends the last call of an intent, and then another transaction with the same nonce and twice the fee, which the node
+// mines in its place. Both wait in the pool for the transaction of the nonce before theirs.
+async function sendAndReplace({ account, intent }, other) {
+  const wallet = walletOf(account)
+  const selfPayment = { to: account.address }
+  const calls = callsOf(intent)
+  const last = calls.pop()
+  const before = calls.length ? calls : [selfPayment]
+  const nonce = await node.getTransactionCount({ address: account.address }) + before.length
+  const priced = (gwei) => ({ nonce, gas: 1_000_000n, maxPriorityFeePerGas: parseGwei(`${gwei}`), maxFeePerGas: parseGwei(`${10 * gwei}`) })
+  await report(intent, await wallet.sendTransaction({ ...last, ...priced(1) }))
+  await waitBlocks(3n) // the node forgets a transaction that is replaced, so the service must have seen its nonce
+  const hash = await wallet.sendTransaction({ ...other(last, selfPayment), ...priced(2) })
+  for (const each of before) await waitMined(node, await wallet.sendTransaction(each))
+  await waitMined(node, hash)
+  return hash
+}
+
+const speedUp = (scenario) => sendAndReplace(scenario, (last) => last)
+const replace = (scenario) => sendAndReplace(scenario, (_, selfPayment) => selfPayment)
+
+async function fill({ order, orderId, destination }) {
+  const { chain, client } = nodes[Number(destination.account.split(':')[1])]
+  const wallet = walletOf(filler, chain.id)
+  const settler = slice(order.destinationSettler, 12)
+  const paysNative = order.outputToken === zeroHash
+  if (!paysNative) {
+    const approve = { address: slice(order.outputToken, 12), abi, functionName: 'approve', args: [settler, maxUint256] }
+    await waitMined(client, await wallet.writeContract(approve))
+  }
+  const args = [orderId, order.orderData, pad(filler.address)]
+  const value = paysNative ? BigInt(order.amountOut) : 0n
+  await waitMined(client, await wallet.writeContract({ address: settler, abi, functionName: 'fill', args, value }))
+}
+
+// refund asks an order back that nobody has filled, once the destination's clock, which is that of its last block, is past the deadline.
+async function refund({ account, intent: { id, order, orderId } }) {
+  const { client } = nodes[there.id]
+  while ((await client.getBlock()).timestamp <= order.fillDeadline) await waitBlocks(1n, client)
+  await sendCalls(account, (await call('GET', `/v2/transfers/${id}/refund`, undefined, key)).body, there.id)
+  if (!owner) return
+  const args = [there.id, order.destinationSettler, false, [orderId], []]
+  const delivery = { address: order.originSettler, abi, functionName: 'deliver', args }
+  await waitMined(node, await walletOf(development(owner)).writeContract(delivery))
+}
+
+const cancel = ({ intent }) => call('POST', `/v2/transfers/${intent.id}/cancel`, undefined, key)
+
+const scenarios = [
+  { name: 'transfer', kind: 'transfer', run: send, ends: 'confirmed' },
+  { name: 'swap', kind: 'swap', run: send, ends: 'filled' },
+  { name: 'bridge', kind: 'bridge', run: send, ends: 'filled' },
+  { name: 'sped-up transfer', kind: 'transfer', run: speedUp, ends: 'confirmed' }, // its second hash is found by the nonce
+  { name: 'sped-up bridge', kind: 'bridge', run: async (scenario) => report(scenario.intent, await speedUp(scenario)), ends: 'filled' },
+  { name: 'replaced transfer', kind: 'transfer', run: replace, ends: 'failed' },
+  { name: 'replaced swap', kind: 'swap', run: replace, ends: 'failed' },
+  { name: 'refunded bridge', kind: 'unpayable bridge', run: send, ends: 'refunded', seconds: 61 },
+  { name: 'cancelled swap', kind: 'swap', run: cancel, ends: 'cancelled' },
+  { name: 'unsent bridge', kind: 'bridge', run: () => {}, ends: 'expired', seconds: 61 },
+]
+
+async function create(scenario, index) {
+  scenario.account = development(index + 1)
+  const at = (chain, token, amount) => ({ account: `eip155:${chain.id}:${scenario.account.address}`, token: `eip155:${chain.id}:${token}`, amount })
+  const destination = {
+    transfer: { account: `eip155:${here.id}:0x000000000000000000000000000000000000dEaD` },
+    swap: at(here, native, '990'),
+    bridge: at(there, there.token, '990'),
+    'unpayable bridge': at(there, native, `1${'0'.repeat(30)}`), // no solver has as much
+  }[scenario.kind]
+  const deadline = scenario.seconds && new Date(Math.ceil(Date.now() / 1000 + scenario.seconds) * 1000).toISOString()
+  scenario.intent = (await call('POST', '/v2/transfers', { source: at(here, here.token, '1000'), destination, deadline }, key)).body
+  assert.equal(scenario.intent.type, scenario.kind.split(' ').at(-1))
+  scenario.steps = []
+}
+
+// follow reads the events until every scenario has ended.
+async function follow() {
+  const byID = Object.fromEntries(scenarios.map((scenario) => [scenario.intent.id, scenario]))
+  for (let after = ''; !scenarios.every(({ steps, ends }) => steps.at(-1) === ends);) {
+    const { events, next } = (await call('GET', `/v2/events?wait=25${after}`, undefined, key)).body
+    for (const { type, sequence, data } of events) {
+      const scenario = byID[data.id]
+      scenario.steps.push(data.to)
+      assert.equal(sequence, scenario.steps.length)
+      if (owner && type === 'transfer.confirmed' && scenario.ends === 'filled') await fill(scenario.intent)
+      if (type === 'transfer.refundable') await refund(scenario)
+    }
+    after = `&after=${encodeURIComponent(next)}`
+  }
+}
+
+// print writes the statuses of an intent, and the transactions that were sent for it.
+async function print({ name, intent, steps, run }) {
+  const read = async () => (await call('GET', `/v2/transfers/${intent.id}`, undefined, key)).body
+  let record = await read()
+  while (run !== send && record.transactions[0]?.state === 'pending') { // the one that lost
+    await waitBlocks(1n)
+    record = await read()
+  }
+  const statuses = steps.filter((status, n) => status !== steps[n - 1]) // it is submitted again by another transaction
+  const sent = record.transactions.filter(({ role }) => ['send', 'open'].includes(role))
+    .map(({ role, state, hash }) => `${role} ${state !== 'replaced' && hash === record.metadata.hash ? 'carries' : state}`)
+  console.log([`${name}: ${[...statuses, record.failure].filter(Boolean).join(' ')}`, ...sent].join(', '))
+}
+
+for (const [index, scenario] of scenarios.entries()) await create(scenario, index)
+await Promise.all([follow(), ...scenarios.map((scenario) => scenario.run(scenario))])
+for (const scenario of scenarios) await print(scenario)

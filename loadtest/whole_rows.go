@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"intents.internal/deploy/stack"
+)
+
+// acceptGzip is what most clients send.
+const acceptGzip = "Accept-Encoding: gzip"
+
+// rows are the requests to each release and to its peers.
+func (b *wholeBench) rows(ctx context.Context) ([]*wholeRow, error) {
+	inserts, err := b.pgbenchRow()
+	if err != nil {
+		return nil, err
+	}
+	page := formatRequest("GET /v2/transfers?limit=100", "", "X-Api-Key: KEY")
+	proxied, err := b.nginxRow(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	rows := []*wholeRow{inserts, proxied}
+	for _, s := range b.stacks {
+		refusal, err := b.row(s, "over its limit", tokensRequest, s.limited, b.connections)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, refusal)
+		for _, request := range []struct {
+			name, text  string
+			keys        *keyList
+			connections int
+			base        *wholeRow
+		}{
+			{"POST /v2/transfers", formatRequest("POST /v2/transfers", operations["create"].body, "X-Api-Key: KEY"), s.good, b.clients, inserts},
+			{"a page of 100", page, s.paged, b.connections, proxied},
+			{"GET /v2/tokens", formatRequest("GET /v2/tokens", "", "X-Api-Key: KEY", acceptGzip), s.good, b.connections, refusal},
+			{"GET /v2/chains", formatRequest("GET /v2/chains", "", "X-Api-Key: KEY", acceptGzip), s.good, b.connections, refusal},
+			{"GET /openapi.json", formatRequest("GET /openapi.json", "", acceptGzip), s.good, b.connections, refusal},
+		} {
+			r, err := b.row(s, request.name, requestTemplate(request.text), request.keys, request.connections)
+			if err != nil {
+				return nil, err
+			}
+			r.base, r.compareRates = request.base, request.base == inserts
+			rows = append(rows, r)
+		}
+		fmt.Println("looking every key up once at", s.name)
+		if err := (&closedLoop{template: tokensRequest, connections: b.connections}).warm(ctx, s.address(), s.good); err != nil {
+			return nil, err
+		}
+		if err := stopMirroring(ctx, s.stack.Env().RedisURL); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// row sends the template's requests to the gateway of a stack.
+func (b *wholeBench) row(s *wholeStack, name string, template requestTemplate, keys *keyList, connections int) (*wholeRow, error) {
+	b.loops++
+	load, err := newClosedLoop(b.dir, fmt.Sprintf("load-%d", b.loops), template, connections, b.duration)
+	r := &wholeRow{
+		Request: name, Server: s.name, processes: s.processes,
+		run: func(ctx context.Context) (closedResult, error) { return load.run(ctx, s.address(), keys) },
+	}
+	if b.profiled && s == b.stacks[0] {
+		unprofiled := r.run
+		r.run = func(ctx context.Context) (closedResult, error) {
+			written := b.writeProfiles(ctx, s, name)
+			result, err := unprofiled(ctx)
+			return result, errors.Join(err, <-written, <-written)
+		}
+	}
+	return r, err
+}
+
+// writeProfiles writes profiles of the gateway and core, and sends the error of each.
+func (b *wholeBench) writeProfiles(ctx context.Context, s *wholeStack, row string) <-chan error {
+	env, written := s.stack.Env(), make(chan error, 2)
+	for name, url := range map[string]string{"whole-gateway": env.GatewayMetricsURL, "whole-core": env.CoreMetricsURL} {
+		go func() { written <- writeProfile(ctx, url, profilePath(b.out, name, row), b.duration) }()
+	}
+	return written
+}
+
+func (s *wholeStack) address() string { return strings.TrimPrefix(s.stack.Env().GatewayURL, "http://") }
+
+// processes are those of a stack, with the children that they have now.
+func (s *wholeStack) processes() map[string][]int {
+	env := s.stack.Env()
+	return map[string][]int{
+		"gateway": {env.PID(stack.GatewayName(1))}, "redis": {env.PID(stack.Redis)},
+		"core": {env.PID(stack.CoreName(1))}, "postgres": processTree(s.postgres.PID()),
+	}
+}
+
+// nginxRow sends the requests of one account to core through nginx, which checks nothing.
+func (b *wholeBench) nginxRow(ctx context.Context, page string) (*wholeRow, error) {
+	s := b.stacks[0]
+	b.upstream, b.account = strings.TrimPrefix(s.stack.Env().CoreURL, "http://"), s.paging
+	nginx, err := b.startNginx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if nginx.missing != "" {
+		return nil, fmt.Errorf("%s; on Debian: apt-get install nginx-light", nginx.missing)
+	}
+	load, err := newClosedLoop(b.dir, "nginx", requestTemplate(page), b.connections, b.duration)
+	return &wholeRow{
+		Request: "a page of 100", Server: "nginx before core",
+		processes: func() map[string][]int {
+			all := s.processes()
+			return map[string][]int{"gateway": nginx.pids, "core": all["core"], "postgres": all["postgres"]}
+		},
+		run: func(ctx context.Context) (closedResult, error) { return load.run(ctx, nginx.bare, s.paged) },
+	}, err
+}
+
+// pgbenchServer is the name of pgbench's row.
+const pgbenchServer = "pgbench"
+
+// pgbenchRow inserts rows one by one into a table without indexes and constraints.
+func (b *wholeBench) pgbenchRow() (*wholeRow, error) {
+	s := b.stacks[0]
+	script := filepath.Join(b.dir, "insert.sql")
+	err := os.WriteFile(script, []byte(bareInsert), 0o600)
+	return &wholeRow{
+		Request: "a row in a bare table", Server: pgbenchServer,
+		processes: func() map[string][]int { return map[string][]int{"postgres": s.processes()["postgres"]} },
+		run: func(ctx context.Context) (closedResult, error) {
+			rows, err := pgbenchRows(ctx, b.pgbench, s.postgres.URL, script, b.clients, b.duration)
+			return closedResult{requests: rows, took: b.duration}, err
+		},
+	}, err
+}

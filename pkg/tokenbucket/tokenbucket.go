@@ -1,0 +1,233 @@
+// Package tokenbucket is the form in which gateways and cores share the token buckets of keys and accounts in Redis. It decides as
+// redis_rate does (GCRA). A request takes one token from its key's bucket and one from its account's, or none.
+//
+// On one server or a master behind Sentinels, a bucket is a field of the hash of the current generation, which lasts 64 seconds,
+// or of the previous one. A bucket that takes longer to refill is in redis_rate's key as well. So are all buckets of keys for ten
+// minutes after the hashes begin or a release that knows only redis_rate's keys took from one of them: both releases keep to one
+// limit during an upgrade. The hashes never expire, since that would keep Redis from everything else for as long as it takes to
+// free them: a generation is unlinked.
+//
+// On a Cluster, where a script cannot span hash slots, an account's bucket and those of its keys are the fields of one hash.
+package tokenbucket
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/topology"
+)
+
+const (
+	// Prefix begins redis_rate's keys.
+	Prefix = "rate:"
+	// Current is the key of the hash of the current generation.
+	Current = Prefix + "buckets:current"
+	// Previous is the key of the hash of the previous generation.
+	Previous = Prefix + "buckets:previous"
+	// Epoch is the Unix time from which redis_rate counts seconds.
+	Epoch = 1483228800
+
+	keyPrefix     = "key:"
+	accountPrefix = "account:"
+)
+
+var (
+	//go:embed gcra.lua
+	gcraSource string
+	//go:embed take.lua
+	takeSource string
+	//go:embed take_account.lua
+	takeAccountSource string
+
+	takeScript        = redis.NewScript(gcraSource + takeSource)
+	takeAccountScript = redis.NewScript(gcraSource + takeAccountSource)
+)
+
+// Rule is a limit: Burst requests, which refill at Rate a Period. The zero Rule is no limit.
+type Rule struct {
+	Rate, Burst int
+	Period      time.Duration
+}
+
+// KeyName is the name of the bucket of a key, whose id is its LimitBucket.
+func KeyName(id string) string { return keyPrefix + id }
+
+// AccountName is the name of the bucket that all keys of an account in one environment share.
+func AccountName(env network.Environment, accountID string) string {
+	return accountPrefix + string(env) + ":" + accountID
+}
+
+// AccountHash is the key of the hash in which a Cluster has the account's bucket of this name and those of its keys.
+func AccountHash(account string) string { return Prefix + "{" + account + "}" }
+
+// fieldLetters are the first letters of the fields of buckets whose names are one of these and a UUID.
+var fieldLetters = map[string]string{
+	keyPrefix: "k", accountPrefix + string(network.Live) + ":": "l", accountPrefix + string(network.Test) + ":": "t",
+}
+
+// Field is the field of the bucket name: a letter and the 16 bytes of the UUID for a name "key:UUID", "account:live:UUID" or
+// "account:test:UUID", or n and the name.
+func Field(name string) string {
+	end := strings.LastIndexByte(name, ':') + 1
+	if letter, text := fieldLetters[name[:end]], name[end:]; letter != "" && len(text) == 36 && strings.ToLower(text) == text {
+		if id, err := uuid.Parse(text); err == nil {
+			return letter + string(id[:])
+		}
+	}
+	return "n" + name
+}
+
+// Call is one call of a script for requests whose keys have one rule and whose accounts have one. A Call may be used again after
+// Begin; it is not safe for concurrent use.
+type Call struct {
+	args    []any
+	account any
+}
+
+// firstRule and firstField are the indexes of the first word of the rules and of the first bucket in the arguments: the script,
+// the number of keys and two keys are before them.
+const firstRule, firstField = 5, 11
+
+// Begin makes it a call without requests.
+func (c *Call) Begin(key, account Rule) {
+	c.account = nil
+	c.args = append(c.args[:0], "evalsha", takeScript.Hash(), 2, Current, Previous,
+		key.Burst, key.Rate, key.Period.Seconds(), account.Burst, account.Rate, account.Period.Seconds())
+}
+
+// sameAccount is the field that stands for none, and for the account of the request before.
+var sameAccount any = ""
+
+// Add adds a request. The fields are each a Field, as any so that the caller can keep them without a copy for each call; account
+// is nil where the account has no rule. Requests of one account must be added one after the other, and so must those of one key.
+func (c *Call) Add(key, account any) {
+	if account == c.account {
+		account = sameAccount
+	} else {
+		c.account = account
+	}
+	c.args = append(c.args, key, account)
+}
+
+// Do makes the call on one server. It returns for each request two numbers, one of its key's bucket and one of its account's: the
+// microseconds until the bucket is full, or -1 minus these where it refuses the request.
+func (c *Call) Do(ctx context.Context, client redis.UniversalClient) ([]int64, error) {
+	c.args = append(c.args, "began", "mirror_until")
+	cmd := redis.NewIntSliceCmd(ctx, c.args...)
+	err := client.Process(ctx, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		c.args[0], c.args[1] = "eval", gcraSource+takeSource
+		cmd = redis.NewIntSliceCmd(ctx, c.args...)
+		err = client.Process(ctx, cmd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if got, want := len(cmd.Val()), len(c.args)-firstField-2; got != want {
+		return nil, fmt.Errorf("redis sent %d numbers on %d buckets", got, want)
+	}
+	return cmd.Val(), nil
+}
+
+// OnCluster is the call for a pipeline to a Cluster, all of whose requests are of the account whose bucket has this name: EVALSHA,
+// or EVAL with the script's text. Its reply is that of Do.
+func (c *Call) OnCluster(ctx context.Context, account string, text bool) *topology.Script {
+	command, script := "evalsha", takeAccountScript.Hash()
+	if text {
+		command, script = "eval", gcraSource+takeAccountSource
+	}
+	return topology.NewScript(ctx, command, script, []string{AccountHash(account)}, c.args[firstRule:])
+}
+
+// Bucket is a bucket's name and its rule.
+type Bucket struct {
+	Name string
+	Rule Rule
+}
+
+// Take takes one token from the bucket of a key and one from that of its account, or returns the time until both have one.
+func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket) (wait time.Duration, err error) {
+	var call Call
+	call.Begin(key.Rule, account.Rule)
+	var accountField any
+	if account.Rule.Rate > 0 {
+		accountField = Field(account.Name)
+	}
+	call.Add(Field(key.Name), accountField)
+	var micros []int64
+	if _, isCluster := client.(*redis.ClusterClient); isCluster {
+		micros, err = takeAccountScript.Run(ctx, topology.AtMostOnce{UniversalClient: client},
+			[]string{AccountHash(account.Name)}, call.args[firstRule:]...).Int64Slice()
+	} else {
+		micros, err = call.Do(ctx, client)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if micros[0] < 0 {
+		wait = key.Rule.wait(micros[0])
+	}
+	if micros[1] < 0 {
+		wait = max(wait, account.Rule.wait(micros[1]))
+	}
+	return wait, nil
+}
+
+// wait is the time until a bucket that refused with this number has a token: it takes one emission interval less than the whole
+// burst to refill then.
+func (r Rule) wait(micros int64) time.Duration {
+	full := time.Duration(-1-micros) * time.Microsecond
+	interval := r.Period.Seconds() / float64(r.Rate)
+	return max(time.Millisecond, full-time.Duration(interval*float64(r.Burst-1)*float64(time.Second)))
+}
+
+// Full returns when each of the buckets is full, in seconds since Epoch: 0 for a bucket that was not used, and NaN where Redis
+// holds something else than a bucket. All are the account's whose bucket has this name, or its keys'. It takes nothing, in one
+// round trip.
+func Full(ctx context.Context, client redis.UniversalClient, account string, names ...string) ([]float64, error) {
+	fields, keys := make([]string, len(names)), make([]string, len(names))
+	for i, name := range names {
+		fields[i], keys[i] = Field(name), Prefix+name
+	}
+	pipeline := client.Pipeline()
+	var replies []*redis.SliceCmd
+	if _, isCluster := client.(*redis.ClusterClient); isCluster {
+		replies = append(replies, pipeline.HMGet(ctx, AccountHash(account), fields...))
+	} else {
+		replies = append(replies, pipeline.HMGet(ctx, Current, fields...), pipeline.HMGet(ctx, Previous, fields...), pipeline.MGet(ctx, keys...))
+	}
+	if _, err := pipeline.Exec(ctx); err != nil {
+		return nil, err
+	}
+	full := make([]float64, len(names))
+	for _, reply := range replies {
+		for i, value := range reply.Val() {
+			if text, found := value.(string); found {
+				full[i] = max(full[i], decode(text)) // which is NaN if either is
+			}
+		}
+	}
+	return full, nil
+}
+
+// decode reads a bucket: 8 bytes in a hash, decimal in redis_rate's keys and wherever Redis's Lua has no struct.
+func decode(text string) float64 {
+	if len(text) == 8 {
+		return math.Float64frombits(binary.LittleEndian.Uint64([]byte(text)))
+	}
+	tat, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return tat
+}
