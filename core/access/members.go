@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -10,49 +9,6 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 )
-
-// ErrPersonal means that an account somebody signs in to cannot be ended as a shared one.
-var ErrPersonal = errors.New("the account is somebody's own")
-
-// SharedRequest asks for a shared account.
-type SharedRequest struct {
-	Name string
-	// Stay leaves the session on the account that it acts on.
-	Stay bool
-	// FormToken is the hash of a form's one-time token, zero for none.
-	FormToken [32]byte
-}
-
-// CreateShared makes an account that nobody signs in to, whose owner is the person of a session. It returns an *account.InvalidError,
-// account.ErrTooManyShared, account.ErrFormUsed, or a *LimitedError.
-func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r SharedRequest) (*account.Account, error) {
-	now := s.Store.Now()
-	shared, err := account.NewSharedAccount(r.Name, now)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
-		return nil, err
-	}
-	entry, err := account.NewAuditEntry(shared.ID, v.Actor(), account.AccountShared, now)
-	if err != nil {
-		return nil, err
-	}
-	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
-			return err
-		}
-		if err := tx.InsertSharedAccount(ctx, shared, a.Person.ID); err != nil {
-			return err
-		}
-		if !r.Stay {
-			if err := tx.SetActing(ctx, a.Session, shared.ID); err != nil {
-				return err
-			}
-		}
-		return tx.Audit(ctx, entry)
-	})
-}
 
 // Act lets a session act on another account of its person. It returns account.ErrNotMember.
 func (s *Service) Act(ctx context.Context, a *Acting, accountID uuid.UUID) error {
@@ -152,24 +108,4 @@ func (s *Service) Leave(ctx context.Context, v Visitor, on *Acting) (member acco
 		return tx.Audit(ctx, entry)
 	})
 	return member, err
-}
-
-// DeleteShared ends a shared account for good. The password of the person confirms it if one is given, or else ErrPassword; without one the
-// session must be of the last ten minutes, or else ErrSessionNotFresh. It returns ErrPersonal for an account that somebody signs in to.
-func (s *Service) DeleteShared(ctx context.Context, v Visitor, on *Acting, password string) error {
-	if !on.Account.Shared {
-		return ErrPersonal
-	}
-	if password != "" && on.Person.PasswordHash != "" {
-		if err := s.checkPassword(ctx, v, on.Session, on.Person, password); err != nil {
-			return err
-		}
-	} else if !s.Fresh(on.Session) {
-		return ErrSessionNotFresh
-	}
-	err := s.Store.DeleteAccountByID(ctx, on.Account.ID, v.Actor(), s.Store.Now())
-	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
-		return account.ErrNotMember
-	}
-	return err
 }

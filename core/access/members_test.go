@@ -188,7 +188,7 @@ func TestMembers_Holder(t *testing.T) {
 	is(t, "demoted", call(core.ChangeMember(t.Context(), bob.seen, bob.acting(), ann.id, account.RoleViewer)), account.ErrHolder)
 	is(t, "removed", call(core.RemoveMember(t.Context(), bob.seen, bob.acting(), ann.id)), account.ErrHolder)
 	is(t, "left", call(core.Leave(t.Context(), ann.seen, ann.acting())), account.ErrHolder)
-	is(t, "ended as a shared one", core.DeleteShared(t.Context(), bob.seen, bob.acting(), password), access.ErrPersonal)
+	is(t, "ended as a shared one", core.DeleteShared(t.Context(), bob.seen, bob.acting(), password), account.ErrNotShared)
 	// The invitations of an owner end with the ownership.
 	token := bob.invites("back-door@example.com", account.RoleOwner)
 	is(t, "bob demoted", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), bob.id, account.RoleViewer)), nil)

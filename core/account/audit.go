@@ -42,6 +42,7 @@ const (
 	IdentityLinked      Action = "identity_linked"
 	IdentityUnlinked    Action = "identity_unlinked"
 	AccountShared       Action = "account_shared"
+	AccountRenamed      Action = "account_renamed"
 	KeyCreated          Action = "key_created"
 	KeyUpdated          Action = "key_updated"
 	KeyRotated          Action = "key_rotated"

@@ -50,6 +50,7 @@ var (
 	ErrLastOwner      = errors.New("the last owner of a shared account")
 	ErrHolder         = errors.New("the account is the member's own")
 	ErrTooManyMembers = errors.New("the account has as many members as it may")
+	ErrNotShared      = errors.New("somebody signs in to the account")
 	ErrTooManyShared  = errors.New("the person owns as many shared accounts as possible")
 )
 
@@ -114,6 +115,18 @@ func NewSharedAccount(name string, now time.Time) (*Account, error) {
 	}
 	a.Email, a.Shared = a.ID.String()+"@shared.invalid", true
 	return a, nil
+}
+
+// Rename gives a shared account another name. It returns ErrNotShared or an *InvalidError.
+func (a *Account) Rename(name string) error {
+	if !a.Shared {
+		return ErrNotShared
+	}
+	name, err := parseName(name, longestName)
+	if err == nil {
+		a.Name = name
+	}
+	return err
 }
 
 // Invitation lets whoever has the address, or the link, become a member.

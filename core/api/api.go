@@ -187,6 +187,7 @@ func (s *Server) sessionRoutes() map[string]sessionRoute {
 		"/auth/organization/create":                 {http.MethodPost, s.createOrganization, access.Person},
 		"/auth/organization/list":                   {http.MethodGet, s.listOrganizations, access.Person},
 		"/auth/organization/set-active":             {http.MethodPost, s.setActiveOrganization, access.Person},
+		"/auth/organization/update":                 {http.MethodPost, s.updateOrganization, access.Person},
 		"/auth/organization/delete":                 {http.MethodPost, s.deleteOrganization, access.Person},
 		"/auth/organization/get-full-organization":  {http.MethodGet, s.getOrganization, access.Person},
 		"/auth/organization/list-members":           {http.MethodGet, s.listMembers, access.Person},

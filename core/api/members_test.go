@@ -64,6 +64,7 @@ func TestRoles(t *testing.T) {
 		{"POST", "/auth/organization/invite-member", in(`,"email":"x@example.com","role":"owner"`), false, false, true},
 		{"POST", "/auth/organization/update-member-role", in(nobody), false, false, true},
 		{"POST", "/auth/organization/remove-member", in(`,"memberIdOrEmail":"ann@example.com"`), false, false, true},
+		{"POST", "/auth/organization/update", in(`,"data":{"name":"Shop"}`), false, false, true},
 		{"POST", "/auth/organization/delete", in(``), false, false, true},
 	} {
 		for role, may := range map[string]bool{"viewer": c.viewer, "developer": c.developer} {
@@ -134,7 +135,11 @@ func TestOrganizations(t *testing.T) {
 	same(t, "delete-user", refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
 		s.call(t, "POST", "/auth/delete-user", `{"password":"`+password+`"}`, ann...))
 	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"wrong"}`, ann...))
-	same(t, "delete", want(t, 200, organization("Shop")), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+password+`"}`, ann...))
-	same(t, "the own account", refused(t, 400, "ACCOUNT_NOT_SHARED", "Somebody signs in to this account, who alone can delete it, with /auth/delete-user."),
+	same(t, "no new name", invalid(t, "/data/name", "must have 1 to 128 characters"), s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":""}}`, ann...))
+	same(t, "rename", want(t, 200, organization("Kiosk")), s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":" Kiosk "}}`, ann...))
+	notShared := refused(t, 400, "ACCOUNT_NOT_SHARED", "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.")
+	same(t, "rename the own account", notShared, s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`","data":{"name":"Kiosk"}}`, ann...))
+	same(t, "delete", want(t, 200, organization("Kiosk")), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+password+`"}`, ann...))
+	same(t, "the own account", notShared,
 		s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`"}`, ann...))
 }

@@ -167,6 +167,7 @@ func (c *console) formRoutes() map[string]sessionRoute {
 		"/console/members/cancel":             {access.Manage, c.cancelInvitation},
 		"/console/members/change":             {access.Manage, c.changeMember},
 		"/console/members/remove":             {access.Manage, c.removeMember},
+		"/console/members/rename":             {access.Manage, c.renameShared},
 		"/console/members/delete":             {access.Manage, c.deleteShared},
 		invitationPath + "/accept":            {access.Person, c.acceptInvitation},
 		invitationPath + "/decline":           {access.Person, c.declineInvitation},
@@ -217,7 +218,10 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 		if err != nil {
 			return err
 		}
-		if err = user.acting.Check(route.need); err == nil {
+		if err = checkAccount(r, user); err == nil {
+			err = user.acting.Check(route.need)
+		}
+		if err == nil {
 			err = route.answer(w, access.WithActing(r, user.acting), user)
 		}
 		if err != nil {
@@ -225,6 +229,14 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 		}
 		return nil
 	})
+}
+
+// checkAccount refuses a form that was made for another account than the one that the session acts on by now, see view.On.
+func checkAccount(r *http.Request, user currentUser) error {
+	if r.Method != http.MethodPost || !r.URL.Query().Has("account") || r.URL.Query().Get("account") == user.acting.Account.ID.String() {
+		return nil
+	}
+	return errOtherAccount
 }
 
 func (c *console) authenticate(r *http.Request) (user currentUser, err error) {

@@ -44,13 +44,13 @@ func readForm(r *http.Request, fields ...string) (*form, error) {
 	return newForm(sent, fields)
 }
 
-// readQuery is readForm for the query of a GET. done is there on any page.
+// readQuery is readForm for the query of a GET. done is there on any page, and account where a form is sent to the page's own address.
 func readQuery(r *http.Request, fields ...string) (*form, error) {
 	sent, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, errNotAForm
 	}
-	return newForm(sent, append(fields, "done"))
+	return newForm(sent, append(fields, "done", "account"))
 }
 
 func newForm(sent url.Values, fields []string) (*form, error) {

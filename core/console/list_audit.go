@@ -34,6 +34,7 @@ var actions = map[account.Action]string{
 	account.EmailChanged:         "Address changed",
 	account.EmailLost:            "Address lost to its owner",
 	account.AccountShared:        "Shared account made",
+	account.AccountRenamed:       "Shared account renamed",
 	account.MemberInvited:        "Member invited",
 	account.InvitationCanceled:   "Invitation canceled",
 	account.InvitationDeclined:   "Invitation declined",

@@ -69,7 +69,8 @@ func TestMembers(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/console/keys", "/console/keys/" + keyID + "/disable", "/console/keys/" + keyID + "/delete", "/console/webhooks",
-		"/console/transfers/new/record", "/console/members/invite", "/console/members/change", "/console/members/remove", "/console/members/delete",
+		"/console/transfers/new/record", "/console/members/invite", "/console/members/change", "/console/members/remove", "/console/members/rename",
+		"/console/members/delete",
 	} {
 		bob.post(path, "name", "x").is(http.StatusForbidden, "Your role in this account does not allow that")
 	}
@@ -85,11 +86,34 @@ func TestMembers(t *testing.T) {
 	bob.post("/console/accounts/act", "account", shop).leadsTo("/console/accounts?done=acting")
 	ann.get("/console/audit").is(http.StatusOK, "Member joined", "bob@example.com as viewer", "Key created")
 
+	ann.post("/console/members/rename", "name", " ").is(http.StatusBadRequest).tied("name", "Name must have 1 to 128 characters.")
+	ann.post("/console/members/rename", "name", "Kiosk").leadsTo("/console/members?done=shared-renamed")
+	ann.get("/console/audit").is(http.StatusOK, "Shared account renamed", "Kiosk, was <b>Shop</b>")
 	ann.post("/console/members/remove", "person", bobID).leadsTo("/console/members?done=member-removed")
 	bob.get("/console").leadsTo("/console/sign-in?done=ended&next=%2Fconsole")
 	ann.post("/console/members/delete", "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
 	ann.post("/console/members/delete", "password", password).leadsTo("/console/accounts?done=shared-ended")
 	ann.get("/console/accounts?done=shared-ended").is(http.StatusOK, "The shared account is deleted")
+}
+
+// A form that was left open in one tab does nothing to the account that was chosen in another.
+func TestMembers_OtherTab(t *testing.T) {
+	t.Parallel()
+	s := start(t, typed)
+	ann := s.signedUp(t, "ann@example.com")
+	own := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'ann@example.com'`).String()
+	keys := attribute(ann.get("/console").form("/console/keys"), "action")
+	shop := ann.share("Shop")
+	members := attribute(ann.get("/console/members").form("/console/members/delete"), "action")
+	ann.post(keys, "name", "key").is(http.StatusConflict, "Not this account", "so nothing was done")
+	ann.post("/console/accounts/act", "account", own).leadsTo("/console/accounts?done=acting")
+	ann.post(members, "password", password).is(http.StatusConflict, "Not this account")
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM api_keys`); n != 0 {
+		t.Errorf("%d keys were made", n)
+	}
+	ann.post("/console/accounts/act", "account", shop).leadsTo("/console/accounts?done=acting")
+	ann.post(members, "password", password).leadsTo("/console/accounts?done=shared-ended")
+	ann.get(attribute(ann.get("/console/webhooks").form("/console/webhooks"), "action")).is(http.StatusOK, "Webhooks")
 }
 
 // Where mail is sent the page shows no link, and an invitation is for its address alone.

@@ -44,8 +44,7 @@ func payment(keyID string, change ...string) []string {
 func (b *browser) confirm(fields []string, says ...string) (record []string) {
 	b.t.Helper()
 	page := b.post(newTransferPath+"/confirm", fields...).is(http.StatusOK, append(says, "Nothing is recorded yet.")...)
-	form := page.find(func(n *html.Node) bool { return attribute(n, "action") == newTransferPath+"/record" })
-	for n := range form.Descendants() {
+	for n := range page.form(newTransferPath + "/record").Descendants() {
 		if n.Data == "input" {
 			record = append(record, attribute(n, "name"), attribute(n, "value"))
 		}

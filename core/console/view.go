@@ -71,6 +71,10 @@ type view struct {
 // ForOthers reports whether the session acts on another account than the person's own.
 func (v view) ForOthers() bool { return v.Acting != nil && v.Acting.Account.ID != v.Acting.Person.ID }
 
+// On is the address of a form about the account that the session acts on now, so that a form which is left open in one tab does nothing
+// to an account that is chosen in another.
+func (v view) On(path string) string { return path + "?account=" + v.Acting.Account.ID.String() }
+
 // Develops reports whether the page may offer what developers do.
 func (v view) Develops() bool { return v.Acting != nil && v.Acting.May(access.Develop) }
 
@@ -141,6 +145,7 @@ var notices = map[string]string{
 	"left":              "You have left the account.",
 	"joined":            "You are a member of this account now, and act on it.",
 	"declined":          "The invitation is declined.",
+	"shared-renamed":    "The shared account is renamed.",
 	"shared-ended":      "The shared account is deleted, and its keys are refused from now on.",
 }
 

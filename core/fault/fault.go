@@ -200,9 +200,9 @@ var table = []struct {
 		Status: http.StatusForbidden, Code: "ROLE_NOT_ALLOWED", Message: "Your role in this account does not allow that; ask one of its owners.",
 		Page: Page{Title: "Not with your role", Text: "Your role in this account does not allow that. Ask one of its owners, or act on another account."},
 	}},
-	{access.ErrPersonal, Fault{
-		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_SHARED", Message: "Somebody signs in to this account, who alone can delete it, with /auth/delete-user.",
-		Page: Page{Title: "Not a shared account", Text: "Somebody signs in to this account, who alone can delete it."},
+	{account.ErrNotShared, Fault{
+		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_SHARED", Message: "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.",
+		Page: Page{Title: "Not a shared account", Text: "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it."},
 	}},
 	{account.ErrNotMember, Fault{
 		Status: http.StatusForbidden, Code: "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", Message: "You are not a member of such an account; list those that you are in.",

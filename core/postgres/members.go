@@ -154,6 +154,15 @@ func (tx Tx) SetActing(ctx context.Context, session *account.Session, accountID 
 	return nil
 }
 
+// RenameAccount stores the name of an account.
+func (tx Tx) RenameAccount(ctx context.Context, a *account.Account, now time.Time) error {
+	_, err := tx.db.NewRaw("UPDATE accounts SET name = ?, updated_at = ? WHERE id = ?", a.Name, now, a.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("rename account %s: %w", a.ID, err)
+	}
+	return nil
+}
+
 // InsertSharedAccount stores an account that nobody signs in to, with its first owner. It returns account.ErrTooManyShared, and
 // account.ErrNotMember for a person whose account has ended.
 func (tx Tx) InsertSharedAccount(ctx context.Context, a *account.Account, owner uuid.UUID) error {

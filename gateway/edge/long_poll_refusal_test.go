@@ -155,8 +155,8 @@ func TestLongPoll_AllWoken(t *testing.T) {
 		as := r.core.Put(key, wire.VerifiedKey{})
 		parked = append(parked, reader{r.core, r.gateway, as.AccountID, key}.park(t, "after=now&wait=25"))
 	}
-	r.core.Events.Forget()
 	gaps := r.gateway.value(t, "intents_gateway_wakeup_gaps_total")
+	r.core.Events.Forget()
 	asynctest.Eventually(t, "each has asked again", func() bool {
 		return r.gateway.value(t, "intents_gateway_wakeup_gaps_total") > gaps && r.core.Events.Asked.Load() >= 2*accounts
 	})

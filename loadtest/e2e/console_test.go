@@ -161,7 +161,7 @@ func sharesAccount(b *tab) {
 	b.says("The account is made", "acting on Analytical Engines as owner")
 	invited := uniqueEmail("invited")
 	b.fill("#email", invited)
-	b.click(`form[action$="/invite"] button`, http.StatusOK)
+	b.click(`form[action*="/members/invite?"] button`, http.StatusOK)
 	b.says("The invitation is on its way", invited)
 	b.inspect("members")
 	b.open("/console/accounts", http.StatusOK)

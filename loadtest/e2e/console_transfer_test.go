@@ -28,7 +28,7 @@ func importSettlers(t *testing.T) {
 		 "settler":{"address":"%s"}}]}`, optimism, settler, arbitrum, otherSettler), "chains", "import", "-")
 }
 
-const confirmForm = `form[action="/console/transfers/new/confirm"]`
+const confirmForm = `form[action^="/console/transfers/new/confirm?"]`
 
 // chooseChain opens the form and goes to its second step, for intents that stay on one chain.
 func (b *tab) chooseChain(from int) {
@@ -61,7 +61,7 @@ func (b *tab) submitTransfer(status int64) {
 // recordConfirmed presses the button of the confirm page and expects the page of the intent.
 func (b *tab) recordConfirmed() {
 	b.t.Helper()
-	b.click(`form[action$="/record"] button`, http.StatusOK)
+	b.click(`form[action*="/record?"] button`, http.StatusOK)
 	b.says("The intent is recorded.", "Timeline", "created")
 }
 
@@ -102,7 +102,7 @@ func walkNewTransfer(b *tab) {
 
 	t.Log("a copy of the form that arrived before leads to the same intent")
 	first := evaluate[string](b, `(async () => {
-		const form = document.querySelector('form[action$="/record"]');
+		const form = document.querySelector('form[action*="/record?"]');
 		const answer = await fetch(form.action, {method: "POST", body: new URLSearchParams(new FormData(form))});
 		return new URL(answer.url).pathname;
 	})()`)

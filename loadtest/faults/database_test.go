@@ -136,9 +136,10 @@ func (d *database) newKeysLimited(t *testing.T, count, requests int) []string {
 		if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
 			return err
 		}
-		// The account has more keys than clients may have. The release before has no limit of accounts.
+		// The account has more keys than clients may have. The release before has no limit of accounts. A change tells every gateway
+		// of every key, so that there is one.
 		_, err := conn.Exec(ctx, `DO $$ BEGIN
-			UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60;
+			UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60 WHERE limit_requests IS NULL;
 		EXCEPTION WHEN undefined_column THEN NULL; END $$`)
 		return err
 	})

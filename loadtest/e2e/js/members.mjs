@@ -47,6 +47,7 @@ async function sharesAnAccount() {
   assert.equal((await answered(ada.client.organization.removeMember({ memberIdOrEmail: bob.email }))).member.userId, bob.user.id)
   assert.equal(await answered(bob.client.getSession()), null, 'who is removed is signed out of the account')
   assert.deepEqual([await status(key), await status(second.key)], [200, 200], 'the keys stay the account\'s')
+  assert.equal((await answered(ada.client.organization.update({ organizationId: shop.id, data: { name: 'Kiosk' } }))).name, 'Kiosk')
   await refused(ada.client.organization.leave({ organizationId: shop.id }), 400, 'YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER')
   assert.equal((await answered(ada.client.organization.delete({ organizationId: shop.id }))).id, shop.id)
   await becomes(key, 403)

@@ -1,0 +1,93 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+)
+
+// SharedRequest asks for a shared account.
+type SharedRequest struct {
+	Name string
+	// Stay leaves the session on the account that it acts on.
+	Stay bool
+	// FormToken is the hash of a form's one-time token, zero for none.
+	FormToken [32]byte
+}
+
+// CreateShared makes an account that nobody signs in to, whose owner is the person of a session. It returns an *account.InvalidError,
+// account.ErrTooManyShared, account.ErrFormUsed, or a *LimitedError.
+func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r SharedRequest) (*account.Account, error) {
+	now := s.Store.Now()
+	shared, err := account.NewSharedAccount(r.Name, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(shared.ID, v.Actor(), account.AccountShared, now)
+	if err != nil {
+		return nil, err
+	}
+	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
+			return err
+		}
+		if err := tx.InsertSharedAccount(ctx, shared, a.Person.ID); err != nil {
+			return err
+		}
+		if !r.Stay {
+			if err := tx.SetActing(ctx, a.Session, shared.ID); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// RenameShared gives a shared account another name. It returns account.ErrNotShared, an *account.InvalidError, account.ErrNotMember, and
+// ErrRole for a person who is no owner any more.
+func (s *Service) RenameShared(ctx context.Context, v Visitor, on *Acting, name string) (*account.Account, error) {
+	renamed, now := *on.Account, s.Store.Now()
+	if err := renamed.Rename(name); err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(renamed.ID, v.Actor(), account.AccountRenamed, now)
+	if err != nil {
+		return nil, err
+	}
+	entry.Detail = fmt.Sprintf("%s, was %s", renamed.Name, on.Account.Name)
+	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if _, err := lockManaged(ctx, tx, on); err != nil {
+			return err
+		}
+		if err := tx.RenameAccount(ctx, &renamed, now); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// DeleteShared ends a shared account for good. The password of the person confirms it if one is given, or else ErrPassword; without one the
+// session must be of the last ten minutes, or else ErrSessionNotFresh. It returns account.ErrNotShared for an account that somebody signs in to.
+func (s *Service) DeleteShared(ctx context.Context, v Visitor, on *Acting, password string) error {
+	if !on.Account.Shared {
+		return account.ErrNotShared
+	}
+	if password != "" && on.Person.PasswordHash != "" {
+		if err := s.checkPassword(ctx, v, on.Session, on.Person, password); err != nil {
+			return err
+		}
+	} else if !s.Fresh(on.Session) {
+		return ErrSessionNotFresh
+	}
+	err := s.Store.DeleteAccountByID(ctx, on.Account.ID, v.Actor(), s.Store.Now())
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return account.ErrNotMember
+	}
+	return err
+}

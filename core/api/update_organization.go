@@ -1,0 +1,36 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"intents.internal/core/access"
+	"intents.internal/core/account"
+	"intents.internal/pkg/wire"
+)
+
+// updateOrganization answers POST /auth/organization/update: a shared account gets another name.
+func (s *Server) updateOrganization(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		ID   string `json:"organizationId"`
+		Data struct {
+			Name string `json:"name"`
+		} `json:"data"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	on, err := s.on(r, request.ID, "", access.Manage)
+	if err != nil {
+		return err
+	}
+	renamed, err := s.Access.RenameShared(r.Context(), s.visitor(r), on, request.Data.Name)
+	var invalidName *account.InvalidError
+	if errors.As(err, &invalidName) {
+		return invalid(wire.Issue{Path: "/data/" + invalidName.Field, Message: invalidName.Message})
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newOrganizationJSON(renamed))
+}
