@@ -14,7 +14,7 @@ import (
 )
 
 // InsertSignUp stores a new account and the mail to its address, or the mail alone if another account has the address. It is one statement
-// in both cases, so that its time tells little of which it was.
+// in both cases, so that its time tells little of which it was; Service.SignUp hides the rest.
 func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, entry account.AuditEntry, m Mail) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {

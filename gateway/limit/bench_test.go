@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func BenchmarkManyAtOnceOnCluster(b *testing.B) {
 const benchKeys = 20_000
 
 // takes has so many clients at once take from buckets of keys, so many of which are an account's, 0 for accounts without a limit. It
-// reports the time that the servers spent on it.
+// reports the processor time that the servers spent on it, and this process.
 func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Client) {
 	b.Helper()
 	b.ReportAllocs()
@@ -80,7 +81,7 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 		}
 		return
 	}
-	before := spent(b, servers)
+	before, own := spent(b, servers), ownCPU(b)
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		one := take()
@@ -89,6 +90,17 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 		}
 	})
 	b.ReportMetric(float64((spent(b, servers)-before).Nanoseconds())/float64(b.N), "redis-ns/op")
+	b.ReportMetric(float64((ownCPU(b)-own).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// ownCPU is the processor time of this process.
+func ownCPU(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // stopMirroring ends the time after the first call in which buckets are in redis_rate's keys as well.
