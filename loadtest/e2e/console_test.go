@@ -17,18 +17,26 @@ import (
 
 const consolePassword = "correct horse battery"
 
-// The console in a real browser, through a gateway. Its two parts run in parallel, each in a browser of its own: the second mostly
-// waits for chains. All other tests wait for both, as browsers take every core and other tests watch the clock.
+// The console in a real browser, through a gateway. Its parts run in parallel, each in a browser of its own: the last mostly waits for
+// chains. All other tests wait for them, as browsers take every core and other tests watch the clock.
 func TestConsole(t *testing.T) {
+	t.Run("keys", func(t *testing.T) { t.Parallel(); walkKeys(t) })
 	t.Run("pages", func(t *testing.T) { t.Parallel(); walkPages(t) })
 	t.Run("send", func(t *testing.T) { t.Parallel(); walkSend(t) })
+}
+
+func walkKeys(t *testing.T) {
+	t.Helper()
+	browser := chromium(t)
+	t.Run("the whole way of a key", func(t *testing.T) { walkConsole(openTab(browser, t)) })
+	t.Run("what is wrong is said where it is wrong", func(t *testing.T) { faultyForms(openTab(browser, t)) })
+	t.Run("another site cannot send our forms", func(t *testing.T) { formFromElsewhere(openTab(browser, t)) })
+	t.Run("what these tests watch for is seen", func(t *testing.T) { watchTheWatch(openTab(browser, t)) })
 }
 
 func walkPages(t *testing.T) {
 	t.Helper()
 	browser := chromium(t)
-	t.Run("the whole way of a key", func(t *testing.T) { walkConsole(openTab(browser, t)) })
-	t.Run("what is wrong is said where it is wrong", func(t *testing.T) { faultyForms(openTab(browser, t)) })
 	t.Run("everything works without scripts", func(t *testing.T) { walkWithoutScripts(openTab(browser, t)) })
 	t.Run("a password is reset", func(t *testing.T) { b := openTab(browser, t); walkReset(b, b.inspect) })
 	t.Run("a password is reset without scripts", func(t *testing.T) { resetWithoutScripts(openTab(browser, t)) })
@@ -39,8 +47,6 @@ func walkPages(t *testing.T) {
 	t.Run("an intent of each kind is recorded", func(t *testing.T) { walkNewTransfer(openTab(browser, t)) })
 	t.Run("an intent is recorded without scripts", func(t *testing.T) { newTransferWithoutScripts(openTab(browser, t)) })
 	t.Run("a wallet signs in", func(t *testing.T) { signInWithWallet(openTab(browser, t)) })
-	t.Run("another site cannot send our forms", func(t *testing.T) { formFromElsewhere(openTab(browser, t)) })
-	t.Run("what these tests watch for is seen", func(t *testing.T) { watchTheWatch(openTab(browser, t)) })
 }
 
 func uniqueEmail(who string) string {
