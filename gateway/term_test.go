@@ -67,7 +67,7 @@ func TestGateway_TerminatedUnderLoad(t *testing.T) {
 	took := time.Since(began)
 	running.Wait()
 	t.Logf("%d requests answered, %d of them the last of their connection; gone %s after TERM", load.answered.Load(), load.lasts.Load(), took)
-	// Whoever comes back while the gateway still takes connections is told again.
+	// A client that comes back while the gateway still takes connections is told again.
 	if load.lasts.Load() < 3*clients {
 		t.Errorf("%d clients were told only %d times that their connection ends", clients, load.lasts.Load())
 	}

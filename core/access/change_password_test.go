@@ -48,7 +48,7 @@ func TestChangePassword(t *testing.T) {
 	}
 }
 
-// Whoever finds a browser signed in can try few passwords.
+// Somebody at a browser that is signed in can try few passwords.
 func TestChangePassword_Guesses(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t), func(c *access.Config) { c.Limits.SignInPerAccountAndIP = 3 })

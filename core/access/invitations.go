@@ -18,7 +18,7 @@ const InvitationPath = "/console/invitation"
 // Invited is an invitation that was made.
 type Invited struct {
 	*account.Invitation
-	// Link is for the inviter to pass on, where the service sends no mail. It is not stored, and whoever has it can accept. It is empty for an
+	// Link is for the inviter to pass on, where the service sends no mail. It is not stored, and anybody who has it can accept. It is empty for an
 	// invitation that is mailed.
 	Link string
 }
@@ -166,7 +166,7 @@ func (s *Service) answerInvitation(
 		if err := tx.UseInvitation(ctx, invitation.ID, account.HashToken(token), member.CreatedAt); err != nil {
 			return err
 		}
-		if invitation.Mailed && !a.Person.EmailVerified() { // whoever has the token receives the mail of the address
+		if invitation.Mailed && !a.Person.EmailVerified() { // the token came by mail to the address
 			if err := tx.VerifyEmail(ctx, a.Person, v.Actor(), member.CreatedAt); err != nil {
 				return err
 			}

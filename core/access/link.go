@@ -46,7 +46,7 @@ func (s *Service) StartLink(
 	if err != nil {
 		return "", "", err
 	}
-	f.link = f.mark(v.Token)
+	f.link = f.sessionMAC(v.Token)
 	return redirectURL, f.String(), nil
 }
 
@@ -61,7 +61,7 @@ func LinksAccount(opaque string) bool {
 // account.ErrTooManyIdentities, and the errors of FinishOIDC but account.ErrEmailTaken and those of sign-up.
 func (s *Service) FinishLink(ctx context.Context, v Visitor, opaque, state, code string) error {
 	f, ok := parseFlow(opaque)
-	if !ok || !hmac.Equal([]byte(f.link), []byte(f.mark(v.Token))) {
+	if !ok || !hmac.Equal([]byte(f.link), []byte(f.sessionMAC(v.Token))) {
 		return ErrFlowExpired
 	}
 	session, _, err := s.Session(ctx, v.Token)
@@ -75,9 +75,9 @@ func (s *Service) FinishLink(ctx context.Context, v Visitor, opaque, state, code
 	return s.linkIdentity(ctx, v, session, found.identity)
 }
 
-// mark binds a flow to the session with this token. Only who has the token can make it, so that no site can plant a flow that links its own
+// sessionMAC binds a flow to the session with this token. Only who has the token can make it, so that no site can plant a flow that links its own
 // identity to a visitor's account.
-func (f flow) mark(token string) string {
+func (f flow) sessionMAC(token string) string {
 	f.link = ""
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("link an identity " + f.String()))

@@ -101,12 +101,12 @@ func TestFinishLink_OfAnotherSession(t *testing.T) {
 	mallory, ann := newWallet(t).signIn(t, s), newWallet(t).signIn(t, s)
 	b := beginLink(t, s, mallory)
 	signIn := begin(t, s)
-	mark := b.flow[strings.LastIndexByte(b.flow, '.'):]
+	mac := b.flow[strings.LastIndexByte(b.flow, '.'):]
 	for name, flow := range map[string]string{
 		"another's flow":               b.flow,
-		"a sign-in with another mark":  signIn.flow + mark,
+		"a sign-in with another MAC":   signIn.flow + mac,
 		"a sign-in":                    signIn.flow,
-		"without a mark":               strings.TrimSuffix(b.flow, mark),
+		"without a MAC":                strings.TrimSuffix(b.flow, mac),
 		"another's, with a later time": strings.Replace(b.flow, b.state, signIn.state, 1),
 		"none":                         "",
 	} {

@@ -112,7 +112,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Where no mail is sent the link alone accepts, once. A member acts on the account with the role of the moment, and whoever is removed is
+// Where no mail is sent the link alone accepts, once. A member acts on the account with the role of the moment, and a member who is removed is
 // signed out of it at once; the keys stay. The log names each.
 func TestMembers(t *testing.T) {
 	t.Parallel()
@@ -179,7 +179,7 @@ func TestMembers(t *testing.T) {
 // call is the error of a call.
 func call[T any](_ T, err error) error { return err }
 
-// In an account of their own people stay owners, whoever else owns it.
+// In an account of their own people stay owners, also beside other owners.
 func TestMembers_Holder(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
@@ -236,7 +236,7 @@ func TestMembers_LastOwnerStays(t *testing.T) {
 	}
 }
 
-// A mailed invitation needs its address and its token, and says the same to whoever invites. Names are inert in it.
+// A mailed invitation needs its address and its token, and says the same to every inviter. Names are inert in it.
 func TestInvite_Mailed(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
@@ -285,7 +285,7 @@ func TestInvite_Mailed(t *testing.T) {
 	token = invitationToken(t, (<-core.mails).Link())
 	is(t, "accepted", carol.accepts(token), nil)
 	if !carol.acting().Person.EmailVerified() || eve.acting().Person.EmailVerified() {
-		t.Error("the address of whoever uses a mailed token is verified, and no other")
+		t.Error("the address of the person who uses a mailed token is verified, and no other")
 	}
 	for range 3 {
 		is(t, "a member", call(core.Invite(t.Context(), ann.seen, ann.acting(), "carol@example.com", account.RoleOwner, true)), account.ErrAlreadyMember)

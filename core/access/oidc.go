@@ -234,7 +234,7 @@ func (p *provider) exchange(ctx context.Context, f flow, code string) (*oauth2.T
 type flow struct {
 	state, nonce, verifier string
 	expiresAt              time.Time
-	// link is empty for a sign-in. For a link it is the mark of the session whose account gets the identity.
+	// link is empty for a sign-in. For a link it is the MAC of the session whose account gets the identity.
 	link string
 }
 

@@ -141,7 +141,7 @@ func TestFinishOIDC(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the audit log (-want +got):\n%s", diff)
 	}
-	// Whoever is known needs no further claims, and keeps the account whatever becomes of their address.
+	// A known person needs no further claims, and keeps the account whatever becomes of the address.
 	b := begin(t, s)
 	in, err := s.FinishOIDC(t.Context(), access.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"email": "other@example.com"}))
 	if err != nil || in.Account.ID != first.Account.ID || in.Account.Email != "ann@example.com" {

@@ -58,7 +58,7 @@ func (a *Acting) Check(need Need) error {
 	return nil
 }
 
-// Acting finds the live session of a token, its person and the account that it acts on, or returns ErrSignedOut. It reads the role anew
+// Acting finds the live session of a token, its person and the account that it acts on, or returns ErrSignedOut. It reads the role
 // each time, so that a change acts on the next request.
 func (s *Service) Acting(ctx context.Context, token string) (*Acting, error) {
 	session, person, err := s.Session(ctx, token)

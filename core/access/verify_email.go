@@ -76,7 +76,7 @@ func (s *Service) VerifyEmail(ctx context.Context, v Visitor, token, callback st
 	return s.Store.AccountByID(ctx, l.AccountID)
 }
 
-// FollowLink uses a link for who is signed in to its account, or else knows its password: whoever else reads the mail of an address must not
+// FollowLink uses a link for who is signed in to its account, or else knows its password: somebody else who reads the mail of an address must not
 // vouch for the account of somebody who named it as theirs. The password signs in; without it signedIn is nil. It returns ErrLink,
 // ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
 func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {

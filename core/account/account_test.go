@@ -66,7 +66,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// Whoever gives up waiting for a turn gets no hash and takes none away.
+// A caller that stops waiting for a slot gets no hash and takes no slot.
 func TestPasswordsRespectTheDeadline(t *testing.T) {
 	t.Parallel()
 	passwords, err := account.NewPasswords()

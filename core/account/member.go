@@ -129,14 +129,14 @@ func (a *Account) Rename(name string) error {
 	return err
 }
 
-// Invitation lets whoever has the address, or the link, become a member.
+// Invitation lets the person with the address, or with the link, become a member.
 type Invitation struct {
 	ID        uuid.UUID
 	AccountID uuid.UUID
 	InviterID uuid.UUID
 	Email     string
 	Role      Role
-	// Mailed invitations are for the owner of the address alone. Others are for whoever has the link.
+	// Mailed invitations are for the owner of the address alone. Others are for anybody who has the link.
 	Mailed    bool
 	ExpiresAt time.Time
 	CreatedAt time.Time

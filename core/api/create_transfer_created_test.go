@@ -8,7 +8,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// Whoever follows chains hears of every intent that a POST made or found, and of no request that was refused.
+// The watcher of chains hears of every intent that a POST made or found, and of no request that was refused.
 func TestCreateTransfer_Created(t *testing.T) {
 	t.Parallel()
 	var created []string

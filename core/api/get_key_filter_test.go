@@ -65,7 +65,7 @@ func TestKeyFilterHasEveryKey(t *testing.T) {
 	second := createKey(t, s, `{"name":"d"}`, ann)
 	again, cursorAgain := s.filter(t)
 	if cursorAgain != cursor || !has(again, first.Key) {
-		t.Error("the filter was made anew within minutes")
+		t.Error("the filter was made again within minutes")
 	}
 	if hashes := s.poll(t, cursor, "0s").Hashes; !slices.Equal(hashes, []string{hashOf(second.Key)}) {
 		t.Errorf("since the filter: %q", hashes)

@@ -68,7 +68,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventList) (postgres.EventPage, error) {
 	if list.now {
-		// Whoever reads from now on must not get what was committed before.
+		// A client that reads from now on must not get what was committed before.
 		if err := s.Feed.CatchUp(ctx); err != nil {
 			return postgres.EventPage{}, err
 		}

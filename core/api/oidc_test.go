@@ -21,7 +21,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-// provider is an OpenID Connect provider that vouches for whoever a code names, once the nonce is known.
+// provider is an OpenID Connect provider that vouches for the person whom a code names, once the nonce is known.
 type provider struct {
 	url   string
 	key   *ecdsa.PrivateKey

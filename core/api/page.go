@@ -32,7 +32,7 @@ func newPage(body []byte) page {
 }
 
 // etagOf returns a weak tag, since a compressed response has other bytes and the same meaning. It need not withstand forgery, since
-// whoever could forge a page reads only its own, so it is the XXH64 of the body and its length.
+// a client that could forge a page reads only its own, so it is the XXH64 of the body and its length.
 func etagOf(body []byte) string {
 	var sum [12]byte
 	binary.BigEndian.PutUint64(sum[:], xxhash.Sum64(body))

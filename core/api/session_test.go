@@ -178,10 +178,10 @@ func TestCookieOverTLS(t *testing.T) {
 	}
 	cookie, _, _ := strings.Cut(set, ";")
 	if got := s.call(t, "GET", "/auth/get-session", "", "Cookie", cookie); got.Body == nil {
-		t.Errorf("the cookie bears no session: %+v", got)
+		t.Errorf("the cookie has no session: %+v", got)
 	}
 	if got := s.call(t, "GET", "/auth/get-session", "", "Cookie", strings.TrimPrefix(cookie, "__Host-")); got.Body != nil {
-		t.Errorf("a cookie that a sibling domain could set bears a session: %+v", got)
+		t.Errorf("a cookie that a sibling domain could set has a session: %+v", got)
 	}
 }
 

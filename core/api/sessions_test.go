@@ -22,7 +22,7 @@ func signIn(t *testing.T, s *service, email string, header ...string) []string {
 	return []string{"Cookie", cookie}
 }
 
-// sessionID is the id of the session that a cookie bears, empty if it bears none.
+// sessionID is the id of the session in a cookie, empty if it has none.
 func sessionID(t *testing.T, s *service, cookie []string) string {
 	t.Helper()
 	var current *struct{ Session struct{ ID string } }

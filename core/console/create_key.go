@@ -41,7 +41,7 @@ func (f *form) parseExpiresIn(name string) (time.Duration, error) {
 // createKey answers POST /console/keys with the key, which is shown only once. The response is the page itself: a
 // redirect would have to carry the key or store it.
 func (c *console) createKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, slices.Concat([]string{"name", "environment", "expiresIn", "mark"}, restrictionFields)...)
+	f, err := readForm(r, slices.Concat([]string{"name", "environment", "expiresIn", "formToken"}, restrictionFields)...)
 	if err != nil {
 		return err
 	}

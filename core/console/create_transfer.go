@@ -100,7 +100,7 @@ func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user c
 // recordTransfer answers POST /console/transfers/new/record: it stores the intent that was confirmed and leads to its page. The form's
 // one-time token is the intent's idempotency key, so the same form sent again leads to the same intent.
 func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, append(slices.Clone(transferFields), "request", "mark")...)
+	f, err := readForm(r, append(slices.Clone(transferFields), "request", "formToken")...)
 	if err != nil {
 		return err
 	}

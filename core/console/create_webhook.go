@@ -14,7 +14,7 @@ import (
 
 // createWebhook answers POST /console/webhooks with the webhook's secret, which is shown only once.
 func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "url", "environment", "types", "description", "mark")
+	f, err := readForm(r, "url", "environment", "types", "description", "formToken")
 	if err != nil {
 		return err
 	}

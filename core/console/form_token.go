@@ -12,7 +12,7 @@ func newFormToken() string { return rand.Text() }
 
 // formToken returns the SHA-256 of a form's token and session, so that the token is invalid in another session.
 func formToken(user currentUser, f *form) (hash [32]byte, err error) {
-	token := f.values["mark"]
+	token := f.values["formToken"]
 	if len(token) != len(newFormToken()) {
 		return hash, errUnknownField
 	}

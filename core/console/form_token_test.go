@@ -49,7 +49,7 @@ func TestCreateKey_FormOutlivesFailure(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = store.Close() })
 			ann := startOn(t, store).signedUp(t, "ann@example.com")
-			form := []string{"name", "once", "environment", "test", "expiresIn", "never", "mark", ann.get("/console").field("mark")}
+			form := []string{"name", "once", "environment", "test", "expiresIn", "never", "formToken", ann.get("/console").field("formToken")}
 			mend := c.fail(t, store)
 			failed := ann.post("/console/keys", form...)
 			mend()
@@ -72,7 +72,7 @@ func TestCreateKey_FormSentAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	form := []string{"name", "once", "environment", "test", "expiresIn", "never", "mark", ann.get("/console").field("mark")}
+	form := []string{"name", "once", "environment", "test", "expiresIn", "never", "formToken", ann.get("/console").field("formToken")}
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	got := map[int]int{}

@@ -39,7 +39,7 @@ func TestKeyRestrictions(t *testing.T) {
 	}
 
 	t.Log("a form with a fault shows again what was sent, and makes no key")
-	form := []string{"name", "reader", "environment", "test", "expiresIn", "never", "mark", fresh.field("mark")}
+	form := []string{"name", "reader", "environment", "test", "expiresIn", "never", "formToken", fresh.field("formToken")}
 	none := ann.post("/console/keys", append(form, "networks", "10.0.0.0/8")...)
 	none.is(http.StatusBadRequest, "10.0.0.0/8").alerts("The scopes must be one or more of")
 	if got := none.checked(); got != "" {

@@ -49,7 +49,7 @@ func (c *console) actOn(w http.ResponseWriter, r *http.Request, user currentUser
 
 // shareAccount answers POST /console/accounts/share with a new account that nobody signs in to.
 func (c *console) shareAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "name", "mark")
+	f, err := readForm(r, "name", "formToken")
 	if err != nil {
 		return err
 	}

@@ -293,7 +293,7 @@ func (a *answer) is(status int, says ...string) *answer {
 // makeKey makes a key in the console and returns its id and whole text.
 func (b *browser) makeKey(name string) (id, text string) {
 	b.t.Helper()
-	made := b.post("/console/keys", "name", name, "environment", "test", "expiresIn", "never", "mark", b.get("/console").field("mark"))
+	made := b.post("/console/keys", "name", name, "environment", "test", "expiresIn", "never", "formToken", b.get("/console").field("formToken"))
 	made.is(http.StatusOK, "is ready", "shown this once")
 	return strings.TrimPrefix(made.link("/console/keys/"), "/console/keys/"), made.element("key")
 }

@@ -14,7 +14,7 @@ import (
 // share makes a shared account and returns its id.
 func (b *browser) share(name string) string {
 	b.t.Helper()
-	b.post("/console/accounts/share", "name", name, "mark", b.get("/console/accounts").field("mark")).leadsTo("/console/members?done=shared")
+	b.post("/console/accounts/share", "name", name, "formToken", b.get("/console/accounts").field("formToken")).leadsTo("/console/members?done=shared")
 	return pgtest.LookUp[uuid.UUID](b.t, b.site.store, `SELECT id FROM accounts WHERE shared AND name = $1`, name).String()
 }
 
@@ -39,8 +39,8 @@ func TestMembers(t *testing.T) {
 	ann, bob := s.signedUp(t, "ann@example.com"), s.signedUp(t, "bob@example.com")
 	bobID := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'bob@example.com'`).String()
 	ann.get("/console/accounts").is(http.StatusOK, "Your accounts", "your own", "Acting on it")
-	mark := ann.get("/console/accounts").field("mark")
-	ann.post("/console/accounts/share", "name", " ", "mark", mark).is(http.StatusBadRequest).tied("name", "Name must have 1 to 128 characters.")
+	formToken := ann.get("/console/accounts").field("formToken")
+	ann.post("/console/accounts/share", "name", " ", "formToken", formToken).is(http.StatusBadRequest).tied("name", "Name must have 1 to 128 characters.")
 	shop := ann.share(`<b>Shop</b>`)
 	ann.get("/console/members").is(http.StatusOK, "Who can act on <b>Shop</b>", "acting on <b>Shop</b> as owner", "Delete the shared account")
 	keyID, _ := ann.makeKey("shop key")

@@ -169,7 +169,7 @@ func TestNewTransfer_Refused(t *testing.T) {
 		}
 	}
 	ann.post(newTransferPath+"/confirm", payment(keyID, "environment", "prod")...).is(http.StatusBadRequest, "Not this page's form")
-	ann.post(newTransferPath+"/confirm", append(payment(keyID), "mark", "x")...).is(http.StatusBadRequest, "has a field that the page does not have")
+	ann.post(newTransferPath+"/confirm", append(payment(keyID), "formToken", "x")...).is(http.StatusBadRequest, "has a field that the page does not have")
 	ann.get(newTransferPath+"?sourceChain=eip155%3A1").is(http.StatusBadRequest).tied("sourceChain", "Choose one of the test chains.")
 	ann.get(newTransferPath+"?environment=prod").is(http.StatusBadRequest, "Not this page's form")
 	ann.get(newTransferPath+"?what=ever").is(http.StatusBadRequest, "has a field that the page does not have")
@@ -247,7 +247,7 @@ func TestRecordTransfer_Refused(t *testing.T) {
 	live := strings.ReplaceAll(strings.ReplaceAll(request, sepoliaUSDC, "eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"), sepolia, "eip155:1")
 	ann.post(newTransferPath+"/record", with("request", live)...).is(http.StatusForbidden).alerts("Chain eip155:1 is a live chain and this is a test key; use a live key.")
 	ann.post(newTransferPath+"/record", with("request", "{}")...).is(http.StatusBadRequest).alerts("is required")
-	ann.post(newTransferPath+"/record", with("mark", "short")...).is(http.StatusBadRequest, "Not this page's form")
+	ann.post(newTransferPath+"/record", with("formToken", "short")...).is(http.StatusBadRequest, "Not this page's form")
 	ann.post(newTransferPath+"/record", with("environment", "live")...).is(http.StatusBadRequest).alerts("Choose one of your enabled live keys.")
 	ben.post(newTransferPath+"/record", record...).is(http.StatusBadRequest).alerts("Choose one of your enabled test keys.")
 	ann.post("/console/keys/" + keyID + "/disable")

@@ -74,7 +74,7 @@ func TestStrangeRequests(t *testing.T) {
 	}{
 		{"/console/keys", "name=a&userId=1", form, 400, "has a field that the page does not have"},
 		{"/console/keys", "name=a&name=b", form, 400, "or one twice"},
-		{"/console/keys", "name=a&environment=test&expiresIn=never&mark=short", form, 400, "Not this page's form"},
+		{"/console/keys", "name=a&environment=test&expiresIn=never&formToken=short", form, 400, "Not this page's form"},
 		{"/console/keys", "name=%zz", form, 415, "cannot be read as this page's form"},
 		{"/console/keys", `{"name":"a"}`, "application/json", 415, "cannot be read as this page's form"},
 		{"/console/keys", "name=" + strings.Repeat("x", 64<<10), form, 413, "at most 64 KiB"},
@@ -203,7 +203,7 @@ func TestTooOften(t *testing.T) {
 			t.Errorf("%s does not say when to try again", a.what)
 		}
 	}
-	limited(ann.post("/console/keys", "name", "two", "environment", "test", "expiresIn", "never", "mark", ann.get("/console").field("mark")), "Create a key")
+	limited(ann.post("/console/keys", "name", "two", "environment", "test", "expiresIn", "never", "formToken", ann.get("/console").field("formToken")), "Create a key")
 	stranger := s.browser(t)
 	stranger.post("/console/sign-in", "email", "ann@example.com", "password", "wrong").is(http.StatusUnauthorized)
 	a := stranger.post("/console/sign-in", "email", "ann@example.com", "password", password)

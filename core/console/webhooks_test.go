@@ -12,8 +12,8 @@ import (
 // makeWebhook makes a test webhook in the console and returns the path of its page and its secret.
 func (b *browser) makeWebhook(url string, fields ...string) (page, secret string) {
 	b.t.Helper()
-	mark := b.get("/console/webhooks").field("mark")
-	made := b.post("/console/webhooks", append([]string{"url", url, "environment", "test", "mark", mark}, fields...)...)
+	formToken := b.get("/console/webhooks").field("formToken")
+	made := b.post("/console/webhooks", append([]string{"url", url, "environment", "test", "formToken", formToken}, fields...)...)
 	made.is(http.StatusOK, "Your new webhook", "shown this once", url)
 	return made.link("/console/webhooks/"), made.element("secret")
 }
@@ -113,7 +113,7 @@ func TestWebhooks_Refused(t *testing.T) {
 	for range webhook.MaxEndpoints {
 		ann.makeWebhook("https://example.com/hook")
 	}
-	ann.post("/console/webhooks", "url", "https://example.com/hook", "environment", "live", "mark", ann.get("/console/webhooks").field("mark")).is(http.StatusConflict, "The account has 20 webhooks")
+	ann.post("/console/webhooks", "url", "https://example.com/hook", "environment", "live", "formToken", ann.get("/console/webhooks").field("formToken")).is(http.StatusConflict, "The account has 20 webhooks")
 }
 
 // A form that is sent twice makes one webhook, and one with a fault has not been used up.
@@ -121,13 +121,13 @@ func TestCreateWebhook_SentTwice(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
-	mark := ann.get("/console/webhooks").field("mark")
-	form := []string{"url", "https://example.com/hook", "environment", "test", "types", "", "description", "", "mark", mark}
-	ann.post("/console/webhooks", "url", "", "environment", "test", "mark", mark).is(http.StatusBadRequest, "The URL")
+	formToken := ann.get("/console/webhooks").field("formToken")
+	form := []string{"url", "https://example.com/hook", "environment", "test", "types", "", "description", "", "formToken", formToken}
+	ann.post("/console/webhooks", "url", "", "environment", "test", "formToken", formToken).is(http.StatusBadRequest, "The URL")
 	ann.post("/console/webhooks", form...).is(http.StatusOK, "Your new webhook")
 	ann.post("/console/webhooks", form...).is(http.StatusConflict, "This form was sent already", "1 of 20").alerts("rotate it")
 	ben.post("/console/webhooks", form...).is(http.StatusOK, "Your new webhook") // the token is of ann's session
-	ann.post("/console/webhooks", append(form[:8:8], "mark", "short")...).is(http.StatusBadRequest, "Not this page's form")
+	ann.post("/console/webhooks", append(form[:8:8], "formToken", "short")...).is(http.StatusBadRequest, "Not this page's form")
 	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks"); n != 2 {
 		t.Errorf("%d webhooks, want one of each account", n)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // A cursor is a version, a position in the feed and a part of a hash over both and their owner, by which another owner's cursor is
-// recognized. It is no secret: whoever makes one up reads only what is the owner's own.
+// recognized. It is no secret: a client that invents one reads only its own events.
 const (
 	cursorVersion = 1
 	positionEnd   = 1 + 8

@@ -126,7 +126,7 @@ func TestFollower_OtherProcess(t *testing.T) {
 	}
 }
 
-// What was committed before CatchUp is called has its position when it returns, whoever calls it at the same time.
+// What was committed before CatchUp is called has its position when it returns, also with concurrent calls.
 func TestFollower_CatchUp(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
@@ -160,7 +160,7 @@ func TestFollower_CatchUpEndsWithItsRequest(t *testing.T) {
 	}
 }
 
-// A follower that starts anew does not know who had events before, and one remembers only the newest.
+// A new follower does not know who had events before, and one remembers only the newest.
 func TestFollower_Missed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

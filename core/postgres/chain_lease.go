@@ -10,7 +10,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Lease is the right to write what happens on a chain. Whoever takes the lease begins a new epoch, and nothing is written in an old
+// Lease is the right to write what happens on a chain. The process that takes the lease begins a new epoch, and nothing is written in an old
 // one: a process that was paused past its lease finds out at its next write. Advisory locks of a session would not do, as they break
 // behind a transaction pooler.
 type Lease struct {

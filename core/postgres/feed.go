@@ -21,7 +21,7 @@ const (
 
 // The feed is one order of all events. An event gets no position when it is written: transactions do not commit in the order of their
 // numbers, and a reader would pass over a late one. Rounds give positions afterwards, one at a time under the lock of feed_state, so
-// that all rows up to last_position are visible to whoever sees last_position. Any core may run a round; nothing is in its memory.
+// that all rows up to last_position are visible to every transaction that sees last_position. Any core may run a round; nothing is in its memory.
 //
 // feed_state.unread are the ids of events that have no position and may still appear. A gap among them is of a transaction that is in
 // progress, or of one that was rolled back. A gap is removed once no transaction can fill it any more: the column xid of an event is
@@ -30,7 +30,7 @@ const (
 // all of them. Once a snapshot's xmin has reached it, all of them have ended, and what this snapshot does not show never appears. The
 // snapshot's own xmax is no such bound, as it is only above the transactions that have ended.
 //
-// Transaction ids have a meaning only in their cluster (clusterIdentity); in another the note is taken anew. Positions depend on none:
+// Transaction ids have a meaning only in their cluster (clusterIdentity); in another the note is taken again. Positions depend on none:
 // they are at least the database's clock in microseconds, so that those of a database that was restored, or of a standby that had not
 // replayed everything, are above all that a reader has seen.
 

@@ -127,7 +127,7 @@ func TestGivePositions_RolledBack(t *testing.T) {
 	}
 }
 
-// Transaction ids of another cluster say nothing: after a crash the note is taken anew, and neither loses an event nor waits for ever.
+// Transaction ids of another cluster say nothing: after a crash the note is taken again, and neither loses an event nor waits for ever.
 func TestGivePositions_AnotherCluster(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
@@ -172,7 +172,7 @@ func TestGivePositions_RestoredBackup(t *testing.T) {
 	}
 }
 
-// Whatever order transactions commit in, and whoever gives positions, every reader gets every event once, in one order, and those of one
+// Whatever order transactions commit in, and whichever core gives positions, every reader gets every event once, in one order, and those of one
 // intent in theirs.
 func TestGivePositions_EveryReaderEveryEvent(t *testing.T) {
 	t.Parallel()

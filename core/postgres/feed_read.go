@@ -86,7 +86,7 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 	return page, nil
 }
 
-// EventsAt reads the events at positions of the feed, whoever owns them. One that is not kept any more is left out.
+// EventsAt reads the events at positions of the feed, of all accounts. One that is not kept any more is left out.
 func (s *Store) EventsAt(ctx context.Context, positions []int64) (map[int64]event.Event, error) {
 	return s.eventsAt(ctx, positions, s.db.NewRaw("feed.account_id"))
 }

@@ -55,7 +55,7 @@ func TestKey_Restrictions(t *testing.T) {
 	stored("changed")
 }
 
-// The previous release inserts keys without scopes and networks. What no core could read is not stored, whoever writes it.
+// The previous release inserts keys without scopes and networks. What no core could read is not stored, by any client of the database.
 func TestKey_RestrictionsByHand(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)

@@ -13,7 +13,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// InsertResetToken stores a token that lets whoever has it choose a password, known by its SHA-256, for one use until it expires. The
+// InsertResetToken stores a token whose bearer may choose a password, known by its SHA-256, for one use until it expires. The
 // entry is for a link that an operator makes; with nil the link is mailed to the owner's address, and using it proves that address.
 func (s *Store) InsertResetToken(
 	ctx context.Context, owner *account.Account, hash [32]byte, expiresAt time.Time, entry *account.AuditEntry,

@@ -261,7 +261,7 @@ func (s *Store) ResealWebhooks(ctx context.Context, sealer *webhook.Sealer) (cha
 			return nil
 		})
 		if err != nil {
-			return changed, fmt.Errorf("seal the secrets of webhooks anew: %w", err)
+			return changed, fmt.Errorf("seal the secrets of webhooks again: %w", err)
 		}
 		if len(rows) < resealBatch {
 			return changed, nil

@@ -19,7 +19,7 @@ const (
 	activityTimeout, activityRetry = 5 * time.Second, time.Second
 )
 
-// Activity records which chains new intents may touch, so that whoever watches a chain polls it often. It keeps in memory what it has
+// Activity records which chains new intents may touch, so that the watcher of a chain polls it often. It keeps in memory what it has
 // recorded: an intent whose chains are recorded for long enough costs no statement. It is safe for concurrent use.
 type Activity struct {
 	store *postgres.Store
@@ -71,7 +71,7 @@ func (a *Activity) Run(ctx context.Context) {
 		for err := a.record(ctx); err != nil; err = a.record(ctx) {
 			if !failing && ctx.Err() == nil {
 				failing = true
-				a.log.Warn("activity of chains is not recorded; whoever watches them polls less often", "retry_every", activityRetry.String(), "error", err)
+				a.log.Warn("activity of chains is not recorded; their watchers poll less often", "retry_every", activityRetry.String(), "error", err)
 			}
 			select {
 			case <-ctx.Done():

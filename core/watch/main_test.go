@@ -85,7 +85,7 @@ func newWorld(t *testing.T, providers int) *world {
 	return w
 }
 
-// connect starts the watcher anew, which has asked no provider anything.
+// connect starts a new watcher, which has asked no provider anything.
 func (w *world) connect() {
 	w.Helper()
 	endpoints := rpc.Providers{}

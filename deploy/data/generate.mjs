@@ -206,7 +206,7 @@ function tokenRow({ chainId, address, name, symbol, decimals, logoURI }, source,
 
 // One token an address. Two sources that differ in its decimals drop it, because a wrong guess misstates every amount;
 // where they differ in its symbol or name the earlier source is taken. A later source's row whose symbol an earlier
-// source gives to another contract of the chain is dropped, because the sources disagree on which one bears the symbol.
+// source gives to another contract of the chain is dropped, because the sources disagree on which one has the symbol.
 function mergeTokens(sources, getAddress) {
   const tokens = new Map()
   const symbols = new Map() // the source and row that brought a symbol, native assets aside

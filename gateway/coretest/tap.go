@@ -82,7 +82,7 @@ func rawRequest(r *http.Request) string {
 	return string(raw)
 }
 
-// AwaitNobody fails the test if whoever used the stand-in leaves a connection open. That one is closed shows here a moment
+// AwaitNobody fails the test if a user of the stand-in leaves a connection open. That one is closed shows here a moment
 // later.
 func (c *Core) AwaitNobody(tb testing.TB) {
 	tb.Helper()

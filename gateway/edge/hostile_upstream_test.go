@@ -184,11 +184,11 @@ func redisFails(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	for name, test := range map[string]struct {
-		fail     func(*testing.T, *embedded.Redis, *strait)
+		fail     func(*testing.T, *embedded.Redis, *faultProxy)
 		degraded float64
 	}{
-		"hangs":                {func(_ *testing.T, _ *embedded.Redis, s *strait) { s.blocked.Store(true) }, 1},
-		"is down":              {func(_ *testing.T, _ *embedded.Redis, s *strait) { s.close() }, 1},
+		"hangs":                {func(_ *testing.T, _ *embedded.Redis, s *faultProxy) { s.blocked.Store(true) }, 1},
+		"is down":              {func(_ *testing.T, _ *embedded.Redis, s *faultProxy) { s.close() }, 1},
 		"has lost its scripts": {flushScripts, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func redisFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = r.Stop() })
-			s := newStrait(t, r.URL)
+			s := newFaultProxy(t, r.URL)
 			core := coretest.Start(t, nil)
 			g := start(t, core, settings{redisURL: s.url, budget: 50 * time.Millisecond, fallback: limit.Local})
 			key := apikey.New(network.Test)
@@ -233,7 +233,7 @@ func redisFails(t *testing.T) {
 	}
 }
 
-func flushScripts(t *testing.T, r *embedded.Redis, _ *strait) {
+func flushScripts(t *testing.T, r *embedded.Redis, _ *faultProxy) {
 	t.Helper()
 	options, err := redis.ParseURL(r.URL)
 	if err != nil {

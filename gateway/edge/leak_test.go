@@ -57,21 +57,21 @@ func awaitQuiet() error {
 }
 
 // uses counts the gateways before each core.
-var uses = tally{count: map[*coretest.Core]int{}}
+var uses = useCounts{count: map[*coretest.Core]int{}}
 
-type tally struct {
+type useCounts struct {
 	mu    sync.Mutex
 	count map[*coretest.Core]int
 }
 
-func (u *tally) begin(core *coretest.Core) {
+func (u *useCounts) begin(core *coretest.Core) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.count[core]++
 }
 
 // end reports whether it was the last.
-func (u *tally) end(core *coretest.Core) bool {
+func (u *useCounts) end(core *coretest.Core) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.count[core]--

@@ -15,7 +15,7 @@ import (
 	"intents.internal/gateway/coretest"
 )
 
-// Whoever sends far too much reads why it was refused, although the answer comes long before the body's end.
+// A client that sends far too much reads why it was refused, although the answer comes long before the body's end.
 func TestLinger_LargeBody(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)

@@ -175,7 +175,7 @@ func TestShared_CoreHangs(t *testing.T) {
 	within(t, "the usual way", time.Since(began), 400*time.Millisecond)
 }
 
-// Whoever reads at the rate may take as long as the answer is, though the gateway has all of it at once.
+// A client that reads at the rate may take as long as the answer is, though the gateway has all of it at once.
 func TestShared_SteadyReader(t *testing.T) {
 	t.Parallel()
 	const length, rate = 6 << 20, 2 << 20 // a second, so that all takes much longer than the patience

@@ -225,7 +225,7 @@ func TestWriteTimeout_SlowReader(t *testing.T) {
 	}
 }
 
-// Whoever reads at the rate may take as long as the answer is, and is not charged for what core takes.
+// A client that reads at the rate may take as long as the answer is, and is not charged for what core takes.
 func TestWriteTimeout_SteadyReader(t *testing.T) {
 	t.Parallel()
 	const pieces, piece = 12, 64 << 10

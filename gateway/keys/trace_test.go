@@ -74,7 +74,7 @@ func TestTrace_SharedLookUp(t *testing.T) {
 	want := []tracingtest.Link{{TraceID: first.SpanContext().TraceID().String(), ID: own[0].ID}}
 	joined := 0
 	for _, other := range others {
-		for _, s := range lookUp(other) { // whoever came a moment later found the verdict
+		for _, s := range lookUp(other) { // a request that came a moment later found the verdict
 			joined++
 			if diff := cmp.Diff(want, s.Links); diff != "" || s.Parent != other.SpanContext().SpanID().String() {
 				t.Errorf("links of one that joined (-want +got):\n%s", diff)

@@ -196,7 +196,7 @@ func TestCluster_OverAdmissionAfterFailover(t *testing.T) {
 	}
 }
 
-// Whoever starts while a node hangs finds the others, also where the URL names that node alone besides them.
+// A gateway that starts while a node hangs finds the others, also where the URL names that node alone besides them.
 func TestCluster_StartsWhileNodeHangs(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})

@@ -130,7 +130,7 @@ func TestLimiter_RedisHangs_Dials(t *testing.T) {
 	}
 }
 
-// Whoever waits behind a batch that fails is decided without Redis at once, not after a budget of its own.
+// A request that waits behind a batch that fails is decided without Redis at once, not after a budget of its own.
 func TestLimiter_RedisHangs_WaitsOnce(t *testing.T) {
 	t.Parallel()
 	url, _ := blackHole(t)

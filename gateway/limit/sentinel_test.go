@@ -53,7 +53,7 @@ func TestSentinel_Failover(t *testing.T) {
 		// It is refused while there is no good replica, and given up where the machine is too slow for it.
 		_ = all.Nodes[0].Client.Do(t.Context(), "SENTINEL", "FAILOVER", "buckets").Err()
 	})
-	// Until the Sentinels have told the old one, whoever is connected to it may still be given one bucket more.
+	// Until the Sentinels have told the old one, clients that are connected to it may still be given one bucket more.
 	asynctest.Eventually(t, "the old one follows", func() bool { return all.Replicas[0].Info("replication", "master_link_status") == "up" })
 	s.awaitDecided(first)
 	mustBeExact(t, limiters, func(string) bool { return true })

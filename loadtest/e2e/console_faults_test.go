@@ -91,7 +91,7 @@ func faultyForms(b *tab) {
 	b.inspect("not-found")
 }
 
-// formFromElsewhere lets another site send a form of ours in the name of whoever is signed in.
+// formFromElsewhere lets another site send a form of ours in the name of the person who is signed in.
 func formFromElsewhere(b *tab) {
 	t := b.t
 	b.signUp(uniqueEmail("victim"))

@@ -127,14 +127,14 @@ const (
 	pace    = 20 * time.Millisecond
 )
 
-// load asks every gateway all the time: with the keys of a crowd, and with keys whose fate is watched.
+// load asks every gateway all the time: with the keys of a crowd, and with keys that are observed.
 type load struct {
 	t        *testing.T
 	gateways []string
-	crowd    []*fate
+	crowd    []*observation
 
 	mu      sync.Mutex
-	watched []*fate
+	watched []*observation
 }
 
 // startLoad runs until the test ends, and then wants that nobody of the crowd was ever refused.
@@ -142,7 +142,7 @@ func startLoad(t *testing.T, gateways, crowd []string) *load {
 	t.Helper()
 	l := &load{t: t, gateways: gateways}
 	for _, key := range crowd {
-		l.crowd = append(l.crowd, newFate(key, len(gateways)))
+		l.crowd = append(l.crowd, newObservation(key, len(gateways)))
 	}
 	var all sync.WaitGroup
 	for gateway := range gateways {
@@ -193,7 +193,7 @@ func (l *load) work(gateway, worker int) {
 }
 
 // choose takes turns. Without anybody to watch, all is the crowd's.
-func (l *load) choose(worker, n int) *fate {
+func (l *load) choose(worker, n int) *observation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if worker%2 == 0 && len(l.watched) > 0 {
@@ -203,16 +203,16 @@ func (l *load) choose(worker, n int) *fate {
 }
 
 // watch has every gateway asked with the key from now on, until the test ends.
-func (l *load) watch(t *testing.T, key string) *fate {
+func (l *load) watch(t *testing.T, key string) *observation {
 	t.Helper()
-	one := newFate(key, len(l.gateways))
+	one := newObservation(key, len(l.gateways))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watched = append(l.watched, one)
 	t.Cleanup(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		var rest []*fate
+		var rest []*observation
 		for _, other := range l.watched {
 			if other != one {
 				rest = append(rest, other)
@@ -223,8 +223,8 @@ func (l *load) watch(t *testing.T, key string) *fate {
 	return one
 }
 
-// fate is how the gateways take one key.
-type fate struct {
+// observation is how the gateways answer one key.
+type observation struct {
 	key string
 
 	mu sync.Mutex
@@ -239,15 +239,15 @@ type taken struct {
 	firstRefusal                          time.Time
 }
 
-func newFate(key string, gateways int) *fate {
-	f := &fate{key: key, at: make([]taken, gateways)}
+func newObservation(key string, gateways int) *observation {
+	f := &observation{key: key, at: make([]taken, gateways)}
 	for i := range f.at {
 		f.at[i].statuses = map[int]int{}
 	}
 	return f
 }
 
-func (f *fate) note(gateway int, began time.Time, a answer) {
+func (f *observation) note(gateway int, began time.Time, a answer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := &f.at[gateway]
@@ -279,7 +279,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func (f *fate) state() []taken {
+func (f *observation) state() []taken {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	state := slices.Clone(f.at)
@@ -290,7 +290,7 @@ func (f *fate) state() []taken {
 }
 
 // await returns the state in which every gateway has come to this, however busy the machine is.
-func (f *fate) await(t *testing.T, what string, has func(taken) bool) []taken {
+func (f *observation) await(t *testing.T, what string, has func(taken) bool) []taken {
 	t.Helper()
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()

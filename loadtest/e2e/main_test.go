@@ -87,7 +87,7 @@ type client struct {
 	http *http.Client
 }
 
-// apiClient bears an API key, browserClient a cookie jar.
+// apiClient has an API key, browserClient a cookie jar.
 func apiClient(t *testing.T, key string) *client {
 	t.Helper()
 	return &client{t: t, base: running.Env().GatewayURL, key: key, http: &http.Client{Timeout: 20 * time.Second, Transport: checked{t}}}

@@ -199,7 +199,7 @@ func TestWebhooks_ReceiversVerify(t *testing.T) {
 	}
 }
 
-// A receiver begins with the feed, reads on from its cursor when a sequence shows a gap, knows what is late, and begins anew where the
+// A receiver begins with the feed, reads on from its cursor when a sequence shows a gap, knows what is late, and begins again where the
 // cursor is too old.
 func TestWebhooks_ReceiversFillGaps(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ const secret = "the secret that this test shares with core"
 
 // A database is saved, lost and restored by the very commands of deploy/BACKUP.md, which are run by whom the server belongs
 // to. Everything that was acknowledged is there again, keys work, a gateway that has known the old database hears of what happens in the
-// restored one, and whoever reads the feed reads on from the cursor of before.
+// restored one, and readers of the feed read on from the cursor of before.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	primary, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true})
@@ -64,7 +64,7 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	me.base = s.Env().GatewayURL
 	mustHave(t, me, append(first, later...))
 	if a := keyChangesAfter(t, s, heard.Cursor); a.Status != http.StatusGone {
-		t.Errorf("a gateway that knew the lost database: status %d, want that it must begin anew: %s", a.Status, a.Body)
+		t.Errorf("a gateway that knew the lost database: status %d, want that it must begin again: %s", a.Status, a.Body)
 	}
 	afterwards := intents(me, 5)
 	cursor = mustRead(me, cursor, afterwards...)

@@ -111,8 +111,8 @@ func post(path string, body map[string]any) func(context.Context, *revocations, 
 // subject is the owner of a key that all gateways are asked with.
 type subject struct {
 	person
-	key  createdKey
-	fate *fate
+	key         createdKey
+	observation *observation
 }
 
 // revocations is a stack whose gateways are under load.
@@ -126,8 +126,8 @@ func (r *revocations) subject(t *testing.T) subject {
 	t.Helper()
 	s := subject{person: newPerson(t, r.stack.Env().GatewayURL)}
 	s.key = s.newKey(t)
-	s.fate = r.load.watch(t, s.key.Key)
-	s.fate.await(t, "accepted the new key", func(at taken) bool { return !at.lastAccepted.IsZero() })
+	s.observation = r.load.watch(t, s.key.Key)
+	s.observation.await(t, "accepted the new key", func(at taken) bool { return !at.lastAccepted.IsZero() })
 	return s
 }
 
@@ -169,7 +169,7 @@ func (r *revocations) changeAndHang(t *testing.T, c change) {
 	t.Cleanup(wake)
 	committed, successor := r.commit(t, s, c, func() error { return syscall.Kill(pid, syscall.SIGSTOP) })
 	end := r.end(t, s, c, began, committed)
-	s.fate.await(t, "denied the key since its end", func(at taken) bool { return at.lastDenied.After(end.Add(promise)) })
+	s.observation.await(t, "denied the key since its end", func(at taken) bool { return at.lastDenied.After(end.Add(promise)) })
 	wake()
 	r.mustBeRefused(t, s, c, end)
 	<-successor
@@ -241,7 +241,7 @@ func (r *revocations) end(t *testing.T, s subject, c change, began, changed time
 // when it should not have.
 func (r *revocations) mustBeRefused(t *testing.T, s subject, c change, end time.Time) {
 	t.Helper()
-	state := s.fate.await(t, "refused the key since its end", func(at taken) bool {
+	state := s.observation.await(t, "refused the key since its end", func(at taken) bool {
 		return at.lastRefused.After(end.Add(promise)) && at.lastRefused.After(at.lastAccepted)
 	})
 	for n, at := range state {

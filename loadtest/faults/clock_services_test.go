@@ -44,7 +44,7 @@ func TestClockOfServices(t *testing.T) {
 			redis: redis.address, core: urlsOf(servers), binaries: binaries, env: unhurried(clock.env...),
 		})...)
 	}
-	c := newCrewOn(t, db, fleet, reads, writes, keyedWrites)
+	c := newWorkloadOn(t, db, fleet, reads, writes, keyedWrites)
 	c.set(members)
 	pass(t, time.Second)
 	struck := time.Now()

@@ -146,7 +146,7 @@ func TestClockOfPostgres(t *testing.T) {
 	clock := newClock(t)
 	db := startDatabase(t, embedded.PostgresConfig{Env: clock.env})
 	_, fleet := startServices(t, db)
-	c := newCrewOn(t, db, fleet, reads, writes, keyedWrites)
+	c := newWorkloadOn(t, db, fleet, reads, writes, keyedWrites)
 	c.set(members)
 	pass(t, time.Second)
 	struck := time.Now()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// attempts are some of a crew's.
+// attempts are some of a workload's.
 type attempts []attempt
 
 func (s attempts) filter(keep func(attempt) bool) (some attempts) {

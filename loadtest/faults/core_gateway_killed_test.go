@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// members is how many clients a crew has, and so the most requests that are under way at once.
+// members is how many clients a workload has, and so the most requests that are under way at once.
 const members = 12
 
 // A gateway that is killed takes only the requests with it that it was answering: what was acknowledged is kept, and what is
@@ -14,7 +14,7 @@ const members = 12
 func TestGatewayKilled(t *testing.T) {
 	t.Parallel()
 	fleet := startGateways(t, 2, fleetConfig{redis: startRedis(t).address, env: unhurried()})
-	c := newCrew(t, fleet, reads, writes, keyedWrites)
+	c := newWorkload(t, fleet, reads, writes, keyedWrites)
 	c.retries = true
 	beside := startBeside(t, fleet)
 	c.set(members)

@@ -28,7 +28,7 @@ func TestHalfOfTheCoresFail(t *testing.T) {
 		{"one of two cores stopped in its tracks", func() { servers[1].pause(t) }, servers[1].resume},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			c := newCrew(t, fleet, reads, writes, keyedWrites)
+			c := newWorkload(t, fleet, reads, writes, keyedWrites)
 			doomed := newBoundlessKeys(t, 1)[0]
 			warm(t, fleet, []string{doomed})
 			beside := startBeside(t, fleet)

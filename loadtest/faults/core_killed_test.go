@@ -21,7 +21,7 @@ func TestCoreKilled(t *testing.T) {
 	}
 	server := startCores(t, 1)[0]
 	fleet := startGateways(t, 1, fleetConfig{redis: startRedis(t).address, core: server.url, env: unhurried()})
-	c := newCrew(t, fleet, reads, writes, keyedWrites)
+	c := newWorkload(t, fleet, reads, writes, keyedWrites)
 	c.retries = true
 	control := startLoad(t, fleet, controlStream)
 	began := time.Now()
@@ -57,14 +57,14 @@ func TestCoreKilled(t *testing.T) {
 }
 
 // made is how many intents were acknowledged.
-func (c *crew) made() int {
+func (c *workload) made() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.acknowledged)
 }
 
-// mustHaveEvents wants one event of its creation with every intent that the crew made.
-func (c *crew) mustHaveEvents(t *testing.T) {
+// mustHaveEvents wants one event of its creation with every intent that the workload made.
+func (c *workload) mustHaveEvents(t *testing.T) {
 	t.Helper()
 	ids := make([]string, 0, len(c.acknowledged))
 	for _, id := range c.acknowledged {

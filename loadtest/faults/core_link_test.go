@@ -12,8 +12,8 @@ import (
 // linkTimeout is the gateway's patience with core where the way between them breaks.
 const linkTimeout = time.Second
 
-// Whatever happens between a gateway and its only core, a write is sent once unless it bears an Idempotency-Key, everybody
-// has an answer that says so before the deadline, and whoever repeats a write with its key gets the one intent.
+// Whatever happens between a gateway and its only core, a write is sent once unless it has an Idempotency-Key, everybody
+// has an answer that says so before the deadline, and a client that repeats a write with its key gets the one intent.
 func TestLinkToCoreBreaks(t *testing.T) {
 	t.Parallel()
 	proxy := startProxy(t, shared.stack.Env().CoreURL[len("http://"):])
@@ -33,7 +33,7 @@ func TestLinkToCoreBreaks(t *testing.T) {
 		{"link to core cut at the reply", func() { proxy.inflict(t, cutAtReply) }},
 	} {
 		t.Run(trial.name, func(t *testing.T) {
-			c := newCrew(t, fleet, reads, writes, keyedWrites)
+			c := newWorkload(t, fleet, reads, writes, keyedWrites)
 			c.retries = true
 			c.pause = 20 * time.Millisecond
 			beside := startBeside(t, fleet)
@@ -77,7 +77,7 @@ func TestLinkToCoreBreaks(t *testing.T) {
 }
 
 // untilAllSucceed waits until every kind of request has succeeded that began after the moment, and tells how long that took.
-func (c *crew) untilAllSucceed(t *testing.T, moment time.Time) time.Duration {
+func (c *workload) untilAllSucceed(t *testing.T, moment time.Time) time.Duration {
 	t.Helper()
 	var last time.Time
 	asynctest.Eventually(t, "all goes well again", func() bool {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// mustList pages through the account's intents by cursor, newest first, and holds them to what the crew was told: each once,
+// mustList pages through the account's intents by cursor, newest first, and holds them to what the workload was told: each once,
 // and the order of the pages is that of the bare list.
-func (c *crew) mustList(t *testing.T) {
+func (c *workload) mustList(t *testing.T) {
 	t.Helper()
 	var paged []string
 	for path := "/v2/transfers?limit=100"; path != ""; {
@@ -37,7 +37,7 @@ func (c *crew) mustList(t *testing.T) {
 }
 
 // list gives the ids at a path and the path of the next page, empty after the last.
-func (c *crew) list(t *testing.T, path string) (ids []string, next string) {
+func (c *workload) list(t *testing.T, path string) (ids []string, next string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.fleet[0].url+path, nil)
 	if err != nil {

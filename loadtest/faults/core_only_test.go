@@ -11,7 +11,7 @@ func TestOnlyCoreDown(t *testing.T) {
 	t.Parallel()
 	only := startCores(t, 1)[0]
 	fleet := startGateways(t, 1, fleetConfig{redis: startRedis(t).address, core: only.url, env: unhurried()})
-	c := newCrew(t, fleet, reads, writes, keyedWrites)
+	c := newWorkload(t, fleet, reads, writes, keyedWrites)
 	c.retries = true
 	beside := startBeside(t, fleet)
 	c.set(members)
@@ -56,7 +56,7 @@ func TestOnlyCoreSlow(t *testing.T) {
 	fleet := startGateways(t, 1, fleetConfig{
 		redis: startRedis(t).address, core: proxy.url(), env: unhurried(fmt.Sprintf("GATEWAY_CORE_MAX_CONNS=%d", connections)),
 	})
-	c := newCrew(t, fleet, keyedWrites)
+	c := newWorkload(t, fleet, keyedWrites)
 	c.pause = 100 * time.Millisecond
 	beside := startBeside(t, fleet)
 	c.set(crowd)

@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mustHaveKept holds what a crew was told against what is stored: all that was acknowledged is there, under the id that
+// mustHaveKept holds what a workload was told against what is stored: all that was acknowledged is there, under the id that
 // was told, and nothing is there twice. It returns how many intents were stored that nobody was told of.
-func (c *crew) mustHaveKept(t *testing.T) (untold int) {
+func (c *workload) mustHaveKept(t *testing.T) (untold int) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *crew) mustHaveKept(t *testing.T) (untold int) {
 type stored struct{ Reference, ID string }
 
 // mustMatch is mustHaveKept for rows that were read.
-func (c *crew) mustMatch(tb testing.TB, rows []stored) (untold int) {
+func (c *workload) mustMatch(tb testing.TB, rows []stored) (untold int) {
 	tb.Helper()
 	kept := map[string]string{}
 	for _, row := range rows {

@@ -16,7 +16,7 @@ import (
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	r := startRelease(t)
-	c := newCrew(t, r.fleet, reads, writes, keyedWrites)
+	c := newWorkload(t, r.fleet, reads, writes, keyedWrites)
 	c.followReadiness()
 	r.inUse = func() bool { return c.ready[0].Load() && c.ready[1].Load() }
 	r.roll(t, c, "rolling restart of 2 gateways and 2 cores", 0)
@@ -27,7 +27,7 @@ func TestRollingRestartBehindHAProxy(t *testing.T) {
 	t.Parallel()
 	r := startRelease(t)
 	balancer := startHAProxy(t, r.fleet)
-	c := newCrew(t, []*gateway{{url: balancer.url}}, reads, writes, keyedWrites)
+	c := newWorkload(t, []*gateway{{url: balancer.url}}, reads, writes, keyedWrites)
 	r.inUse = func() bool { return balancer.inUse(t) == len(r.fleet) }
 	least := 2000
 	if full() {
@@ -42,7 +42,7 @@ func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	old := previousBinaries(t)
 	r := startReleaseOf(t, old)
-	c := newCrew(t, r.fleet, reads, writes, keyedWrites)
+	c := newWorkload(t, r.fleet, reads, writes, keyedWrites)
 	c.followReadiness()
 	r.inUse = func() bool { return c.ready[0].Load() && c.ready[1].Load() }
 	r.steps = []func(*testing.T){
@@ -58,7 +58,7 @@ func TestSharedSecretIsReplaced(t *testing.T) {
 	t.Parallel()
 	const fresh = "the secret that takes the place of the shared one"
 	r := startRelease(t)
-	c := newCrew(t, r.fleet, reads, writes, keyedWrites)
+	c := newWorkload(t, r.fleet, reads, writes, keyedWrites)
 	c.followReadiness()
 	r.inUse = func() bool { return c.ready[0].Load() && c.ready[1].Load() }
 	r.steps = []func(*testing.T){
@@ -134,8 +134,8 @@ func (r *release) share(current, previous, gateways string) func(*testing.T) {
 	}
 }
 
-// roll restarts all of it, and again until the crew has made so many requests, of which none may fail.
-func (r *release) roll(t *testing.T, c *crew, name string, least int) {
+// roll restarts all of it, and again until the workload has made so many requests, of which none may fail.
+func (r *release) roll(t *testing.T, c *workload, name string, least int) {
 	t.Helper()
 	c.set(2 * members)
 	pass(t, time.Second)

@@ -66,7 +66,7 @@ func startEndlessCore(t *testing.T) *endlessCore {
 	return c
 }
 
-// Lists of any length pass with flat memory: core is held back by whoever reads slowly, others are served meanwhile, and
+// Lists of any length pass with flat memory: core is held back by a slow reader, others are served meanwhile, and
 // when a reader leaves core's work on its list ends.
 func TestEndlessListsWithSlowReaders(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func TestDeliveryKilled(t *testing.T) {
 		s.awaitReady(t)
 	}
 	fleet := startGateways(t, 1, fleetConfig{redis: startRedis(t).address, core: urlsOf(servers), env: unhurried()})
-	c := newCrewOn(t, db, fleet, keyedWrites)
+	c := newWorkloadOn(t, db, fleet, keyedWrites)
 	c.retries = true
 	target := startReceiver(t)
 	createWebhook(t, fleet[0], c.keys[0], target.URL)

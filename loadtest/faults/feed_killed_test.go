@@ -28,7 +28,7 @@ func TestFeedKilled(t *testing.T) {
 	}
 	db := startDatabase(t, embedded.PostgresConfig{})
 	server, fleet := startServices(t, db)
-	c := newCrewOn(t, db, fleet, keyedWrites)
+	c := newWorkloadOn(t, db, fleet, keyedWrites)
 	c.retries = true
 	readers := startFeedReaders(t, fleet[0], c.keys, 1, 7, 100)
 	c.set(feedWriters)
@@ -71,7 +71,7 @@ func TestFeedFailover(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = standby.Stop() })
 	server, fleet := startServices(t, db)
-	c := newCrewOn(t, db, fleet, keyedWrites)
+	c := newWorkloadOn(t, db, fleet, keyedWrites)
 	c.retries = true
 	readers := startFeedReaders(t, fleet[0], c.keys, 3, 100)
 	c.set(feedWriters)
@@ -103,7 +103,7 @@ func TestFeedFailover(t *testing.T) {
 	server.env = append(server.env, "CORE_DATABASE_URL="+db.url)
 	server.start(t)
 	server.awaitReady(t)
-	again := newCrewOn(t, db, fleet, keyedWrites)
+	again := newWorkloadOn(t, db, fleet, keyedWrites)
 	again.retries = true
 	again.set(feedWriters)
 	cancels = startCancels(t, again)
@@ -121,15 +121,15 @@ func TestFeedFailover(t *testing.T) {
 	})
 }
 
-// awaitMore waits until the crew has so many more intents acknowledged.
-func awaitMore(t *testing.T, c *crew, more int) {
+// awaitMore waits until the workload has so many more intents acknowledged.
+func awaitMore(t *testing.T, c *workload, more int) {
 	t.Helper()
 	enough := c.made() + more
 	asynctest.Eventually(t, "intents are acknowledged", func() bool { return c.made() >= enough })
 }
 
-// startCancels cancels every other intent of the crew until the returned function is called, which says how many it cancelled.
-func startCancels(t *testing.T, c *crew) (stop func() (cancelled int)) {
+// startCancels cancels every other intent of the workload until the returned function is called, which says how many it cancelled.
+func startCancels(t *testing.T, c *workload) (stop func() (cancelled int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
@@ -158,7 +158,7 @@ func startCancels(t *testing.T, c *crew) (stop func() (cancelled int)) {
 }
 
 // everyOther is half of the acknowledged intents that were not tried before.
-func (c *crew) everyOther(tried map[string]bool) (ids []string) {
+func (c *workload) everyOther(tried map[string]bool) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range c.acknowledged {
@@ -171,7 +171,7 @@ func (c *crew) everyOther(tried map[string]bool) (ids []string) {
 	return ids
 }
 
-func (c *crew) cancelIntent(ctx context.Context, id string) (status int, err error) {
+func (c *workload) cancelIntent(ctx context.Context, id string) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.fleet[0].url+"/v2/transfers/"+id+"/cancel", nil)
 	if err != nil {
 		return 0, err

@@ -85,7 +85,7 @@ func TestJudge_Correctness(t *testing.T) {
 	fine := slices.Concat(load(crowd, 200, 20), load(greedy, 200, burst), load(greedy, 429, 20))
 	keysUnchecked := sample{stream: greedy, status: 503, due: began}
 	answered := attempts{{kind: reads, status: 200, began: began}, {kind: writes, status: 201, began: began}}
-	crew := &crew{asked: map[string]kind{"a": writes, "b": keyedWrites}, acknowledged: map[string]string{"a": "1", "b": "2"}}
+	workload := &workload{asked: map[string]kind{"a": writes, "b": keyedWrites}, acknowledged: map[string]string{"a": "1", "b": "2"}}
 	limited := func(j judge, all samples) {
 		outcome{Gateways: 1, OverAdmission: all.of(greedy).overAdmission()}.mustLimit(j, all, 0)
 	}
@@ -113,10 +113,10 @@ func TestJudge_Correctness(t *testing.T) {
 		{"rolling restart, an intent nobody was told of", func(j judge) { answered.mustAllSucceed(j, 1, began) }, true},
 		{"unavailable, 503 alone", func(j judge) { attempts{{status: 503}}.mustBeUnavailable(j, began) }, false},
 		{"unavailable, another status", func(j judge) { attempts{{status: 503}, {status: 502}}.mustBeUnavailable(j, began) }, true},
-		{"writes kept once", func(j judge) { crew.mustMatch(j, []stored{{"a", "1"}, {"b", "2"}}) }, false},
-		{"a lost write", func(j judge) { crew.mustMatch(j, []stored{{"a", "1"}}) }, true},
-		{"a doubled write", func(j judge) { crew.mustMatch(j, []stored{{"a", "1"}, {"b", "2"}, {"b", "3"}}) }, true},
-		{"a write under another id", func(j judge) { crew.mustMatch(j, []stored{{"a", "1"}, {"b", "3"}}) }, true},
+		{"writes kept once", func(j judge) { workload.mustMatch(j, []stored{{"a", "1"}, {"b", "2"}}) }, false},
+		{"a lost write", func(j judge) { workload.mustMatch(j, []stored{{"a", "1"}}) }, true},
+		{"a doubled write", func(j judge) { workload.mustMatch(j, []stored{{"a", "1"}, {"b", "2"}, {"b", "3"}}) }, true},
+		{"a write under another id", func(j judge) { workload.mustMatch(j, []stored{{"a", "1"}, {"b", "3"}}) }, true},
 	} {
 		for name, control := range machines {
 			reported := &recorder{}

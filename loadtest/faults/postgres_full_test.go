@@ -24,7 +24,7 @@ func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t, 384<<20)
 	db := startDatabase(t, embedded.PostgresConfig{Dir: filepath.Join(dir, "postgres")})
 	_, fleet := startServices(t, db)
-	c := newCrewOn(t, db, fleet, reads, keyedWrites)
+	c := newWorkloadOn(t, db, fleet, reads, keyedWrites)
 	c.retries = true
 	control := startLoad(t, fleet, controlStream)
 	c.set(members)

@@ -18,7 +18,7 @@ func TestPoolExhausted(t *testing.T) {
 	t.Parallel()
 	db := startDatabase(t, embedded.PostgresConfig{})
 	server, fleet := startServices(t, db, "CORE_DATABASE_CONNECTIONS=5")
-	c := newCrewOn(t, db, fleet, reads, writes, keyedWrites)
+	c := newWorkloadOn(t, db, fleet, reads, writes, keyedWrites)
 	c.retries = true
 	control := startLoad(t, fleet, controlStream)
 	c.set(4 * members)

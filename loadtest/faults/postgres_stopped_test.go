@@ -21,7 +21,7 @@ func TestPostgresStopped(t *testing.T) {
 			t.Parallel()
 			db := startDatabase(t, embedded.PostgresConfig{})
 			_, fleet := startServices(t, db)
-			c := newCrewOn(t, db, fleet, reads, writes, keyedWrites)
+			c := newWorkloadOn(t, db, fleet, reads, writes, keyedWrites)
 			c.retries = true
 			control := startLoad(t, fleet, controlStream)
 			c.set(members)

@@ -128,7 +128,7 @@ func asRole(t *testing.T, db *database, role string) string {
 }
 
 // recordWriters has the database record which role moves the cursor of which chain in which epoch of its lease. The cursor moves with all
-// that a look found; rows of one chain's transactions may be written by whoever follows the other chain of their intent.
+// that a look found; rows of one chain's transactions may be written by the watcher of the other chain of their intent.
 func recordWriters(t *testing.T, db *database) {
 	t.Helper()
 	db.execute(t, `CREATE TABLE writers (chain_id text, epoch bigint, writer name, PRIMARY KEY (chain_id, epoch, writer))`)

@@ -8,7 +8,7 @@ import (
 // ofRequest is the key of a request's attributes in its context.
 type ofRequest struct{}
 
-// InRequest is ctx of a request. Every line that is logged with it, or a context made of it, by a logger of NewLogger bears
+// InRequest is ctx of a request. Every line that is logged with it, or a context made of it, by a logger of NewLogger has
 // the attributes: those that tell which request it was, and in which trace.
 func InRequest(ctx context.Context, attributes ...slog.Attr) context.Context {
 	return context.WithValue(ctx, ofRequest{}, attributes)

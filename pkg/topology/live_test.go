@@ -246,7 +246,7 @@ func TestSentinelHangs(t *testing.T) {
 			})
 			hung.Pause()
 			defer hung.Resume()
-			asynctest.Eventually(t, "Redis answers whoever starts now", start())
+			asynctest.Eventually(t, "Redis answers a client that starts now", start())
 			all.Master.Kill()
 			asynctest.Eventually(t, "the others name the replica", func() bool {
 				return strings.Contains(other.Info("sentinel", "master0"), "address="+all.Replicas[0].Address)

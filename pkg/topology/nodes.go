@@ -34,7 +34,7 @@ func Node(client redis.UniversalClient, key string) string {
 	return master.Options().Addr
 }
 
-// Reload has a Cluster's client look anew which node holds what, in the background and at most five times a second. Whoever
+// Reload has a Cluster's client look again which node holds what, in the background and at most five times a second. A caller that
 // lost a node calls it: its replica may have taken its place.
 func Reload(client redis.UniversalClient) {
 	if cluster, is := client.(*redis.ClusterClient); is {

@@ -45,7 +45,7 @@ func (s *Script) Key() string {
 }
 
 // AtMostOnce is a client whose scripts are executed at most once. A script takes no longer than three times what one read may,
-// however many nodes or Sentinels are asked on the way; after a failure a Cluster's client looks anew which node holds what.
+// however many nodes or Sentinels are asked on the way; after a failure a Cluster's client looks again which node holds what.
 type AtMostOnce struct{ redis.UniversalClient }
 
 // Eval implements redis.Scripter.

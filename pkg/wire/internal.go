@@ -7,7 +7,7 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// Headers between gateway and core. The gateway builds every upstream request anew, so a client cannot set them.
+// Headers between gateway and core. The gateway builds every upstream request itself, so a client cannot set them.
 const (
 	HeaderRequestID     = "X-Request-Id"
 	HeaderAccountID     = "X-Account-Id"
@@ -25,7 +25,7 @@ const (
 	HeaderPollWait = "X-Poll-Wait"
 )
 
-// Paths of core's internal API. Every call bears HeaderGatewaySecret.
+// Paths of core's internal API. Every call has HeaderGatewaySecret.
 const (
 	PathVerifyKey  = "/internal/keys/verify"
 	PathKeyChanges = "/internal/key-changes"

@@ -116,7 +116,7 @@ func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	reference, known, upToDate := f.feed.reference(o.id)
 	if !known && (!upToDate || time.Since(o.seen) <= f.delay+unknownOrderDelay) {
 		// An intent of this account is in the feed before its order can be opened, so the feed has only to be read. Other accounts'
-		// orders are filled as well, since an order pays whoever fills it; only this account can ask for a refund.
+		// orders are filled as well, since an order pays its filler; only this account can ask for a refund.
 		return false
 	}
 	if known && reference == RefundReference {

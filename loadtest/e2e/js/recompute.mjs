@@ -1,4 +1,4 @@
-// Reads API records, a JSON array, from standard input and computes each one's order data, order id and calls anew with
+// Reads API records, a JSON array, from standard input and computes each one's order data, order id and calls with
 // viem, from the named fields of `order` alone. Fails at the first difference; prints what it has agreed on.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

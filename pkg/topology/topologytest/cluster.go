@@ -154,7 +154,7 @@ func (c *Cluster) Carry(slot int, from, to *Node) {
 	}
 }
 
-// Finish makes the slot the other's after Carry: whoever still asks the first is sent on (MOVED).
+// Finish makes the slot the other's after Carry: clients that still ask the first are sent on (MOVED).
 func (c *Cluster) Finish(slot int, from, to *Node) {
 	c.tb.Helper()
 	id := to.ID()
@@ -165,7 +165,7 @@ func (c *Cluster) Finish(slot int, from, to *Node) {
 			n.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
 		}
 	}
-	// Whoever took another slot before it has heard of this would do so in the same epoch, and both might lose theirs.
+	// A node that took another slot before it has heard of this would do so in the same epoch, and both might lose theirs.
 	epoch := to.epoch("cluster_my_epoch")
 	c.awaitAll("has heard of the move", func(n *Node) bool { return n.epoch("cluster_current_epoch") >= epoch })
 }

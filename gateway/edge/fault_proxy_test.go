@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// strait is a way to Redis that can be blocked: connections stay open, and nothing comes through.
-type strait struct {
+// faultProxy is a way to Redis that can be blocked: connections stay open, and nothing comes through.
+type faultProxy struct {
 	url      string
 	listener net.Listener
 	target   string
@@ -22,7 +22,7 @@ type strait struct {
 	open []net.Conn
 }
 
-func newStrait(t *testing.T, to string) *strait {
+func newFaultProxy(t *testing.T, to string) *faultProxy {
 	t.Helper()
 	target, err := url.Parse(to)
 	if err != nil {
@@ -32,7 +32,7 @@ func newStrait(t *testing.T, to string) *strait {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &strait{listener: listener, target: target.Host}
+	s := &faultProxy{listener: listener, target: target.Host}
 	s.running.Go(s.serve)
 	t.Cleanup(func() {
 		s.close()
@@ -44,7 +44,7 @@ func newStrait(t *testing.T, to string) *strait {
 }
 
 // close ends all connections and takes no more.
-func (s *strait) close() {
+func (s *faultProxy) close() {
 	_ = s.listener.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *strait) close() {
 	}
 }
 
-func (s *strait) serve() {
+func (s *faultProxy) serve() {
 	for {
 		near, err := s.listener.Accept()
 		if err != nil {
@@ -72,7 +72,7 @@ func (s *strait) serve() {
 	}
 }
 
-func (s *strait) carry(to, from net.Conn) {
+func (s *faultProxy) carry(to, from net.Conn) {
 	defer to.Close()
 	buffer := make([]byte, 32<<10)
 	for {

@@ -18,8 +18,7 @@ const (
 	recipient      = "0x000000000000000000000000000000000000dEaD"
 )
 
-// Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them. It waits
-// for deadlines, so it starts among the first, see TestReadme_Walk.
+// Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them.
 func TestChains(t *testing.T) {
 	t.Parallel()
 	a, b := newChain(t, 31337, "depth"), newChain(t, 31338, "depth")

@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// kind is what a member of a crew does.
+// kind is what a client of a workload does.
 type kind int
 
 const (
@@ -34,7 +34,7 @@ const (
 
 func (k kind) String() string { return [kinds]string{"GET", "POST", "POST with key"}[k] }
 
-// attempt is one request of a crew and what became of it.
+// attempt is one request of a workload and what became of it.
 type attempt struct {
 	kind    kind
 	gateway int
@@ -49,9 +49,9 @@ type attempt struct {
 
 func (a attempt) failed() bool { return a.status == 0 || a.status >= 500 }
 
-// crew is clients that make one request after the other, each with an intent of its own, at most so many at a time. They go
+// workload is clients that make one request after the other, each with an intent of its own, at most so many at a time. They go
 // to any gateway that is theirs, as a balancer would: what cannot connect goes to the next.
-type crew struct {
+type workload struct {
 	t       *testing.T
 	db      *database
 	fleet   []*gateway
@@ -75,20 +75,20 @@ type crew struct {
 	asked        map[string]kind
 }
 
-// newCrew does nothing yet.
-func newCrew(t *testing.T, fleet []*gateway, does ...kind) *crew {
+// newWorkload does nothing yet.
+func newWorkload(t *testing.T, fleet []*gateway, does ...kind) *workload {
 	t.Helper()
-	return newCrewOn(t, shared.database, fleet, does...)
+	return newWorkloadOn(t, shared.database, fleet, does...)
 }
 
-// newCrewOn is newCrew for gateways whose cores are on this database.
-func newCrewOn(t *testing.T, db *database, fleet []*gateway, does ...kind) *crew {
+// newWorkloadOn is newWorkload for gateways whose cores are on this database.
+func newWorkloadOn(t *testing.T, db *database, fleet []*gateway, does ...kind) *workload {
 	t.Helper()
 	pause := 20 * time.Millisecond
 	if *strict {
 		pause /= 2
 	}
-	c := &crew{
+	c := &workload{
 		t: t, db: db, fleet: fleet, keys: db.newBoundlessKeys(t, 4), kinds: does, stopped: make(chan struct{}), pause: pause,
 		client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}},
 		ready:  make([]atomic.Bool, len(fleet)), acknowledged: map[string]string{}, asked: map[string]kind{},
@@ -100,7 +100,7 @@ func newCrewOn(t *testing.T, db *database, fleet []*gateway, does ...kind) *crew
 }
 
 // set has so many members work until stop.
-func (c *crew) set(members int) {
+func (c *workload) set(members int) {
 	for n := range members {
 		c.members.Go(func() { c.work(c.kinds[n%len(c.kinds)], c.keys[n%len(c.keys)]) })
 	}
@@ -108,7 +108,7 @@ func (c *crew) set(members int) {
 }
 
 // stop ends the work, waits for the last answer and returns all attempts.
-func (c *crew) stop() attempts {
+func (c *workload) stop() attempts {
 	select {
 	case <-c.stopped:
 	default:
@@ -119,13 +119,13 @@ func (c *crew) stop() attempts {
 	return c.soFar()
 }
 
-func (c *crew) soFar() attempts {
+func (c *workload) soFar() attempts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.attempts)
 }
 
-func (c *crew) over() bool {
+func (c *workload) over() bool {
 	select {
 	case <-c.stopped:
 		return true
@@ -134,7 +134,7 @@ func (c *crew) over() bool {
 	}
 }
 
-func (c *crew) work(k kind, key string) {
+func (c *workload) work(k kind, key string) {
 	ticker := time.NewTicker(c.pause)
 	defer ticker.Stop()
 	for !c.over() {
@@ -154,7 +154,7 @@ func (c *crew) work(k kind, key string) {
 }
 
 // givenUp counts the keyed writes that had failed when the work ended.
-func (c *crew) givenUp() (count int) {
+func (c *workload) givenUp() (count int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for reference, k := range c.asked {
@@ -166,7 +166,7 @@ func (c *crew) givenUp() (count int) {
 }
 
 // try makes one request and notes what it came to.
-func (c *crew) try(k kind, key, reference string) attempt {
+func (c *workload) try(k kind, key, reference string) attempt {
 	a := attempt{kind: k, reference: reference, began: time.Now()}
 	var id string
 	for _, a.gateway = range c.choose() {
@@ -192,7 +192,7 @@ func (c *crew) try(k kind, key, reference string) attempt {
 }
 
 // choose goes round the gateways: those that are ready first, and then the others.
-func (c *crew) choose() (order []int) {
+func (c *workload) choose() (order []int) {
 	turn := int(c.turn.Add(1))
 	for _, ready := range []bool{true, false} {
 		for n := range c.fleet {
@@ -211,7 +211,7 @@ const (
 	money = "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 )
 
-func (c *crew) request(a attempt, key string) (*http.Request, error) {
+func (c *workload) request(a attempt, key string) (*http.Request, error) {
 	url := c.fleet[a.gateway].url + "/v2/transfers"
 	ctx := context.WithoutCancel(c.t.Context()) // the client has a timeout
 	if a.kind == reads {
@@ -236,7 +236,7 @@ func (c *crew) request(a attempt, key string) (*http.Request, error) {
 	return request, nil
 }
 
-func (c *crew) ask(a attempt, key string) (status int, id, fault string, err error) {
+func (c *workload) ask(a attempt, key string) (status int, id, fault string, err error) {
 	request, err := c.request(a, key)
 	if err != nil {
 		return 0, "", err.Error(), err
@@ -265,8 +265,8 @@ func isRefusedDial(err error) bool {
 	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
-// followReadiness has the crew go by the gateways' /readyz until the test ends, as a balancer does.
-func (c *crew) followReadiness() {
+// followReadiness has the workload go by the gateways' /readyz until the test ends, as a balancer does.
+func (c *workload) followReadiness() {
 	ctx, stop := context.WithCancel(context.Background())
 	var following sync.WaitGroup
 	for n, g := range c.fleet {
@@ -285,7 +285,7 @@ func (c *crew) followReadiness() {
 	})
 }
 
-// startBeside sends the fleet, beside a crew, a key's requests beyond its limit and what needs neither Redis nor core.
+// startBeside sends the fleet, beside a workload, requests of a key beyond its limit and what needs neither Redis nor core.
 func startBeside(t *testing.T, fleet []*gateway) *load {
 	t.Helper()
 	return startLoad(t, fleet, stream{keys: newKeys(t, 1), rate: 20}, controlStream)
