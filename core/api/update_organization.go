@@ -25,8 +25,7 @@ func (s *Server) updateOrganization(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	renamed, err := s.Access.RenameShared(r.Context(), s.visitor(r), on, request.Data.Name)
-	var invalidName *account.InvalidError
-	if errors.As(err, &invalidName) {
+	if invalidName, ok := errors.AsType[*account.InvalidError](err); ok {
 		return invalid(wire.Issue{Path: "/data/" + invalidName.Field, Message: invalidName.Message})
 	}
 	if err != nil {

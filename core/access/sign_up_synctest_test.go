@@ -1,4 +1,4 @@
-package access
+package access //nolint:testpackage // the wait has no exported name
 
 import (
 	"context"
