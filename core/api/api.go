@@ -91,7 +91,7 @@ func New(config Config) (http.Handler, error) {
 	crossOrigin.SetDenyHandler(s.route(func(http.ResponseWriter, *http.Request) error { return errCrossOrigin }, fallbackError{}))
 
 	var err error
-	if s.assets, err = newAssets(); err != nil {
+	if s.assets, err = programAssets(); err != nil {
 		return nil, err
 	}
 	compress, err := gzhttp.NewWrapper()
