@@ -6,6 +6,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -218,10 +219,7 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 		if err != nil {
 			return err
 		}
-		if err = checkAccount(r, user); err == nil {
-			err = user.acting.Check(route.need)
-		}
-		if err == nil {
+		if err = cmp.Or(checkAccount(r, user), user.acting.Check(route.need)); err == nil {
 			err = route.answer(w, access.WithActing(r, user.acting), user)
 		}
 		if err != nil {
@@ -233,10 +231,11 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 
 // checkAccount refuses a form that was made for another account than the one that the session acts on by now, see view.On.
 func checkAccount(r *http.Request, user currentUser) error {
-	if r.Method != http.MethodPost || !r.URL.Query().Has("account") || r.URL.Query().Get("account") == user.acting.Account.ID.String() {
-		return nil
+	named := r.URL.Query().Get("account")
+	if r.Method == http.MethodPost && named != "" && named != user.acting.Account.ID.String() {
+		return errOtherAccount
 	}
-	return errOtherAccount
+	return nil
 }
 
 func (c *console) authenticate(r *http.Request) (user currentUser, err error) {

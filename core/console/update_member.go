@@ -11,7 +11,11 @@ import (
 
 // changeMember answers POST /console/members/change: a member gets another role.
 func (c *console) changeMember(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	return c.submitMember(w, r, user, "member-changed", []string{"person", "role"}, func(f *form, person uuid.UUID) error {
+	return c.submitMembers(w, r, user, membersPath+"?done=member-changed", []string{"person", "role"}, func(f *form) error {
+		person, err := personOf(f)
+		if err != nil {
+			return err
+		}
 		role, err := account.ParseRole(f.values["role"])
 		if err == nil {
 			_, err = c.Access.ChangeMember(r.Context(), access.VisitorOf(r, c.Cookie), user.acting, person, role)
@@ -22,47 +26,47 @@ func (c *console) changeMember(w http.ResponseWriter, r *http.Request, user curr
 
 // removeMember answers POST /console/members/remove.
 func (c *console) removeMember(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	return c.submitMember(w, r, user, "member-removed", []string{"person"}, func(_ *form, person uuid.UUID) error {
-		_, err := c.Access.RemoveMember(r.Context(), access.VisitorOf(r, c.Cookie), user.acting, person)
+	return c.submitMembers(w, r, user, membersPath+"?done=member-removed", []string{"person"}, func(f *form) error {
+		person, err := personOf(f)
+		if err == nil {
+			_, err = c.Access.RemoveMember(r.Context(), access.VisitorOf(r, c.Cookie), user.acting, person)
+		}
 		return err
 	})
 }
 
 // leaveAccount answers POST /console/members/leave: the person leaves the account that the session acts on.
 func (c *console) leaveAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r)
-	if err != nil {
+	return c.submitMembers(w, r, user, accountsPath+"?done=left", nil, func(*form) error {
+		_, err := c.Access.Leave(r.Context(), access.VisitorOf(r, c.Cookie), user.acting)
 		return err
-	}
-	_, err = c.Access.Leave(r.Context(), access.VisitorOf(r, c.Cookie), user.acting)
-	if err := f.note(err); err != nil {
-		return err
-	}
-	if !f.ok() {
-		return c.renderMembers(w, r, user, f, "")
-	}
-	redirect(w, r, accountsPath+"?done=left")
-	return nil
+	})
 }
 
-// submitMember reads a form about a member, does what it asks and leads back to the list.
-func (c *console) submitMember(
-	w http.ResponseWriter, r *http.Request, user currentUser, done string, fields []string, do func(*form, uuid.UUID) error,
+func personOf(f *form) (uuid.UUID, error) {
+	person, err := uuid.Parse(f.values["person"])
+	if err != nil {
+		return uuid.Nil, account.ErrNoSuchMember
+	}
+	return person, nil
+}
+
+// submitMembers reads a form of the members' page with these fields, does what it asks and leads to target, or back to the page with the form.
+func (c *console) submitMembers(
+	w http.ResponseWriter, r *http.Request, user currentUser, target string, fields []string, do func(*form) error,
 ) error {
 	f, err := readForm(r, fields...)
 	if err != nil {
 		return err
 	}
-	person, err := uuid.Parse(f.values["person"])
-	if err != nil {
-		return account.ErrNoSuchMember
-	}
-	if err := f.note(do(f, person)); err != nil {
-		return err
+	if f.ok() {
+		if err := f.note(do(f)); err != nil {
+			return err
+		}
 	}
 	if !f.ok() {
 		return c.renderMembers(w, r, user, f, "")
 	}
-	redirect(w, r, membersPath+"?done="+done)
+	redirect(w, r, target)
 	return nil
 }

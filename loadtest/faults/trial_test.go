@@ -68,8 +68,8 @@ func newTrial(t *testing.T, gateways int, redis *redisServer, env ...string) *tr
 	tr := &trial{t: t, redis: redis, proxy: startProxy(t, redis.address)}
 	budget := "GATEWAY_LIMIT_BUDGET=" + within(50*time.Millisecond).String()
 	tr.fleet = startGateways(t, gateways, fleetConfig{redis: tr.proxy.address, env: append([]string{budget}, env...)})
-	tr.keys = newKeys(t, crowdKeys+1)
-	warm(t, tr.fleet, tr.keys[:crowdKeys])
+	tr.keys = newKeys(t, crowdKeys)
+	warm(t, tr.fleet, tr.keys)
 	tr.watch = startWatch(t, tr.fleet)
 	for range 10 {
 		if tr.startLoad() {
@@ -87,7 +87,7 @@ func newTrial(t *testing.T, gateways int, redis *redisServer, env ...string) *tr
 func (tr *trial) startLoad() (byRedis bool) {
 	tr.t.Helper()
 	decided := tr.withoutRedis()
-	tr.keys[crowdKeys] = newKeys(tr.t, 1)[0]
+	tr.keys = slices.Concat(tr.keys[:crowdKeys], newKeys(tr.t, 1))
 	tr.load = startLoad(tr.t, tr.fleet,
 		stream{keys: tr.keys[:crowdKeys], rate: crowdRate}, stream{keys: tr.keys[crowdKeys:], rate: greedyRate}, controlStream)
 	pass(tr.t, healthy)
