@@ -48,11 +48,9 @@ func newPasswordMetrics(registry prometheus.Registerer) passwordMetrics {
 				"flood.",
 		}),
 		elapsed: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                           "intents_core_password_duration_seconds",
-			Help:                           "Time to hash or check a password, including the wait for it. Near 3 seconds, sign-ins are about to be refused.",
-			Buckets:                        []float64{.02, .04, .08, .16, .32, .64, 1.28, 2, 3, 4},
-			NativeHistogramBucketFactor:    1.1,
-			NativeHistogramMaxBucketNumber: 100,
+			Name:    "intents_core_password_duration_seconds",
+			Help:    "Time to hash or check a password, including the wait for it. Near 3 seconds, sign-ins are about to be refused.",
+			Buckets: []float64{.02, .04, .08, .16, .32, .64, 1.28, 2, 3, 4},
 		}),
 		refused: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_passwords_refused_total",

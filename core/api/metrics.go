@@ -29,11 +29,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 				"early. A rise of 503 means that the database fails; of 500, a defect of core.",
 		}, []string{"route", "status"}),
 		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name:                           "intents_core_request_duration_seconds",
-			Help:                           "Time from a request's arrival to the end of its response. A rise on all routes points at the database.",
-			Buckets:                        prometheus.ExponentialBuckets(0.0005, 2, 14),
-			NativeHistogramBucketFactor:    1.1,
-			NativeHistogramMaxBucketNumber: 100,
+			Name:    "intents_core_request_duration_seconds",
+			Help:    "Time from a request's arrival to the end of its response. A rise on all routes points at the database.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"route"}),
 		inFlight: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_requests_in_flight",

@@ -73,7 +73,7 @@ func TestVerifyKey(t *testing.T) {
 	same(t, "unknown", denied, s.call(t, "POST", "/internal/keys/verify", verify(hashOf("unknown"))))
 	for _, change := range []string{
 		`UPDATE api_keys SET enabled = false`,
-		`UPDATE api_keys SET enabled = true, expires_at = now()`,
+		`UPDATE api_keys SET enabled = true, expires_at = now() - interval '1 s'`,
 		`UPDATE api_keys SET expires_at = NULL, deleted_at = now()`,
 		`UPDATE api_keys SET deleted_at = NULL; UPDATE accounts SET disabled_at = now()`,
 		`UPDATE accounts SET disabled_at = NULL, deleted_at = now()`,

@@ -27,11 +27,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 				"of connect or tls for many, this service's network or its certificate authorities are at fault. Sum it over cores.",
 		}, []string{"outcome"}),
 		firstAttempt: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                           "intents_core_webhook_first_attempt_seconds",
-			Help:                           "Time from an event to the first attempt to deliver it. A rise means that dispatching or sending does not keep up.",
-			Buckets:                        []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
-			NativeHistogramBucketFactor:    1.1,
-			NativeHistogramMaxBucketNumber: 100,
+			Name:    "intents_core_webhook_first_attempt_seconds",
+			Help:    "Time from an event to the first attempt to deliver it. A rise means that dispatching or sending does not keep up.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 		backlog: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_webhook_backlog_age_seconds",

@@ -40,11 +40,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
 		}),
 		writing: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                           "intents_core_write_duration_seconds",
-			Help:                           "Duration of one commit of new intents. A rise points at the database's disk.",
-			Buckets:                        prometheus.ExponentialBuckets(0.0005, 2, 15),
-			NativeHistogramBucketFactor:    1.1,
-			NativeHistogramMaxBucketNumber: 100,
+			Name:    "intents_core_write_duration_seconds",
+			Help:    "Duration of one commit of new intents. A rise points at the database's disk.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}),
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_writes_waiting",
@@ -55,11 +53,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help: "New intents refused because too many waited for a commit, or because earlier ones waited too long for a lock or a connection. Any rise means that the database does not keep up.",
 		}),
 		keyChangeLag: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                           "intents_core_key_change_lag_seconds",
-			Help:                           "Age of the oldest change in a response of the key change feed. A rise means that revoked keys stay valid for longer.",
-			Buckets:                        []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
-			NativeHistogramBucketFactor:    1.1,
-			NativeHistogramMaxBucketNumber: 100,
+			Name:    "intents_core_key_change_lag_seconds",
+			Help:    "Age of the oldest change in a response of the key change feed. A rise means that revoked keys stay valid for longer.",
+			Buckets: []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
 		}),
 		expiryLag: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_expiry_lag_seconds",
@@ -110,9 +106,7 @@ func (m *metrics) addFeed(factory promauto.Factory) {
 		Name: "intents_core_feed_delay_seconds",
 		Help: "Time from an event until it has its position in the feed and can be read there. A rise means that clients hear of changes later; " +
 			"after an upgrade the events of before count with their age.",
-		Buckets:                        []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
-		NativeHistogramBucketFactor:    1.1,
-		NativeHistogramMaxBucketNumber: 100,
+		Buckets: []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
 	})
 }
 

@@ -28,11 +28,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 				"range and reverted are normal answers.",
 		}, []string{"chain", "host", "method", "reason"}),
 		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name:                           "intents_core_rpc_request_seconds",
-			Help:                           "Time of one HTTP request to a chain's node, a whole batch. A rise means that the provider is slow.",
-			Buckets:                        []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-			NativeHistogramBucketFactor:    1.1,
-			NativeHistogramMaxBucketNumber: 100,
+			Name:    "intents_core_rpc_request_seconds",
+			Help:    "Time of one HTTP request to a chain's node, a whole batch. A rise means that the provider is slow.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"chain", "host"}),
 	}
 }

@@ -36,7 +36,6 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		stopped:  gauge("stopped", "1 while the chain is not followed because a final block has changed; core chains resume follows it again."),
 		ticks: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "intents_core_chain_tick_seconds", Help: "Time of one poll of a chain. A rise to the chain's block time means that providers or Postgres are slow.",
-			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 120},
 		}, chain),
 		failures: counter("tick_failures_total", "Polls of a chain that failed at all its providers, or at Postgres. The next poll makes up for it.", chain),
 		reorgs: factory.NewCounterVec(prometheus.CounterOpts{

@@ -108,16 +108,12 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		Name: "intents_gateway_request_duration_seconds",
 		Help: "Time from a request's arrival to the first byte of its response, without the time that it waited for events.",
 		// From the time of a refusal to core's deadline.
-		Buckets:                        []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		NativeHistogramBucketFactor:    1.1,
-		NativeHistogramMaxBucketNumber: 100,
+		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"route"})
 	stages := factory.NewHistogramVec(prometheus.HistogramOpts{
-		Name:                           "intents_gateway_stage_duration_seconds",
-		Help:                           "Time a request waited for a verdict on its key, for the rate limit, and for core.",
-		Buckets:                        []float64{.00001, .0001, .00025, .0005, .001, .0025, .005, .01, .05, .1, .5, 1, 5, 10},
-		NativeHistogramBucketFactor:    1.1,
-		NativeHistogramMaxBucketNumber: 100,
+		Name:    "intents_gateway_stage_duration_seconds",
+		Help:    "Time a request waited for a verdict on its key, for the rate limit, and for core.",
+		Buckets: []float64{.00001, .0001, .00025, .0005, .001, .0025, .005, .01, .05, .1, .5, 1, 5, 10},
 	}, []string{"stage"})
 
 	m := metrics{

@@ -102,7 +102,6 @@ func (c *conn) newStream(head *fasthttp.ResponseHeader, timeout time.Duration, m
 	if s.remaining == chunked {
 		s.chunks = httputil.NewChunkedReader(c.reader)
 	}
-	c.stream = s
 	return s
 }
 
@@ -161,6 +160,9 @@ func (s *Stream) next(p []byte) (int, error) {
 	if s.complete {
 		return 0, io.EOF
 	}
+	if err := s.conn.SetReadDeadline(time.Now().Add(s.timeout)); err != nil {
+		return 0, err
+	}
 	if s.chunks == nil {
 		n, err := s.conn.reader.Read(p[:min(len(p), s.remaining)])
 		s.remaining -= n
@@ -194,7 +196,7 @@ func (s *Stream) end(failure string, counter prometheus.Counter) {
 	if c == nil {
 		return
 	}
-	s.conn, c.stream = nil, nil
+	s.conn = nil
 	c.core.End()
 	s.endTrace(c, failure)
 	switch {

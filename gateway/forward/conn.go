@@ -15,7 +15,7 @@ import (
 	"intents.internal/gateway/socket"
 )
 
-// checkInterval is how often a wait for the response checks whether to abort. A response that comes within it costs no check.
+// checkInterval is how often a wait for the response checks whether to abort. A response that begins within it costs no check.
 const checkInterval = 100 * time.Millisecond
 
 // dialer opens connections to one core.
@@ -66,16 +66,12 @@ type conn struct {
 	// The fields below belong to the current exchange.
 
 	options attemptOptions
-	// nextCheck is when the wait for the response is checked next.
-	nextCheck time.Time
 	// used says that the connection has carried an earlier exchange.
 	used bool
 	// sent says that a part of the request may have been sent.
 	sent bool
 	// abortErr is why the wait for the response was aborted, nil if it was not.
 	abortErr error
-	// stream is set once the response streams.
-	stream *Stream
 }
 
 // usable reports whether core has not closed the connection as far as is known: nothing was received on it, and the core has
@@ -94,7 +90,6 @@ func (c *conn) usable() bool {
 // send writes the request.
 func (c *conn) send(request []byte, options attemptOptions) error {
 	c.used, c.sent, c.abortErr, c.options = c.used || c.sent, false, nil, options
-	c.nextCheck = options.began.Add(checkInterval)
 	if err := c.SetWriteDeadline(options.deadline); err != nil {
 		return err
 	}
@@ -123,40 +118,36 @@ func (c *conn) discard() {
 	c.pool.discard(c)
 }
 
-// Read bounds the wait for the whole response, or for each part of a stream. It returns io.ErrUnexpectedEOF for io.EOF, which
-// some parsers take for the end of the body.
-func (c *conn) Read(p []byte) (int, error) {
+// awaitResponse waits for the response to begin, until the exchange's deadline, which then bounds the rest of it as well.
+func (c *conn) awaitResponse() error {
 	deadline := c.options.deadline
-	if c.stream != nil {
-		deadline = time.Now().Add(c.stream.timeout)
-		c.nextCheck = deadline
-	}
-	for {
-		if deadline.Before(c.nextCheck) {
-			c.nextCheck = deadline
+	for check := c.options.began.Add(checkInterval); ; check = time.Now().Add(checkInterval) {
+		if deadline.Before(check) {
+			check = deadline
 		}
-		if err := c.SetReadDeadline(c.nextCheck); err != nil {
-			return 0, err
+		if err := c.SetReadDeadline(check); err != nil {
+			return err
 		}
-		n, err := c.Conn.Read(p)
-		if err == nil {
-			return n, nil
-		}
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
-		}
-		now := time.Now()
-		if !now.Before(deadline) {
-			return 0, err
+		_, err := c.reader.Peek(1)
+		switch {
+		case err == nil:
+			return c.SetReadDeadline(deadline)
+		case !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(deadline):
+			return err
 		}
 		if c.abortErr = c.checkAbort(); c.abortErr != nil {
-			return 0, c.abortErr
+			return c.abortErr
 		}
-		c.nextCheck = now.Add(checkInterval)
 	}
+}
+
+// Read returns io.ErrUnexpectedEOF for io.EOF, which some parsers take for the end of the body.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // checkAbort is why to abort the wait for the response, nil to go on waiting.

@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"bufio"
 	"errors"
 	"runtime"
 	"strconv"
@@ -131,7 +130,7 @@ func (c *Client) readResponse(from *conn, r *Request) error {
 			c.headers.Put(head)
 		}
 	}()
-	err := readHead(head, from.reader)
+	err := from.readHead(head)
 	if err == nil {
 		err = c.setResponse(from, head, r)
 	}
@@ -149,11 +148,14 @@ func (c *Client) readResponse(from *conn, r *Request) error {
 }
 
 // readHead reads the status and headers of the final response.
-func readHead(h *fasthttp.ResponseHeader, from *bufio.Reader) error {
+func (c *conn) readHead(h *fasthttp.ResponseHeader) error {
 	h.Reset()
 	h.SetNoDefaultContentType(true) // fasthttp's default would be sent otherwise
 	for range maxInterim {
-		if err := h.Read(from); err != nil {
+		if err := c.awaitResponse(); err != nil {
+			return err
+		}
+		if err := h.Read(c.reader); err != nil {
 			return err
 		}
 		if status := h.StatusCode(); status >= fasthttp.StatusOK {

@@ -50,10 +50,9 @@ func newMetrics(registry prometheus.Registerer, budget time.Duration, degraded f
 			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
 		}),
 		roundTrip: factory.NewHistogram(prometheus.HistogramOpts{
-			Name:                        "intents_gateway_limit_redis_duration_seconds",
-			Help:                        "Time of one call to Redis. A rise towards the budget means that decisions will soon be made without Redis.",
-			Buckets:                     prometheus.ExponentialBuckets(0.0001, 2, 11),
-			NativeHistogramBucketFactor: 1.1,
+			Name:    "intents_gateway_limit_redis_duration_seconds",
+			Help:    "Time of one call to Redis. A rise towards the budget means that decisions will soon be made without Redis.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 11),
 		}),
 	}
 }
