@@ -60,21 +60,6 @@ func TestPrometheus(t *testing.T) {
 			}
 		}
 	})
-	t.Run("native histograms", func(t *testing.T) {
-		t.Parallel()
-		p := startPrometheus(t, cores, "--enable-feature=native-histograms")
-		for _, histogram := range []string{
-			"intents_gateway_request_duration_seconds", "intents_gateway_stage_duration_seconds", "intents_gateway_limit_redis_duration_seconds",
-			"intents_core_request_duration_seconds", "intents_core_write_duration_seconds",
-			"intents_core_chain_tick_seconds", "intents_core_rpc_request_seconds", "intents_core_feed_delay_seconds",
-		} {
-			var found struct{ Result []any }
-			p.ask("query", url.Values{"query": {"histogram_quantile(0.99, sum(" + histogram + ")) > 0"}}, &found)
-			if len(found.Result) != 1 {
-				t.Errorf("%s has no native buckets: %v", histogram, found.Result)
-			}
-		}
-	})
 }
 
 // use sends a request of every kind that metrics tell apart by more than their route.

@@ -29,7 +29,7 @@ type prometheus struct {
 
 // startPrometheus runs it until the test ends. It scrapes the stack's gateways and these cores every second; all else is as
 // shipped.
-func startPrometheus(t *testing.T, cores []string, flags ...string) *prometheus {
+func startPrometheus(t *testing.T, cores []string) *prometheus {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -48,9 +48,9 @@ func startPrometheus(t *testing.T, cores []string, flags ...string) *prometheus 
 	var log lockedBuffer
 	process, err := embedded.StartProcess(embedded.Command{
 		Name: "prometheus", Path: path, Output: func(line string) { fmt.Fprintln(&log, line) },
-		Args: append([]string{
+		Args: []string{
 			"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address, "--log.level=warn",
-		}, flags...),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
