@@ -54,7 +54,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-func TestAccountPasswords(t *testing.T) {
+func TestAccounts_Passwords(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store := pgtest.Open(t, url)
@@ -160,7 +160,7 @@ func TestAccountPasswords(t *testing.T) {
 	}
 }
 
-func TestAccountsErase(t *testing.T) {
+func TestAccounts_Erase(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store := pgtest.Open(t, url)

@@ -30,7 +30,7 @@ func provided(c *Config) {
 	c.OIDCIssuer, c.OIDCClientID, c.OIDCClientSecret, c.OIDCName = "https://id.example/realm", "intents", "hunter2", "Example"
 }
 
-func TestConfigValidate(t *testing.T) {
+func TestConfig_Validate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*Config)
@@ -131,7 +131,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-func TestConfigKeepsItsSecrets(t *testing.T) {
+func TestConfig_SecretsRedacted(t *testing.T) {
 	t.Parallel()
 	config := valid()
 	provided(&config)

@@ -11,7 +11,7 @@ import (
 )
 
 // Behind a transaction pooler core migrates past it, serves through it, and tells once of the time limits that it lacks.
-func TestServeBehindPgBouncer(t *testing.T) {
+func TestServe_PgBouncer(t *testing.T) {
 	t.Parallel()
 	direct := pgtest.Unmigrated(t)
 	pooled := pgtest.Pooler(t, direct, "pool_mode = transaction", "default_pool_size = 4", pgtest.IgnoredParameters)
@@ -30,7 +30,7 @@ func TestServeBehindPgBouncer(t *testing.T) {
 }
 
 // Operators see whether lists are read from the replica, which core is ready without.
-func TestServeWithAReplica(t *testing.T) {
+func TestServe_Replica(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	p := serve(t, servers.Primary.URL, "CORE_READ_DATABASE_URL="+servers.Replica.URL)

@@ -119,7 +119,7 @@ func unlicensed(tokens int) string {
 	return fmt.Sprintf("no licence is recorded of %d tokens; --license SPDX records one", tokens)
 }
 
-func TestImportOfWhatIsNoList(t *testing.T) {
+func TestImport_InvalidList(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	for input, says := range map[string]string{

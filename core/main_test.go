@@ -130,7 +130,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-func TestDatabaseThatCannotBeReached(t *testing.T) {
+func TestCommands_DatabaseUnreachable(t *testing.T) {
 	t.Parallel()
 	url := strings.Replace(pgtest.Closed(t), "intents@", "intents:hunter2@", 1)
 	for _, args := range [][]string{

@@ -11,7 +11,7 @@ import (
 )
 
 // Operators are told what core does without, and that the expiry lag cannot be read.
-func TestServeTellsOperators(t *testing.T) {
+func TestServe_Degraded(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
 	pgtest.Exec(t, pgtest.Open(t, database), "ALTER TABLE transfers RENAME deadline TO renamed")

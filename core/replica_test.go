@@ -79,7 +79,7 @@ const transferBody = `{"source":{"account":"eip155:11155111:0xf39Fd6e51aad88F6F4
 
 // What one core has acknowledged is in the next list of another, and no tag says otherwise, also where the replica stands
 // still.
-func TestWritesAreListedByAnotherCore(t *testing.T) {
+func TestReplica_WritesOfAnotherCore(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	store := pgtest.Open(t, servers.Primary.URL)

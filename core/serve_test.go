@@ -79,7 +79,7 @@ func start(t *testing.T, command, databaseURL string, settings ...string) *proce
 	return p
 }
 
-func TestServeRefusesAnUnmigratedDatabase(t *testing.T) {
+func TestServe_UnmigratedDatabase(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Unmigrated(t)
 	got := core(t, "", append(on(url), "CORE_GATEWAY_SECRET="+gatewaySecret), "serve")
@@ -93,7 +93,7 @@ func TestServeRefusesAnUnmigratedDatabase(t *testing.T) {
 	}
 }
 
-func TestServeReportsAllFaultsAtOnce(t *testing.T) {
+func TestServe_AllFaults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "rpc.json")
 	if err := os.WriteFile(file, []byte(`{"eip155:1": ["ws://hunter2.example"], "eip155:x": ["https://a.example"]}`), 0o600); err != nil {
@@ -123,7 +123,7 @@ func TestServeReportsAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-func TestServeTellsOfAPortThatIsTaken(t *testing.T) {
+func TestServe_PortInUse(t *testing.T) {
 	t.Parallel()
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -137,7 +137,7 @@ func TestServeTellsOfAPortThatIsTaken(t *testing.T) {
 	}
 }
 
-func TestReadiness(t *testing.T) {
+func TestServe_Readiness(t *testing.T) {
 	t.Parallel()
 	gate := pgtest.NewGate(t, pgtest.Database(t))
 	p := serve(t, gate.URL)
@@ -165,7 +165,7 @@ func TestReadiness(t *testing.T) {
 }
 
 // After TERM core tells gateways to turn to another core before it takes no more connections.
-func TestTermIsAnnounced(t *testing.T) {
+func TestServe_DrainDelay(t *testing.T) {
 	t.Parallel()
 	p := serve(t, pgtest.Database(t), "CORE_DRAIN_DELAY=30s")
 	client := &http.Client{Transport: &http.Transport{}}
@@ -194,7 +194,7 @@ func TestTermIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestTermDrains(t *testing.T) {
+func TestServe_Drain(t *testing.T) {
 	t.Parallel()
 	p := serve(t, pgtest.Database(t), "CORE_DRAIN_DELAY=0s")
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.listen)

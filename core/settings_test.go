@@ -78,7 +78,7 @@ func (p tested) accepts(secret string) bool {
 const otherSecret = "another-secret-of-the-gateways-56789"
 
 // Each setting limits what it says, and nothing that its neighbours limit.
-func TestSettingsOfAccess(t *testing.T) {
+func TestServe_AccessSettings(t *testing.T) {
 	t.Parallel()
 	const ok, limited, refused = http.StatusOK, http.StatusTooManyRequests, http.StatusUnauthorized
 	database := pgtest.Database(t)
@@ -139,7 +139,7 @@ func TestSettingsOfAccess(t *testing.T) {
 
 // While the shared secret is replaced core accepts two secrets, and counts requests with the previous one, so that operators know
 // when it can go.
-func TestPreviousSecretIsCounted(t *testing.T) {
+func TestServe_PreviousSecret(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
 	counted := func(p tested) string {
@@ -175,7 +175,7 @@ func TestPreviousSecretIsCounted(t *testing.T) {
 }
 
 // Commands that end read the file as well: the password of the database may be in there alone.
-func TestCommandsReadTheSettingsFile(t *testing.T) {
+func TestCommands_SettingsFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "core.env")
 	for text, want := range map[string]struct {

@@ -48,7 +48,7 @@ func head(t *testing.T, store *postgres.Store) uint64 {
 }
 
 // Both commands read the chain, and give it back when they end, so that the next reads it at once.
-func TestWatchAndServe(t *testing.T) {
+func TestWatch_LeaseReleased(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store := pgtest.Open(t, url)
@@ -78,7 +78,7 @@ func TestWatchAndServe(t *testing.T) {
 }
 
 // A core that only serves leaves chains to others.
-func TestServeWithoutWatching(t *testing.T) {
+func TestServe_WithoutWatching(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store := pgtest.Open(t, url)
@@ -92,7 +92,7 @@ func TestServeWithoutWatching(t *testing.T) {
 	}
 }
 
-func TestWatchSettings(t *testing.T) {
+func TestWatch_Settings(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	got := core(t, "", append(on(url), "CORE_GATEWAY_SECRET="+gatewaySecret), "watch")

@@ -21,7 +21,7 @@ import (
 
 // Nobody reads the program's standard output while it answers more requests than its buffers hold lines. Every request is
 // answered, and in the end each has a line or is among those that lines report as dropped.
-func TestAccessLog_StandardOutputIsNotRead(t *testing.T) {
+func TestAccessLog_BlockedStdout(t *testing.T) {
 	t.Parallel()
 	variables := environment(t, coretest.Start(t, nil))
 	address, operators := freeAddress(t), freeAddress(t)

@@ -193,7 +193,7 @@ func build(t *testing.T) (path string) {
 }
 
 // The program itself: TERM ends it with 0 after the requests in flight, and a bad setting with 1 before it listens.
-func TestProgram(t *testing.T) {
+func TestGateway_ExitStatus(t *testing.T) {
 	t.Parallel()
 	program := build(t)
 	core := coretest.Start(t, nil)

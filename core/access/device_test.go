@@ -237,7 +237,7 @@ func TestSignIn_SharedDevice(t *testing.T) {
 }
 
 // The confirmation of an account's end counts the session's own tries.
-func TestDeleteAccount_StrangersGuess(t *testing.T) {
+func TestDeleteAccount_DistributedGuessing(t *testing.T) {
 	t.Parallel()
 	core := newGuarded(t)
 	in := signUp(t, core, access.Visitor{}, "ann@example.com")

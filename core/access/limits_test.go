@@ -19,7 +19,7 @@ import (
 )
 
 // Password guesses are counted for an address whether or not it has an account, and a right password forgives them.
-func TestGuessesAreLimited(t *testing.T) {
+func TestLimits_PasswordGuesses(t *testing.T) {
 	t.Parallel()
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestGuessesAreLimited(t *testing.T) {
 }
 
 // One subscriber has a whole /64 of version 6 addresses.
-func TestNetworksAreCounted(t *testing.T) {
+func TestLimits_IPv6Network(t *testing.T) {
 	t.Parallel()
 	core := newService(t, func(c *access.Config) { c.Limits.SignInPerIP = 1 })
 	for _, c := range []struct {
@@ -183,7 +183,7 @@ func TestTakeRequest_Account(t *testing.T) {
 	}
 }
 
-func TestNewRefusesLimits(t *testing.T) {
+func TestNew_InvalidLimits(t *testing.T) {
 	t.Parallel()
 	for _, limits := range []access.Limits{{}, {SignInPerIP: 1, SignInPerAccount: 1, SignInPerAccountAndIP: 1, SignUpPerIP: 1, KeysPerAccount: 1, KeysPerIP: access.MaxLimit + 1, MailsPerAddress: 1, MailsPerIP: 1}} {
 		if _, err := access.New(access.Config{Limits: limits, Metrics: prometheus.NewRegistry()}); err == nil {

@@ -201,7 +201,7 @@ func TestMembers_Holder(t *testing.T) {
 }
 
 // Of two owners who leave at once, or remove each other, one stays.
-func TestMembers_LastOwnerStays(t *testing.T) {
+func TestMembers_LastOwner(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")

@@ -13,7 +13,7 @@ import (
 )
 
 // A password whose turn does not come is seen waiting, and counted when it is refused.
-func TestPasswordsAreMeasured(t *testing.T) {
+func TestMetrics_Passwords(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	core := newService(t, func(c *access.Config) {
@@ -43,7 +43,7 @@ func TestPasswordsAreMeasured(t *testing.T) {
 	}
 }
 
-func TestRedisPoolIsMeasured(t *testing.T) {
+func TestMetrics_RedisPool(t *testing.T) {
 	t.Parallel()
 	client, err := access.NewRedis(topology.Single, startRedis(t).URL, generous)
 	if err != nil {

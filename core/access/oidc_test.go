@@ -100,7 +100,7 @@ func TestDiscover_Retries(t *testing.T) {
 }
 
 // A provider that names itself otherwise is another one.
-func TestDiscover_ChecksTheIssuer(t *testing.T) {
+func TestDiscover_AnotherIssuer(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	o := access.NewOIDC(access.OIDCConfig{Issuer: i.url + "/", ClientID: "intents", ClientSecret: clientSecret}, "http://intents.example")
@@ -149,7 +149,7 @@ func TestFinishOIDC(t *testing.T) {
 	}
 }
 
-func TestFinishOIDCRefuses(t *testing.T) {
+func TestFinishOIDC_Refused(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	s := newService(t, i.config)
@@ -217,7 +217,7 @@ func TestFinishOIDCRefuses(t *testing.T) {
 	}
 }
 
-func TestFinishOIDCToAccounts(t *testing.T) {
+func TestFinishOIDC_Accounts(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	s := newService(t, i.config)
@@ -289,7 +289,7 @@ func TestFinishOIDCToAccounts(t *testing.T) {
 }
 
 // However many browsers of one new person come back at once, the person gets one account, and all are signed in.
-func TestFinishOIDCConcurrently(t *testing.T) {
+func TestFinishOIDC_Concurrent(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	s := newService(t, i.config)

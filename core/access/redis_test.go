@@ -130,7 +130,7 @@ func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 }
 
 // What one core counts the others know; while Redis is away each counts alone, and says so once.
-func TestCoresShareTheirLimits(t *testing.T) {
+func TestLimits_SharedByCores(t *testing.T) {
 	t.Parallel()
 	redis, store := startRedis(t), pgtest.New(t)
 	var logs [2]bytes.Buffer
@@ -196,7 +196,7 @@ func awaitRedis(t *testing.T, core *access.Service) {
 }
 
 // A Redis that takes connections and says nothing holds visitors up now and then, not each of them.
-func TestSilentRedis(t *testing.T) {
+func TestLimits_RedisHangs(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -231,7 +231,7 @@ func TestSilentRedis(t *testing.T) {
 }
 
 // Somebody who leaves is not taken for a fault of Redis, and spends nothing here.
-func TestVisitorLeaves(t *testing.T) {
+func TestLimits_RequestCanceled(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	core := newService(t, countingIn(t, startRedis(t).URL, generous), func(c *access.Config) { c.Metrics = registry })

@@ -44,7 +44,7 @@ func fallbacks(t *testing.T, registries []*prometheus.Registry) (decided float64
 }
 
 // Cores count together on a Cluster. While one of its nodes is down, they count alone only what is kept there.
-func TestCoresShareTheirLimitsOnCluster(t *testing.T) {
+func TestLimits_SharedOnCluster(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
@@ -87,7 +87,7 @@ func TestCoresShareTheirLimitsOnCluster(t *testing.T) {
 }
 
 // Cores count together on the master that Sentinels name, and go on after it was replaced.
-func TestCoresShareTheirLimitsBehindSentinels(t *testing.T) {
+func TestLimits_SharedBehindSentinels(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	all := topologytest.StartSentinels(t, 1, topologytest.Security{})

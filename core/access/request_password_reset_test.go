@@ -72,7 +72,7 @@ func TestRequestPasswordReset_Addresses(t *testing.T) {
 }
 
 // What Postgres is asked during a request is the same for every address, so that its time does not tell which have an account.
-func TestMails_SameWork(t *testing.T) {
+func TestMails_SameQueries(t *testing.T) {
 	t.Parallel()
 	store, log := startLogging(t, map[string]string{"log_statement": "all", "log_parameter_max_length": "0"})
 	core := newServiceOn(t, store, withPasswords(t), func(c *access.Config) { c.MailQueued = func() {} })

@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-func TestSignInWithEthereumToAccounts(t *testing.T) {
+func TestSignInWithEthereum_Accounts(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	w := newWallet(t)
@@ -48,7 +48,7 @@ func TestSignInWithEthereumToAccounts(t *testing.T) {
 	}
 }
 
-func TestSignInWithEthereumIsLimited(t *testing.T) {
+func TestSignInWithEthereum_Limited(t *testing.T) {
 	t.Parallel()
 	limited := func(err error) bool { _, is := errors.AsType[*access.LimitedError](err); return is }
 	s := newService(t, func(c *access.Config) { c.Limits.SignInPerIP = 2 })
@@ -79,7 +79,7 @@ func TestSignInWithEthereumIsLimited(t *testing.T) {
 }
 
 // Browsers leave the scheme's own port out, whatever the setting says.
-func TestSignInWithEthereumOverTLS(t *testing.T) {
+func TestSignInWithEthereum_OverTLS(t *testing.T) {
 	t.Parallel()
 	for publicURL, domains := range map[string][]string{
 		"https://intents.example":     {"intents.example", "https://intents.example"},

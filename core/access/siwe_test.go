@@ -102,7 +102,7 @@ func TestSignInWithEthereum(t *testing.T) {
 }
 
 // What is refused before the nonce is looked at leaves it good; what is refused after has used it up.
-func TestSignInWithEthereumRefuses(t *testing.T) {
+func TestSignInWithEthereum_Refused(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	w, stranger := newWallet(t), newWallet(t)
@@ -189,7 +189,7 @@ func twin(t *testing.T, signature string) string {
 }
 
 // At the same moment, one message signs in once, and one wallet gets one account.
-func TestSignInWithEthereumConcurrently(t *testing.T) {
+func TestSignInWithEthereum_Concurrent(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	const sent = 12

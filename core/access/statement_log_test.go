@@ -150,7 +150,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 
 // Postgres's log has no hash by its default settings, whatever fails, and none when it logs every statement as long as it
 // leaves the parameters out.
-func TestSecretsStayOutOfPostgresLog(t *testing.T) {
+func TestPostgresLog_NoSecrets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settings map[string]string

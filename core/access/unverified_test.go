@@ -154,7 +154,7 @@ func TestUnverified_OperatorsLink(t *testing.T) {
 }
 
 // However many prove an address at once, it has one account in the end.
-func TestUnverified_Concurrently(t *testing.T) {
+func TestUnverified_Concurrent(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	m := newMailing(t, i.config)

@@ -67,7 +67,7 @@ func TestPasswords(t *testing.T) {
 }
 
 // A caller that stops waiting for a slot gets no hash and takes no slot.
-func TestPasswordsRespectTheDeadline(t *testing.T) {
+func TestPasswords_Canceled(t *testing.T) {
 	t.Parallel()
 	passwords, err := account.NewPasswords()
 	if err != nil {

@@ -91,7 +91,7 @@ func TestNewOIDCAccount(t *testing.T) {
 }
 
 // An address under .invalid is that of an account without one; nobody may sign up with it.
-func TestNewRefusesInvalidDomains(t *testing.T) {
+func TestNew_InvalidDomains(t *testing.T) {
 	t.Parallel()
 	for email, ok := range map[string]bool{
 		"a@eip155.invalid":       false,
@@ -114,7 +114,7 @@ func TestNewRefusesInvalidDomains(t *testing.T) {
 	}
 }
 
-func TestNoPasswordMatchesNone(t *testing.T) {
+func TestPasswords_NoPassword(t *testing.T) {
 	t.Parallel()
 	passwords, err := account.NewPasswords()
 	if err != nil {

@@ -106,7 +106,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-func TestRotationIsDoneOnce(t *testing.T) {
+func TestRotate_Once(t *testing.T) {
 	t.Parallel()
 	key := newKey(t, account.KeyRequest{Name: "a", ExpiresIn: time.Hour})
 	if key.LimitBucket != key.ID {

@@ -98,7 +98,7 @@ func listed(t *testing.T, keys ...string) answer {
 	return want(t, 200, fmt.Sprintf(`{"apiKeys":[%s],"total":%d}`, strings.Join(keys, ","), len(keys)), "Cache-Control", "no-store")
 }
 
-func TestKeyIsShownOnce(t *testing.T) {
+func TestCreateKey_ShownOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
@@ -189,7 +189,7 @@ func TestDeleteKey(t *testing.T) {
 	same(t, "list", listed(t), s.call(t, "GET", "/auth/api-key/list", "", ann...))
 }
 
-func TestTooManyKeys(t *testing.T) {
+func TestCreateKey_MaxKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")

@@ -16,7 +16,7 @@ const (
 	hasNUL     = "must not hold a NUL character"
 )
 
-func TestCreateTransferRefusesTheGrammar(t *testing.T) {
+func TestCreateTransfer_InvalidFields(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	source := func(account, token, amount string) string {
@@ -106,7 +106,7 @@ func maskMessages(a answer, issues []string) answer {
 	return a
 }
 
-func TestCreateTransferRefusesTheBody(t *testing.T) {
+func TestCreateTransfer_InvalidBody(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	sized := func(bytes int) string { return transferBody + strings.Repeat(" ", bytes-len(transferBody)) }

@@ -13,7 +13,7 @@ import (
 
 const zero = "0x0000000000000000000000000000000000000000"
 
-func TestCreateTransferRefusesTheMeaning(t *testing.T) {
+func TestCreateTransfer_Unprocessable(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	pow := "115792089237316195423570985008687907853269984665640564039457584007913129639936" // 2^256
@@ -102,7 +102,7 @@ func TestCreateTransferRefusesTheMeaning(t *testing.T) {
 	}
 }
 
-func TestSwapNeedsASettlerForItsOwnChain(t *testing.T) {
+func TestCreateTransfer_SwapWithoutSettler(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	pgtest.Exec(t, s.store, `INSERT INTO tokens VALUES ('eip155:84532', '0x4200000000000000000000000000000000000006', 'WETH', 18)`)
@@ -115,7 +115,7 @@ func TestSwapNeedsASettlerForItsOwnChain(t *testing.T) {
 		s.call(t, "POST", "/v2/transfers", request, keyed(uuid.New(), "test")...))
 }
 
-func TestCreateTransferKeepsTheEnvironmentsApart(t *testing.T) {
+func TestCreateTransfer_Environments(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	chainRefused := func(chain int, id, of, key string) answer {
@@ -154,7 +154,7 @@ func TestCreateTransferKeepsTheEnvironmentsApart(t *testing.T) {
 }
 
 // A request broken in several ways gets the earliest refusal of 413, 415, 400, 403, 422; each row mends one fault.
-func TestCreateTransferOrderOfChecks(t *testing.T) {
+func TestCreateTransfer_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	long := strings.Repeat(" ", 16<<10)

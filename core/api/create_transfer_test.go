@@ -168,7 +168,7 @@ func TestCreateTransfer(t *testing.T) {
 	}
 }
 
-// maskOrder makes equal what of a record follows from its id and deadline; TestOrderCanBeRebuilt looks at it.
+// maskOrder makes equal what of a record follows from its id and deadline; TestCreateTransfer_OrderEncoding looks at it.
 func maskOrder(a answer) answer {
 	fields, ok := a.Body.(map[string]any)
 	if !ok || fields["order"] == nil {
@@ -191,7 +191,7 @@ func maskOrder(a answer) answer {
 }
 
 // A client can encode the order again from its named fields and find the order id.
-func TestOrderCanBeRebuilt(t *testing.T) {
+func TestCreateTransfer_OrderEncoding(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, request := range []string{transferBody, swapBody, bridgeBody, body(aliceOnSepolia, sepoliaUSDC, "5", bobOnFar, farUSDC, "4", "")} {

@@ -26,7 +26,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-func TestCursorRoundTrip(t *testing.T) {
+func TestCursor_RoundTrip(t *testing.T) {
 	t.Parallel()
 	want := transfer.Summary{ID: uuid.Must(uuid.NewV7()), UpdatedAt: time.Date(2026, 11, 21, 1, 2, 3, 4000, time.UTC)}
 	got, err := parseCursor(formatCursor(want, true))

@@ -17,7 +17,7 @@ import (
 
 // Objects in answers and in requests to webhooks may gain members, which a client that validates must not refuse; objects in other
 // requests may not.
-func TestDocument_AnswersAreOpen(t *testing.T) {
+func TestDocument_AdditionalProperties(t *testing.T) {
 	t.Parallel()
 	var document map[string]any
 	if err := json.Unmarshal(openAPI, &document); err != nil {
@@ -75,7 +75,7 @@ func TestDocument_AnswersAreOpen(t *testing.T) {
 }
 
 // Every type of event that there is has an entry and a place in the lists of types, and no other.
-func TestEventTypesAreDocumented(t *testing.T) {
+func TestDocument_EventTypes(t *testing.T) {
 	t.Parallel()
 	type list struct{ Enum []event.Type }
 	var document struct {
@@ -105,7 +105,7 @@ func TestEventTypesAreDocumented(t *testing.T) {
 }
 
 // What is routed is documented, and what is documented is routed, here or by the gateway itself.
-func TestRoutesAreDocumented(t *testing.T) {
+func TestDocument_Routes(t *testing.T) {
 	t.Parallel()
 	routed := map[string]bool{"GET /health": true, "GET /v2/health": true, "GET /v2/openapi.json": true}
 	s := &Server{}

@@ -11,7 +11,7 @@ import (
 )
 
 // What nobody foresaw is a 500 whose code is the spec's and whose cause is in the log alone.
-func TestUnforeseenFailure(t *testing.T) {
+func TestFailure_Unexpected(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")
@@ -40,7 +40,7 @@ func TestUnforeseenFailure(t *testing.T) {
 	}
 }
 
-func TestPanicIsAnAnswer(t *testing.T) {
+func TestFailure_Panic(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *settings) { c.api.Registry = nil })
 	registry := refused(t, 500, "TokenRegistryServiceError", "The token registry could not be read; try again later.")
@@ -55,7 +55,7 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestOutage(t *testing.T) {
+func TestFailure_DatabaseDown(t *testing.T) {
 	t.Parallel()
 	gate := pgtest.NewGate(t, pgtest.Database(t))
 	s := startOn(t, pgtest.Open(t, gate.URL))
@@ -95,7 +95,7 @@ func TestOutage(t *testing.T) {
 }
 
 // Only a broken gateway leaves the identity out; that is core's fault in a client's eyes.
-func TestIdentityIsTheGateways(t *testing.T) {
+func TestGatewayIdentity_Missing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDocs(t *testing.T) {
+func TestGetDocs(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for path, want := range map[string]struct{ mediaType, begins, policy string }{

@@ -29,7 +29,7 @@ func (s *service) filter(t *testing.T) (*apikey.Filter, string) {
 	return filter, got.Cursor
 }
 
-func TestKeyFilterHasEveryKey(t *testing.T) {
+func TestGetKeyFilter(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
@@ -73,7 +73,7 @@ func TestKeyFilterHasEveryKey(t *testing.T) {
 }
 
 // After a failover the filter of before is of no use: the feed cannot tell what has changed since.
-func TestKeyFilter_CursorExpired(t *testing.T) {
+func TestGetKeyFilter_CursorExpired(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true}) // whose history is the test's own
 	if err != nil {
@@ -105,7 +105,7 @@ func TestKeyFilter_CursorExpired(t *testing.T) {
 	s.poll(t, cursor, "0s")
 }
 
-func TestKeyFilterOfManyKeys(t *testing.T) {
+func TestGetKeyFilter_ManyKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	signUp(t, s, "ann@example.com")

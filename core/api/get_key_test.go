@@ -29,7 +29,7 @@ func TestGetKey(t *testing.T) {
 	same(t, "deleted", notFound, get("?id="+id, ann...))
 }
 
-func TestListKeysInParts(t *testing.T) {
+func TestListKeys_Pages(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")

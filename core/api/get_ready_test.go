@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReady(t *testing.T) {
+func TestGetReady(t *testing.T) {
 	t.Parallel()
 	var broken, hanging atomic.Bool
 	s := start(t, func(c *settings) {

@@ -48,7 +48,7 @@ func TestGetTransfer(t *testing.T) {
 }
 
 // The scheme is the one that the order was made with.
-func TestGetTransferShowsTheStoredScheme(t *testing.T) {
+func TestGetTransfer_StoredScheme(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")
@@ -60,7 +60,7 @@ func TestGetTransferShowsTheStoredScheme(t *testing.T) {
 	}
 }
 
-func TestGetTransferOfEveryStatus(t *testing.T) {
+func TestGetTransfer_EveryStatus(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")

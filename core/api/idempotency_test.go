@@ -140,7 +140,7 @@ func TestIdempotencyKey_Environments(t *testing.T) {
 
 // A repeated request gets the first answer again, whatever has become of the intent or of the rules since; but a
 // transaction that must not be sent any more is not in it.
-func TestIdempotencyOutlivesChange(t *testing.T) {
+func TestIdempotencyKey_AfterChange(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
@@ -167,7 +167,7 @@ func TestIdempotencyOutlivesChange(t *testing.T) {
 // withoutTx matches the last member of a record.
 var withoutTx = regexp.MustCompile(`"tx":\{.*\}$`)
 
-func TestIdempotencyKeyOfARefusedRequestIsFree(t *testing.T) {
+func TestIdempotencyKey_RefusedRequest(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
@@ -179,7 +179,7 @@ func TestIdempotencyKeyOfARefusedRequestIsFree(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeyForm(t *testing.T) {
+func TestIdempotencyKey_Invalid(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")
@@ -200,7 +200,7 @@ func TestIdempotencyKeyForm(t *testing.T) {
 	}
 }
 
-func TestConcurrentTwinsMakeOneIntent(t *testing.T) {
+func TestIdempotencyKey_Concurrent(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")

@@ -14,7 +14,7 @@ import (
 	"intents.internal/core/postgres/pgtest"
 )
 
-func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
+func TestKeyFeed_SharedReading(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	s := start(t, measuredBy(registry))
@@ -56,7 +56,7 @@ func TestKeyFeedIsReadOnceForAllGateways(t *testing.T) {
 
 // However many gateways ask for the changes at once, core reads them fifty times a second at most, and does not let them
 // wait for the next reading that is due.
-func TestKeyFeedIsReadPromptly(t *testing.T) {
+func TestKeyFeed_PromptReading(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	s := start(t, measuredBy(registry))
@@ -84,7 +84,7 @@ func TestKeyFeedIsReadPromptly(t *testing.T) {
 }
 
 // One gateway's nonsense is its own affair.
-func TestKeyFeedTellsEachItsOwn(t *testing.T) {
+func TestKeyFeed_CursorsApart(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")

@@ -37,7 +37,7 @@ func tooOften(t *testing.T, status int, header http.Header, text string) {
 }
 
 // Each case spends a bucket of one, and is refused for the next.
-func TestTriesAreLimited(t *testing.T) {
+func TestLimits_Exceeded(t *testing.T) {
 	t.Parallel()
 	const guess = `{"email":"ann@example.com","password":"a wrong password"}`
 	for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestTriesAreLimited(t *testing.T) {
 
 // Strangers who try one account from many addresses keep out neither the browser that signed up nor, while they are few, its
 // owner at another one. An address without an account is answered alike.
-func TestSignInUnderAttack(t *testing.T) {
+func TestSignIn_DistributedGuessing(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(s *settings) { s.access.Limits = access.DefaultLimits })
 	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`) //nolint:bodyclose // readAll closes it
@@ -186,7 +186,7 @@ func TestSignInUnderAttack(t *testing.T) {
 }
 
 // What is refused for its form was no try.
-func TestMistakesAreFree(t *testing.T) {
+func TestLimits_MalformedNotCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(s *settings) {
 		s.access.Limits.SignUpPerIP, s.access.Limits.SignInPerIP, s.access.Limits.KeysPerAccount = 1, 1, 1
@@ -206,7 +206,7 @@ func TestMistakesAreFree(t *testing.T) {
 }
 
 // Whose turn to have a password checked does not come is told so, before the gateway gives up.
-func TestTooManyPasswords(t *testing.T) {
+func TestLimits_PasswordsBusy(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(s *settings) { s.access.Passwords = &account.Passwords{} }) // it has no turn to give
 	busy := refused(t, 503, "SERVICE_UNAVAILABLE", "Too many people are signing in; try again in a second.", "Retry-After", "1")
@@ -219,7 +219,7 @@ func TestTooManyPasswords(t *testing.T) {
 }
 
 // A flood of sign-ins waits for its turn instead of taking the memory and the processors: each password takes 19 MiB.
-func TestSignInFlood(t *testing.T) {
+func TestSignIn_Flood(t *testing.T) {
 	t.Parallel()
 	hasher, err := account.NewPasswords() // of its own, so that no other test waits
 	if err != nil {

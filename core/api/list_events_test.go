@@ -98,7 +98,7 @@ func TestListEvents_FromNow(t *testing.T) {
 	}
 }
 
-func TestListEvents_RefusesTheQuery(t *testing.T) {
+func TestListEvents_InvalidQuery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := uuid.New()

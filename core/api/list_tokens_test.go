@@ -57,7 +57,7 @@ func TestListTokensAndChains(t *testing.T) {
 	}
 }
 
-func TestListTokensRefusesTheQuery(t *testing.T) {
+func TestListTokens_InvalidQuery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const notCAIP2 = "must be a CAIP-2 chain id such as eip155:1"
@@ -88,7 +88,7 @@ func TestListTokensRefusesTheQuery(t *testing.T) {
 	same(t, "chains", invalid(t, "chain-id", "is not a known parameter"), s.call(t, "GET", "/v2/chains?chain-id=eip155:1", noData))
 }
 
-func TestUnchangedRegistryIsNotSentAgain(t *testing.T) {
+func TestListTokens_NotModified(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, path := range []string{"/v2/tokens", "/v2/tokens?chain-id=eip155:1", "/v2/chains", "/internal/chains"} {
@@ -105,7 +105,7 @@ func TestUnchangedRegistryIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestChangedRegistryHasAnotherTag(t *testing.T) {
+func TestListTokens_ETagChanges(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	tagOf := func(path string) string {

@@ -55,7 +55,7 @@ func TestListTransfers(t *testing.T) {
 	same(t, "submitted", want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
 }
 
-func TestListTransfersRefusesTheQuery(t *testing.T) {
+func TestListTransfers_InvalidQuery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const notType = `must be "transfer", "swap" or "bridge"`
@@ -84,7 +84,7 @@ func (s *service) multiply(t *testing.T, count int) {
 		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, $1) n`, count)
 }
 
-func TestListTransfersStreamsAll(t *testing.T) {
+func TestListTransfers_Streamed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")
@@ -117,7 +117,7 @@ func (b breaking) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-func TestListTransfersThatFailsIsCut(t *testing.T) {
+func TestListTransfers_FailureWhileStreaming(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	s := start(t, measuredBy(registry))

@@ -48,7 +48,7 @@ func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return all
 }
 
-func TestRequestsAreCounted(t *testing.T) {
+func TestMetrics_Requests(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	gate := pgtest.NewGate(t, pgtest.Database(t))
@@ -84,7 +84,7 @@ func TestRequestsAreCounted(t *testing.T) {
 }
 
 // What nobody foresaw is counted as a defect, a mistake of the client is not.
-func TestDefectsAreCounted(t *testing.T) {
+func TestMetrics_Defects(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	s := start(t, measuredBy(registry), func(c *settings) { c.api.Registry = nil })

@@ -21,7 +21,7 @@ var nextLink = regexp.MustCompile(`^<(/v2/transfers\?[^>]+)>; rel="next"$`)
 
 // The pages of a list, followed by their links, are the list, with no intent twice and none left out, though new ones
 // come in meanwhile: they are left out, or follow at the end of a list that is ordered by the last change.
-func TestPagesAreTheList(t *testing.T) {
+func TestListTransfers_Pages(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")
@@ -74,7 +74,7 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 }
 
-func TestListParameters(t *testing.T) {
+func TestListTransfers_Parameters(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const (
@@ -115,7 +115,7 @@ func TestListParameters(t *testing.T) {
 }
 
 // A list that has not changed is not sent again; one that has changed in any way is.
-func TestListTag(t *testing.T) {
+func TestListTransfers_ETag(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")
@@ -144,7 +144,7 @@ func TestListTag(t *testing.T) {
 }
 
 // A list too long to be held is tagged too, and any new event of the account changes its tag.
-func TestWholeListTag(t *testing.T) {
+func TestListTransfers_StreamedETag(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")

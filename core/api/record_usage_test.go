@@ -61,7 +61,7 @@ func TestRecordUsage(t *testing.T) {
 	}
 }
 
-func TestRecordUsageRefuses(t *testing.T) {
+func TestRecordUsage_Invalid(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	id, key, minute := uuid.NewString(), uuid.NewString(), time.Now().UTC().Truncate(time.Minute)

@@ -59,7 +59,7 @@ func TestRotateKey(t *testing.T) {
 }
 
 // The hundredth key can be replaced, but not kept besides its successor.
-func TestRotateTheLastKey(t *testing.T) {
+func TestRotateKey_MaxKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")

@@ -13,7 +13,7 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-func TestOnlyGatewaysAreServed(t *testing.T) {
+func TestRoutes_GatewaySecret(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	denied := refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.")
@@ -38,7 +38,7 @@ func TestOnlyGatewaysAreServed(t *testing.T) {
 	}
 }
 
-func TestUnknownPaths(t *testing.T) {
+func TestRoutes_UnknownPath(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, c := range []struct{ method, path string }{
@@ -61,7 +61,7 @@ func TestUnknownPaths(t *testing.T) {
 	}
 }
 
-func TestOtherMethods(t *testing.T) {
+func TestRoutes_MethodNotAllowed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, c := range []struct{ method, path, allow string }{
@@ -110,7 +110,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-func TestNewRefusesAPublicURLThatIsNoOrigin(t *testing.T) {
+func TestNew_InvalidPublicURL(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "intents.example", "https://intents.example/path"} {
 		if _, err := api.New(api.Config{Metrics: telemetry.NewRegistry(), PublicURL: url}); err == nil {
@@ -120,7 +120,7 @@ func TestNewRefusesAPublicURLThatIsNoOrigin(t *testing.T) {
 }
 
 // What is secret never reaches the log, whatever the answer was.
-func TestLogKeepsSecrets(t *testing.T) {
+func TestAccessLog_NoSecrets(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")

@@ -94,7 +94,7 @@ func firstMessage(a answer) string {
 	return issues[0].(map[string]any)["message"].(string)
 }
 
-func TestSignUpClosed(t *testing.T) {
+func TestSignUp_Closed(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *settings) { c.access.SignUpOpen = false })
 	same(t, "answer", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
@@ -165,7 +165,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestCookieOverTLS(t *testing.T) {
+func TestSession_CookieOverTLS(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *settings) { c.api.PublicURL = "https://intents.example" })
 	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`)
@@ -185,7 +185,7 @@ func TestCookieOverTLS(t *testing.T) {
 	}
 }
 
-func TestCrossOriginRequestsAreRefused(t *testing.T) {
+func TestCrossOrigin_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")

@@ -132,7 +132,7 @@ func TestDeleteUser(t *testing.T) {
 }
 
 // An account that came by a wallet or a provider has no password to confirm with.
-func TestDeleteUserWithoutPassword(t *testing.T) {
+func TestDeleteUser_WithoutPassword(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")

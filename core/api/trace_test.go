@@ -146,7 +146,7 @@ func lineOf(t *testing.T, s *service, route string) map[string]any {
 }
 
 // Core follows a gateway's decision, decides on what no gateway has decided, and believes nobody who is no gateway.
-func TestWhoDecidesOnATrace(t *testing.T) {
+func TestTraces_SamplingDecision(t *testing.T) {
 	t.Parallel()
 	asked := ofGateway[:2]
 	for sampler, c := range map[string]struct {
@@ -186,7 +186,7 @@ func TestWhoDecidesOnATrace(t *testing.T) {
 }
 
 // Without tracing the trace that came is in the log all the same.
-func TestTraceIDInTheLog(t *testing.T) {
+func TestTraces_IDInLog(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.call(t, "GET", "/v2/tokens", "", ofGateway...)
@@ -197,7 +197,7 @@ func TestTraceIDInTheLog(t *testing.T) {
 }
 
 // Without an access log there are lines of requests that failed by core's fault alone.
-func TestAccessLogOff(t *testing.T) {
+func TestAccessLog_Off(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *settings) { c.api.AccessLog, c.api.Registry = nil, nil })
 	s.call(t, "GET", "/v2/transfers?limit=0", "", keyed(uuid.New(), "test")...)
@@ -213,7 +213,7 @@ func TestAccessLogOff(t *testing.T) {
 }
 
 // A failed request is an error of the server's, a refused one is not.
-func TestTraceOfFailures(t *testing.T) {
+func TestTraces_Failures(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	tracer, err := tracing.New(tracing.Config{Service: "core", Endpoint: collector.URL}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())

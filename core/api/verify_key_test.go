@@ -100,7 +100,7 @@ func (s *service) poll(t *testing.T, after, wait string) feed {
 	return got
 }
 
-func TestKeyChanges(t *testing.T) {
+func TestListKeyChanges(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
@@ -132,7 +132,7 @@ func TestKeyChanges(t *testing.T) {
 	}
 }
 
-func TestKeyChangesWaits(t *testing.T) {
+func TestListKeyChanges_Wait(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
@@ -179,7 +179,7 @@ func TestKeyChangesWaits(t *testing.T) {
 	}
 }
 
-func TestKeyChangesRefuses(t *testing.T) {
+func TestListKeyChanges_InvalidQuery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	expired := refused(t, 410, "CURSOR_EXPIRED", "The cursor is too old; start again without one.")

@@ -153,7 +153,7 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-func TestReadListRefusesOtherFiles(t *testing.T) {
+func TestReadList_Invalid(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{``, `x`, `[]`, `{}`, `{"chains":{}}`, `{"chains":[]}`} {
 		if _, err := chain.ReadList(strings.NewReader(file)); err == nil {

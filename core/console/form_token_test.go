@@ -14,7 +14,7 @@ import (
 )
 
 // A form whose key was not stored can be sent again, and makes one key then.
-func TestCreateKey_FormOutlivesFailure(t *testing.T) {
+func TestCreateKey_FormAfterFailure(t *testing.T) {
 	t.Parallel()
 	refuse := func(table string) func(*testing.T, *postgres.Store) func() {
 		return func(t *testing.T, store *postgres.Store) func() {

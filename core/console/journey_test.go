@@ -11,7 +11,7 @@ import (
 )
 
 // The way of a key, from the first page to the audit log.
-func TestJourney(t *testing.T) {
+func TestKeys_Lifecycle(t *testing.T) {
 	t.Parallel()
 	s := start(t, typed)
 	ann := s.browser(t)
@@ -73,7 +73,7 @@ func TestJourney(t *testing.T) {
 }
 
 // A form that is sent twice makes one key, and its second answer says what to do.
-func TestSentTwice(t *testing.T) {
+func TestCreateKey_SentTwice(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
@@ -86,7 +86,7 @@ func TestSentTwice(t *testing.T) {
 	ann.post("/console/keys", "name", "two", "environment", "test", "expiresIn", "never", "formToken", formToken).is(http.StatusOK, "is ready")
 }
 
-func TestAccountPage(t *testing.T) {
+func TestShowAccount(t *testing.T) {
 	t.Parallel()
 	s := start(t, typed)
 	ann, other := s.signedUp(t, "ann@example.com"), s.browser(t)
@@ -113,7 +113,7 @@ func TestAccountPage(t *testing.T) {
 }
 
 // An account of a wallet has no password to confirm with and no address to show.
-func TestAccountWithoutPassword(t *testing.T) {
+func TestShowAccount_WithoutPassword(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	now := lastMinute()

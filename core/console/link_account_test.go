@@ -32,7 +32,7 @@ func withProvider(t *testing.T) (issuer string, change func(*access.Config)) {
 	}
 }
 
-func TestWaysToSignIn(t *testing.T) {
+func TestShowAccount_WaysToSignIn(t *testing.T) {
 	t.Parallel()
 	issuer, provider := withProvider(t)
 	s := start(t, typed, provider)
@@ -71,7 +71,7 @@ func TestWaysToSignIn(t *testing.T) {
 
 const unlinkPath = "/console/account/unlink"
 
-func TestLinkPage(t *testing.T) {
+func TestLinkAccount(t *testing.T) {
 	t.Parallel()
 	issuer, provider := withProvider(t)
 	s := start(t, typed, provider)
@@ -110,7 +110,7 @@ func TestLinkPage(t *testing.T) {
 }
 
 // Without a provider only wallets can be linked.
-func TestLinkPage_WithoutProvider(t *testing.T) {
+func TestLinkAccount_WithoutProvider(t *testing.T) {
 	t.Parallel()
 	ann := start(t).signedUp(t, "ann@example.com")
 	if a := ann.get("/console/account/link").is(http.StatusOK, "Wallets of this browser"); strings.Contains(a.body, "openid-connect") {

@@ -43,7 +43,7 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 }
 
 // The limits of a hundred keys take one round trip to Redis.
-func TestListKeys_AsksRedisOnce(t *testing.T) {
+func TestListKeys_OneRedisCall(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // Whatever is wrong with a form is said at its field, and nothing is done.
-func TestFaults(t *testing.T) {
+func TestForms_InvalidFields(t *testing.T) {
 	t.Parallel()
 	s := start(t, typed)
 	ann := s.signedUp(t, "ann@example.com")
@@ -61,7 +61,7 @@ func TestFaults(t *testing.T) {
 }
 
 // What no form of the console sends is answered with a page that says so.
-func TestStrangeRequests(t *testing.T) {
+func TestForms_Malformed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
@@ -103,7 +103,7 @@ func TestStrangeRequests(t *testing.T) {
 	ann.get("/console/").leadsTo("/console")
 }
 
-func TestOtherSites(t *testing.T) {
+func TestForms_CrossOrigin(t *testing.T) {
 	t.Parallel()
 	ann := start(t).signedUp(t, "ann@example.com")
 	for _, header := range [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
@@ -189,7 +189,7 @@ func TestOtherAccounts(t *testing.T) {
 	ann.get(page).is(http.StatusOK, "secret plan", "Enabled")
 }
 
-func TestTooOften(t *testing.T) {
+func TestPageError_TooManyRequests(t *testing.T) {
 	t.Parallel()
 	s := start(t, typed, func(c *access.Config) {
 		c.Limits.SignInPerAccount, c.Limits.KeysPerAccount, c.Limits.SignUpPerIP = 1, 1, 1
@@ -215,7 +215,7 @@ func TestTooOften(t *testing.T) {
 	limited(stranger.post("/console/sign-up", "email", "ann@example.com", "password", password), "Sign up")
 }
 
-func TestSignUpClosed(t *testing.T) {
+func TestSignUp_Closed(t *testing.T) {
 	t.Parallel()
 	anyone := start(t, func(c *access.Config) { c.SignUpOpen = false }).browser(t)
 	anyone.get("/console/sign-up").is(http.StatusOK, "Sign-up is closed.")
@@ -223,7 +223,7 @@ func TestSignUpClosed(t *testing.T) {
 	anyone.get("/console/sign-in?error=sign_up_closed").is(http.StatusOK).alerts("sign-up is closed")
 }
 
-func TestDatabaseDown(t *testing.T) {
+func TestPageError_DatabaseDown(t *testing.T) {
 	t.Parallel()
 	gate := pgtest.NewGate(t, pgtest.Database(t))
 	s := startOn(t, pgtest.Open(t, gate.URL))
@@ -242,7 +242,7 @@ func TestDatabaseDown(t *testing.T) {
 }
 
 // The cause of a failure is in the log and not on the page.
-func TestUnforeseen(t *testing.T) {
+func TestPageError_Unexpected(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")

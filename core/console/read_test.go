@@ -111,7 +111,7 @@ func (s *site) record(t *testing.T, owner uuid.UUID, keyID string, toChain, refe
 	return intent
 }
 
-func TestTransfers(t *testing.T) {
+func TestListTransfers(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
@@ -170,7 +170,7 @@ func TestTransfers(t *testing.T) {
 }
 
 // What the chains have shown of an intent, and what to do where its order can be refunded.
-func TestTransfer_History(t *testing.T) {
+func TestShowTransfer_History(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
@@ -215,7 +215,7 @@ func TestTransfer_History(t *testing.T) {
 	ann.get(path).is(http.StatusOK, "leaves no trace that could be checked")
 }
 
-func TestAuditPages(t *testing.T) {
+func TestListAudit_Pages(t *testing.T) {
 	t.Parallel()
 	ann := start(t).signedUp(t, "ann@example.com")
 	id, _ := ann.makeKey("one")

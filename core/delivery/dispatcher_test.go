@@ -311,7 +311,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 }
 
 // Deleted endpoints, disabled accounts and ended ones get nothing.
-func TestDispatcher_SendsNothing(t *testing.T) {
+func TestDispatcher_DeletedAndDisabled(t *testing.T) {
 	t.Parallel()
 	s, silent, heard := newService(t), newInbox(t), newInbox(t)
 	disabled, ended, other := s.account(), s.account(), s.account()
@@ -410,7 +410,7 @@ func TestDispatcher_Drain(t *testing.T) {
 }
 
 // A process that was paused past its lease records nothing wrong: another one has made the attempt meanwhile.
-func TestStore_RecordAttempts_afterTheLease(t *testing.T) {
+func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
 	owner := s.account()
@@ -452,7 +452,7 @@ func TestStore_RecordAttempts_afterTheLease(t *testing.T) {
 }
 
 // One round makes the deliveries of all owners with news, of both environments.
-func TestStore_DispatchEvents_severalOwners(t *testing.T) {
+func TestStore_DispatchEvents_SeveralOwners(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
 	var owners []event.Owner

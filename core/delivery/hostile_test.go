@@ -28,7 +28,7 @@ import (
 )
 
 // Whatever a URL or a name leads to, no connection is made to an address that must not be called: these attempts end without one.
-func TestClient_Send_refusedAddresses(t *testing.T) {
+func TestClient_Send_RefusedAddresses(t *testing.T) {
 	t.Parallel()
 	names := map[string][][]string{
 		"private.example": {{"10.0.0.1"}}, "loopback.example": {{forbidden}}, "metadata.example": {{"169.254.169.254"}},
@@ -68,7 +68,7 @@ func TestClient_Send_refusedAddresses(t *testing.T) {
 }
 
 // A name that leads to an allowed address first and to another one later is refused at the next connection.
-func TestClient_Send_rebinding(t *testing.T) {
+func TestClient_Send_Rebinding(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -87,7 +87,7 @@ func TestClient_Send_rebinding(t *testing.T) {
 }
 
 // answers are what a receiver sends back, byte by byte, and what is recorded of it.
-func TestClient_Send_hostileAnswers(t *testing.T) {
+func TestClient_Send_HostileResponses(t *testing.T) {
 	t.Parallel()
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
@@ -142,7 +142,7 @@ func TestClient_Send_hostileAnswers(t *testing.T) {
 }
 
 // A certificate that does not prove the name is no receiver.
-func TestClient_Send_hostileTLS(t *testing.T) {
+func TestClient_Send_HostileTLS(t *testing.T) {
 	t.Parallel()
 	trusted, other := newAuthority(t), newAuthority(t)
 	fresh, now := time.Now().Add(time.Hour), time.Now()
@@ -181,7 +181,7 @@ func TestClient_Send_hostileTLS(t *testing.T) {
 }
 
 // No connection can be made.
-func TestClient_Send_notConnected(t *testing.T) {
+func TestClient_Send_NotConnected(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", receiver+":0")
 	if err != nil {

@@ -151,7 +151,7 @@ func TestFollower_CatchUp(t *testing.T) {
 	}
 }
 
-func TestFollower_CatchUpEndsWithItsRequest(t *testing.T) {
+func TestFollower_CatchUpCanceled(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
 	end()

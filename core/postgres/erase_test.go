@@ -170,7 +170,7 @@ func TestEraseAccount_Refused(t *testing.T) {
 }
 
 // A table that comes to hold something of accounts must be thought of.
-func TestEraseAccount_KnowsEveryTable(t *testing.T) {
+func TestEraseAccount_EveryTable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'account_id' AND NOT attisdropped)`)

@@ -174,7 +174,7 @@ func TestGivePositions_RestoredBackup(t *testing.T) {
 
 // Whatever order transactions commit in, and whichever core gives positions, every reader gets every event once, in one order, and those of one
 // intent in theirs.
-func TestGivePositions_EveryReaderEveryEvent(t *testing.T) {
+func TestGivePositions_Concurrent(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)

@@ -259,7 +259,7 @@ func TestTokenSources(t *testing.T) {
 }
 
 // Readers of the registry wait for no import and see none of it before it is whole.
-func TestImportTokens_ReadersContinue(t *testing.T) {
+func TestImportTokens_ConcurrentReaders(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
@@ -329,7 +329,7 @@ func TestImport_Concurrent(t *testing.T) {
 	}
 }
 
-func TestImport_FailureChangesNothing(t *testing.T) {
+func TestImport_Failure(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)

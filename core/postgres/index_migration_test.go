@@ -75,7 +75,7 @@ func holdWriter(t *testing.T, store *postgres.Store, table string) (end func()) 
 const building = `SELECT coalesce((SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 	AND query ~ 'CREATE (UNIQUE )?INDEX CONCURRENTLY'), 0)`
 
-func TestIndexMigration_KilledBuildIsBuiltAgain(t *testing.T) {
+func TestIndexMigration_KilledBuild(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)
@@ -136,7 +136,7 @@ func TestIndexMigration_BuiltAndNotRecorded(t *testing.T) {
 }
 
 // A migrator that waits for its turn must not be waited for by the build of the one whose turn it is.
-func TestIndexMigration_ManyMigratorsAtOnce(t *testing.T) {
+func TestIndexMigration_Concurrent(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	other := pgtest.Open(t, url)
@@ -204,7 +204,7 @@ func TestIndexMigration_OutlastsTimeLimits(t *testing.T) {
 }
 
 // Writers are not blocked while a large index is built.
-func TestIndexMigration_WritersGoOn(t *testing.T) {
+func TestIndexMigration_WritersNotBlocked(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)

@@ -102,7 +102,7 @@ func TestRecordUsage(t *testing.T) {
 	}
 }
 
-func TestRecordUsage_LastUseOnlyGrows(t *testing.T) {
+func TestRecordUsage_LastUse(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	key := insertKey(t, store, insertAccount(t, store, "ann@example.com").ID)

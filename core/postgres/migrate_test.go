@@ -45,7 +45,7 @@ func TestMigrate_UpDownUp(t *testing.T) {
 }
 
 // The version before keeps working on the database of this one, and what it wrote is taken over.
-func TestConsoleMigrationTakesKeysOver(t *testing.T) {
+func TestConsoleMigration_PreviousVersion(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	owner := insertAccount(t, store, "ann@example.com")

@@ -127,7 +127,7 @@ func faults(before, after map[thing]string, concurrently bool) []string {
 
 // The previous version works while a migration runs and after it, as deploy/README.md promises. Each migration but the first
 // runs on a real database, and the schema before it is compared with the schema after it.
-func TestMigrationsKeepTheVersionBeforeWorking(t *testing.T) {
+func TestMigrations_PreviousVersion(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, pgtest.Unmigrated(t))
 	files, err := filepath.Glob("migrations/*.up.sql")
@@ -150,7 +150,7 @@ func TestMigrationsKeepTheVersionBeforeWorking(t *testing.T) {
 	}
 }
 
-func TestFaultsOfMigrations(t *testing.T) {
+func TestMigrations_Faults(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, pgtest.Unmigrated(t))
 	if _, err := store.Migrate(t.Context()); err != nil {

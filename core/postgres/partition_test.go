@@ -105,7 +105,7 @@ func partitionsOf(t *testing.T, store *postgres.Store, statement string) []strin
 
 // Everything that the store does with intents works on tables that are partitioned as CAPACITY.md says, finds what was there
 // before, and asks one partition where it asks for one account.
-func TestPartitionedByAccount(t *testing.T) {
+func TestStore_PartitionedByAccount(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, plain := pgtest.Open(t, url), pgtest.Open(t, url)

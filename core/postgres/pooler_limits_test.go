@@ -37,7 +37,7 @@ func notInForce(t *testing.T, store *postgres.Store) []string {
 }
 
 // The error of a pooler that refuses core's startup parameters names the setting of the pooler.
-func TestLimitsNotInForce_PgBouncerRefusesParameters(t *testing.T) {
+func TestLimitsNotInForce_RefusedParameters(t *testing.T) {
 	t.Parallel()
 	store := openLimited(t, pgtest.Pooler(t, pgtest.Database(t), "pool_mode = transaction"))
 	_, err := store.LimitsNotInForce(t.Context())

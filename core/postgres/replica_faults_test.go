@@ -75,7 +75,7 @@ func TestReplica_LostAndBack(t *testing.T) {
 
 // Several replicas may share one address. A replica that has not replayed what another has shown does not serve the rest of a
 // list.
-func TestReplica_SeveralBehindOneAddress(t *testing.T) {
+func TestReplica_SharedAddress(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	late := pgtest.NewReplica(t, servers.Primary)

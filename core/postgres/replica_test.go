@@ -91,7 +91,7 @@ func newStage(t *testing.T) stage {
 	return s
 }
 
-func TestReplica_ListsAreReadFromIt(t *testing.T) {
+func TestReplica_Lists(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()

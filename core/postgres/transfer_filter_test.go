@@ -17,7 +17,7 @@ import (
 )
 
 // Every filter, alone and together, with and without pages, gives what a plain loop over all intents gives.
-func TestTransfers_FiltersAgreeWithLoop(t *testing.T) {
+func TestTransfers_Filters(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)

@@ -124,7 +124,7 @@ func TestTransfers_Summary(t *testing.T) {
 }
 
 // A page of 1,000 asks for one more, and so does a list that is held up to there before it is streamed.
-func TestTransfers_LongestPageIsOneBatch(t *testing.T) {
+func TestTransfers_LongestPage(t *testing.T) {
 	t.Parallel()
 	store, values := measured(t)
 	owner := uuid.New()

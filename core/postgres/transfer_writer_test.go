@@ -118,7 +118,7 @@ func TestTransferWriter_GroupsCommits(t *testing.T) {
 }
 
 // A row that breaks a constraint fails alone.
-func TestTransferWriter_InvalidRowFailsAlone(t *testing.T) {
+func TestTransferWriter_InvalidRow(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -148,7 +148,7 @@ func TestTransferWriter_InvalidRowFailsAlone(t *testing.T) {
 
 // Whatever order idempotency keys come in, in however many batches at once: each makes one intent, one event, and every
 // caller gets that intent.
-func TestTransferWriter_DuplicateKeysInAnyOrder(t *testing.T) {
+func TestTransferWriter_DuplicateKeys(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
@@ -193,7 +193,7 @@ func TestTransferWriter_DuplicateKeysInAnyOrder(t *testing.T) {
 }
 
 // Close writes the queue, and later inserts are unavailable.
-func TestTransferWriter_CloseWritesQueue(t *testing.T) {
+func TestTransferWriter_Close(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)

@@ -66,7 +66,7 @@ func TestProvider_Batch(t *testing.T) {
 	}
 }
 
-func TestProvider_AnswersInAnyOrder(t *testing.T) {
+func TestProvider_ResponseOrder(t *testing.T) {
 	t.Parallel()
 	p := handled(t, func(w http.ResponseWriter, body string) {
 		var requests []struct{ ID, Method any }

@@ -79,7 +79,7 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-func TestReadListRefusesOtherFiles(t *testing.T) {
+func TestReadList_Invalid(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{``, `x`, `[]`, `{}`, `{"tokens":{}}`, `{"tokens":[]}`, `{"tokens":[0` + strings.Repeat(",0", 10_000) + `]}`} {
 		if _, err := token.ReadList(strings.NewReader(file), nil); err == nil {

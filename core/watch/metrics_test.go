@@ -43,7 +43,7 @@ func (w *world) series() (counters, gauges map[string]float64) {
 }
 
 // Every counter of a chain is exported before its first event, which increase() does not see otherwise.
-func TestMetrics_CountersBeginAtZero(t *testing.T) {
+func TestMetrics_InitialCounters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
 	want := map[string]float64{
@@ -61,7 +61,7 @@ func TestMetrics_CountersBeginAtZero(t *testing.T) {
 }
 
 // The gauges of a chain are exported by the process that follows it and by no other.
-func TestMetrics_GaugesOfTheFollower(t *testing.T) {
+func TestMetrics_FollowerGauges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	_, gauges := w.series()

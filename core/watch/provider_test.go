@@ -120,7 +120,7 @@ func TestProvider_Balanced(t *testing.T) {
 }
 
 // An event that a provider left out when its block was new is found when the block is read again.
-func TestProvider_LeftOutAtFirst(t *testing.T) {
+func TestProvider_LateLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	intent := w.bridge()
@@ -133,7 +133,7 @@ func TestProvider_LeftOutAtFirst(t *testing.T) {
 }
 
 // What a provider leaves out for good is found by the comparison with the settlers, and counted.
-func TestProvider_LeftOutForGood(t *testing.T) {
+func TestProvider_MissingLog(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		chain func(*world) *rpctest.Chain
@@ -206,7 +206,7 @@ func TestProvider_OtherReceipt(t *testing.T) {
 }
 
 // While the second provider is down, nothing is confirmed for a minute.
-func TestProvider_Alone(t *testing.T) {
+func TestProvider_SecondDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
 	intent := w.bridge()

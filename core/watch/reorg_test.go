@@ -128,7 +128,7 @@ func TestReorg_FinalBlock(t *testing.T) {
 }
 
 // I5: reading blocks again changes nothing.
-func TestFollow_AgainFromTheBeginning(t *testing.T) {
+func TestFollow_Replayed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	bridge, refunded, sent := w.bridge(), w.bridge(), w.intent(transferOf(usdc))
@@ -155,7 +155,7 @@ func TestFollow_AgainFromTheBeginning(t *testing.T) {
 }
 
 // I6 where no poll fell on the blocks between: a chain that was idle, or one with many blocks a poll.
-func TestReorg_FinalBlockBetweenLooks(t *testing.T) {
+func TestReorg_FinalBlockBetweenPolls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
 	intent := w.intent(transferOf(usdc))

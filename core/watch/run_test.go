@@ -145,7 +145,7 @@ func TestTick_RangeBelowDepth(t *testing.T) {
 }
 
 // The first poll of a chain begins before the orders that were opened while nobody looked.
-func TestTick_FirstLook(t *testing.T) {
+func TestTick_FirstPoll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	intent := w.bridge()

@@ -22,7 +22,7 @@ import (
 
 // These tests run the real command on the real services, and look through /proc for what it leaves behind.
 
-func TestLocal_LeavesNothingBehind(t *testing.T) {
+func TestLocal_Cleanup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "local")

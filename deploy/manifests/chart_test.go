@@ -92,7 +92,7 @@ func parse(t *testing.T, values string) map[string]any {
 }
 
 // `helm lint --strict` reports nothing.
-func TestChartLints(t *testing.T) {
+func TestChart_Lint(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
 		for _, message := range lint.RunAll(chartDir, parse(t, values), "intents").Messages {
@@ -123,7 +123,7 @@ func renderAs(t *testing.T, name, values string) (map[string]string, error) {
 }
 
 // Invalid values fail before anything is installed.
-func TestChartRefusesValues(t *testing.T) {
+func TestChart_InvalidValues(t *testing.T) {
 	t.Parallel()
 	const ok = "secret: {name: intents}\n"
 	for name, c := range map[string]struct{ values, fault string }{

@@ -14,7 +14,7 @@ import (
 )
 
 // Images that are built here are never pulled from a registry, where another image may have their name.
-func TestComposePullsNothingOfItsOwn(t *testing.T) {
+func TestCompose_PullPolicy(t *testing.T) {
 	t.Parallel()
 	for name, service := range project(t).Services {
 		own := service.Build != nil
@@ -25,7 +25,7 @@ func TestComposePullsNothingOfItsOwn(t *testing.T) {
 }
 
 // docker-compose.yml and compose.md name the oldest engine and Compose that know the attributes in use.
-func TestComposeNamesWhatItNeeds(t *testing.T) {
+func TestCompose_MinimumVersions(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docker-compose.yml")
 	for feature, needs := range map[string]string{"start_interval:": "Docker Engine 25", "required: false": "Docker Compose 2.24"} {
@@ -43,7 +43,7 @@ func TestComposeNamesWhatItNeeds(t *testing.T) {
 var versionRow = regexp.MustCompile(`(?m)^\| (\w+) \| ([0-9.]+) \| (?:([0-9.]+)|[^|]+) \|$`)
 
 // compose.md lists the shipped versions, and those that the tests have run with.
-func TestVersionsAreSaid(t *testing.T) {
+func TestCompose_DocumentedVersions(t *testing.T) {
 	t.Parallel()
 	shipped, said, tested := map[string]string{}, map[string]string{}, map[string]string{}
 	for name, service := range project(t).Services {
@@ -74,7 +74,7 @@ func TestVersionsAreSaid(t *testing.T) {
 }
 
 // Prometheus starts with the shipped configuration, and its alerts link to the runbook that .env names.
-func TestComposeAlertsLinkToTheRunbook(t *testing.T) {
+func TestCompose_RunbookLinks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ set, want string }{
 		"where it is said":   {"RUNBOOK_URL=https://wiki.example/intents?page=runbook&v=2", "https://wiki.example/intents?page=runbook&v=2#writequeuegrows"},

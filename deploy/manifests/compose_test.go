@@ -48,7 +48,7 @@ func project(t *testing.T) *types.Project {
 }
 
 // Compose requires the settings without a default, and .env.example lists exactly those.
-func TestComposeAsksForItsSecrets(t *testing.T) {
+func TestCompose_RequiredSecrets(t *testing.T) {
 	t.Parallel()
 	all := secrets(t)
 	if len(all) == 0 {
@@ -64,7 +64,7 @@ func TestComposeAsksForItsSecrets(t *testing.T) {
 
 var jobs = []string{"import-chains", "import-tokens", "migrate"}
 
-func TestComposeOrder(t *testing.T) {
+func TestCompose_StartOrder(t *testing.T) {
 	t.Parallel()
 	p := project(t)
 	got := map[string][]string{}
@@ -95,7 +95,7 @@ func TestComposeOrder(t *testing.T) {
 	}
 }
 
-func TestComposeIsHardened(t *testing.T) {
+func TestCompose_Hardened(t *testing.T) {
 	t.Parallel()
 	for name, service := range project(t).Services {
 		if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) || len(service.CapAdd) > 0 || service.Privileged ||
@@ -121,7 +121,7 @@ func TestComposeIsHardened(t *testing.T) {
 
 // Only the services for users and clients publish ports, at the addresses where those are. All others share networks with the
 // services that they connect to.
-func TestComposeNetworks(t *testing.T) {
+func TestCompose_Networks(t *testing.T) {
 	t.Parallel()
 	p := project(t)
 	ports, members := map[string]string{}, map[string][]string{}
@@ -172,7 +172,7 @@ func TestComposeNetworks(t *testing.T) {
 
 // A scalable service has no container name and publishes no port. Its number of replicas is in .env, so that it is the same after
 // every up, and one DNS name resolves to all of its containers.
-func TestComposeScales(t *testing.T) {
+func TestCompose_Replicas(t *testing.T) {
 	t.Parallel()
 	p := project(t)
 	scaled, err := load(t, append(secrets(t), "GATEWAYS=5", "CORES=3"))
@@ -207,7 +207,7 @@ func TestComposeScales(t *testing.T) {
 }
 
 // The services accept their settings, their health check commands exist, and their stop grace periods are long enough.
-func TestComposeSettings(t *testing.T) {
+func TestCompose_Settings(t *testing.T) {
 	t.Parallel()
 	p := project(t)
 	for name, program := range map[string]string{"gateway": "gateway", "core": "core"} {
@@ -232,7 +232,7 @@ func TestComposeSettings(t *testing.T) {
 }
 
 // Cores get the file of RPC URLs that .env names, and no setting where it names none.
-func TestComposeRPCFile(t *testing.T) {
+func TestCompose_RPCFile(t *testing.T) {
 	t.Parallel()
 	given, err := load(t, append(secrets(t), "RPC_FILE=/etc/intents-rpc.json"))
 	if err != nil {
@@ -251,7 +251,7 @@ func TestComposeRPCFile(t *testing.T) {
 
 // Cores get the key of webhooks, the previous one, the private networks and the mail server that .env names. A file of an earlier
 // version, which names none, starts as well, without webhooks and mail.
-func TestComposeWebhooks(t *testing.T) {
+func TestCompose_Webhooks(t *testing.T) {
 	t.Parallel()
 	key, previous := strings.Repeat("5e", 32), strings.Repeat("c2", 32)
 	given, err := load(t, append(secrets(t), "WEBHOOK_SECRET_KEY="+key, "WEBHOOK_SECRET_KEY_PREVIOUS="+previous, "WEBHOOK_ALLOW=10.20.0.0/16,fd00::/8",

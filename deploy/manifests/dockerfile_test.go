@@ -40,7 +40,7 @@ func (noRegistry) ResolveImageConfig(_ context.Context, ref string, _ sourcereso
 }
 
 // The checks of `docker build --check`, without an engine, report nothing.
-func TestDockerfileHasNoWarnings(t *testing.T) {
+func TestDockerfile_Lint(t *testing.T) {
 	t.Parallel()
 	text := []byte(read(t, dockerfile))
 	source := llb.NewSourceMap(nil, dockerfile, "Dockerfile", text)

@@ -239,7 +239,7 @@ func TestHAProxy(t *testing.T) {
 }
 
 // A client that gives up while it waits for events does not keep its place at the gateway.
-func TestHAProxy_ClientGivesUp(t *testing.T) {
+func TestHAProxy_ClientDisconnects(t *testing.T) {
 	t.Parallel()
 	a, public, operators := startStandIn(t, "127.0.0.4", 0, 0)
 	var replicas atomic.Pointer[[]*standIn]

@@ -13,7 +13,7 @@ import (
 )
 
 // The documented steps build, tag and push exactly the images of the chart. A stub of docker prints its arguments.
-func TestDocumentedImagesAreTheChartsOwn(t *testing.T) {
+func TestChart_DocumentedImages(t *testing.T) {
 	t.Parallel()
 	page := read(t, "deploy/helm.md")
 	steps := regexp.MustCompile("(?s)```sh\n(registry=.+?)```").FindStringSubmatch(page)

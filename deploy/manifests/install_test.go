@@ -18,7 +18,7 @@ import (
 
 // Helm accepts release names of 53 characters, and names with dots, which not every object's name may have. The API server checks
 // that, but no schema does.
-func TestEveryReleaseNameFits(t *testing.T) {
+func TestChart_ReleaseNames(t *testing.T) {
 	t.Parallel()
 	for _, release := range []string{"trial", "trial.eu.example", strings.Repeat("long", 13) + "r", strings.Repeat("a", 44) + ".tail"} {
 		all := objectsOf(t, release, releases["all on"])
@@ -52,7 +52,7 @@ func TestEveryReleaseNameFits(t *testing.T) {
 const helmWaits = 5 * time.Minute
 
 // The job's network policy is created before the job and deleted with it, so that the job never runs under another policy or none.
-func TestJobComesWithItsPolicy(t *testing.T) {
+func TestChart_MigrateJobPolicy(t *testing.T) {
 	t.Parallel()
 	const when, deleted, weight = "helm.sh/hook", "helm.sh/hook-delete-policy", "helm.sh/hook-weight"
 	for name, values := range releases {
@@ -80,7 +80,7 @@ func TestJobComesWithItsPolicy(t *testing.T) {
 }
 
 // Pods do not change with the version of the chart, so that gateways with a pinned tag are not restarted.
-func TestPodsDoNotNameTheChart(t *testing.T) {
+func TestChart_PodsWithoutVersion(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
 		all := objects(t, values)

@@ -26,7 +26,7 @@ var kubernetes = []struct{ version, sum string }{
 var custom = map[string]struct{}{"ServiceMonitor": {}, "PrometheusRule": {}}
 
 // Every object is valid by kubeconform with the schemas of these versions.
-func TestChartConformsToKubernetes(t *testing.T) {
+func TestChart_KubernetesSchemas(t *testing.T) {
 	t.Parallel()
 	for _, k := range kubernetes {
 		t.Run(k.version, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // The chart's rules are those that deploy/prometheus tests.
-func TestChartHasTheRules(t *testing.T) {
+func TestChart_Rules(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "deploy/prometheus/rules/*.yml"))
 	if err != nil || len(files) < 2 {

@@ -38,7 +38,7 @@ func templates(all []runtime.Object) map[string]*core.PodTemplateSpec {
 }
 
 // Every pod conforms to the restricted profile of Kubernetes' pod security standards and has a read-only root file system.
-func TestPodsAreRestricted(t *testing.T) {
+func TestChart_RestrictedPods(t *testing.T) {
 	t.Parallel()
 	evaluator, err := standards.NewEvaluator(standards.DefaultChecks(), nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func settingsOf(t *testing.T, c core.Container) map[string]string {
 }
 
 // The services accept the settings of every release and have enough time to stop, and the commands of jobs exist.
-func TestPodSettings(t *testing.T) {
+func TestChart_Settings(t *testing.T) {
 	t.Parallel()
 	mounted := filepath.Join(t.TempDir(), "settings.env")
 	if err := os.WriteFile(mounted, nil, 0o600); err != nil {
@@ -130,7 +130,7 @@ func TestPodSettings(t *testing.T) {
 }
 
 // Gateways find all cores, ready or not, by one DNS name, which does not depend on their number.
-func TestGatewaysFindCoresByName(t *testing.T) {
+func TestChart_CoreDiscovery(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
 		all := objects(t, values)

@@ -47,12 +47,12 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-func TestConfigIsValid(t *testing.T) {
+func TestConfig(t *testing.T) {
 	t.Parallel()
 	promtool(t, "check", "config", "prometheus.yml")
 }
 
-func TestRulesAreValid(t *testing.T) {
+func TestRules(t *testing.T) {
 	t.Parallel()
 	promtool(t, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, files(t, "rules/*.yml")...)...)
 }
@@ -89,7 +89,7 @@ func alerts(t *testing.T) []alert {
 }
 
 // Each alert has a duration, a severity, annotations, an entry in the runbook, a test in which it fires and one in which it does not.
-func TestAlertsAreComplete(t *testing.T) {
+func TestAlerts_Complete(t *testing.T) {
 	t.Parallel()
 	parts := []*regexp.Regexp{
 		regexp.MustCompile(`(?m)^ +for: \d+[smh]$`),

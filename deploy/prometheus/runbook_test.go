@@ -19,7 +19,7 @@ func headings(runbook string) []string {
 }
 
 // Each entry has the meaning of the alert, what to look at and what to do.
-func TestRunbookEntriesAreComplete(t *testing.T) {
+func TestRunbook_Entries(t *testing.T) {
 	t.Parallel()
 	whole := regexp.MustCompile("(?s)^\\w+\n\nMeans: .+\\.\n\n```promql\n.+\n```\n\nDo: .+\\.\n")
 	entries := strings.Split(read(t, "../RUNBOOK.md"), "\n### ")[1:]
@@ -32,7 +32,7 @@ func TestRunbookEntriesAreComplete(t *testing.T) {
 }
 
 // Every link to a section of the runbook has a target, and the settings in the runbook exist.
-func TestRunbookPointsSomewhere(t *testing.T) {
+func TestRunbook_LinksAndSettings(t *testing.T) {
 	t.Parallel()
 	runbook := read(t, "../RUNBOOK.md")
 	var anchors []string
@@ -68,7 +68,7 @@ func TestRunbookPointsSomewhere(t *testing.T) {
 }
 
 // The runbook's commands are valid shell, and its functions define every command of the entries.
-func TestRunbookCommandsAreValid(t *testing.T) {
+func TestRunbook_Commands(t *testing.T) {
 	t.Parallel()
 	runbook := read(t, "../RUNBOOK.md")
 	blocks := regexp.MustCompile("(?s)```sh\n(.+?)\n```").FindAllStringSubmatch(runbook, -1)

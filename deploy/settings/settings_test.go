@@ -17,7 +17,7 @@ import (
 const root = "../.."
 
 // The reference is what the code says today.
-func TestReferenceIsCurrent(t *testing.T) {
+func TestDocument_Current(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile(filepath.Join(root, "deploy", "settings.md"))
 	if err != nil {
@@ -35,7 +35,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 var variable = regexp.MustCompile(`\b(CORE|GATEWAY)_[A-Z0-9_]+\b`)
 
 // Services ignore variables they do not know, so a name that is wrong in a deployment would be a setting at its default.
-func TestDeploymentsNameRealSettings(t *testing.T) {
+func TestDeployments_SettingNames(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, service := range settings.Services {
@@ -147,7 +147,7 @@ type Config struct {
 	}
 }
 
-func TestDocumentNeedsItsMarkers(t *testing.T) {
+func TestDocument_NoMarkers(t *testing.T) {
 	t.Parallel()
 	if _, err := settings.Document(root, "no markers"); err == nil || !strings.Contains(err.Error(), "<!-- settings of gateway") {
 		t.Errorf("a document without markers: %v", err)

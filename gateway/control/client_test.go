@@ -123,7 +123,7 @@ func TestClient_OnlyCore(t *testing.T) {
 }
 
 // What core answers is an answer: it is not asked for elsewhere.
-func TestClient_RefusalIsAResponse(t *testing.T) {
+func TestClient_RefusalNotRetried(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	one, other := core.Front(t), core.Front(t)

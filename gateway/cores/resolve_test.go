@@ -98,7 +98,7 @@ func startCoreAt(t *testing.T, ip string, port int) (c *core, at int) {
 	return c, listener.Addr().(*net.TCPAddr).Port
 }
 
-func TestSet_NameGainsAndLosesCores(t *testing.T) {
+func TestSet_DNSChanges(t *testing.T) {
 	t.Parallel()
 	first, port := startCoreAt(t, "127.0.0.2", 0)
 	n := &names{}
@@ -180,7 +180,7 @@ func TestSet_AddressesOfName(t *testing.T) {
 }
 
 // A request is sent by the name, whatever address the core has: a proxy before it may go by that.
-func TestCore_HostIsName(t *testing.T) {
+func TestCore_HostName(t *testing.T) {
 	t.Parallel()
 	_, port := startCoreAt(t, "127.0.0.2", 0)
 	n := &names{}

@@ -105,8 +105,8 @@ func BenchmarkForwardedRestricted(b *testing.B) {
 	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 200)
 }
 
-// BenchmarkForwardedTogether is 64 clients with a key each. What a call to Redis takes is shared by all who join it.
-func BenchmarkForwardedTogether(b *testing.B) {
+// BenchmarkForwardedParallel is 64 clients with a key each. What a call to Redis takes is shared by all who join it.
+func BenchmarkForwardedParallel(b *testing.B) {
 	g, core := startBench(b, record)
 	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
 	b.ReportAllocs()

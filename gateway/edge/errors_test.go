@@ -47,7 +47,7 @@ var fresh = []string{"Ratelimit", `"default";r=49;t=2`, "Ratelimit-Policy", `"de
 const badKeyBody = `{"code":"INVALID_API_KEY","message":"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists."}`
 
 // Every row of the error table that the gateway answers, and every other status it gives by itself.
-func TestRefusals(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

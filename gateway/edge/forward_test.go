@@ -183,7 +183,7 @@ func TestForward_Webhooks(t *testing.T) {
 	}
 }
 
-func TestForward_KeyedRoutesSetNoCookies(t *testing.T) {
+func TestForward_SetCookieRemoved(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Set-Cookie", "a=1") })
 	g := start(t, core, settings{})

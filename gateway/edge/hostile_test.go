@@ -126,7 +126,7 @@ func TestHostileInputs_ClosedConnection(t *testing.T) {
 }
 
 // The tables that people read say what the rules say, and these what their rows do.
-func TestREADMESaysWhatHolds(t *testing.T) {
+func TestHostileInputs_README(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("README.md")
 	if err != nil {

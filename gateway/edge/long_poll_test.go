@@ -132,7 +132,7 @@ func TestLongPoll_WakeUp(t *testing.T) {
 }
 
 // An event that comes after core has read its events, and before the gateway has core's answer, wakes the poll.
-func TestLongPoll_NewsDuringQuestion(t *testing.T) {
+func TestLongPoll_EventDuringRequest(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{})
 	var added atomic.Bool
@@ -211,7 +211,7 @@ func TestLongPoll_Drain(t *testing.T) {
 }
 
 // The connections to core are free while requests wait, and so are the account's lists.
-func TestLongPoll_HoldsNoConnection(t *testing.T) {
+func TestLongPoll_NoCoreConnection(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{maxConns: 1, edge: func(o *edge.Options) { o.Server.MaxLongLists = 4 }}) // one list of an account at once
 	parked := []*conn{r.park(t, "after=now&wait=25"), r.park(t, "after=now&wait=25")}
@@ -223,7 +223,7 @@ func TestLongPoll_HoldsNoConnection(t *testing.T) {
 }
 
 // A page that leaves out all the account is busy with neither ends the wait nor makes core work without end.
-func TestLongPoll_FilteredNews(t *testing.T) {
+func TestLongPoll_FilteredEvents(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{})
 	c := r.park(t, "types=b&wait=25")

@@ -180,7 +180,7 @@ func TestNetworks(t *testing.T) {
 }
 
 // A key outside its networks learns nothing of its scopes or of paths, and neither refusal spends anything of the limit.
-func TestRestrictions_SpendNothing(t *testing.T) {
+func TestRestrictions_RefusalNotCharged(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

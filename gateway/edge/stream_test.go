@@ -94,7 +94,7 @@ func TestStream_CoreBreaksOff(t *testing.T) {
 }
 
 // A short answer is read whole before any of it goes on, so one that breaks off is an error that the client can read.
-func TestForward_WholeOrError(t *testing.T) {
+func TestForward_TruncatedResponse(t *testing.T) {
 	t.Parallel()
 	whole := `[{"id":"1"}]`
 	var breaks atomic.Bool

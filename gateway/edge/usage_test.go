@@ -112,7 +112,7 @@ func TestUsage_CoreAndRedisDown(t *testing.T) {
 	awaitUsage(t, core, want)
 }
 
-func TestRateLimit_RotatedKeysShareBucket(t *testing.T) {
+func TestRateLimit_RotatedKeys(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{})

@@ -277,7 +277,7 @@ func TestClient_TLS(t *testing.T) {
 }
 
 // A response that streams is counted as in flight until it is closed, and once.
-func TestStream_RequestsUnderWay(t *testing.T) {
+func TestStream_InFlight(t *testing.T) {
 	t.Parallel()
 	core := startCore(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 600<<10)) })
 	c := newClient(t, settings{}, core.URL)

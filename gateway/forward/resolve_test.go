@@ -16,7 +16,7 @@ import (
 )
 
 // Cores come and go under a name while requests pass, and none of these fails.
-func TestClient_NameGainsAndLosesCores(t *testing.T) {
+func TestClient_DNSChanges(t *testing.T) {
 	t.Parallel()
 	startAt := func(ip string, port int, answer string) (*core, int) {
 		c := newCore(t, name(answer))

@@ -87,7 +87,7 @@ func startWithHeldReading(t *testing.T) (core *coretest.Core, v verifier, readin
 
 // However many unknown keys are presented at once, core reads its feed once for those that wait and once for those that
 // come meanwhile, and looks nothing up.
-func TestVerifier_UnknownKeysSharePoll(t *testing.T) {
+func TestVerifier_SharedPoll(t *testing.T) {
 	t.Parallel()
 	const guesses = 500
 	core, v, reading, release := startWithHeldReading(t)
@@ -228,7 +228,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 }
 
 // Whatever happens to the filter meanwhile, a key that exists is never refused.
-func TestVerifier_FilterReloadedWhileKeysCreated(t *testing.T) {
+func TestVerifier_FilterReload(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	existing := core.AddKey(network.Test)

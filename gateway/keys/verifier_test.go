@@ -152,7 +152,7 @@ func TestVerdict_Fields(t *testing.T) {
 	}
 }
 
-func TestVerifier_LooksUpOnce(t *testing.T) {
+func TestVerifier_SharedLookUp(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	core.FilterDown.Store(true) // so that unknown keys are looked up, too

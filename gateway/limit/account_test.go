@@ -103,7 +103,7 @@ func TestAccount_ExactOverReplicas(t *testing.T) {
 }
 
 // A refusal by either bucket charges neither, with Redis and without: what the other one has left stays.
-func TestAccount_RefusalChargesNeither(t *testing.T) {
+func TestAccount_RefusalNotCharged(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"redis": startRedis(t, false).URL, "miniredis": startRedis(t, true).URL, "local": "redis://" + freeAddress(t) + "/0"} {
 		t.Run(name, func(t *testing.T) {

@@ -23,11 +23,11 @@ var (
 	aBillion = redis_rate.Limit{Rate: 1 << 30, Burst: 1 << 30, Period: time.Minute}
 )
 
-func BenchmarkOneAtATime(b *testing.B) {
+func BenchmarkLimiter_Serial(b *testing.B) {
 	takes(b, newLimiter(b, startRedis(b, false).URL, generous, limit.Closed), 1, 1)
 }
 
-func BenchmarkManyAtOnce(b *testing.B) {
+func BenchmarkLimiter_Parallel(b *testing.B) {
 	for name, keysEach := range map[string]int{"no account": 0, "a key an account": 1, "100 keys an account": 100} {
 		b.Run(name, func(b *testing.B) {
 			l := newLimiter(b, startRedis(b, false).URL, generous, limit.Closed)
@@ -37,7 +37,7 @@ func BenchmarkManyAtOnce(b *testing.B) {
 	}
 }
 
-func BenchmarkManyAtOnceOnCluster(b *testing.B) {
+func BenchmarkLimiter_ParallelOnCluster(b *testing.B) {
 	c := topologytest.StartCluster(b, 3, 0, topologytest.Security{})
 	takes(b, onCluster(b, c, 1, generous, limit.Closed)[0], 1, 64, c.Masters[0].Client, c.Masters[1].Client, c.Masters[2].Client)
 }

@@ -197,7 +197,7 @@ func TestCluster_OverAdmissionAfterFailover(t *testing.T) {
 }
 
 // A gateway that starts while a node hangs finds the others, also where the URL names that node alone besides them.
-func TestCluster_StartsWhileNodeHangs(t *testing.T) {
+func TestCluster_StartWithHungNode(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	c.Masters[0].Pause()

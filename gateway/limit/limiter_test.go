@@ -187,7 +187,7 @@ func TestLimiter_ReplicasShareBucket(t *testing.T) {
 	})
 }
 
-func TestLimiter_CachedRefusalMakesNoCall(t *testing.T) {
+func TestLimiter_CachedRefusal(t *testing.T) {
 	t.Parallel()
 	l, name := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed), uuid.NewString()
 	for l.take(t, name, fiftyAMinute).Allowed {

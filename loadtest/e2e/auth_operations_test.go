@@ -37,7 +37,7 @@ type sessionOperation struct {
 }
 
 // What every session route refuses alike: strangers, other sites, and bodies that are not what they should be.
-func TestSessionRoutesRefuseAlike(t *testing.T) {
+func TestSessionRoutes_Refusals(t *testing.T) {
 	t.Parallel()
 	operations := sessionOperations(t)
 	if len(operations) < 19 {
@@ -73,7 +73,7 @@ func TestSessionRoutesRefuseAlike(t *testing.T) {
 }
 
 // Every other status that the session routes have.
-func TestEverySessionRoute(t *testing.T) {
+func TestSessionRoutes_EveryStatus(t *testing.T) {
 	t.Parallel()
 	somebody := newPerson(t, running.Env().GatewayURL)
 	key, expired := somebody.newKey(t), somebody.newKey(t)
@@ -148,7 +148,7 @@ func TestEverySessionRoute(t *testing.T) {
 }
 
 // Who guesses a password is stopped, with the time to wait, whether the account exists or not, and by whichever route.
-func TestGuessingStops(t *testing.T) {
+func TestLimit_PasswordGuesses(t *testing.T) {
 	t.Parallel()
 	somebody := newPerson(t, running.Env().GatewayURL)
 	wrong := map[string]any{"email": somebody.email, "password": "wrong horse battery"}
@@ -182,7 +182,7 @@ func TestGuessingStops(t *testing.T) {
 }
 
 // A name of a megabyte is refused long before its end has come, and the answer must not be lost with the connection.
-func TestMegabyteName(t *testing.T) {
+func TestCreateKey_MegabyteName(t *testing.T) {
 	t.Parallel()
 	somebody := newPerson(t, running.Env().GatewayURL)
 	for range 10 {

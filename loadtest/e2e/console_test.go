@@ -28,25 +28,25 @@ func TestConsole(t *testing.T) {
 func walkKeys(t *testing.T) {
 	t.Helper()
 	browser := chromium(t)
-	t.Run("the whole way of a key", func(t *testing.T) { walkConsole(openTab(browser, t)) })
-	t.Run("what is wrong is said where it is wrong", func(t *testing.T) { faultyForms(openTab(browser, t)) })
-	t.Run("another site cannot send our forms", func(t *testing.T) { formFromElsewhere(openTab(browser, t)) })
-	t.Run("what these tests watch for is seen", func(t *testing.T) { watchTheWatch(openTab(browser, t)) })
+	t.Run("key lifecycle", func(t *testing.T) { walkConsole(openTab(browser, t)) })
+	t.Run("field errors", func(t *testing.T) { faultyForms(openTab(browser, t)) })
+	t.Run("forms from another site", func(t *testing.T) { formFromElsewhere(openTab(browser, t)) })
+	t.Run("checks of the pages", func(t *testing.T) { watchTheWatch(openTab(browser, t)) })
 }
 
 func walkPages(t *testing.T) {
 	t.Helper()
 	browser := chromium(t)
-	t.Run("everything works without scripts", func(t *testing.T) { walkWithoutScripts(openTab(browser, t)) })
-	t.Run("a password is reset", func(t *testing.T) { b := openTab(browser, t); walkReset(b, b.inspect) })
-	t.Run("a password is reset without scripts", func(t *testing.T) { resetWithoutScripts(openTab(browser, t)) })
-	t.Run("an address is verified and changed", func(t *testing.T) { b := openTab(browser, t); walkAddress(b, b.inspect) })
-	t.Run("an address is verified and changed without scripts", func(t *testing.T) { addressWithoutScripts(openTab(browser, t)) })
-	t.Run("the whole way of a webhook", func(t *testing.T) { walkWebhooks(openTab(browser, t)) })
-	t.Run("webhooks work without scripts", func(t *testing.T) { webhooksWithoutScripts(openTab(browser, t)) })
-	t.Run("an intent of each kind is recorded", func(t *testing.T) { walkNewTransfer(openTab(browser, t)) })
-	t.Run("an intent is recorded without scripts", func(t *testing.T) { newTransferWithoutScripts(openTab(browser, t)) })
-	t.Run("a wallet signs in", func(t *testing.T) { signInWithWallet(openTab(browser, t)) })
+	t.Run("console without scripts", func(t *testing.T) { walkWithoutScripts(openTab(browser, t)) })
+	t.Run("password reset", func(t *testing.T) { b := openTab(browser, t); walkReset(b, b.inspect) })
+	t.Run("password reset without scripts", func(t *testing.T) { resetWithoutScripts(openTab(browser, t)) })
+	t.Run("email verification and change", func(t *testing.T) { b := openTab(browser, t); walkAddress(b, b.inspect) })
+	t.Run("email verification and change without scripts", func(t *testing.T) { addressWithoutScripts(openTab(browser, t)) })
+	t.Run("webhook lifecycle", func(t *testing.T) { walkWebhooks(openTab(browser, t)) })
+	t.Run("webhooks without scripts", func(t *testing.T) { webhooksWithoutScripts(openTab(browser, t)) })
+	t.Run("new intents", func(t *testing.T) { walkNewTransfer(openTab(browser, t)) })
+	t.Run("new intent without scripts", func(t *testing.T) { newTransferWithoutScripts(openTab(browser, t)) })
+	t.Run("wallet sign-in", func(t *testing.T) { signInWithWallet(openTab(browser, t)) })
 }
 
 func uniqueEmail(who string) string {

@@ -45,7 +45,7 @@ type internalAnswer struct {
 const pathChains = "/v2/chains"
 
 // The gateway's tests run on a stand-in for core. It answers the same requests as the real core on a real Postgres does.
-func TestCoreStandIn_AnswersAsCore(t *testing.T) {
+func TestCoreStandIn_SameResponses(t *testing.T) {
 	t.Parallel()
 	core, standIn := realCore(t), standInCore(t)
 	core.walk()

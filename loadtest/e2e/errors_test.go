@@ -13,7 +13,7 @@ import (
 )
 
 // Every way a key can be refused, and every way a request can be wrong, with the answer a client sees.
-func TestRefusals(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	good := running.Env().TestKey
 	valid := `{"source":{"account":"` + on(11155111, alice) + `","token":"` + on(11155111, usdc) + `","amount":"1"},"destination":{"account":"` + on(11155111, bob) + `"}}`
@@ -67,7 +67,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // An expired key, a disabled one, and the keys of a disabled and of a deleted account are refused alike.
-func TestUnusableKeys(t *testing.T) {
+func TestKeys_Unusable(t *testing.T) {
 	t.Parallel()
 	browser := browserClient(t)
 	email := "unusable@example.com"
@@ -114,7 +114,7 @@ func answeredSoon(t *testing.T, key string, status int) {
 }
 
 // Three gateways on one Redis share a key's bucket exactly.
-func TestGatewaysShareOneLimit(t *testing.T) {
+func TestLimit_SharedByGateways(t *testing.T) {
 	t.Parallel()
 	key := freshKey(t)
 	var passed, refused atomic.Int64

@@ -111,7 +111,7 @@ func everyEvent(t *testing.T) (events []event.Event) {
 }
 
 // Each type of event is sent, and is in the feed, as the document says; the entry of another type does not fit it.
-func TestEventBodies_AreDocumented(t *testing.T) {
+func TestEventBodies_Documented(t *testing.T) {
 	t.Parallel()
 	held, err := agreed()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // A flood of unknown keys is refused by the gateways alone, and nobody else notices: keys that exist pass, also where a
 // gateway has forgotten them, as here after each second, and so does a key that was made a moment ago.
-func TestFloodOfUnknownKeysLeavesOthersAlone(t *testing.T) {
+func TestKeys_UnknownFlood(t *testing.T) {
 	t.Parallel()
 	s, _ := ownStack(t, 2, "GATEWAY_KEY_TTL=1s")
 	gateways := s.Env().GatewayURLs

@@ -62,7 +62,7 @@ func serveMailbox(t *testing.T) string {
 }
 
 // A core that has the mail of an address that nobody has says nothing of it, and sends none.
-func TestPasswordReset_Nobody(t *testing.T) {
+func TestPasswordReset_UnknownAddress(t *testing.T) {
 	t.Parallel()
 	somebody := newPerson(t, running.Env().GatewayURL)
 	nobody := "nobody-" + somebody.email

@@ -23,13 +23,13 @@ func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	use(t)
 	cores := append(operations("core"), startBesideReplica(t), startFollowing(t))
-	t.Run("promtool finds no fault in the metrics", func(t *testing.T) {
+	t.Run("promtool check metrics", func(t *testing.T) {
 		t.Parallel()
 		for _, address := range append(operations("gateway"), cores...) {
 			checkMetrics(t, address)
 		}
 	})
-	t.Run("queries fit the metrics", func(t *testing.T) {
+	t.Run("queries of operators", func(t *testing.T) {
 		t.Parallel()
 		p := startPrometheus(t, cores)
 		p.checkSeries()
@@ -109,7 +109,7 @@ func get(t *testing.T, target string, status int) string {
 }
 
 // Operators' paths are on the operations listeners and nowhere else.
-func TestOperationsStayPrivate(t *testing.T) {
+func TestOperationsListener_Private(t *testing.T) {
 	t.Parallel()
 	env := running.Env()
 	for _, path := range []string{"/metrics", "/livez", "/readyz", "/debug/pprof/", "/debug/pprof/goroutine?debug=1"} {

@@ -27,10 +27,10 @@ import (
 //nolint:paralleltest // Node takes every core it finds, and the parallel tests watch the clock
 func TestNode(t *testing.T) {
 	project := newNodeProject(t)
-	t.Run("redocly finds nothing", func(t *testing.T) {
+	t.Run("redocly lint", func(t *testing.T) {
 		project.run(t, nil, "redocly", "lint", "--extends=recommended", "--max-problems=20", "openapi.json")
 	})
-	t.Run("a generated TypeScript client works", func(t *testing.T) {
+	t.Run("generated TypeScript client", func(t *testing.T) {
 		project.run(t, nil, "openapi-typescript", "openapi.json", "--output", "schema.ts")
 		project.run(t, nil, "tsc", "--outDir", "built")
 		project.env = append(project.env, "BASE_URL="+running.Env().GatewayURL, "API_KEY="+freshKey(t))
@@ -39,7 +39,7 @@ func TestNode(t *testing.T) {
 			t.Errorf("the client said %s", said)
 		}
 	})
-	t.Run("viem computes the same orders and calls", func(t *testing.T) { recompute(t, project) })
+	t.Run("orders and calls by viem", func(t *testing.T) { recompute(t, project) })
 }
 
 // recompute gives viem an intent of every kind, and then one that says something else than its order.

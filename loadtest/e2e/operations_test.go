@@ -12,7 +12,7 @@ import (
 )
 
 // Every operation answers as documented, the transport sees to that; here is that each status can be had.
-func TestEveryOperation(t *testing.T) {
+func TestOperations_EveryStatus(t *testing.T) {
 	t.Parallel()
 	key := freshKey(t)
 	tester, anyone, browser := apiClient(t, key), apiClient(t, ""), browserClient(t)
@@ -90,7 +90,7 @@ func TestEveryOperation(t *testing.T) {
 }
 
 // A conflict is what a client sees that cancels after the deadline.
-func TestCancelTooLate(t *testing.T) {
+func TestCancelTransfer_AfterDeadline(t *testing.T) {
 	t.Parallel()
 	tester := apiClient(t, freshKey(t))
 	made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers",
@@ -133,7 +133,7 @@ func queryRow(t *testing.T, databaseURL string, into any, sql string, values ...
 }
 
 // A list that is streamed is tagged too, and is 304 until something changes.
-func TestLongList(t *testing.T) {
+func TestListTransfers_Streamed(t *testing.T) {
 	t.Parallel()
 	tester := apiClient(t, freshKey(t))
 	request := body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", "")
@@ -158,7 +158,7 @@ func TestLongList(t *testing.T) {
 }
 
 // Pages follow each other by Link until the last.
-func TestPagesByLink(t *testing.T) {
+func TestListTransfers_PagesByLink(t *testing.T) {
 	t.Parallel()
 	tester := apiClient(t, freshKey(t))
 	var want, got []string
@@ -183,7 +183,7 @@ func TestPagesByLink(t *testing.T) {
 }
 
 // The service hands out the very document that its answers are held to.
-func TestServesTheContract(t *testing.T) {
+func TestOpenAPI_Served(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile(openAPIFile)
 	if err != nil {

@@ -24,7 +24,7 @@ const promise = time.Second
 //
 // The second is the gateway's own: a request that began later than that can only have been judged later. So however long
 // requests take on a busy machine, none that begins after the second may be let in.
-func TestRevokedEverywhereWithinASecond(t *testing.T) {
+func TestRevocation_AllGateways(t *testing.T) {
 	t.Parallel()
 	// A hanging core must not hold the load up.
 	s, redis := ownStack(t, 3, "GATEWAY_CORE_TIMEOUT=2s")

@@ -7,7 +7,7 @@ import (
 )
 
 // A key that was rotated inherits the bucket of the one before it: rotation is no way around the limit.
-func TestRotationKeepsTheLimit(t *testing.T) {
+func TestRotateKey_SameBucket(t *testing.T) {
 	t.Parallel()
 	owner := newPerson(t, running.Env().GatewayURL)
 	old := owner.newKey(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // Postgres understands every statement that the runbook has operators run, on the database as it is. None is carried out.
-func TestRunbookStatements(t *testing.T) {
+func TestRunbook_Statements(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(monitoring + "RUNBOOK.md")
 	if err != nil {

@@ -249,7 +249,7 @@ func spansCounted(t *testing.T, s *stack.Stack, service, outcome string) float64
 
 // By default a client's sampled flag is not believed: about one trace in ten is recorded, whatever clients say, and core
 // follows.
-func TestTracesOfClientsThatAskForThem(t *testing.T) {
+func TestTraces_ClientSampledFlag(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	endpoint := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}
@@ -289,7 +289,7 @@ func TestTracesOfClientsThatAskForThem(t *testing.T) {
 }
 
 // Without an endpoint nothing is recorded, and a client's trace goes through to core, which names it in its log.
-func TestTracesAreOffByDefault(t *testing.T) {
+func TestTraces_OffByDefault(t *testing.T) {
 	t.Parallel()
 	s, log := startTraced(t, nil, nil)
 	anyone := clientOf(t, s, "")

@@ -17,7 +17,7 @@ import (
 
 // What became of each request is in Postgres in the end, exactly once, over all gateways, whatever is stopped or killed
 // but a gateway itself.
-func TestUsageIsCountedExactlyOnce(t *testing.T) {
+func TestUsage_CountedOnce(t *testing.T) {
 	t.Parallel()
 	// An interval that a gateway does not outlive by chance where it is stopped after a few requests.
 	s, _ := ownStack(t, 2, "GATEWAY_USAGE_INTERVAL=2s")

@@ -62,7 +62,7 @@ func body(from, fromToken, amount, to, toToken, least string) map[string]any {
 func on(chain int, address string) string { return fmt.Sprintf("eip155:%d:%s", chain, address) }
 
 // The way of a developer: sign up, make keys, look at tokens, record intents, list them, and run into every limit.
-func TestWalkTheSpec(t *testing.T) {
+func TestSpec_Walk(t *testing.T) {
 	t.Parallel()
 	browser := browserClient(t)
 	anyone := apiClient(t, "")
@@ -208,7 +208,7 @@ func deadWithinASecond(t *testing.T, key string) {
 }
 
 // Fifty requests pass, the next is told how long to wait, and after that wait one passes.
-func TestFiftyPassThenWait(t *testing.T) {
+func TestLimit_FiftyThenRefused(t *testing.T) {
 	t.Parallel()
 	c := apiClient(t, freshKey(t))
 	began := time.Now()

@@ -22,7 +22,7 @@ import (
 
 // The clocks of two cores and two gateways are an hour wrong, each pair in both directions, and change places under load: nothing
 // fails, the list keeps one order, and deadlines, ids and the expiry of keys go by the clock of Postgres.
-func TestClockOfServices(t *testing.T) {
+func TestClock_Services(t *testing.T) {
 	t.Parallel()
 	binaries := binariesWithClocks(t)
 	db := startDatabase(t, embedded.PostgresConfig{})

@@ -76,7 +76,7 @@ var jumps = []time.Duration{time.Hour, -time.Hour, 0}
 
 // The clock of Redis jumps by hours: nobody is told to wait longer than it takes a bucket to fill up, nobody gets an error,
 // and a key below its limit goes on after a refusal or two.
-func TestClockOfRedis(t *testing.T) {
+func TestClock_Redis(t *testing.T) {
 	t.Parallel()
 	clock := newClock(t)
 	redis := startRedisIn(t, slices.Concat(os.Environ(), clock.env))
@@ -141,7 +141,7 @@ func (s samples) retryAfters() string {
 }
 
 // The clock of Postgres jumps by hours under load: nothing fails, and the list keeps one order.
-func TestClockOfPostgres(t *testing.T) {
+func TestClock_Postgres(t *testing.T) {
 	t.Parallel()
 	clock := newClock(t)
 	db := startDatabase(t, embedded.PostgresConfig{Env: clock.env})

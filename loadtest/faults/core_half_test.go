@@ -14,7 +14,7 @@ const upstreamTimeout = 3 * time.Second
 
 // Half of the cores killed, and then the other half stopped in its tracks: reads and writes with Idempotency-Key all
 // succeed, and after a second so does everything. A key that is revoked at that moment is refused in time.
-func TestHalfOfTheCoresFail(t *testing.T) {
+func TestCores_HalfFail(t *testing.T) {
 	t.Parallel()
 	servers := startCores(t, 2)
 	fleet := startGateways(t, 2, fleetConfig{

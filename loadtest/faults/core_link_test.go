@@ -14,7 +14,7 @@ const linkTimeout = time.Second
 
 // Whatever happens between a gateway and its only core, a write is sent once unless it has an Idempotency-Key, everybody
 // has an answer that says so before the deadline, and a client that repeats a write with its key gets the one intent.
-func TestLinkToCoreBreaks(t *testing.T) {
+func TestCoreLink_Broken(t *testing.T) {
 	t.Parallel()
 	proxy := startProxy(t, shared.stack.Env().CoreURL[len("http://"):])
 	fleet := startGateways(t, 1, fleetConfig{

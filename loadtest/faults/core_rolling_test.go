@@ -23,7 +23,7 @@ func TestRollingRestart(t *testing.T) {
 }
 
 // The same behind HAProxy as it is shipped, again and again until many requests have been made. Clients know only HAProxy.
-func TestRollingRestartBehindHAProxy(t *testing.T) {
+func TestRollingRestart_HAProxy(t *testing.T) {
 	t.Parallel()
 	r := startRelease(t)
 	balancer := startHAProxy(t, r.fleet)
@@ -54,7 +54,7 @@ func TestUpgrade(t *testing.T) {
 
 // The shared secret is replaced as deploy/security.md says, by rolling restarts: no request fails, and cores refuse the old secret in
 // the end.
-func TestSharedSecretIsReplaced(t *testing.T) {
+func TestSharedSecret_Replaced(t *testing.T) {
 	t.Parallel()
 	const fresh = "the secret that takes the place of the shared one"
 	r := startRelease(t)

@@ -68,7 +68,7 @@ func startEndlessCore(t *testing.T) *endlessCore {
 
 // Lists of any length pass with flat memory: core is held back by a slow reader, others are served meanwhile, and
 // when a reader leaves core's work on its list ends.
-func TestEndlessListsWithSlowReaders(t *testing.T) {
+func TestLists_SlowReaders(t *testing.T) {
 	t.Parallel()
 	core := startEndlessCore(t)
 	fleet := startGateways(t, 1, fleetConfig{redis: startRedis(t).address, core: core.URL, env: unhurried()})

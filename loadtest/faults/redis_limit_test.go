@@ -8,7 +8,7 @@ import (
 
 // A key's limit holds over all gateways while Redis is there, at each of them while it is not, and over all again as soon
 // as it is back.
-func TestLimitHoldsAtAnyNumberOfGateways(t *testing.T) {
+func TestLimit_SeveralGateways(t *testing.T) {
 	t.Parallel()
 	const span = 2500 * time.Millisecond
 	for _, gateways := range []int{1, 3} {

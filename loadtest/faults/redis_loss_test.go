@@ -79,7 +79,7 @@ func TestRedisRestarted(t *testing.T) {
 }
 
 // A Redis that dies while it decides on a batch takes nobody with it: all who wait are answered at once.
-func TestRedisDiesDuringABatch(t *testing.T) {
+func TestRedisKilled_DuringBatch(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	proxy := startProxy(t, redis.address)

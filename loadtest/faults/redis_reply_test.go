@@ -14,7 +14,7 @@ import (
 
 // A request whose call reached Redis, and whose answer did not come back, was charged; it must not be charged again, nor
 // may an answer that comes late be taken for another's.
-func TestLostReplyIsChargedOnce(t *testing.T) {
+func TestRedisReply_Lost(t *testing.T) {
 	t.Parallel()
 	const budget = time.Second / 2 // so long that a busy machine hardly uses it up
 	for _, test := range []struct {

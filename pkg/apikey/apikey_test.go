@@ -70,7 +70,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestKeyIsRedacted(t *testing.T) {
+func TestKey_Redacted(t *testing.T) {
 	t.Parallel()
 	key := apikey.New(network.Live)
 	var log strings.Builder

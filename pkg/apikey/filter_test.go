@@ -12,7 +12,7 @@ import (
 // hashOf is that of the n-th of many keys.
 func hashOf(n uint64) apikey.Hash { return sha256.Sum256(binary.BigEndian.AppendUint64(nil, n)) }
 
-func TestFilterHasWhatWasAddedAndLittleElse(t *testing.T) {
+func TestFilter_FalsePositives(t *testing.T) {
 	t.Parallel()
 	const added, others = 20_000, 200_000
 	made := apikey.NewFilter(added)
@@ -48,7 +48,7 @@ func TestFilterHasWhatWasAddedAndLittleElse(t *testing.T) {
 	}
 }
 
-func TestFiltersMakeDifferentMistakes(t *testing.T) {
+func TestFilter_IndependentFalsePositives(t *testing.T) {
 	t.Parallel()
 	const added, others = 2000, 200_000
 	one, other := apikey.NewFilter(added/4), apikey.NewFilter(added/4) // too small, so that there are mistakes enough
@@ -70,7 +70,7 @@ func TestFiltersMakeDifferentMistakes(t *testing.T) {
 	}
 }
 
-func TestFilterIsSafeForConcurrentUse(t *testing.T) {
+func TestFilter_Concurrent(t *testing.T) {
 	t.Parallel()
 	f := apikey.NewFilter(1000)
 	var work sync.WaitGroup
@@ -87,7 +87,7 @@ func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	work.Wait()
 }
 
-func TestFilterRefusesWhatIsNone(t *testing.T) {
+func TestFilter_UnmarshalInvalid(t *testing.T) {
 	t.Parallel()
 	text, err := apikey.NewFilter(1000).MarshalBinary()
 	if err != nil {

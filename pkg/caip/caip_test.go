@@ -50,7 +50,7 @@ func TestParseChainID(t *testing.T) {
 	}
 }
 
-func TestChainNumber(t *testing.T) {
+func TestChainID_Number(t *testing.T) {
 	t.Parallel()
 	number, ok := caip.EIP155Chain(11155111).Number()
 	if number != 11155111 || !ok {
@@ -114,7 +114,7 @@ func TestParseAccountID(t *testing.T) {
 }
 
 // Any spelling of an address is one address once read.
-func TestAddressHasOneSpelling(t *testing.T) {
+func TestParseAddress_OneSpelling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		lower := rapid.StringMatching(`0x[0-9a-f]{40}`).Draw(t, "address")
@@ -175,7 +175,7 @@ func FuzzParseAccountID(f *testing.F) {
 }
 
 // Addresses with the same last digits share a place among the remembered spellings, and none is taken for another.
-func TestParseAddress_SharedPlace(t *testing.T) {
+func TestParseAddress_CacheCollision(t *testing.T) {
 	t.Parallel()
 	const ends = "abc"
 	spelled := map[string]string{}

@@ -12,7 +12,7 @@ import (
 )
 
 // A client that reads nothing is not given megabytes of the server's memory.
-func TestSlowReadersHoldLittle(t *testing.T) {
+func TestTCP_SlowReader(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux's buffers are known here")

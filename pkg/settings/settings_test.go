@@ -50,7 +50,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-func TestFileOverridesTheEnvironment(t *testing.T) {
+func TestRead_FileOverridesEnvironment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		file string
@@ -82,7 +82,7 @@ func TestFileOverridesTheEnvironment(t *testing.T) {
 }
 
 // An error names each fault, and no value.
-func TestFaultsAreNamedAtOnce(t *testing.T) {
+func TestRead_AllFaults(t *testing.T) {
 	t.Parallel()
 	const hush = "hush-hush"
 	text := "X_LIMIT\nexport X_LIMIT=7\nX_LIMIT='7'\nX_OTHER=" + hush + "\nHOME=/\nX_FILE=/y\nX_LIMIT=abc\nX_LIMIT=7\nX_SECRET=\n" + hush

@@ -17,7 +17,7 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-func TestSecretIsRedacted(t *testing.T) {
+func TestSecret_Redacted(t *testing.T) {
 	t.Parallel()
 	secret := telemetry.Secret("open sesame")
 	encoded, err := json.Marshal(struct{ S telemetry.Secret }{secret})

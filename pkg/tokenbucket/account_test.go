@@ -215,7 +215,7 @@ func accountsDuringUpgrade(t *testing.T, takePrevious func(*clocked, tokenbucket
 }
 
 // On a Cluster an account's hash ends once its buckets are full, and full buckets of many keys that came and went leave it before.
-func TestCall_AccountHashIsBounded(t *testing.T) {
+func TestCall_AccountHashBounded(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
 		t.Helper()

@@ -51,7 +51,7 @@ func step(random *rand.Rand) time.Duration {
 func near(a, b int64) bool { return (a < 0) == (b < 0) && a-b < 20 && b-a < 20 }
 
 // Whatever the rules of a bucket and the times between its requests: the decisions are those on one key a bucket.
-func TestCall_DecidesAsOnRedisRatesKeys(t *testing.T) {
+func TestCall_DecidesAsRedisRate(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestCall_DecidesAsOnRedisRatesKeys(t *testing.T) {
 }
 
 // While gateways of this release and of the previous one take from the same buckets, for however long, the limit is one.
-func TestCall_SharesBucketsWithPreviousRelease(t *testing.T) {
+func TestCall_PreviousRelease(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
 		t.Helper()
@@ -118,7 +118,7 @@ func TestCall_SharesBucketsWithPreviousRelease(t *testing.T) {
 }
 
 // The limit is still one where gateways of the previous release go on after nobody has taken a token for long.
-func TestCall_SharesBucketsAfterIdling(t *testing.T) {
+func TestCall_PreviousReleaseAfterIdling(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
 		t.Helper()

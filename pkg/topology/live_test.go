@@ -50,7 +50,7 @@ func open(t *testing.T, mode topology.Mode, url string) redis.UniversalClient {
 }
 
 // Passwords, of Sentinels too, and TLS work; without them nothing does.
-func TestPasswordsAndTLS(t *testing.T) {
+func TestNew_PasswordsAndTLS(t *testing.T) {
 	t.Parallel()
 	secure := topologytest.Security{Password: "hunter2", SentinelPassword: "hunter3", TLS: certificate}
 	servers := map[topology.Mode]string{}
@@ -96,7 +96,7 @@ func TestPasswordsAndTLS(t *testing.T) {
 }
 
 // A Cluster serves as long as one of its masters does; what is known of its nodes is told without asking.
-func TestClusterServes(t *testing.T) {
+func TestServing_Cluster(t *testing.T) {
 	t.Parallel()
 	cluster := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	client := open(t, topology.Cluster, cluster.URL)
@@ -153,7 +153,7 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 var incr = redis.NewScript(`return redis.call("INCR", KEYS[1])`)
 
 // A script follows its slot to another node, also while that moves, and is executed once for each call.
-func TestScriptsFollowTheirSlot(t *testing.T) {
+func TestAtMostOnce_SlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
 	client := topology.AtMostOnce{UniversalClient: open(t, topology.Cluster, cluster.URL)}
@@ -185,7 +185,7 @@ func TestScriptsFollowTheirSlot(t *testing.T) {
 }
 
 // A connection that is lost after a script was sent costs an error, never a second execution.
-func TestScriptsAreNotSentAgain(t *testing.T) {
+func TestAtMostOnce_LostReply(t *testing.T) {
 	t.Parallel()
 	cluster := topologytest.StartCluster(t, 1, 0, topologytest.Security{})
 	master := cluster.Masters[0]
@@ -212,7 +212,7 @@ func TestScriptsAreNotSentAgain(t *testing.T) {
 }
 
 // A Sentinel that hangs is left for the others, whether it was in use or is met at the start.
-func TestSentinelHangs(t *testing.T) {
+func TestSentinel_Hangs(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]topology.Options{
 		"little time":          {DialTimeout: 100 * time.Millisecond, Timeout: 60 * time.Millisecond, PoolTimeout: 20 * time.Millisecond, Conns: 4},

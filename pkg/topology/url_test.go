@@ -88,7 +88,7 @@ func TestValidate(t *testing.T) {
 var bounds = topology.Options{DialTimeout: 5 * time.Second, Timeout: 5 * time.Second, PoolTimeout: 5 * time.Second, Conns: 4}
 
 // A URL of go-redis can say much that would undo what callers rely on: it is overruled.
-func TestURLsCannotLoosenTheBounds(t *testing.T) {
+func TestNew_OptionsInURL(t *testing.T) {
 	t.Parallel()
 	loose := "?max_retries=5&dial_timeout=1h&read_timeout=1h&write_timeout=1h&pool_timeout=1h&pool_size=1000&protocol=3"
 	for mode, url := range map[topology.Mode]string{
@@ -126,7 +126,7 @@ func TestURLsCannotLoosenTheBounds(t *testing.T) {
 	}
 }
 
-func TestModeReadsItsThreeWords(t *testing.T) {
+func TestMode_UnmarshalText(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
 		"single": "<nil>", "cluster": "<nil>", "sentinel": "<nil>",

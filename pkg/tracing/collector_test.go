@@ -11,7 +11,7 @@ import (
 )
 
 // A collector that hangs costs spans: nobody waits for it, memory stays bounded, and what is lost is counted.
-func TestCollectorHangs(t *testing.T) {
+func TestTracer_CollectorHangs(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	collector := tracingtest.Start(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func TestCollectorHangs(t *testing.T) {
 }
 
 // A collector that refuses is logged now and then, and what it refused is counted.
-func TestCollectorRefuses(t *testing.T) {
+func TestTracer_CollectorRefuses(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	b := &bench{}

@@ -12,7 +12,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-func TestConfigFaults(t *testing.T) {
+func TestConfig_Faults(t *testing.T) {
 	t.Parallel()
 	if faults := (tracing.Config{}).Faults(); len(faults) != 0 {
 		t.Errorf("the zero value: %v", faults)

@@ -83,7 +83,7 @@ func newTracer(t *testing.T, c tracing.Config, b *bench) *tracing.Tracer {
 }
 
 //nolint:paralleltest // it counts allocations
-func TestOff(t *testing.T) {
+func TestTracer_Off(t *testing.T) {
 	if tracer := newTracer(t, tracing.Config{}, nil); tracer != nil {
 		t.Fatal("there is a tracer")
 	}
@@ -109,7 +109,7 @@ func TestOff(t *testing.T) {
 }
 
 // Every part of a span arrives at a collector as it was told.
-func TestExport(t *testing.T) {
+func TestTracer_Export(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	b := &bench{}
@@ -208,7 +208,7 @@ func TestExport(t *testing.T) {
 }
 
 // A client can ask for nothing: neither by the flag, nor by an id that the usual sampler always takes.
-func TestClientsDoNotDecide(t *testing.T) {
+func TestTracer_UntrustedClients(t *testing.T) {
 	t.Parallel()
 	const requests = 1000
 	cheap := "00-0af7651916cd43dd0000000000000001-" + spanID

@@ -59,7 +59,7 @@ func TestDecodeTransferRequest(t *testing.T) {
 }
 
 // Each body is wrong in the ways that its issues say, and in no other.
-func TestDecodeTransferRequestIssues(t *testing.T) {
+func TestDecodeTransferRequest_Issues(t *testing.T) {
 	t.Parallel()
 	type issues = []wire.Issue
 	with := func(old, replacement string) string { return strings.Replace(whole, old, replacement, 1) }
@@ -112,7 +112,7 @@ func TestDecodeTransferRequestIssues(t *testing.T) {
 	}
 }
 
-func TestAmountGrammar(t *testing.T) {
+func TestDecodeTransferRequest_Amount(t *testing.T) {
 	t.Parallel()
 	for amount, ok := range map[string]bool{
 		"0": true, "1": true, "115792089237316195423570985008687907853269984665640564039457584007913129639935": true,
@@ -222,7 +222,7 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 }
 
 // Documents share what they are read with; what one held must not show in another.
-func TestDecodeTransferRequestTogether(t *testing.T) {
+func TestDecodeTransferRequest_Concurrent(t *testing.T) {
 	t.Parallel()
 	const broken = `{"source":{"account":"eip155:1:0x`
 	want, issues := wire.DecodeTransferRequest([]byte(whole))

@@ -81,7 +81,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParse_Invalid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, old, new string

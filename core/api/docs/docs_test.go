@@ -24,7 +24,7 @@ func render(t *testing.T) (page string, openAPI []byte) {
 	return string(rendered), openAPI
 }
 
-func TestPageHasEveryOperation(t *testing.T) {
+func TestRender_EveryOperation(t *testing.T) {
 	t.Parallel()
 	page, openAPI := render(t)
 	var document struct {
@@ -67,7 +67,7 @@ func TestPageHasEveryOperation(t *testing.T) {
 	}
 }
 
-func TestPageStandsAlone(t *testing.T) {
+func TestRender_SelfContained(t *testing.T) {
 	t.Parallel()
 	page, _ := render(t)
 	for _, forbidden := range []string{
@@ -83,7 +83,7 @@ func TestPageStandsAlone(t *testing.T) {
 	}
 }
 
-func TestAnchorsLeadSomewhere(t *testing.T) {
+func TestRender_Anchors(t *testing.T) {
 	t.Parallel()
 	page, _ := render(t)
 	ids := map[string]bool{}
@@ -101,7 +101,7 @@ func TestAnchorsLeadSomewhere(t *testing.T) {
 }
 
 // A document that refers to what it does not have is a mistake to be found before it is served.
-func TestRenderRefusesBrokenDocuments(t *testing.T) {
+func TestRender_InvalidDocument(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		``, `[]`, `{"paths":[]}`,

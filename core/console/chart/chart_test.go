@@ -85,7 +85,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-func TestNothing(t *testing.T) {
+func TestChart_Empty(t *testing.T) {
 	t.Parallel()
 	for _, c := range []chart.Chart{chart.Hour(nil, 50, now), chart.Day(nil, 50, now)} {
 		for _, column := range c.Columns {

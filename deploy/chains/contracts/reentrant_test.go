@@ -14,7 +14,7 @@ import (
 
 // The token takes a fee of one on an order of 100, and none on an order of one that it opens within: together 100 arrive, which must
 // not count as 101.
-func TestReentrancy_OpenCountsOnce(t *testing.T) {
+func TestReentrancy_Open(t *testing.T) {
 	t.Parallel()
 	s := startSettlers(t, true)
 	token := s.origin.Deploy(t, "ReentrantToken")
@@ -79,7 +79,7 @@ func TestReentrancy_EveryFunction(t *testing.T) {
 }
 
 // A token that is moved by a fill cannot fill, settle or refund the same order a second time.
-func TestReentrancy_FillPaysOnce(t *testing.T) {
+func TestReentrancy_Fill(t *testing.T) {
 	t.Parallel()
 	s := startSettlers(t, true)
 	token := s.origin.Deploy(t, "ReentrantToken")

@@ -15,7 +15,7 @@ import (
 	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
-func TestRun_FillsBridgesAndSwaps(t *testing.T) {
+func TestRun_BridgesAndSwaps(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
 	before := w.bridge(1) // opened before the solver starts
@@ -115,7 +115,7 @@ func TestRun_OrderOfAnotherAccount(t *testing.T) {
 	w.waitSettled(t, theirs)
 }
 
-func TestRun_RestartFillsOnce(t *testing.T) {
+func TestRun_Restart(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
 	bridge, swap := w.bridge(1), w.swap(2)
