@@ -111,7 +111,11 @@ func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare, err := b.startFixed(ctx)
+	fixed, err := b.startFixed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := b.startBare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +133,11 @@ func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
 	t := &edgeTable{
 		nginx:   peerRow("nginx, no checks", nginx, nginx.bare, b.keys.good, 0, maxFailureShare),
 		gateway: gatewayRow(fmt.Sprintf("gateway, %d keys", keys), b.keys.good, 0, maxFailureShare),
-		fixed:   peerRow("fasthttp, a fixed reply", bare, bare.limited, b.keys.limited, 1, 1),
+		fixed:   peerRow("fasthttp, a fixed reply", fixed, fixed.limited, b.keys.limited, 1, 1),
 	}
-	t.add("pass-through", t.nginx, peerRow("haproxy, no checks", haproxy, haproxy.bare, b.keys.good, 0, maxFailureShare), t.gateway)
+	bareRow := peerRow("bare gateway: key, limit, forward", bare, bare.bare, b.keys.good, 0, maxFailureShare)
+	bareRow.redis = true
+	t.add("pass-through", t.nginx, peerRow("haproxy, no checks", haproxy, haproxy.bare, b.keys.good, 0, maxFailureShare), bareRow, t.gateway)
 	t.add("refused", t.fixed,
 		peerRow("nginx, limit_req", nginx, nginx.limited, b.keys.limited, 0.5, 1),
 		peerRow("haproxy, stick-table", haproxy, haproxy.limited, b.keys.limited, 0.5, 1),

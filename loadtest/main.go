@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 	scenarios := map[string]func(context.Context, []string) error{
 		"writes": writes, "lists": lists, "stream": stream, "keys": keys, "edge": edge, "replicas": replicas,
 		"crowd": crowd, "chain": chainScenario, "events": events, "run": runDeployment, "whole": whole,
-		"fixed": fixed, "stand-in": standIn, // child processes of edge
+		"fixed": fixed, "bare": bare, "stand-in": standIn, // child processes of edge
 	}
 	if len(args) == 0 || scenarios[args[0]] == nil {
 		fmt.Print(usage)

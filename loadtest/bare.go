@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/core/account"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/tokenbucket"
+)
+
+// bareGateway does the gateway's job for one request and nothing else: it looks the key up in a map, takes a token in Redis with the
+// requests that come meanwhile, and forwards. It has no checks of the framing, no deadlines, no retries, no metrics and no usage, so
+// its cost is the lower bound of a gateway on fasthttp and go-redis with the exact limit.
+type bareGateway struct {
+	fields  map[apikey.Hash]any // the key's bucket, a tokenbucket.Field
+	account any
+	redis   redis.UniversalClient
+	core    string
+	request []byte
+
+	mu      sync.Mutex
+	waiting []*bareTake
+	running bool
+	call    tokenbucket.Call // the leader's
+	idle    []*bareConn
+}
+
+// bareTake is one request for a token.
+type bareTake struct {
+	field         any
+	allowed, lead bool
+	err           error
+	wake          chan struct{}
+}
+
+type bareConn struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+// startBare starts a bare gateway for the good keys.
+func (b *bench) startBare(ctx context.Context) (p peer, err error) {
+	args := []string{b.upstream, b.env.RedisURL, b.keys.good.path}
+	for _, header := range b.identity() {
+		args = append(args, header[0]+": "+header[1])
+	}
+	p.bare, p.pids, err = b.startChild(ctx, "bare", args...)
+	if err != nil {
+		return p, err
+	}
+	return p, pin(ctx, b.cpus.proxy, p.pids...)
+}
+
+// bare is the bare gateway's process. Its arguments are the address to listen at, core's address, Redis's URL, a file of keys, and the
+// headers that core requires.
+func bare(ctx context.Context, args []string) error {
+	if len(args) < 4 {
+		return errors.New("bare needs its own and core's address, Redis's URL and a file of keys")
+	}
+	keys, err := os.ReadFile(args[3])
+	if err != nil {
+		return fmt.Errorf("read the keys: %w", err)
+	}
+	options, err := redis.ParseURL(args[2])
+	if err != nil {
+		return fmt.Errorf("read Redis's URL: %w", err)
+	}
+	options.Protocol = 2
+	g := &bareGateway{
+		fields: map[apikey.Hash]any{}, account: tokenbucket.Field(tokenbucket.AccountName(network.Test, uuid.NewString())),
+		redis: redis.NewClient(options), core: args[1], request: getRequest(args[4:]...),
+	}
+	for _, text := range strings.Fields(string(keys)) {
+		key, err := apikey.Parse(text)
+		if err != nil {
+			return fmt.Errorf("read the keys: %w", err)
+		}
+		g.fields[key.Hash()] = tokenbucket.Field(tokenbucket.KeyName(uuid.NewString()))
+	}
+	return errors.Join(serveChild(ctx, args[0], g.handle), g.redis.Close())
+}
+
+func (g *bareGateway) handle(ctx *fasthttp.RequestCtx) {
+	key, err := apikey.Parse(string(ctx.Request.Header.Peek("X-Api-Key")))
+	field, known := g.fields[key.Hash()]
+	if err != nil || !known {
+		ctx.SetStatusCode(fasthttp.StatusForbidden)
+		return
+	}
+	allowed, err := g.take(field)
+	if err == nil && !allowed {
+		ctx.SetStatusCode(fasthttp.StatusTooManyRequests)
+		return
+	}
+	if err == nil {
+		err = g.forward(&ctx.Response)
+	}
+	if err != nil {
+		ctx.Error(err.Error(), fasthttp.StatusBadGateway)
+	}
+}
+
+// take takes a token of the key. The first request that finds no call under way leads: it makes one call for all that wait.
+func (g *bareGateway) take(field any) (bool, error) {
+	t := &bareTake{field: field, wake: make(chan struct{}, 1)}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, t)
+	t.lead = !g.running
+	g.running = true
+	g.mu.Unlock()
+	if !t.lead {
+		<-t.wake
+	}
+	if t.lead {
+		g.lead(t)
+	}
+	return t.allowed, t.err
+}
+
+func (g *bareGateway) lead(own *bareTake) {
+	runtime.Gosched() // requests that are ready join this call
+	g.mu.Lock()
+	batch := g.waiting
+	g.waiting = nil
+	g.mu.Unlock()
+	// The script wants the requests of one key one after the other.
+	slices.SortFunc(batch, func(a, b *bareTake) int { return cmp.Compare(a.field.(string), b.field.(string)) })
+	limit := account.DefaultLimit
+	g.call.Begin(tokenbucket.Rule{Rate: limit.Requests, Burst: limit.Requests, Period: limit.Period},
+		tokenbucket.Rule{Rate: 1e9, Burst: 1e9, Period: time.Minute})
+	for _, t := range batch {
+		g.call.Add(t.field, g.account)
+	}
+	reply, err := g.call.Do(context.Background(), g.redis)
+	for i, t := range batch {
+		t.err = err
+		t.allowed = err == nil && reply[2*i] >= 0 && reply[2*i+1] >= 0
+		if t != own {
+			t.wake <- struct{}{}
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running = len(g.waiting) > 0; g.running {
+		g.waiting[0].lead = true
+		g.waiting[0].wake <- struct{}{}
+	}
+}
+
+// forward sends the request to core over a connection that is kept.
+func (g *bareGateway) forward(response *fasthttp.Response) error {
+	c, err := g.conn()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Write(g.request); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	runtime.Gosched() // the response may come meanwhile, which saves the wait for it
+	if err := response.Read(c.reader); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.idle = append(g.idle, c)
+	return nil
+}
+
+func (g *bareGateway) conn() (*bareConn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := len(g.idle); n > 0 {
+		c := g.idle[n-1]
+		g.idle = g.idle[:n-1]
+		return c, nil
+	}
+	c, err := net.Dial("tcp", g.core) //nolint:noctx // core is on this machine
+	if err != nil {
+		return nil, err
+	}
+	return &bareConn{c, bufio.NewReader(c)}, nil
+}
