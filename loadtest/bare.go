@@ -86,7 +86,7 @@ func bare(ctx context.Context, args []string) error {
 		fields: map[apikey.Hash]any{}, account: tokenbucket.Field(tokenbucket.AccountName(network.Test, uuid.NewString())),
 		redis: redis.NewClient(options), core: args[1], request: getRequest(args[4:]...),
 	}
-	for _, text := range strings.Fields(string(keys)) {
+	for text := range strings.FieldsSeq(string(keys)) {
 		key, err := apikey.Parse(text)
 		if err != nil {
 			return fmt.Errorf("read the keys: %w", err)
