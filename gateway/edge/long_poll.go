@@ -94,12 +94,12 @@ func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkR
 	began, conn := x.now, connOf(x.ctx)
 	defer func() { x.parked += x.now.Sub(began) }()
 	until, nextFetch, nextCheck := x.began.Add(x.request.PollWait), x.request.Began.Add(interval), began.Add(disconnectCheckInterval)
-	events, slot := poll.News(), chan<- struct{}(nil)
+	wake, slot := poll.News(), chan<- struct{}(nil)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		next := earlier(until, nextCheck)
-		if events == nil && slot == nil {
+		if wake == nil && slot == nil {
 			next = earlier(next, nextFetch)
 		}
 		timer.Reset(next.Sub(x.now))
@@ -110,8 +110,8 @@ func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkR
 		case slot <- struct{}{}:
 			x.now = time.Now()
 			return newEvents
-		case <-events:
-			events = nil
+		case <-wake:
+			wake = nil
 		case <-timer.C:
 		}
 		x.now = time.Now()
@@ -124,7 +124,7 @@ func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkR
 			}
 			nextCheck = x.now.Add(disconnectCheckInterval)
 		}
-		if events == nil && !x.now.Before(nextFetch) {
+		if wake == nil && !x.now.Before(nextFetch) {
 			slot = e.polls.Questions()
 		}
 	}
