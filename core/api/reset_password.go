@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// resetPassword answers POST /auth/reset-password: the account of the token has another password, and nobody is signed in to it.
-// The password is that of a new account if the one before never proved its address.
+// resetPassword answers POST /auth/reset-password: it sets the password of the token's account and ends all of its sessions. If
+// the old password never proved the address, the account is replaced by a new one with this password.
 func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		NewPassword string `json:"newPassword"`
