@@ -209,9 +209,9 @@ func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) 
 	return position, nil
 }
 
-// AppendEvent adds an event that is not an intent's to the feed and returns it with its position and its subject's id. data is
-// written as JSON and must have the subject's id as "id". It holds the lock of the feed until the transaction ends, so it must be
-// the last statement.
+// AppendEvent adds an event that is not an intent's to the feed and returns it with its position and its id, which is derived
+// from its subject. data is written as JSON and must have the subject's id as "id". It holds the lock of the feed until the
+// transaction ends, so it must be the last statement.
 func (tx Tx) AppendEvent(
 	ctx context.Context, owner event.Owner, kind event.Type, subject uuid.UUID, at time.Time, data any,
 ) (added event.Event, err error) {
