@@ -3,7 +3,7 @@ package api
 import "net/http"
 
 // resetPassword answers POST /auth/reset-password: it sets the password of the token's account and ends all of its sessions. If
-// the old password never proved the address, the account is replaced by a new one with this password.
+// the account never proved its address, the password may be that of a new account, see access.ResetPassword.
 func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		NewPassword string `json:"newPassword"`

@@ -145,7 +145,7 @@ func (n *node) calls(ctx context.Context, batch []*pending[tokenTake]) (calls []
 	return calls
 }
 
-// script returns the call for these requests, with the script's text if withText is set.
+// script returns the call for these requests, with the script's text if text is set.
 func (n *node) script(ctx context.Context, batch []*pending[tokenTake], text bool) *topology.Script {
 	addTakes(&n.tokens, batch)
 	return n.tokens.OnCluster(ctx, batch[0].item.account.name, text)
