@@ -21,7 +21,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// checksAtOnce bounds the providers that are asked side by side.
+// checksAtOnce bounds the providers that are checked concurrently.
 const checksAtOnce = 16
 
 // checkChains runs `core chains check`: a line on standard error as each provider has answered, then the table on standard output. With a
@@ -76,7 +76,7 @@ func checkChains(ctx context.Context, file ...string) (err error) {
 	return errors.Join(unread, faults(findings))
 }
 
-// readPlanned is a registry with the chains of a file as they would be after its import, and no others. refused says that some of its
+// readPlanned returns a registry with only the chains of a file, as they would be after its import. refused is set if some of its
 // rows would not be imported.
 func readPlanned(file string, current *registry.Snapshot) (planned *registry.Snapshot, refused, err error) {
 	text, err := readListFile(file)
@@ -105,7 +105,7 @@ func unusableRows(count int) error {
 	return fmt.Errorf("%d rows would be refused; correct the rows named above", count)
 }
 
-// requireProviders makes a fault of each settler that nobody could be asked about.
+// requireProviders reports a fault for each settler that no provider could check.
 func requireProviders(findings []finding, planned *registry.Snapshot) {
 	for i := range findings {
 		id, _ := caip.ParseChainID(findings[i].chain)
@@ -115,8 +115,8 @@ func requireProviders(findings []finding, planned *registry.Snapshot) {
 	}
 }
 
-// checkAll asks all providers of some chains side by side. Chains are in the order of ids, providers as they are configured; a chain without
-// providers has one finding.
+// checkAll checks all providers of some chains concurrently. Chains are in the order of ids, providers in the configured order; a
+// chain without providers has one finding.
 func checkAll(
 	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]postgres.Progress,
 ) []finding {

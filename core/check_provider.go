@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// checkTimeout bounds all that one provider is asked.
+	// checkTimeout bounds all checks of one provider.
 	checkTimeout = time.Minute
-	// rateRetries is how often a call is made again that the provider refused for its rate.
+	// rateRetries is how often a call is retried that the provider rejected for its rate.
 	rateRetries = 3
 )
 
-// logRanges are the ranges of blocks that eth_getLogs is tried with.
+// logRanges are the block ranges that the check of eth_getLogs tries.
 var logRanges = []uint64{10_000, 5_000, 2_000, 1_000, 500, 100, 50}
 
 // finding is what one provider of a chain answered.
 type finding struct {
 	chain, name, host string
-	// answered is false for a provider that told nothing of its chain; then only the problems are known.
+	// answered is false for a provider that did not return its chain id; then only the problems are known.
 	answered        bool
 	latency, age    time.Duration
 	head            uint64
@@ -46,7 +46,7 @@ func (f *finding) problem(form string, args ...any) {
 	f.problems = append(f.problems, strings.ReplaceAll(fmt.Sprintf(form, args...), f.host+": ", ""))
 }
 
-// checkProvider asks a provider what the watcher will ask it. definition is nil for a chain that is not registered.
+// checkProvider makes the calls that the watcher makes. definition is nil for a chain that is not registered.
 func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, definition *chain.Chain) finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -154,7 +154,7 @@ func (f *finding) checkSettler(ctx context.Context, p *rpc.Provider, settler com
 	}
 }
 
-// checkLogs finds the largest range of blocks up to the head that eth_getLogs takes.
+// checkLogs finds the largest range of blocks up to the head that eth_getLogs accepts.
 func (f *finding) checkLogs(ctx context.Context, p *rpc.Provider, address common.Address) {
 	var call *rpc.Call[[]evm.Log]
 	for _, size := range logRanges {

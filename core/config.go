@@ -215,7 +215,7 @@ func (c Config) validateLimits() error {
 	return errors.Join(errs...)
 }
 
-// limits are the settings in access's words.
+// limits are the settings as access.Limits.
 func (c Config) limits() access.Limits {
 	return access.Limits{
 		SignInPerIP: c.SignInPerIP, SignInPerAccount: c.SignInPerAccount, SignInPerAccountAndIP: c.SignInPerAccountAndIP,
@@ -247,7 +247,7 @@ func (c Config) oidc() *access.OIDC {
 	}, c.PublicURL)
 }
 
-// validIssuer wants TLS, without which anybody on the way could sign in as anybody, save on this machine.
+// validIssuer requires TLS except on a loopback address: without it anybody on the network path could sign in as anybody.
 func validIssuer(issuer string) bool {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -262,7 +262,7 @@ func validRetention(name string, d, shortest time.Duration) error {
 	return expect(d == 0 || d >= shortest, "%s must be %.0fh or longer, or 0s for ever, not %s", name, shortest.Hours(), d)
 }
 
-// retention is for how long the store keeps what.
+// retention returns the retention settings of the store.
 func (c Config) retention() postgres.Retention {
 	return postgres.Retention{Events: c.EventsRetention, Audit: c.AuditRetention, Transfers: c.TransfersRetention}
 }

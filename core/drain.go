@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// drain ends core without a failed request: once announced, the readiness check fails, so that gateways use another core, and every
-// response closes its connection. The listener closes after CORE_DRAIN_DELAY.
+// drain shuts core down without a failed request. Once announced, the readiness check fails, so that gateways use another core,
+// and every response closes its connection. The listener closes after CORE_DRAIN_DELAY.
 type drain struct{ announced atomic.Bool }
 
 func (d *drain) announce() { d.announced.Store(true) }

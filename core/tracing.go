@@ -2,7 +2,7 @@ package main
 
 import "intents.internal/pkg/tracing"
 
-// tracing are the settings in the words of package tracing.
+// tracing returns the settings of package tracing.
 func (c Config) tracing() tracing.Config {
 	return tracing.Config{
 		Service:            "core",

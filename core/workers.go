@@ -37,7 +37,7 @@ func tellRefundable(ctx context.Context, store *postgres.Store, log *slog.Logger
 	})
 }
 
-// follow gives events their positions in the feed and wakes who waits for them.
+// follow assigns positions in the feed to events and wakes the requests that wait for them.
 func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "give events their positions", Every: feed.Interval, Level: slog.LevelError}, func() (more bool, err error) {
 		return follower.Follow(ctx)

@@ -154,7 +154,7 @@ type Config struct {
 	TimerSlack time.Duration `env:"GATEWAY_TIMER_SLACK" envDefault:"0s"`
 }
 
-// ParseConfig reads the variables over the defaults and reports at once all that cannot be read or is out of bounds.
+// ParseConfig reads the variables over the defaults and reports all values that are unreadable or out of bounds at once.
 func ParseConfig(environment map[string]string) (Config, error) {
 	config, err := env.ParseAsWithOptions[Config](env.Options{Environment: environment})
 	unread := unreadable(err)
@@ -177,7 +177,7 @@ func join(faults []fault) error {
 	return errors.Join(errs...)
 }
 
-// unreadable names the variables that the parser, which speaks of fields, could not read.
+// unreadable names the variables that could not be parsed. The parser's error names fields.
 func unreadable(err error) []fault {
 	var faults []fault
 	var all env.AggregateError
@@ -273,7 +273,7 @@ func span(least, most time.Duration) string {
 	return fmt.Sprintf("at least %s", least)
 }
 
-// cores are the base URLs. The error does not repeat what was given, which may hold a password.
+// cores returns the base URLs. The error does not repeat the value, which may contain a password.
 func (c Config) cores() ([]*url.URL, error) {
 	if len(c.CoreURLs) > cores.MaxCores {
 		return nil, fmt.Errorf("must have at most %d URLs, not %d", cores.MaxCores, len(c.CoreURLs))

@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// run serves until the process is signaled. Its one command, healthcheck, checks the readiness of the gateway with these
+// run serves until the process receives a signal. The only command, healthcheck, checks the readiness of the gateway with these
 // settings on this machine, for containers without a shell.
 func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	check := slices.Equal(args, []string{"healthcheck"})
@@ -60,7 +60,7 @@ func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
 	if !check && config.TimerSlack > 0 {
-		// This precedes NotifyContext: a signal that was received would be lost with the old program.
+		// This precedes NotifyContext: the re-executed program would not see a signal that this one received.
 		if err := setTimerSlack(config.TimerSlack); err != nil {
 			log.Warn("GATEWAY_TIMER_SLACK has no effect", "error", err)
 		}
@@ -102,7 +102,7 @@ type Gateway struct {
 	metrics  *prometheus.Registry
 }
 
-// New validates the config, builds the parts and listens on both ports; nothing is served before Run. Close must be called.
+// New validates the config, builds the parts and listens on both ports. It serves nothing before Run. The caller must call Close.
 func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("check the configuration:\n%w", err)
@@ -184,7 +184,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 	return g, nil
 }
 
-// newOperations makes the operators' server.
+// newOperations creates the server of the operations listener.
 func (g *Gateway) newOperations() *http.Server {
 	return &http.Server{
 		ReadHeaderTimeout: 5 * time.Second,
@@ -229,7 +229,7 @@ func (g *Gateway) OperationsAddress() string { return g.operations.Addr().String
 
 // Run serves until ctx ends, then drains and returns nil; it returns an error if a listener fails.
 func (g *Gateway) Run(ctx context.Context) error {
-	// The background goroutines must outlast ctx: requests are still served while the gateway drains.
+	// The background goroutines outlast ctx, because requests are still served while the gateway drains.
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -263,8 +263,8 @@ func (g *Gateway) serveOperations() error {
 	return nil
 }
 
-// drain announces the drain, waits until the load balancers have noticed, lets requests in flight finish and reports their
-// usage. The operators' listener closes last, so that the drain can be watched.
+// drain announces the drain, waits until load balancers have seen it, waits for the requests in flight and reports their usage.
+// The operations listener closes last, so that operators can observe the drain.
 func (g *Gateway) drain(reportLast func()) error {
 	g.log.Info("gateway draining", "delay", g.config.DrainDelay.String())
 	g.edge.AnnounceDrain()
@@ -294,6 +294,6 @@ func (g *Gateway) Close() error {
 	g.limiter.Close()
 	g.forward.Close()
 	g.core.Close()
-	traced := g.tracer.Shutdown(context.Background()) // where Run was not called
+	traced := g.tracer.Shutdown(context.Background()) // in case Run was not called
 	return errors.Join(append(errs, traced, g.redis.Close(), g.access.Close())...)
 }

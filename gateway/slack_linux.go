@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reexecuted is the variable that the re-executed program finds, so that it does not execute itself again.
+// reexecuted is the environment variable that stops the re-executed program from executing itself again.
 const reexecuted = "TIMER_SLACK_TRIED"
 
 // setTimerSlack re-executes the program with this timer slack. It returns nil in the new program, or an error in the old one.

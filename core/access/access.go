@@ -25,11 +25,11 @@ import (
 var (
 	// ErrCredentials means a wrong e-mail address or a wrong password; it does not say which.
 	ErrCredentials = errors.New("wrong e-mail address or password")
-	// ErrPassword means a wrong password of an account that is signed in.
+	// ErrPassword means a wrong password of the signed-in account.
 	ErrPassword = errors.New("wrong password")
-	// ErrNoPassword means that the account signs in another way and has no password.
+	// ErrNoPassword means that the account has another way to sign in and no password.
 	ErrNoPassword = errors.New("the account has no password")
-	// ErrResetToken means a token that never was one, was used or has expired.
+	// ErrResetToken means a token that is unknown, used or expired.
 	ErrResetToken = errors.New("no such reset token")
 	// ErrMailOff means that the operator has configured no mail server.
 	ErrMailOff = errors.New("mail is not configured")
@@ -37,11 +37,11 @@ var (
 	ErrVerificationOff = errors.New("mail is not configured, so no address can be verified")
 	// ErrEmailVerified means that there is nothing to verify.
 	ErrEmailVerified = errors.New("the e-mail address is verified already")
-	// ErrEmailMismatch means an address that is not that of the account that is signed in.
+	// ErrEmailMismatch means an address that is not the signed-in account's.
 	ErrEmailMismatch = errors.New("the e-mail address is not the account's")
-	// ErrLink means a link that proves an address and never was one, was used or has expired.
+	// ErrLink means a link for an address that is unknown, used or expired.
 	ErrLink = errors.New("no such link")
-	// ErrLinkSignedOut means a link that works only for who is signed in to its account, or knows its password.
+	// ErrLinkSignedOut means that a link works only for a visitor who is signed in to its account or knows its password.
 	ErrLinkSignedOut = errors.New("not signed in to the account of the link")
 	ErrSignUpClosed  = errors.New("sign-up is closed")
 	ErrSignedOut     = errors.New("not signed in")
@@ -51,7 +51,7 @@ var (
 	ErrBusy = errors.New("too many passwords to check")
 )
 
-// Config is what the service needs; Store, Passwords, Limits, Log and Metrics must be set.
+// Config is the service's configuration; Store, Passwords, Limits, Log and Metrics must be set.
 type Config struct {
 	Store     *postgres.Store
 	Passwords *account.Passwords
@@ -64,12 +64,12 @@ type Config struct {
 	Metrics    prometheus.Registerer
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
-	// MailQueued is called after a mail was put into the outbox, and must not wait. Without it no mail is sent, and what needs one fails
-	// with ErrMailOff.
+	// MailQueued is called after a mail was put into the outbox, and must not block. Without it no mail is sent, and operations
+	// that need one fail with ErrMailOff.
 	MailQueued func()
 	// OIDC is the OpenID Connect provider, nil for none.
 	OIDC *OIDC
-	// Chains has the nodes that check signatures of smart accounts, nil for none.
+	// Chains has the nodes that verify signatures of smart accounts, nil for none.
 	Chains *rpc.Client
 }
 
@@ -103,7 +103,7 @@ type Visitor struct {
 	Token string
 	// Device is the value of the browser's device cookie, empty for none.
 	Device string
-	// Person is who is signed in in the browser, uuid.Nil for nobody.
+	// Person is the person who is signed in, uuid.Nil for nobody.
 	Person uuid.UUID
 }
 

@@ -7,10 +7,10 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// ChangeEmail has the links mailed that give the account of a session another address: to the one that it has, if that is verified, and once
-// it is confirmed there to the new one. An account without a verified address needs a session of the last ten minutes, since nobody else is
-// asked. Whether an account has the new address is not looked up. It returns ErrVerificationOff, an *account.InvalidError,
-// ErrSessionNotFresh or a *LimitedError.
+// ChangeEmail mails the links that change the address of a session's account: first to the current address, if that is verified,
+// and after its confirmation to the new one. An account without a verified address needs a session of the last ten minutes
+// instead of that confirmation. It does not look up whether an account has the new address. It returns ErrVerificationOff, an
+// *account.InvalidError, ErrSessionNotFresh or a *LimitedError.
 func (s *Service) ChangeEmail(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, newEmail, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff

@@ -17,10 +17,10 @@ import (
 // maxDeviceAccounts bounds the accounts of one device; the one whose sign-in is oldest is dropped.
 const maxDeviceAccounts = 5
 
-// device is a browser that has signed in with a password: a random id, and a MAC of the id for each account. It grants no access, only
-// a limit of its own, which other visitors cannot use up. The key of the MAC is the account's password hash, which has 128 random bits
-// of salt and stays in the database. So nobody else can make a MAC, a new password or the account's deletion invalidates all of them,
-// and cores share no secret.
+// device is a browser that has signed in with a password: a random id, and a MAC of the id for each account. It grants no access,
+// only a separate limit, which other visitors cannot use up. The key of the MAC is the account's password hash, which has 128
+// random bits of salt and stays in the database. So nobody else can create a MAC, a new password or the account's deletion
+// invalidates all of them, and cores share no secret.
 type device struct {
 	id   string
 	macs []string // by sign-in, newest first

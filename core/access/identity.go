@@ -53,7 +53,7 @@ func (s *Service) signUpIdentity(
 	if !errors.Is(taken, account.ErrIdentityTaken) && !errors.Is(taken, account.ErrEmailTaken) {
 		return owner, taken
 	}
-	// A concurrent sign-in of the same identity may have made the account, which then has the e-mail address too.
+	// A concurrent sign-in of the same identity may have created the account, which then has the e-mail address too.
 	owner, err = s.Store.AccountByIdentity(ctx, identity)
 	if !errors.Is(err, account.ErrNotFound) {
 		return owner, err

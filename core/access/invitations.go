@@ -18,8 +18,8 @@ const InvitationPath = "/console/invitation"
 // Invited is an invitation that was made.
 type Invited struct {
 	*account.Invitation
-	// Link is for the inviter to pass on, where the service sends no mail. It is not stored, and anybody who has it can accept. It is empty for an
-	// invitation that is mailed.
+	// Link is for the inviter to pass on, if the service sends no mail. It is not stored, and anybody who has it can accept. It
+	// is empty for a mailed invitation.
 	Link string
 }
 
@@ -103,7 +103,7 @@ func (s *Service) storeInvitation(
 	})
 }
 
-// Invitation finds the invitation of a link, or returns account.ErrNoInvitation. Tries are limited.
+// Invitation finds the invitation of a link, or returns account.ErrNoInvitation. Attempts are limited.
 func (s *Service) Invitation(ctx context.Context, v Visitor, token string) (*account.Invitation, error) {
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// CreateKey makes a key and returns its text, which is not stored. It returns an *account.InvalidError,
-// account.ErrTooMany, account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
+// CreateKey creates a key and returns its text, which is not stored. It returns an *account.InvalidError, account.ErrTooMany,
+// account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
 func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r account.KeyRequest) (*account.Key, apikey.Key, error) {
 	now := s.Store.Now()
 	key, text, err := account.NewKey(owner, r, now)
@@ -71,9 +71,9 @@ func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	return key, nil
 }
 
-// RotateKey makes a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace period
-// of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated,
-// account.ErrTooMany, account.ErrNotFound or a *LimitedError.
+// RotateKey creates a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace
+// period of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated, account.ErrTooMany,
+// account.ErrNotFound or a *LimitedError.
 func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
 	if err := s.limitKey(ctx, v, owner); err != nil {
 		return nil, apikey.Key{}, err

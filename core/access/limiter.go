@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// cooldown is how long a Redis node is not asked after it failed, so that only one visitor a second waits for its timeout.
+	// cooldown is how long a Redis node is not called after a failure, so that only one visitor a second waits for its timeout.
 	cooldown = time.Second
-	// logEvery is the least time between two log lines of failures.
+	// logEvery is the minimum time between two log lines of failures.
 	logEvery = 10 * time.Second
 	// memoryBuckets bounds the buckets in memory, about 200 bytes each. An evicted bucket counts as full.
 	memoryBuckets = 1 << 16
 )
 
-// errNoRedis says that Redis is not configured, failed or cools down.
+// errNoRedis means that Redis is not configured, failed or cools down.
 var errNoRedis = errors.New("no redis to count in")
 
-// NewRedis makes the client for the limits. Its errors never repeat rawURL, which may hold a password. The client's timeouts follow
-// from budget, the time that one call may take.
+// NewRedis returns the client for the limits. Its errors never repeat rawURL, which may contain a password. The client's timeouts
+// are derived from budget, which bounds one call.
 func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.UniversalClient, error) {
 	return topology.New(mode, rawURL, topology.Options{
 		DialTimeout: budget,
 		Timeout:     budget,
 		PoolTimeout: budget,
-		// Sign-ins are rare; a flood of them waits in core rather than in Redis, which gateways need.
+		// Sign-ins are rare; a flood of them waits in core rather than in Redis, which the gateways need.
 		Conns: 4,
 	})
 }
@@ -68,7 +68,7 @@ func newLimiter(config Config) (*limiter, error) {
 	return l, nil
 }
 
-// limit is one of the Limits. Its name begins the names of its buckets.
+// limit is one of the Limits. Its name is the prefix of the names of its buckets.
 type limit struct {
 	*limiter
 	name string
@@ -81,7 +81,7 @@ func (l *limiter) limit(name string, n int, period time.Duration) limit {
 	return limit{l, name, redis_rate.Limit{Rate: n, Burst: n, Period: period}}
 }
 
-// take takes one try out of the subject's bucket, or returns a *LimitedError and takes none.
+// take takes one token from the subject's bucket, or returns a *LimitedError and takes none.
 func (l limit) take(ctx context.Context, subject string) error {
 	bucket := tokenbucket.Bucket{Name: l.name + ":" + subject, Rule: tokenbucket.Rule(l.rate)}
 	return l.takeAll(ctx, l.name, tokenbucket.Prefix+bucket.Name, func() (wait time.Duration, err error) {
@@ -93,15 +93,16 @@ func (l limit) take(ctx context.Context, subject string) error {
 	}, bucket)
 }
 
-// takeRequest takes one request out of the bucket of a key and out of that of its account, which gateways share.
+// takeRequest takes one token from the bucket of a key and one from the bucket of its account, which core shares with the
+// gateways.
 func (l *limiter) takeRequest(ctx context.Context, key, account tokenbucket.Bucket) error {
 	return l.takeAll(ctx, keyLimit, tokenbucket.AccountHash(account.Name), func() (wait time.Duration, err error) {
 		return tokenbucket.Take(ctx, l.client, key, account)
 	}, key, account)
 }
 
-// takeAll takes one try out of each of some buckets, or returns a *LimitedError and takes none. allow asks Redis, where key is one
-// that the node of the buckets has.
+// takeAll takes one token from each of the buckets, or returns a *LimitedError and takes none. allow calls Redis; key is any key
+// on the node of the buckets.
 func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (wait time.Duration, err error), buckets ...tokenbucket.Bucket) error {
 	source, wait := "", time.Duration(0)
 	err := l.call(ctx, key, func() (err error) {
@@ -125,14 +126,14 @@ func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (
 	return nil
 }
 
-// reset fills the subject's bucket. A bucket in Redis stays as it is if Redis fails.
+// reset fills the subject's bucket. A bucket in Redis is unchanged if Redis fails.
 func (l limit) reset(ctx context.Context, subject string) {
 	bucket := l.name + ":" + subject
 	l.memory.reset(bucket)
 	_ = l.call(ctx, tokenbucket.Prefix+bucket, func() error { return l.redis.Reset(ctx, bucket) }) // call has logged it
 }
 
-// refund puts one try back into the subject's bucket. A bucket in Redis that would be full then stays one try short until it has
+// refund returns one token to the subject's bucket. A bucket in Redis that would become full stays one token short until it has
 // refilled.
 func (l limit) refund(ctx context.Context, subject string) {
 	bucket := l.name + ":" + subject
@@ -145,7 +146,7 @@ func (l limit) refund(ctx context.Context, subject string) {
 	}
 }
 
-// call runs a command on a key in Redis. It returns errNoRedis where that cannot be had, or the error of ctx.
+// call runs a command on a key in Redis. It returns errNoRedis if Redis is unavailable, or the error of ctx.
 func (l *limiter) call(ctx context.Context, key string, command func() error) error {
 	node, ok := l.node(key)
 	if !ok {
@@ -157,7 +158,7 @@ func (l *limiter) call(ctx context.Context, key string, command func() error) er
 	return nil
 }
 
-// node names the Cluster node that has the key, "" without a Cluster, and reports whether Redis can be asked.
+// node returns the Cluster node that has the key, "" without a Cluster, and whether Redis may be called.
 func (l *limiter) node(key string) (node string, ok bool) {
 	if l.redis == nil {
 		return "", false
@@ -167,7 +168,7 @@ func (l *limiter) node(key string) (node string, ok bool) {
 	return node, !tripped || time.Now().After(until.(time.Time))
 }
 
-// trip starts a node's cooldown after a failure and returns errNoRedis. A visitor who left is no failure.
+// trip starts a node's cooldown after a failure and returns errNoRedis. A visitor who disconnected is not a failure.
 func (l *limiter) trip(ctx context.Context, node string, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("count a try: %w", err)
@@ -180,7 +181,7 @@ func (l *limiter) trip(ctx context.Context, node string, cause error) error {
 	return errNoRedis
 }
 
-// memory keeps for each bucket the time at which it will be full, redis_rate's theoretical arrival time (GCRA).
+// memory stores for each bucket when it will be full, redis_rate's theoretical arrival time (GCRA).
 type memory struct {
 	mu   sync.Mutex
 	full *simplelru.LRU[string, time.Time]
@@ -191,7 +192,7 @@ func newMemory() (*memory, error) {
 	return &memory{full: full}, err
 }
 
-// take returns how long to wait for a try from each of the buckets, 0 if it took them.
+// take takes one token from each of the buckets and returns 0, or takes none and returns the time until it could.
 func (m *memory) take(buckets ...tokenbucket.Bucket) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

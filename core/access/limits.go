@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits are how often a visitor may try. Each is the size of a bucket, which refills at the same number a period.
+// Limits are how often a visitor may try. Each is the size of a token bucket, which refills at the same number per period.
 type Limits struct {
 	SignInPerIP           int // a minute, by any way of signing in
 	SignInPerAccount      int // an hour, by password, from devices that have not signed in to the account
@@ -18,13 +18,13 @@ type Limits struct {
 	MailsPerIP            int // asked for, an hour, from one address
 }
 
-// DefaultLimits leave room for an office behind one address and stop guessing.
+// DefaultLimits are enough for an office behind one address, and prevent guessing.
 var DefaultLimits = Limits{
 	SignInPerIP: 30, SignInPerAccount: 60, SignInPerAccountAndIP: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
 	MailsPerAddress: 5, MailsPerIP: 20,
 }
 
-// MaxLimit is the highest that any of the Limits can be.
+// MaxLimit is the maximum of each of the Limits.
 const MaxLimit = 1_000_000
 
 // Validate reports limits that are not 1 to MaxLimit.
@@ -39,9 +39,9 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// LimitedError refuses a visitor who tried too often.
+// LimitedError rejects a visitor who tried too often.
 type LimitedError struct {
-	// RetryAfter is when the next try will be let through, if nobody else takes it.
+	// RetryAfter is the time until the next attempt is admitted, if nobody else takes the token.
 	RetryAfter time.Duration
 }
 
@@ -75,7 +75,7 @@ func newLimits(l *limiter, n Limits) limits {
 	}
 }
 
-// network is the IPv4 address, or the /64 of the IPv6 address, since one subscriber has a whole /64.
+// network returns the IPv4 address, or the /64 of the IPv6 address, because one subscriber has a whole /64.
 func (v Visitor) network() string {
 	address, err := netip.ParseAddr(v.IP)
 	if err != nil {
@@ -85,6 +85,6 @@ func (v Visitor) network() string {
 	if address.Is4() {
 		return address.String()
 	}
-	prefix, _ := address.Prefix(64) // a version 6 address has one
+	prefix, _ := address.Prefix(64) // every IPv6 address has a /64
 	return prefix.String()
 }

@@ -18,9 +18,9 @@ func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.Li
 	return s.Store.Identities(ctx, owner)
 }
 
-// LinkWallet gives the account of a session the wallet that signed a message for this site, as another way to sign in. The session
-// must be fresh, or else the password confirms it. It returns the errors of SignInWithEthereum and of FinishLink, ErrSessionNotFresh,
-// ErrPassword and ErrBusy.
+// LinkWallet links the wallet that signed a message for this site to the account of a session, as another way to sign in. The
+// session must be fresh, or the password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink,
+// ErrSessionNotFresh, ErrPassword and ErrBusy.
 func (s *Service) LinkWallet(
 	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, message, signature, password string,
 ) (account.Identity, error) {
@@ -34,8 +34,8 @@ func (s *Service) LinkWallet(
 	return identity, s.linkIdentity(ctx, v, session, identity)
 }
 
-// StartLink is StartOIDC for a flow that ends with a link to the account of the session. The session must be fresh, or else the password
-// confirms it: it may return ErrSessionNotFresh, ErrPassword and ErrBusy too.
+// StartLink is StartOIDC for a flow that ends with a link to the account of the session. The session must be fresh, or the
+// password must confirm it: it may also return ErrSessionNotFresh, ErrPassword and ErrBusy.
 func (s *Service) StartLink(
 	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string,
 ) (redirectURL, opaque string, err error) {
@@ -50,7 +50,7 @@ func (s *Service) StartLink(
 	return redirectURL, f.String(), nil
 }
 
-// LinksAccount reports whether a flow ends with a link, so that FinishLink takes it and FinishOIDC does not.
+// LinksAccount reports whether a flow ends with a link, so that FinishLink must finish it instead of FinishOIDC.
 func LinksAccount(opaque string) bool {
 	f, ok := parseFlow(opaque)
 	return ok && f.link != ""
@@ -75,8 +75,8 @@ func (s *Service) FinishLink(ctx context.Context, v Visitor, opaque, state, code
 	return s.linkIdentity(ctx, v, session, found.identity)
 }
 
-// sessionMAC binds a flow to the session with this token. Only who has the token can make it, so that no site can plant a flow that links its own
-// identity to a visitor's account.
+// sessionMAC binds a flow to the session with this token. It cannot be computed without the token, so that no site can plant a
+// flow that links its own identity to a visitor's account.
 func (f flow) sessionMAC(token string) string {
 	f.link = ""
 	mac := hmac.New(sha256.New, []byte(token))
@@ -97,9 +97,9 @@ func (s *Service) linkIdentity(ctx context.Context, v Visitor, session *account.
 	return err
 }
 
-// Unlink takes a way to sign in from the account of a session, and ends its other sessions. The session must be fresh, or else the
-// password confirms it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way in, ErrSessionNotFresh, ErrPassword,
-// ErrBusy or a *LimitedError.
+// Unlink removes a way to sign in from the account of a session, and ends its other sessions. The session must be fresh, or the
+// password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in,
+// ErrSessionNotFresh, ErrPassword, ErrBusy or a *LimitedError.
 func (s *Service) Unlink(
 	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, identity account.Identity, password string,
 ) error {
@@ -118,7 +118,7 @@ func (s *Service) Unlink(
 	return err
 }
 
-// issuers are those of the identities that can sign in with what the operator has configured.
+// issuers returns the issuers of identities that can sign in with the operator's configuration.
 func (s *Service) issuers() []string {
 	issuers := []string{account.WalletIssuer}
 	if s.OIDC != nil {
@@ -132,12 +132,12 @@ func (s *Service) issuers() []string {
 	return issuers
 }
 
-// CanSignIn reports whether an identity can sign in with what the operator has configured.
+// CanSignIn reports whether an identity can sign in with the operator's configuration.
 func (s *Service) CanSignIn(identity account.Identity) bool {
 	return slices.Contains(s.issuers(), identity.Issuer)
 }
 
-// confirmFresh returns ErrSessionNotFresh unless the session is fresh or a password comes with the request, which it checks then.
+// confirmFresh returns ErrSessionNotFresh unless the session is fresh or the request has the password, which it then checks.
 func (s *Service) confirmFresh(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if s.Fresh(session) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// queueMail limits and queues a mail. Nothing about its recipient is looked up.
+// queueMail limits and queues a mail. It looks up nothing about its recipient.
 func (s *Service) queueMail(ctx context.Context, v Visitor, m postgres.Mail) error {
 	if err := s.limitMail(ctx, v, m.Recipient); err != nil {
 		return err
@@ -35,7 +35,8 @@ func (s *Service) limitMail(ctx context.Context, v Visitor, recipients ...string
 	return nil
 }
 
-// Callback is the path of a URL where a link is to lead, empty for none. It returns an *account.InvalidError of the field for another site.
+// Callback returns the path of a URL to which a link leads, empty for none. It returns an *account.InvalidError of the field for
+// another site.
 func (s *Service) Callback(field, given string) (path string, err error) {
 	path = strings.TrimPrefix(given, s.PublicURL)
 	if _, err := url.Parse(path); given != "" && (err != nil || !LocalPath(path)) {
@@ -44,7 +45,7 @@ func (s *Service) Callback(field, given string) (path string, err error) {
 	return path, nil
 }
 
-// ComposeMail writes the message of a queued mail, or nil if nothing is to be sent. Links in it work from then on.
+// ComposeMail returns the message of a queued mail, or nil if nothing must be sent. Its links work from then on.
 func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) (*mail.Message, error) {
 	var message *mail.Message
 	var err error
@@ -84,8 +85,8 @@ func (s *Service) composeResetPassword(ctx context.Context, m postgres.Mail) (*m
 	return mail.ResetPassword(owner.Email, s.mailLink(to))
 }
 
-// composeSignUp writes to an address for which somebody signed up: the link, also of an earlier sign-up that waits for it, or that another
-// account has the address.
+// composeSignUp writes the mail to an address with a sign-up: the link, also of an earlier sign-up that is pending, or that
+// another account has the address.
 func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	switch {
@@ -128,7 +129,7 @@ func (s *Service) composeConfirmEmailChange(ctx context.Context, m postgres.Mail
 	return mail.ConfirmEmailChange(owner.Email, m.NewEmail, s.mailLink(to))
 }
 
-// composeChangeEmail writes to the address that an account is to get: the link, or that another account keeps the address.
+// composeChangeEmail writes the mail to the new address of an account: the link, or that another account keeps the address.
 func (s *Service) composeChangeEmail(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByID(ctx, m.AccountID)
 	if err != nil || owner.Email == m.Recipient {
@@ -149,7 +150,8 @@ func (s *Service) composeChangeEmail(ctx context.Context, m postgres.Mail) (*mai
 	return mail.ChangeEmail(m.Recipient, s.mailLink(to))
 }
 
-// newLink stores a link and returns its URL, on the console's page: GET there does nothing, since programs that read mail follow links.
+// newLink stores a link and returns the URL of its page in the console. GET has no effect there, because programs that scan mail
+// follow links.
 func (s *Service) newLink(ctx context.Context, l postgres.Link, callback string) (string, error) {
 	token := account.NewLinkToken()
 	if err := s.Store.InsertLink(ctx, account.HashToken(token), l, s.Store.Now().Add(account.LinkLifetime)); err != nil {
@@ -158,7 +160,7 @@ func (s *Service) newLink(ctx context.Context, l postgres.Link, callback string)
 	return WithQuery(WithQuery(s.PublicURL+LinkPath, "token", token), "callbackURL", callback), nil
 }
 
-// ResetURL is the link to a new password.
+// ResetURL is the link for a new password.
 func ResetURL(publicURL, token string) string { return WithQuery(publicURL+ResetPath, "token", token) }
 
 // WithQuery adds a parameter to the query of a URL, unless its value is empty.

@@ -10,13 +10,13 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// Act lets a session act on another account of its person. It returns account.ErrNotMember.
+// Act makes a session act on another account of its person. It returns account.ErrNotMember.
 func (s *Service) Act(ctx context.Context, a *Acting, accountID uuid.UUID) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error { return tx.SetActing(ctx, a.Session, accountID) })
 }
 
-// ChangeMember gives a member another role. It returns account.ErrNoSuchMember, account.ErrHolder, account.ErrLastOwner, and ErrRole for
-// a person who is no owner any more.
+// ChangeMember changes the role of a member. It returns account.ErrNoSuchMember, account.ErrHolder, account.ErrLastOwner, and
+// ErrRole for a person who is no longer an owner.
 func (s *Service) ChangeMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID, role account.Role) (account.Member, error) {
 	return s.changeMembers(ctx, v, on, person, account.MemberChanged, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
 		if m.Role == account.RoleOwner && role != account.RoleOwner {
@@ -31,7 +31,7 @@ func (s *Service) ChangeMember(ctx context.Context, v Visitor, on *Acting, perso
 }
 
 // RemoveMember ends the membership of another person, and all of that person's sessions that act on the account. It returns what
-// ChangeMember returns. To remove oneself is to leave.
+// ChangeMember returns. Persons remove themselves with Leave.
 func (s *Service) RemoveMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID) (account.Member, error) {
 	if person == on.Person.ID {
 		return s.Leave(ctx, v, on)
@@ -44,8 +44,8 @@ func (s *Service) RemoveMember(ctx context.Context, v Visitor, on *Acting, perso
 	})
 }
 
-// changeMembers calls change with a member of an account, whose members stay as they are meanwhile, and writes what it says to the audit
-// log. The person must still be an owner then, so that of two owners who remove each other one is too late.
+// changeMembers calls change with a member of a locked account, and writes the returned text to the audit log. The person must be
+// an owner under the lock: if two owners remove each other, the second call fails.
 func (s *Service) changeMembers(
 	ctx context.Context, v Visitor, on *Acting, person uuid.UUID, action account.Action,
 	change func(context.Context, postgres.Tx, account.Roster, *account.Member) (detail string, err error),
@@ -70,8 +70,8 @@ func (s *Service) changeMembers(
 	return member, err
 }
 
-// lockManaged keeps the members of an account as they are until the transaction ends. It returns ErrRole for a person who may not manage
-// them by then.
+// lockManaged locks the members of an account until the transaction ends. It returns ErrRole for a person who may no longer
+// manage them.
 func lockManaged(ctx context.Context, tx postgres.Tx, on *Acting) (account.Roster, error) {
 	roster, err := tx.LockMembers(ctx, on.Account.ID)
 	if err != nil {
@@ -84,8 +84,8 @@ func lockManaged(ctx context.Context, tx postgres.Tx, on *Acting) (account.Roste
 	return roster, (&Acting{Role: me.Role}).Check(Manage)
 }
 
-// Leave ends the person's own membership of an account, and all sessions of the person that act on it but the one that asks, which acts on
-// the person's own account then. It returns account.ErrHolder or account.ErrLastOwner.
+// Leave ends the person's own membership of an account, and all sessions of the person that act on it except the current one,
+// which then acts on the person's own account. It returns account.ErrHolder or account.ErrLastOwner.
 func (s *Service) Leave(ctx context.Context, v Visitor, on *Acting) (member account.Member, err error) {
 	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), account.MemberLeft, s.Store.Now())
 	if err != nil {

@@ -26,7 +26,7 @@ func newLimiterMetrics(registry prometheus.Registerer) limiterMetrics {
 	}
 }
 
-// create makes all counters of a limit, so that the first decision counts as a rise.
+// create creates all counters of a limit, so that increase() sees the first decision.
 func (m limiterMetrics) create(limit string) {
 	for _, decision := range []string{"allowed", "refused", "fallback_allowed", "fallback_refused"} {
 		m.decisions.WithLabelValues(limit, decision)

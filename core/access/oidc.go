@@ -32,7 +32,7 @@ const (
 	minRetry, maxRetry = time.Second, 30 * time.Second
 )
 
-// The errors of OpenID Connect sign-in, besides account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
+// The errors of OpenID Connect sign-in, in addition to account.ErrEmailTaken, ErrSignUpClosed, ErrAccountDisabled and
 // *LimitedError.
 var (
 	// ErrOIDCOff means that no provider is configured.
@@ -41,7 +41,7 @@ var (
 	ErrOIDCUnavailable = errors.New("the openid connect provider of CORE_OIDC_ISSUER is not discovered yet")
 	// ErrOIDC means that the provider did not authenticate the visitor.
 	ErrOIDC = errors.New("the openid connect provider did not confirm the sign-in")
-	// ErrFlowExpired means that this browser did not start the sign-in, or too long ago.
+	// ErrFlowExpired means that this browser did not start the sign-in, or started it too long ago.
 	ErrFlowExpired = errors.New("the sign-in was not begun here or took too long")
 )
 
@@ -75,7 +75,7 @@ func NewOIDC(config OIDCConfig, publicURL string) *OIDC {
 	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: &http.Client{Timeout: providerTimeout}}
 }
 
-// Discover asks the provider for its endpoints until it answers or ctx ends, so that core starts without it.
+// Discover requests the provider's endpoints until it responds or ctx ends, so that core starts without it.
 func (o *OIDC) Discover(ctx context.Context, log *slog.Logger) {
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
 		found, err := o.discover(oidc.ClientContext(ctx, o.client))
@@ -156,10 +156,10 @@ func (s *Service) startFlow(ctx context.Context, v Visitor) (f flow, redirectURL
 	return f, p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), nil
 }
 
-// FinishOIDC signs in the person whom the provider authenticated, and makes an account at the first sign-in. Only an e-mail address that
-// the provider has verified counts. One that another account has is account.ErrEmailTaken, because that account's owner may not own the
-// address. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff,
-// ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
+// FinishOIDC signs in the person whom the provider authenticated, and creates an account at the first sign-in. Only an e-mail
+// address that the provider has verified counts. If another account has it, the error is account.ErrEmailTaken, because that
+// account's owner may not own the address. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff, ErrSignUpClosed,
+// ErrAccountDisabled or a *LimitedError.
 func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
 	f, ok := parseFlow(opaque)
 	if ok && f.link != "" {
@@ -178,10 +178,10 @@ func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code
 	})
 }
 
-// confirmation is whom the provider authenticated.
+// confirmation is the person whom the provider authenticated.
 type confirmation struct {
 	identity account.Identity
-	// claims asks the provider for what else it says of the person.
+	// claims gets the provider's other claims about the person.
 	claims func() (claims, error)
 }
 

@@ -15,7 +15,7 @@ const keyLimit = "key"
 
 // RateLimit is the state of a key's bucket.
 type RateLimit struct {
-	// Known is false where Redis does not tell; the other fields mean nothing then.
+	// Known is false if Redis does not respond; the other fields are undefined then.
 	Known bool
 	// Remaining is the number of requests that the key has left.
 	Remaining int
@@ -23,8 +23,8 @@ type RateLimit struct {
 	ResetAfter time.Duration
 }
 
-// RateLimits returns the state of the keys' buckets, in the keys' order, and takes nothing out of them. All keys are of one account.
-// It asks for those of an environment in one round trip.
+// RateLimits returns the state of the keys' buckets, in the keys' order, and takes no tokens. All keys are of one account. It
+// reads those of an environment in one round trip.
 func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLimit {
 	limits := make([]RateLimit, len(keys))
 	for _, env := range []network.Environment{network.Test, network.Live} {
@@ -55,7 +55,7 @@ func (s *Service) AccountRateLimit(ctx context.Context, owner *account.Account, 
 	return RateLimit{}
 }
 
-// full returns when the buckets of an account and its keys are full, or nothing where Redis does not tell.
+// full returns when the buckets of an account and its keys are full, or nothing if Redis does not respond.
 func (s *Service) full(ctx context.Context, accountBucket string, buckets []string) []float64 {
 	node, ok := s.limiter.node(tokenbucket.AccountHash(accountBucket))
 	if !ok {
@@ -69,7 +69,7 @@ func (s *Service) full(ctx context.Context, accountBucket string, buckets []stri
 	return full
 }
 
-// TakeRequest takes one request out of a key's bucket and out of its account's, as a gateway does for a request with the key, or
+// TakeRequest takes one token from a key's bucket and one from its account's, as a gateway does for a request with the key, or
 // returns a *LimitedError. The limit is the account's.
 func (s *Service) TakeRequest(ctx context.Context, key *account.Key, limit account.Limit) error {
 	return s.limiter.takeRequest(ctx,
@@ -81,8 +81,8 @@ func ruleOf(l account.Limit) tokenbucket.Rule {
 	return tokenbucket.Rule{Rate: l.Requests, Burst: l.Requests, Period: l.Period}
 }
 
-// newRateLimit decides as redis_rate does for no request (GCRA). full is when the bucket is full, 0 for a bucket that is not kept, NaN for
-// what is none. This machine's clock stands for that of Redis: the state is only shown.
+// newRateLimit computes the state like redis_rate (GCRA), without a request. full is when the bucket is full, 0 for a bucket that
+// is not stored, NaN for a malformed value. It uses this machine's clock instead of Redis's, because the state is only displayed.
 func newRateLimit(full float64, now time.Time, limit account.Limit) RateLimit {
 	if math.IsNaN(full) {
 		return RateLimit{}

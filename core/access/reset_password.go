@@ -13,9 +13,9 @@ import (
 // ResetPath is the page of a link to a new password, below the public URL. The token is in its query.
 const ResetPath = "/console/reset-password"
 
-// RequestPasswordReset has a link to a new password mailed to the account of an address. It does the same whether or not there is one:
-// who has the address is looked up when the mail is sent. The link leads to redirectTo, or to the console's page for an empty one. It returns
-// ErrMailOff, an *account.InvalidError for a text that is no address or another site, or a *LimitedError.
+// RequestPasswordReset mails a link for a new password to the account of an address. It does the same whether or not there is
+// one: the account is looked up when the mail is sent. The link leads to redirectTo, or to the console's page if that is empty.
+// It returns ErrMailOff, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
 func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, redirectTo string) error {
 	if s.MailQueued == nil {
 		return ErrMailOff
@@ -31,10 +31,10 @@ func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, re
 	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email, Callback: path})
 }
 
-// ResetPassword uses the token of a link: the account gets another password, and all of its sessions and links end. A mailed link proves the
-// address, so that an account which never proved it, and never made a live key, keeps all but the address: the password is that of a new
-// account then, and fresh is true. It returns an *account.InvalidError for a password that breaks the rule, ErrResetToken, ErrBusy, or a
-// *LimitedError.
+// ResetPassword uses the token of a link: it sets the account's password and ends all of its sessions and links. A mailed link
+// proves the address. An account that never proved its address, and never created a live key, loses the address to a new account
+// with this password, and fresh is true. It returns an *account.InvalidError for a password that breaks the rule, ErrResetToken,
+// ErrBusy, or a *LimitedError.
 func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password string) (fresh bool, err error) {
 	if err := account.CheckPassword("newPassword", password); err != nil {
 		return false, err
@@ -43,7 +43,7 @@ func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password 
 		return false, err
 	}
 	now, tokenHash := s.Store.Now(), account.HashToken(token)
-	owner, err := s.Store.AccountByResetToken(ctx, tokenHash, now) // first, so that nobody has passwords hashed without a token
+	owner, err := s.Store.AccountByResetToken(ctx, tokenHash, now) // this is first, so that a password is hashed only for a valid token
 	if err == nil {
 		fresh, err = s.resetPassword(ctx, v, owner, tokenHash, password)
 	}

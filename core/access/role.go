@@ -13,7 +13,7 @@ import (
 // ErrRole means that the person's role in the account does not allow an action.
 var ErrRole = errors.New("the role does not allow this")
 
-// Need is what a route asks of the person who calls it. The zero value is none of them and is refused to everybody.
+// Need is what a route requires of the person. The zero value is invalid and rejected.
 type Need int
 
 // The needs of routes.
@@ -21,7 +21,7 @@ const (
 	_ Need = iota
 	// Anyone needs no session.
 	Anyone
-	// Person needs a session, and is about the person alone.
+	// Person needs a session, and concerns only the person.
 	Person
 	// Look reads what the account has.
 	Look
@@ -38,7 +38,7 @@ var allowed = map[account.Role]map[Need]bool{
 	account.RoleViewer:    {Person: true, Look: true},
 }
 
-// Acting is a person in a browser and the account acted on: the person's own, or one of others.
+// Acting is a person in a browser and the account acted on, the person's own or another one.
 type Acting struct {
 	Session *account.Session
 	Person  *account.Account
@@ -58,8 +58,8 @@ func (a *Acting) Check(need Need) error {
 	return nil
 }
 
-// Acting finds the live session of a token, its person and the account that it acts on, or returns ErrSignedOut. It reads the role
-// each time, so that a change acts on the next request.
+// Acting finds the live session of a token, its person and the account that it acts on, or returns ErrSignedOut. It reads the
+// role each time, so that a change applies to the next request.
 func (s *Service) Acting(ctx context.Context, token string) (*Acting, error) {
 	session, person, err := s.Session(ctx, token)
 	if err != nil {
@@ -71,7 +71,8 @@ func (s *Service) Acting(ctx context.Context, token string) (*Acting, error) {
 	return &Acting{Session: session, Person: person, Account: session.Acting.Account, Role: session.Acting.Role}, nil
 }
 
-// On is the same person on another account, for one request. It returns account.ErrNotMember, and ErrRole unless the role there allows need.
+// On returns the same person acting on another account, for one request. It returns account.ErrNotMember, and ErrRole unless the
+// role there allows need.
 func (s *Service) On(ctx context.Context, a *Acting, accountID uuid.UUID, need Need) (*Acting, error) {
 	if accountID == a.Account.ID {
 		return a, a.Check(need)
@@ -87,12 +88,12 @@ func (s *Service) On(ctx context.Context, a *Acting, accountID uuid.UUID, need N
 // actingKey is the key of an *Acting in the context of a request.
 type actingKey struct{}
 
-// WithActing is a request with who makes it.
+// WithActing returns a request with its *Acting.
 func WithActing(r *http.Request, a *Acting) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), actingKey{}, a))
 }
 
-// ActingOf is who makes a request, nil unless WithActing has said so.
+// ActingOf returns the *Acting of a request, nil without WithActing.
 func ActingOf(r *http.Request) *Acting {
 	a, _ := r.Context().Value(actingKey{}).(*Acting)
 	return a

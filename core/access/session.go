@@ -10,10 +10,10 @@ import (
 	"intents.internal/core/account"
 )
 
-// maxFreshAge is the age up to which a session replaces the confirmation by password.
+// maxFreshAge is the maximum age of a session that replaces the confirmation by password.
 const maxFreshAge = 10 * time.Minute
 
-// Fresh reports whether a session is so new that it replaces the confirmation by password.
+// Fresh reports whether a session is new enough to replace the confirmation by password.
 func (s *Service) Fresh(session *account.Session) bool {
 	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
 }
@@ -53,7 +53,7 @@ func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID
 	return s.Store.DeleteSessionByID(ctx, owner, sessionID, entry)
 }
 
-// RevokeOtherSessions ends all sessions of an account but this one and returns their number.
+// RevokeOtherSessions ends all sessions of an account except this one and returns their number.
 func (s *Service) RevokeOtherSessions(ctx context.Context, v Visitor, session *account.Session) (int, error) {
 	return s.revokeExcept(ctx, v, session.AccountID, session.ID, "all other sessions")
 }
@@ -72,9 +72,9 @@ func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.
 	return s.Store.DeleteSessionsExcept(ctx, owner, keep, entry)
 }
 
-// DeleteAccount ends the account of a session for good: its sessions end, its keys are refused, its intents stay for
-// audit. The password confirms it, or else ErrPassword; an account without one needs a session of the last ten minutes,
-// or else ErrSessionNotFresh. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
+// DeleteAccount permanently ends the account of a session: its sessions end, its keys are rejected, its intents are kept for
+// audit. The password confirms it, otherwise ErrPassword; an account without a password needs a session of the last ten minutes,
+// otherwise ErrSessionNotFresh. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
 func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if err := s.confirm(ctx, v, session, owner, password); err != nil {
 		return err
@@ -96,9 +96,9 @@ func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Sessi
 	return s.checkPassword(ctx, v, session, owner, password)
 }
 
-// checkPassword returns ErrPassword for a password that is not the account's. Tries are limited.
+// checkPassword returns ErrPassword for a password that is not the account's. Attempts are limited.
 func (s *Service) checkPassword(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
-	// The limit is the session's own, so that tries of others do not count.
+	// The limit is the session's, so that attempts of others do not count.
 	if err := s.limitDevice(ctx, v, "session:"+session.ID.String()); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type SharedRequest struct {
 	FormToken [32]byte
 }
 
-// CreateShared makes an account that nobody signs in to, whose owner is the person of a session. It returns an *account.InvalidError,
+// CreateShared creates an account without a sign-in, whose owner is the person of a session. It returns an *account.InvalidError,
 // account.ErrTooManyShared, account.ErrFormUsed, or a *LimitedError.
 func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r SharedRequest) (*account.Account, error) {
 	now := s.Store.Now()
@@ -49,8 +49,8 @@ func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r Shar
 	})
 }
 
-// RenameShared gives a shared account another name. It returns account.ErrNotShared, an *account.InvalidError, account.ErrNotMember, and
-// ErrRole for a person who is no owner any more.
+// RenameShared renames a shared account. It returns account.ErrNotShared, an *account.InvalidError, account.ErrNotMember, and
+// ErrRole for a person who is no longer an owner.
 func (s *Service) RenameShared(ctx context.Context, v Visitor, on *Acting, name string) (*account.Account, error) {
 	renamed, now := *on.Account, s.Store.Now()
 	if err := renamed.Rename(name); err != nil {
@@ -72,8 +72,9 @@ func (s *Service) RenameShared(ctx context.Context, v Visitor, on *Acting, name 
 	})
 }
 
-// DeleteShared ends a shared account for good. The password of the person confirms it if one is given, or else ErrPassword; without one the
-// session must be of the last ten minutes, or else ErrSessionNotFresh. It returns account.ErrNotShared for an account that somebody signs in to.
+// DeleteShared permanently ends a shared account. If a password is given it must be the person's, otherwise ErrPassword; without
+// one the session must be of the last ten minutes, otherwise ErrSessionNotFresh. It returns account.ErrNotShared for an account
+// with a sign-in.
 func (s *Service) DeleteShared(ctx context.Context, v Visitor, on *Acting, password string) error {
 	if !on.Account.Shared {
 		return account.ErrNotShared

@@ -42,8 +42,8 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 	return s.startPasswordSession(ctx, v, owner)
 }
 
-// limitPassword counts a try of an account's password and returns the refund for a right one. Devices that have signed in to the
-// account have limits of their own, which nobody else can use up.
+// limitPassword counts a password attempt and returns the refund for a correct one. Devices that have signed in to the account
+// have separate limits, which nobody else can use up.
 func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, known device) (refund func(), err error) {
 	emailHash := digest(email)
 	if known.id != "" {
@@ -63,7 +63,7 @@ func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, kn
 	}
 	return func() {
 		s.limits.signInPerAccountAndIP.reset(ctx, accountAndIP)
-		s.limits.signInPerAccount.refund(ctx, emailHash) // the one try that it took, so that guesses stay counted
+		s.limits.signInPerAccount.refund(ctx, emailHash) // this refunds only the token of this attempt, so that guesses stay counted
 	}, nil
 }
 
@@ -76,7 +76,7 @@ func (s *Service) limitDevice(ctx context.Context, v Visitor, subject string) er
 	return s.limits.signInOfDevices.take(ctx, v.network())
 }
 
-// digest replaces the e-mail address in the names of buckets, so that Redis has no addresses.
+// digest replaces the e-mail address in the names of buckets, so that Redis stores no addresses.
 func digest(email string) string {
 	sum := sha256.Sum256([]byte(email))
 	return hex.EncodeToString(sum[:16])
@@ -92,7 +92,8 @@ func (s *Service) startPasswordSession(ctx context.Context, v Visitor, owner *ac
 	return in, nil
 }
 
-// startSession signs a visitor in; how is for the audit log. It ends the browser's earlier session against session fixation.
+// startSession signs a visitor in; how is for the audit log. It ends the browser's previous session, which prevents session
+// fixation.
 func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Account, how string) (*SignedIn, error) {
 	return s.startSessionBy(ctx, v, owner, how, s.Store.InsertSession)
 }

@@ -8,9 +8,10 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// SignUp makes an account and signs it in. Where mail is configured nobody is signed in: a link that verifies the address is mailed to it, or
-// a mail that says that it has an account, and what is returned is the same. callback is the path where the link leads in the end. It returns
-// ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, where no mail is configured, account.ErrEmailTaken.
+// SignUp creates an account and signs it in. If mail is configured it signs nobody in: it mails a link that verifies the address,
+// or the notice that the address has an account, and returns the same in both cases. callback is the path to which the link
+// finally leads. It returns ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, if no mail is configured,
+// account.ErrEmailTaken.
 func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, callback string) (*SignedIn, error) {
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
@@ -24,7 +25,7 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, 
 	if err != nil {
 		return nil, err
 	}
-	// Without mail the response reveals whether the address is taken, so every try counts.
+	// Without mail the response reveals whether the address is taken, so every attempt counts.
 	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
@@ -47,10 +48,10 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, 
 	return s.startPasswordSession(ctx, v, owner)
 }
 
-// answerStep is far above what it takes longer to store an account than to find that its address is taken, 0.1 ms.
+// answerStep is far above the difference between storing an account and finding that its address is taken, 0.1 ms.
 const answerStep = 50 * time.Millisecond
 
-// waitForStep waits until a whole number of steps has passed since a time, so that the time of an answer does not tell what it took.
+// waitForStep waits until a whole number of steps has passed since a time, so that the duration of the response reveals nothing.
 func waitForStep(ctx context.Context, began time.Time) {
 	select {
 	case <-time.After(answerStep - time.Since(began)%answerStep):

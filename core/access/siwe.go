@@ -26,13 +26,14 @@ const (
 	walletClockSkew = time.Minute
 )
 
-// The errors of a wallet's message, besides *siwe.SyntaxError and siwe.ErrSignature.
+// The errors of a wallet's message, in addition to *siwe.SyntaxError and siwe.ErrSignature.
 var (
 	ErrWalletSite        = errors.New("the message is for another site")
 	ErrWalletExpired     = errors.New("the message is too old")
 	ErrWalletNotYetValid = errors.New("the message is not valid yet")
 	ErrWalletNonce       = errors.New("the message's nonce is not one to be used")
-	// ErrWalletChain means that the address' key did not sign, and that the chain has no node that could be asked whether a smart account did.
+	// ErrWalletChain means that the key of the address did not sign, and that the chain has no node that could verify the
+	// signature of a smart account.
 	ErrWalletChain = errors.New("no node of the message's chain can check the signature")
 )
 
@@ -88,16 +89,17 @@ func (s *Service) provenWallet(ctx context.Context, v Visitor, message, signatur
 	}
 	identity, err := s.signer(ctx, m, signature)
 	if _, unanswered := errors.AsType[*onchain.NoAnswerError](err); unanswered {
-		// Nothing was learned of the signature, so the same message can be sent again.
+		// The signature was not checked, so the same message can be sent again.
 		err = errors.Join(err, s.Store.InsertNonce(ctx, nonce, now.Add(walletMessageTTL)))
 	}
 	return identity, err
 }
 
-// signer is the wallet at the message's address, if it made the signature. The key of an address is tried first and is the same wallet on
-// every chain, also where the address has code: a key that has delegated to a contract (EIP-7702) still signs every transaction of its
-// account and can take the delegation back, and nobody has the key of a contract's address. What a contract accepts proves the account
-// on its own chain only, because the same address elsewhere may have other code or other owners.
+// signer returns the wallet at the message's address, if it made the signature. The key of an address is tried first and is the
+// same wallet on every chain, even if the address has code: a key that has delegated to a contract (EIP-7702) still signs every
+// transaction of its account and can revoke the delegation, and nobody has the key of a contract's address. A signature that a
+// contract accepts proves the account only on its own chain, because the same address elsewhere may have other code or other
+// owners.
 func (s *Service) signer(ctx context.Context, m *siwe.Message, signature string) (account.Identity, error) {
 	raw, err := siwe.ParseSignature(signature)
 	if err != nil {

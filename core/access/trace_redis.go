@@ -12,8 +12,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// TraceRedis is a hook that shows calls to Redis in the traces of the requests that make them: the command, never its
-// arguments.
+// TraceRedis is a hook that records calls to Redis in the traces of the requests: the command, never its arguments.
 func TraceRedis() redis.Hook { return redisTracer{} }
 
 type redisTracer struct{}
@@ -42,7 +41,7 @@ func traceCommand(ctx context.Context, name string, size int, call func() error)
 	}
 	name = strings.ToUpper(name)
 	span := tracing.StartClient(request, name, semconv.DBSystemNameRedis, semconv.DBOperationName(name))
-	if size > 1 { // one operation is no batch by the conventions
+	if size > 1 { // by the conventions a single operation is not a batch
 		span.SetAttributes(semconv.DBOperationBatchSize(size))
 	}
 	err := call()

@@ -11,9 +11,9 @@ import (
 // LinkPath is the page of a link that proves an address, below the public URL. The token is in its query.
 const LinkPath = "/console/verify-email"
 
-// SendVerificationEmail has a link mailed that verifies an address, if an account has it and has not verified it. For a visitor without a
-// session it does the same for every address. It returns ErrVerificationOff, ErrEmailMismatch or ErrEmailVerified about the account that is
-// signed in, an *account.InvalidError for a text that is no address or another site, or a *LimitedError.
+// SendVerificationEmail mails a link that verifies an address, if an account has it and has not verified it. For a visitor
+// without a session it does the same for every address. It returns ErrVerificationOff, ErrEmailMismatch or ErrEmailVerified about
+// the signed-in account, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
 func (s *Service) SendVerificationEmail(ctx context.Context, v Visitor, email, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff
@@ -38,13 +38,13 @@ func (s *Service) SendVerificationEmail(ctx context.Context, v Visitor, email, c
 	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailVerifyEmail, Recipient: email, Callback: callback})
 }
 
-// mustVerify reports whether a right password does not sign in. It is answered as a wrong one, so that nobody learns by signing up and in
-// whether an address had an account.
+// mustVerify reports whether a correct password does not sign in. The response is that to a wrong password, so that nobody learns
+// by signing up and in whether an address had an account.
 func (s *Service) mustVerify(owner *account.Account) bool {
 	return s.MailQueued != nil && owner.VerificationRequired && !owner.EmailVerified()
 }
 
-// Link is what the link of a token does, and the account that it is about. It returns ErrLink, or a *LimitedError.
+// Link returns the effect of a token's link, and its account. It returns ErrLink, or a *LimitedError.
 func (s *Service) Link(ctx context.Context, v Visitor, token string) (*postgres.Link, error) {
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
@@ -56,9 +56,9 @@ func (s *Service) Link(ctx context.Context, v Visitor, token string) (*postgres.
 	return l, err
 }
 
-// VerifyEmail uses a link for who has its token alone, as better-auth does: it verifies the address of an account and signs nobody in. A link
-// that changes an address works only for who is signed in to its account, which is changed if it has another address now. It returns ErrLink,
-// ErrLinkSignedOut, account.ErrEmailTaken or a *LimitedError.
+// VerifyEmail uses a link without further proof, like better-auth: it verifies the address of an account and signs nobody in. A
+// link that changes an address works only if the visitor is signed in to its account. It returns ErrLink, ErrLinkSignedOut,
+// account.ErrEmailTaken or a *LimitedError.
 func (s *Service) VerifyEmail(ctx context.Context, v Visitor, token, callback string) (changed *account.Account, err error) {
 	l, err := s.Link(ctx, v, token)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Service) VerifyEmail(ctx context.Context, v Visitor, token, callback st
 	return s.Store.AccountByID(ctx, l.AccountID)
 }
 
-// FollowLink uses a link for who is signed in to its account, or else knows its password: somebody else who reads the mail of an address must not
-// vouch for the account of somebody who named it as theirs. The password signs in; without it signedIn is nil. It returns ErrLink,
+// FollowLink uses a link for a visitor who is signed in to its account, or otherwise knows its password: the owner of an address
+// must not confirm it for somebody else's account. The password signs in; without it signedIn is nil. It returns ErrLink,
 // ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
 func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
 	if l, err = s.Link(ctx, v, token); err != nil {

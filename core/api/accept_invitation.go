@@ -6,13 +6,14 @@ import (
 	"intents.internal/core/access"
 )
 
-// answeredJSON is an invitation that was answered, with the member that it made.
+// answeredJSON is an answered invitation, with the new member.
 type answeredJSON struct {
 	Invitation invitationJSON `json:"invitation"`
 	Member     *memberJSON    `json:"member"`
 }
 
-// acceptInvitation answers POST /auth/organization/accept-invitation: the person is a member, and the session acts on the account.
+// acceptInvitation answers POST /auth/organization/accept-invitation: it makes the person a member, and the session acts on the
+// account.
 func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Token string `json:"invitationId"`

@@ -28,12 +28,12 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Config is what the API needs to know.
+// Config is the API's configuration.
 type Config struct {
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
 	Access   *access.Service
-	// Feed gives events their positions and knows who has news.
+	// Feed assigns positions to events and reports accounts with new events.
 	Feed    *feed.Follower
 	Log     *slog.Logger
 	Metrics *prometheus.Registry
@@ -43,24 +43,24 @@ type Config struct {
 	PublicURL string
 	// Created is called with each intent that a POST made or found, and must not wait; nil for nothing.
 	Created func(*transfer.Intent)
-	// Ready is nil while core can work and will go on to.
+	// Ready returns nil while core can work and is not draining.
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.
 	Tracer *tracing.Tracer
-	// AccessLog gets a line for every request that did not fail by core's fault, whose line goes to Log; nil for none.
+	// AccessLog gets a line for every request except those that fail by core's fault, whose line goes to Log; nil for none.
 	AccessLog *slog.Logger
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
 	// Webhooks are the operator's rules of webhooks; nil answers their routes with 503.
 	Webhooks *webhook.Rules
-	// Chains has the nodes of the chains; nil where no chain has any.
+	// Chains has the nodes of the chains; nil if no chain has nodes.
 	Chains *rpc.Client
-	// Reported is called after a client has reported a new transaction of an intent, nil for nobody to call. It must return at once.
+	// Reported is called after a client has reported a new transaction of an intent; nil for none. It must not block.
 	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
 }
 
-// Server answers core's requests.
+// Server serves core's requests.
 type Server struct {
 	Config
 	catalog catalogs
@@ -68,13 +68,13 @@ type Server struct {
 	filter  keyFilter
 	metrics *metrics
 	cookie  access.Cookie
-	// flowCookie is the one of an OpenID Connect sign-in that has begun.
+	// flowCookie is the cookie of an OpenID Connect sign-in in progress.
 	flowCookie access.FlowCookie
 	assets     assets
 }
 
-// requestTimeout bounds the work on one request, streamed lists excepted. It is below the gateway's deadline, so that
-// core answers for a slow database and logs the cause.
+// requestTimeout bounds the work on one request, except for streamed lists. It is below the gateway's deadline, so that core
+// responds when the database is slow, and logs the cause.
 const requestTimeout = 5 * time.Second
 
 // New returns the handler of all routes.
@@ -119,8 +119,8 @@ func New(config Config) (http.Handler, error) {
 	return s.onlyGateways(mux), nil
 }
 
-// publicRoutes are compressed for clients that accept it. Session routes are not, since they mix secrets with content that a request
-// can choose (BREACH).
+// publicRoutes are compressed for clients that accept it. Session routes are not, because their responses mix secrets with
+// content that a request can choose (BREACH).
 func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
 	tokens := fallbackError{code: "TokenRegistryServiceError", message: "The token registry could not be read; try again later."}
 	transfers := fallbackError{code: "TransferServiceError", message: "The transfer service failed; try again later."}
@@ -183,7 +183,7 @@ func (s *Server) sessionRoutes() map[string]sessionRoute {
 		"/auth/api-key/rotate":          {http.MethodPost, s.rotateKey, access.Develop},
 		"/auth/api-key/delete":          {http.MethodPost, s.deleteKey, access.Develop},
 
-		// What these need depends on the account that the request names, so they check it themselves, with s.on.
+		// The required role depends on the account that the request names, so these routes check it themselves, with s.on.
 		"/auth/organization/create":                 {http.MethodPost, s.createOrganization, access.Person},
 		"/auth/organization/list":                   {http.MethodGet, s.listOrganizations, access.Person},
 		"/auth/organization/set-active":             {http.MethodPost, s.setActiveOrganization, access.Person},
@@ -216,8 +216,8 @@ func (s *Server) handleSessions(mux *http.ServeMux) {
 	mux.Handle("/auth/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, fallbackError{}))
 }
 
-// console passes a request on: the pages have their own deadline and cross-origin protection. The route in the log and the metrics
-// is the page's.
+// console forwards a request to the console, whose pages have their own deadline and cross-origin protection. The route in the
+// log and the metrics is the page's.
 func (s *Server) console(w http.ResponseWriter, r *http.Request) error {
 	s.Console.ServeHTTP(w, r)
 	return nil

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// buffer is memory for a JSON body, which newBuffer lends until release.
+// buffer is memory for a JSON body, pooled by newBuffer and release.
 type buffer struct{ json []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 8<<10)} }}
 
 func newBuffer() *buffer { return buffers.Get().(*buffer) }
 
-// release takes the memory back, unless it grew beyond that of a long page.
+// release returns the memory to the pool, unless it grew beyond the size of a long page.
 func (b *buffer) release() {
 	const maxBytes = 512 << 10
 	if cap(b.json) <= maxBytes {
@@ -27,5 +27,5 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // it fails only if the client is gone
+	_, _ = w.Write(body) // it fails only if the client disconnected
 }

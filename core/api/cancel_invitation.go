@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// cancelInvitation answers POST /auth/organization/cancel-invitation with the invitation, whose link works no more. Here its id is the one
-// that lists show.
+// cancelInvitation answers POST /auth/organization/cancel-invitation with the invitation, whose link stops working. The id in the
+// body is the one in lists.
 func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		InvitationID string `json:"invitationId"`

@@ -10,7 +10,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// catalog is the encoded registry. Clients poll it, so it is encoded once a snapshot and not once a request.
+// catalog is the encoded registry. Clients poll it, so it is encoded once per snapshot instead of once per request.
 type catalog struct {
 	snapshot *registry.Snapshot
 	chains   page
@@ -19,10 +19,10 @@ type catalog struct {
 	noTokens page
 }
 
-// catalogs caches the newest catalog. Two requests that find it old may both encode the new one, which is harmless.
+// catalogs caches the newest catalog. Two concurrent requests may both encode a new version, which is harmless.
 type catalogs struct{ current atomic.Pointer[catalog] }
 
-// of encodes the tokens only where the version is another. Which chains are watched changes more often.
+// of encodes the tokens only if their version has changed. The set of watched chains changes more often.
 func (c *catalogs) of(snapshot *registry.Snapshot) (*catalog, error) {
 	current := c.current.Load()
 	if current != nil && current.snapshot == snapshot {
@@ -98,7 +98,7 @@ type chainJSON struct {
 	NativeCurrency currencyJSON `json:"nativeCurrency"`
 	Domain         uint32       `json:"domain"`
 	Settler        *settlerJSON `json:"settler"`
-	// Confirmations is shown also where Finality is a block tag.
+	// Confirmations is present even if Finality is a block tag.
 	Confirmations uint64         `json:"confirmations"`
 	Finality      chain.Finality `json:"finality"`
 	Watched       bool           `json:"watched"`

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// changeEmail answers POST /auth/change-email: a link is on its way to the account's address, if that is verified, and else to the new one.
-// The answer is the same if another account has the new address.
+// changeEmail answers POST /auth/change-email: it mails a link to the account's address if that is verified, otherwise to the new
+// one. The response is the same if another account has the new address.
 func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
 	session, owner, err := s.authenticate(r)
 	if err != nil {

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// changePassword answers POST /auth/change-password: every session of the account ends, and a new one is in the cookie. The other sessions
-// end without revokeOtherSessions too, since a password is changed when others may know it.
+// changePassword answers POST /auth/change-password: every session of the account ends, and the cookie gets a new one. The other
+// sessions end even without revokeOtherSessions, because others may know the old password.
 func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	session, owner, err := s.authenticate(r)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // change applies a request to an intent and returns the changed intent.
 type change func(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error)
 
-// changeTransfer is the endpoint of every route that changes an intent. It checks that the intent is the caller's, 404, and that the
-// key is of the source chain's environment, 403, and answers with the whole record.
+// changeTransfer serves every route that changes an intent. It responds with 404 to an intent of another account, with 403 if the
+// key is not of the source chain's environment, and otherwise with the whole record.
 func (s *Server) changeTransfer(apply change) endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		by, intent, err := s.requestedTransfer(r)

@@ -7,8 +7,8 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// createKey answers POST /auth/api-key/create with the new key, the only time that it is shown whole. The owner is the
-// session's account; a body that names another has an unknown field.
+// createKey answers POST /auth/api-key/create with the new key, whose text is shown only here. The owner is the session's
+// account; a body that names an owner has an unknown field.
 func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Name        string              `json:"name"`

@@ -7,8 +7,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// createNonce answers POST /auth/siwe/nonce with a nonce for one Sign-in with Ethereum message. It is not bound to the
-// wallet that is named, which the message names too.
+// createNonce answers POST /auth/siwe/nonce with a nonce for one Sign-in with Ethereum message. It is not bound to the wallet in
+// the body, because the message names the wallet.
 func (s *Server) createNonce(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		WalletAddress string  `json:"walletAddress"`

@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// createOrganization answers POST /auth/organization/create with a new shared account, whose owner is the person of the session. The slug
-// that better-auth's client asks for is not kept: accounts have none.
+// createOrganization answers POST /auth/organization/create with a new shared account, whose owner is the session's person. The
+// slug that better-auth's client sends is ignored: accounts have none.
 func (s *Server) createOrganization(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Name string  `json:"name"`

@@ -9,7 +9,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// createTransfer answers POST /v2/transfers with the new intent. Faults are checked in the order 413, 415, 400, 403, 422.
+// createTransfer answers POST /v2/transfers with the new intent. Errors are checked in the order 413, 415, 400, 403, 422.
 func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
@@ -46,9 +46,10 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if intent.ID != id { // an earlier request with the key has made it
+	if intent.ID != id { // an earlier request with the same key created it
 		w.Header().Set("Idempotent-Replayed", "true")
-		// The record is that of the first response, but its transaction must not be sent once the intent has changed.
+		// The record is that of the first response, but without the transaction if the intent has changed since: it must not be
+		// sent any more.
 		if record.tx, err = intent.TxOf(&record.order, now); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// createWebhook answers POST /v2/webhooks with the new endpoint and its secret, the only time that it is shown.
+// createWebhook answers POST /v2/webhooks with the new endpoint and its secret, which is shown only here.
 func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	body, err := decode[struct {
 		URL         string   `json:"url"`

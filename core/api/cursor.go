@@ -12,8 +12,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// A cursor is an intent's id and the time of its last change in microseconds, as Postgres keeps it. In a list ordered by
-// that time, byTime follows: cursors of the release before, which read such lists in the other direction, lack it.
+// A cursor is an intent's id and the time of its last change in microseconds, the precision of Postgres. In a list ordered by
+// that time, byTime follows. Cursors of the previous release, which read such lists in the other direction, lack it.
 const (
 	cursorLength = 16 + 8
 	byTime       = 1

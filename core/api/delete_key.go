@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// deleteKey answers POST /auth/api-key/delete: the key is refused from then on.
+// deleteKey answers POST /auth/api-key/delete: the key is rejected from then on.
 func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		KeyID string `json:"keyId"`

@@ -6,8 +6,8 @@ import (
 	"intents.internal/core/access"
 )
 
-// deleteOrganization answers POST /auth/organization/delete: a shared account ends for good. The password of the person confirms it, or a
-// session that has begun just now.
+// deleteOrganization answers POST /auth/organization/delete: it deletes a shared account permanently. The person's password or a
+// fresh session confirms it.
 func (s *Server) deleteOrganization(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		ID       string `json:"organizationId"`

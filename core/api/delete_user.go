@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// deleteUser answers POST /auth/delete-user: the account ends for good. Its password confirms that; an account without
-// one must have signed in just now.
+// deleteUser answers POST /auth/delete-user: it deletes the account permanently. Its password confirms that; an account without
+// one needs a fresh session.
 func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	session, owner, err := s.authenticate(r)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// deleteWebhook answers DELETE /v2/webhooks/{id}: no attempt begins any more.
+// deleteWebhook answers DELETE /v2/webhooks/{id}: no new delivery attempt starts.
 func (s *Server) deleteWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	entry, err := by.entry(account.WebhookDeleted)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 type apiError struct {
 	status int
 	body   any
-	// retryAfter is in seconds, 0 for no such header.
+	// retryAfter is in seconds, 0 for no Retry-After header.
 	retryAfter int
 }
 
@@ -35,7 +35,7 @@ func unavailable(message string) *apiError {
 	return e
 }
 
-// limited is the 429 for a try over a limit.
+// limited returns the 429 for an attempt over a limit.
 func limited(e *access.LimitedError) *apiError {
 	return &apiError{
 		status: http.StatusTooManyRequests,
@@ -47,14 +47,14 @@ func limited(e *access.LimitedError) *apiError {
 	}
 }
 
-// roundUp returns d in units, rounded up so that a client that waits this long is served.
+// roundUp returns d in units, rounded up so that a client that waits this long is admitted.
 func roundUp(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
 
 func invalid(issues ...wire.Issue) *apiError {
 	return &apiError{status: http.StatusBadRequest, body: wire.NewInvalidRequest(issues)}
 }
 
-// chainNotAllowed is the 403 for a chain of the other environment than the key's.
+// chainNotAllowed returns the 403 for a chain of another environment than the key's.
 func chainNotAllowed(c chain.Chain, key network.Environment) *apiError {
 	return &apiError{status: http.StatusForbidden, body: wire.NewChainNotAllowed(c.ID, c.Environment, key)}
 }
@@ -74,7 +74,7 @@ type fallbackError struct {
 	message string
 }
 
-// toAPIError chooses status and body for an error. The cause of a 5xx goes to the log only.
+// toAPIError maps an error to its status and body. The cause of a 5xx is only logged.
 func toAPIError(err error, fallback fallbackError) *apiError {
 	var public *apiError
 	var rejection *transfer.Rejection

@@ -11,9 +11,9 @@ import (
 	"intents.internal/core/account"
 )
 
-// finishOIDC answers GET /auth/oauth2/callback/oidc, to which the provider redirects the browser: it signs the
-// browser in, or links the identity to the account that it is signed in to, and redirects it. A flow that failed ends at the sign-in page or
-// the account's, whose `error` is one of a closed set of codes.
+// finishOIDC answers GET /auth/oauth2/callback/oidc, to which the provider redirects the browser. It signs the browser in, or
+// links the identity to the signed-in account, and redirects. A failed flow redirects to the sign-in page or the account page,
+// with an `error` from a closed set of codes.
 func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	flow, callback := s.flowCookie.Flow(r)
 	page, done := "/console/sign-in", "/console"
@@ -53,7 +53,7 @@ func (s *Server) signInByFlow(r *http.Request, flow string) (*access.SignedIn, e
 	return s.Access.FinishOIDC(r.Context(), s.visitor(r), flow, state, code)
 }
 
-// linkByFlow starts no session: the browser has one.
+// linkByFlow starts no session: the browser already has one.
 func (s *Server) linkByFlow(r *http.Request, flow string) (*access.SignedIn, error) {
 	state, code, err := readCallback(r)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) linkByFlow(r *http.Request, flow string) (*access.SignedIn, err
 	return nil, s.Access.FinishLink(r.Context(), s.visitor(r), flow, state, code)
 }
 
-// readCallback reads what the provider answers. It ignores the parameters it does not know: providers add their own.
+// readCallback reads the provider's response. It ignores unknown parameters, because providers add their own.
 func readCallback(r *http.Request) (state, code string, err error) {
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -77,7 +77,7 @@ func readCallback(r *http.Request) (state, code string, err error) {
 	return given.Get("state"), given.Get("code"), nil
 }
 
-// oidcCode is the page's code for an error, empty for one that is not specific to the sign-in.
+// oidcCode returns the page's code for an error, empty for an error that is not specific to the sign-in.
 func oidcCode(err error) string {
 	switch {
 	case errors.Is(err, errDenied):

@@ -7,13 +7,13 @@ import (
 	"intents.internal/core/api/docs"
 )
 
-// docsPolicy lets the page load its style sheet and nothing else.
+// docsPolicy lets the page load only its style sheet.
 const docsPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// assets are what changes only with the program.
+// assets are pages that change only with the program.
 type assets struct{ openAPI, docs, style page }
 
-// programAssets are made once, as rendering and compressing them takes 0.1 s.
+// programAssets are created once, because rendering and compressing takes 0.1 s.
 var programAssets = sync.OnceValues(newAssets)
 
 func newAssets() (a assets, err error) {

@@ -6,8 +6,8 @@ import (
 	"intents.internal/core/access"
 )
 
-// getInvitation answers GET /auth/organization/get-invitation with the invitation of a link, to the person who may answer it. Its id here,
-// and where it is accepted or rejected, is the token of the link: nobody else knows that.
+// getInvitation answers GET /auth/organization/get-invitation with the invitation of a link, for the invited person. The id here,
+// and in the accept and reject routes, is the secret token of the link.
 func (s *Server) getInvitation(w http.ResponseWriter, r *http.Request) error {
 	parameters, err := query(r, "id")
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// filterTTL is how long a filter is served: gateways that start together share one, and later changes are in the feed.
+	// filterTTL is how long a filter is served. Gateways that start at the same time share one, and later changes are in the
+	// feed.
 	filterTTL = 5 * time.Minute
-	// filterTimeout bounds the time to build one, which takes a few seconds for each million keys.
+	// filterTimeout bounds the time to build a filter, which takes a few seconds per million keys.
 	filterTimeout = 5 * time.Minute
-	// minSpareKeys is the least number of new keys for which a filter has room.
+	// minSpareKeys is the minimum number of new keys for which a filter has capacity.
 	minSpareKeys = 10_000
 )
 
@@ -40,12 +41,12 @@ func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, json.RawMessage(answer))
 }
 
-// current returns the cached response, rebuilt if it is too old or the feed has lost its cursor, as after a failover of Postgres.
-// Concurrent requests wait for one build, which goes on if its request ends.
+// current returns the cached response, or rebuilds it if it is too old or the feed has lost its cursor, for example after a
+// failover of Postgres. Concurrent requests wait for one build, which continues if its request ends.
 func (f *keyFilter) current(ctx context.Context, store *postgres.Store, feed *keyFeed) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := ctx.Err(); err != nil { // the wait for the lock was long
+	if err := ctx.Err(); err != nil { // the wait for the lock may have been long
 		return nil, err
 	}
 	if f.answer != nil && time.Since(f.builtAt) < filterTTL {
@@ -65,7 +66,7 @@ func (f *keyFilter) current(ctx context.Context, store *postgres.Store, feed *ke
 }
 
 func buildKeyFilter(ctx context.Context, store *postgres.Store) (answer []byte, cursor string, err error) {
-	// The cursor comes first, so that a key created during the read is a change after it.
+	// The cursor is read first, so that a key created during the scan is a change after the cursor.
 	_, cursor, err = store.KeyChanges(ctx, nil, store.Now())
 	if err != nil {
 		return nil, "", err

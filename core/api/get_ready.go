@@ -11,8 +11,8 @@ const readyTimeout = 300 * time.Millisecond
 
 var errNotReady = unavailable("This core cannot work now, or is about to end; ask another one.")
 
-// getReady answers the gateways' GET /internal/ready, which they ask several times a second: 204, or 503 while the
-// database does not answer or core is about to end. It is neither logged nor measured.
+// getReady answers the gateways' GET /internal/ready, which they call several times a second: 204, or 503 while the database does
+// not respond or core is draining. It is neither logged nor measured.
 func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()

@@ -7,8 +7,7 @@ import (
 	"intents.internal/core/access"
 )
 
-// getSession answers GET /auth/get-session with the session and its account, or with null for a browser that is not
-// signed in.
+// getSession answers GET /auth/get-session with the session and its account, or with null if the browser is not signed in.
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	session, owner, err := s.authenticate(r)

@@ -10,8 +10,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// getTransfer answers GET /v2/transfers/{id} with the full record; id is the intent's UUID or its order id. Another
-// account's intent is answered like one that does not exist.
+// getTransfer answers GET /v2/transfers/{id} with the full record; id is the intent's UUID or its order id. Another account's
+// intent gets the same response as one that does not exist.
 func (s *Server) getTransfer(w http.ResponseWriter, r *http.Request) error {
 	_, intent, err := s.requestedTransfer(r)
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Server) getTransfer(w http.ResponseWriter, r *http.Request) error {
 	return s.writeIntent(w, r, intent)
 }
 
-// requestedTransfer returns the caller and the caller's intent that the path names.
+// requestedTransfer returns the caller and the caller's intent that the path identifies.
 func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent *transfer.Intent, err error) {
 	if by, err = caller(r); err != nil {
 		return by, nil, err
@@ -32,7 +32,7 @@ func (s *Server) requestedTransfer(r *http.Request) (by transfer.Caller, intent 
 	return by, intent, err
 }
 
-// writeIntent answers with the current record.
+// writeIntent writes the current record.
 func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *transfer.Intent) error {
 	history, err := s.Store.TransferHistory(r.Context(), intent)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) findTransfer(ctx context.Context, accountID uuid.UUID, name str
 		return s.Store.TransferByOrder(ctx, accountID, orderID)
 	}
 	id, err := uuid.Parse(name)
-	if err != nil || len(name) != 36 { // Parse takes other spellings too
+	if err != nil || len(name) != 36 { // Parse accepts other spellings too
 		return nil, postgres.ErrTransferNotFound
 	}
 	return s.Store.Transfer(ctx, accountID, id)

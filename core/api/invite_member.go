@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// inviteMember answers POST /auth/organization/invite-member with the invitation, the same whether or not the address has an account. Link
-// is null unless the service sends no mail: then it is for the inviter to pass on.
+// inviteMember answers POST /auth/organization/invite-member with the invitation. The response is the same whether or not the
+// address has an account. Link is null unless the service sends no mail; then the inviter passes it on.
 func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		OrganizationID string `json:"organizationId"`

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// feedInterval is the least time between the starts of two reads of the feed of changed keys, urgentInterval if a gateway wants one
-	// at once because requests wait for it.
+	// feedInterval is the minimum time between the starts of two reads of the feed of changed keys, urgentInterval if a gateway
+	// needs one at once because requests wait for it.
 	feedInterval   = 100 * time.Millisecond
 	urgentInterval = 20 * time.Millisecond
-	// previousTimeout is how long a read waits for the one before it, whose connection may be dead.
+	// previousTimeout is how long a read waits for the previous one, whose connection may be dead.
 	previousTimeout = time.Second
 )
 
-// keyFeed reads the changed keys for all gateways that wait. It queries the database at most ten times a second for any number of
-// gateways, fifty times while gateways see unknown keys, and not at all while none waits. It is safe for concurrent use.
+// keyFeed reads the changed keys for all gateways that wait. For any number of gateways it queries the database at most ten times
+// a second, fifty times while gateways get unknown keys, and not at all while none waits. It is safe for concurrent use.
 type keyFeed struct {
 	store    *postgres.Store
 	readings prometheus.Counter
@@ -30,7 +30,7 @@ type keyFeed struct {
 	mu sync.Mutex
 	// next is the read that has not started, nil for none.
 	next *feedRead
-	// last is the one before it, and startedAt its start.
+	// last is the previous read, and startedAt when it started.
 	last      *feedRead
 	startedAt time.Time
 }
@@ -39,10 +39,10 @@ type keyFeed struct {
 type feedRead struct {
 	// waiting counts the waiting callers by cursor.
 	waiting map[string]int
-	// urgent is closed when the read is to start at once, and isUrgent reports that it is.
+	// urgent is closed if the read must start at once; isUrgent is set then.
 	urgent   chan struct{}
 	isUrgent bool
-	// done is closed when the results below are set.
+	// done is closed once the results below are set.
 	done       chan struct{}
 	changes    map[string]postgres.KeyChanges
 	nextCursor string
@@ -55,8 +55,8 @@ func newKeyFeed(store *postgres.Store, readings prometheus.Counter) *keyFeed {
 	return &keyFeed{store: store, readings: readings, last: &feedRead{done: done}}
 }
 
-// after returns the keys that have changed since the cursor, and the next cursor, as soon as there is a change or after the wait. It
-// always reads after the call, whatever the wait. It returns ErrCursorExpired for an invalid cursor.
+// after returns the keys that have changed since the cursor, and the next cursor, as soon as there is a change or after the wait.
+// It always reads at least once after the call. It returns ErrCursorExpired for an invalid cursor.
 func (f *keyFeed) after(ctx context.Context, cursor string, wait time.Duration) (hashes []string, next string, err error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -84,11 +84,11 @@ func (f *keyFeed) after(ctx context.Context, cursor string, wait time.Duration) 
 		case len(changes.Hashes) > 0 || cursor == "" || wait == 0:
 			return changes.Hashes, r.nextCursor, nil
 		}
-		cursor, next = r.nextCursor, r.nextCursor // there is no change up to there
+		cursor, next = r.nextCursor, r.nextCursor // no key changed up to nextCursor
 	}
 }
 
-// join adds a caller to the next read, which starts at once if it is urgent.
+// join adds a caller to the next read, which starts at once if the caller is urgent.
 func (f *keyFeed) join(cursor string, urgent bool) *feedRead {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,7 +113,8 @@ func (f *keyFeed) leave(r *feedRead, cursor string) {
 	}
 }
 
-// read queries the database once the interval since the start of the last read has passed and that read is done.
+// read queries the database once feedInterval or urgentInterval has passed since the start of the previous read and that read has
+// ended.
 func (f *keyFeed) read(r, last *feedRead, startedAt time.Time) {
 	defer close(r.done)
 	select {

@@ -48,7 +48,7 @@ func newKeyJSON(k *account.Key) keyJSON {
 	}
 }
 
-// permissions are the actions that scopes allow, by resource; the scope webhooks allows to read and to write.
+// permissions returns the actions that scopes allow, by resource. The scope webhooks allows reading and writing.
 func permissions(scopes apikey.Scopes) map[string][]string {
 	all := map[string][]string{}
 	for _, name := range scopes.Names() {
@@ -61,7 +61,7 @@ func permissions(scopes apikey.Scopes) map[string][]string {
 	return all
 }
 
-// writeShownKey answers with a new key and its whole text.
+// writeShownKey writes a new key with its complete text.
 func writeShownKey(w http.ResponseWriter, k *account.Key, text apikey.Key) error {
 	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, struct {
@@ -73,7 +73,7 @@ func writeShownKey(w http.ResponseWriter, k *account.Key, text apikey.Key) error
 // parseID returns account.ErrNotFound for a malformed id, as for a key or session that does not exist.
 func parseID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
-	if err != nil || len(s) != 36 { // Parse takes other spellings too
+	if err != nil || len(s) != 36 { // Parse accepts other spellings too
 		return uuid.Nil, account.ErrNotFound
 	}
 	return id, nil

@@ -6,7 +6,7 @@ import (
 	"intents.internal/core/access"
 )
 
-// leaveOrganization answers POST /auth/organization/leave with the member that the person was.
+// leaveOrganization answers POST /auth/organization/leave with the former member.
 func (s *Server) leaveOrganization(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		OrganizationID string `json:"organizationId"`

@@ -7,7 +7,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// linkOIDC answers POST /auth/oauth2/link with where to send the browser to link the provider's identity to the account.
+// linkOIDC answers POST /auth/oauth2/link with the URL at which the browser links the provider's identity to the account.
 func (s *Server) linkOIDC(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		ProviderID  string `json:"providerId"`
@@ -20,7 +20,7 @@ func (s *Server) linkOIDC(w http.ResponseWriter, r *http.Request) error {
 	return s.startLink(w, r, "/providerId", request.ProviderID, request.CallbackURL, request.Password, true)
 }
 
-// linkSocial answers POST /auth/link-social, by which better-auth's client names the provider in its core instead of in the plugin.
+// linkSocial answers POST /auth/link-social, the route of better-auth's core for the same operation.
 func (s *Server) linkSocial(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Provider        string `json:"provider"`
@@ -50,7 +50,7 @@ func (s *Server) startLink(w http.ResponseWriter, r *http.Request, field, provid
 	return writeJSON(w, http.StatusOK, startedJSON{URL: to, Redirect: redirect})
 }
 
-// checkStart checks what a flow starts with; field names the provider in the request.
+// checkStart validates the request that starts a flow; field is the name of the provider field.
 func checkStart(field, provider, callback string) error {
 	if provider != oidcProvider {
 		return invalid(wire.Issue{Path: field, Message: `must be "oidc"`})
@@ -61,7 +61,7 @@ func checkStart(field, provider, callback string) error {
 	return nil
 }
 
-// startedJSON is where to send the browser, in better-auth's shape.
+// startedJSON is the URL to open in the browser, in better-auth's shape.
 type startedJSON struct {
 	URL      string `json:"url"`
 	Redirect bool   `json:"redirect"`

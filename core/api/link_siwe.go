@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// linkSIWE answers POST /auth/siwe/link: the wallet that signed the message is another way to sign in to the account. better-auth has no
-// route for this; the body is that of siwe/verify and the password, for a session that is not fresh.
+// linkSIWE answers POST /auth/siwe/link: it adds the wallet that signed the message as a way to sign in. better-auth has no route
+// for this. The body is that of siwe/verify, with the password if the session is not fresh.
 func (s *Server) linkSIWE(w http.ResponseWriter, r *http.Request) error {
 	session, owner, err := s.authenticate(r)
 	if err != nil {

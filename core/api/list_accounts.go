@@ -10,16 +10,16 @@ import (
 	"intents.internal/core/representation"
 )
 
-// The providers of better-auth: what an account signs in with. An identity of an issuer that is not configured any more has that issuer's
-// URL instead.
+// better-auth's provider names of the ways to sign in. An identity of an issuer that is no longer configured has the issuer's URL
+// instead.
 const (
 	credentialProvider = "credential"
 	walletProvider     = "siwe"
 	oidcProvider       = "oidc"
 )
 
-// listAccounts answers GET /auth/list-accounts with the ways to sign in to the account, the password first, then its identities from the
-// oldest on.
+// listAccounts answers GET /auth/list-accounts with the ways to sign in to the account: the password first, then its identities,
+// oldest first.
 func (s *Server) listAccounts(w http.ResponseWriter, r *http.Request) error {
 	_, owner, err := s.authenticate(r)
 	if err != nil {
@@ -58,7 +58,7 @@ func newAccountJSON(owner uuid.UUID, provider, accountID string, at representati
 	}
 }
 
-// providerOf names an identity as better-auth does: a wallet by its address, a smart account by address:chain.
+// providerOf returns better-auth's name of an identity: a wallet's address, a smart account's address:chain.
 func (s *Server) providerOf(i account.Identity) (provider, accountID string) {
 	if chain, wallet := i.IsWallet(); wallet {
 		return walletProvider, strings.TrimSuffix(i.Address()+":"+chain.Reference, ":")

@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// listChains answers GET /v2/chains, so that a client sees beforehand which transfers, swaps and bridges can be had.
+// listChains answers GET /v2/chains, so that a client can check which transfers, swaps and bridges are available.
 func (s *Server) listChains(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// defaultDeliveries is the limit of a page of deliveries without one, maxDeliveries the largest.
+// defaultDeliveries is the default limit of a page of deliveries, maxDeliveries the maximum.
 const defaultDeliveries, maxDeliveries = 100, 1000
 
 // deliveryPageJSON is a page; Next is null on the last one.

@@ -10,8 +10,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// listEventAccounts answers the gateways' long poll GET /internal/event-accounts?after=&wait=: at once if an account had an event since
-// the position, otherwise when one does or the wait is over. Without a position it answers at once with the present one.
+// listEventAccounts answers the gateways' long poll GET /internal/event-accounts?after=&wait=: at once if an account had an event
+// since the position, otherwise when one does or the wait is over. Without a position it returns the current one at once.
 func (s *Server) listEventAccounts(w http.ResponseWriter, r *http.Request) error {
 	parameters, err := query(r, "after", "wait")
 	if err != nil {

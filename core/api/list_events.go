@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// defaultEvents is the limit of a page of events without one, maxEvents the largest.
+	// defaultEvents is the default limit of a page of events, maxEvents the maximum.
 	defaultEvents, maxEvents = 100, 1000
 	// maxPollWait is the longest wait for an event, in seconds.
 	maxPollWait = 25
-	// fromNow is the cursor of a reader that wants what happens from now on.
+	// fromNow is the cursor for events from now on.
 	fromNow = "now"
-	// catchUpBudget bounds how long a page waits for the positions of events that were committed just before it.
+	// catchUpBudget bounds how long a page waits for the positions of recently committed events.
 	catchUpBudget = 250 * time.Millisecond
 )
 
-// eventList is a page of the feed as its query parameters ask for it.
+// eventList is a page of the feed as requested by the query parameters.
 type eventList struct {
-	// after is the position after which the page begins, 0 for the beginning; now is for after=now.
+	// after is the position after which the page starts, 0 for the beginning; now is set for after=now.
 	after  int64
 	now    bool
 	filter event.Filter
@@ -38,8 +38,8 @@ type eventList struct {
 	wait int
 }
 
-// listEvents answers GET /v2/events with the events of the account in the environment of its key, at once. An empty page whose reader
-// waits tells the gateway for how long it may hold the page back.
+// listEvents answers GET /v2/events with the events of the account in the environment of its key, at once. If the page is empty
+// and the client may wait, a header tells the gateway how long it may hold the page back.
 func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
@@ -68,24 +68,24 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventList) (postgres.EventPage, error) {
 	if list.now {
-		// A client that reads from now on must not get what was committed before.
+		// A client that reads from now on must not get events that were committed before.
 		if err := s.Feed.CatchUp(ctx); err != nil {
 			return postgres.EventPage{}, err
 		}
 		position, err := s.Store.LatestPosition(ctx)
 		return postgres.EventPage{Next: position, End: true}, err
 	}
-	if list.wait == 0 { // who waits is told of what has no position yet
+	if list.wait == 0 { // a waiting client is notified of events that have no position yet
 		budget, cancel := context.WithTimeout(ctx, catchUpBudget)
 		defer cancel()
 		if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
 			return postgres.EventPage{}, err
-		} // later events come with a later page
+		} // later events are on a later page
 	}
 	return s.Store.EventPage(ctx, owner, list.after, list.filter, list.limit)
 }
 
-// appendEventPage appends a page of events, and the cursor of the next.
+// appendEventPage appends a page of events, and the cursor of the next page.
 func appendEventPage(b []byte, owner event.Owner, page postgres.EventPage) (_ []byte, err error) {
 	b = append(b, `{"events":[`...)
 	for n := range page.Events {
@@ -120,7 +120,7 @@ func parseEventList(r *http.Request, owner event.Owner) (list eventList, err err
 	return list, nil
 }
 
-// set reads one parameter; its error says to the client what is wrong.
+// set parses one parameter; its error is the message for the client.
 func (list *eventList) set(owner event.Owner, name, given string) (err error) {
 	switch name {
 	case "after":
@@ -141,7 +141,7 @@ func (list *eventList) set(owner event.Owner, name, given string) (err error) {
 	return err
 }
 
-// wholeNumber reads a number below 2^31, without sign and leading zeros.
+// wholeNumber parses a number below 2^31, without sign and leading zeros.
 func wholeNumber(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil || strconv.FormatUint(n, 10) != text {

@@ -18,7 +18,7 @@ type keyListJSON struct {
 	Offset  *int      `json:"offset,omitempty"`
 }
 
-// listKeys answers GET /auth/api-key/list with the account's keys, newest first or as asked for.
+// listKeys answers GET /auth/api-key/list with the account's keys, newest first unless the request sets another order.
 func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
 	parameters, err := query(r, "limit", "offset", "sortBy", "sortDirection")
 	if err != nil {
@@ -38,14 +38,14 @@ func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// keyPage is the part of a list of keys that was asked for; nil is no bound, and no order leaves it newest first.
+// keyPage is the requested part of a list of keys. nil means no bound; without an order the newest key is first.
 type keyPage struct {
 	limit, offset *int
 	order         func(a, b *account.Key) int
 	descending    bool
 }
 
-// keyOrders are what keys can be sorted by. A key that never expires comes after all that do.
+// keyOrders are the sort fields of keys. A key that never expires sorts after all that do.
 var keyOrders = map[string]func(a, b *account.Key) int{
 	"name":      func(a, b *account.Key) int { return cmp.Compare(a.Name, b.Name) },
 	"createdAt": func(a, b *account.Key) int { return a.CreatedAt.Compare(b.CreatedAt) },

@@ -7,7 +7,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// listOrganizations answers GET /auth/organization/list with the accounts that the person can act on, their own first.
+// listOrganizations answers GET /auth/organization/list with the accounts that the person can act on, the person's own first.
 func (s *Server) listOrganizations(w http.ResponseWriter, r *http.Request) error {
 	memberships, err := s.Store.Memberships(r.Context(), access.ActingOf(r).Person.ID)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// listTokens answers GET /v2/tokens with the registry's tokens, those of one chain if chain-id names it. A well-formed
-// chain that the registry does not know has none.
+// listTokens answers GET /v2/tokens with the registry's tokens, those of one chain if chain-id is set. A well-formed unknown
+// chain has none.
 func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	parameters, err := query(r, "chain-id")
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// bufferedRows is how many intents of a list are buffered before the first byte is sent. A list that ends by then gets an entity tag
-// of its content, a length and, if something fails, an error response; a longer one is streamed.
+// bufferedRows is how many intents of a list are buffered before the first byte is sent. A list of at most this length gets an
+// entity tag, a Content-Length and, on failure, an error response. A longer list is streamed.
 const bufferedRows = 1000
 
-// listTransfers answers GET /v2/transfers with the account's intents: all of them, or a page where a limit is given. An error
-// in mid-stream closes the connection, so that no client takes a part for the whole list.
+// listTransfers answers GET /v2/transfers with the account's intents: all of them, or a page if limit is set. An error in
+// mid-stream closes the connection, so that clients detect the truncation.
 func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
@@ -40,13 +40,13 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	return streamList(w, r, s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check))
 }
 
-// listPage answers with one page.
+// listPage writes one page.
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request, accountID uuid.UUID, list transferList) error {
 	body := newBuffer()
 	defer body.release()
 	body.json = append(body.json, '[')
 	rows, last := 0, transfer.Summary{}
-	list.filter.Limit = list.limit + 1 // one more shows whether there is a next page
+	list.filter.Limit = list.limit + 1 // one more row shows whether there is a next page
 	for summary, err := range s.Store.Transfers(r.Context(), accountID, list.filter) {
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (s *Server) listPage(w http.ResponseWriter, r *http.Request, accountID uuid
 	return nil
 }
 
-// streamList answers with a whole list, of which all that follow the buffered rows are sent as they are read.
+// streamList writes the complete list. It streams the intents after the buffered rows while it reads them.
 func streamList(w http.ResponseWriter, r *http.Request, summaries iter.Seq2[transfer.Summary, error]) error {
 	const chunk = 32 << 10
 	body := newBuffer()
@@ -96,13 +96,13 @@ func streamList(w http.ResponseWriter, r *http.Request, summaries iter.Seq2[tran
 	return err
 }
 
-// wholeListTag is the prefix of the entity tags of lists that may be too long to hash before they are sent. The rest of the tag is the
-// position of the account's events before the list was read, so that a list is never older than its tag. The number grows with each
-// release that changes the fields of an intent or their order.
+// wholeListTag is the prefix of the entity tags of lists that may be too long to hash before they are sent. The rest of the tag
+// is the position of the account's events before the list was read, so the list is never older than its tag. The number is
+// incremented with each release that changes the fields of an intent or their order.
 const wholeListTag = `W/"e2.`
 
-// tagWholeList answers 304 if no intent of the account has changed since the client's list, and otherwise sets the entity tag of the
-// list that follows.
+// tagWholeList responds with 304 if no intent of the account has changed since the client's list. Otherwise it sets the entity
+// tag of the list that follows.
 func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (postgres.ChangeCheck, error) {
 	tag := r.Header.Get("If-None-Match")
 	cursor, ours := strings.CutPrefix(tag, wholeListTag)
@@ -123,11 +123,11 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	return check, nil
 }
 
-// yieldEvery is how many intents are encoded between two calls of runtime.Gosched, about 0.1 ms. The scheduler alone would let a list
-// run for 10 ms.
+// yieldEvery is how many intents are encoded between two calls of runtime.Gosched, about 0.1 ms. The scheduler alone preempts
+// only after 10 ms.
 const yieldEvery = 256
 
-// appendRow appends an intent to a list, in which it has this place, counted from 0.
+// appendRow appends an intent to a list; place is its index, from 0.
 func (b *buffer) appendRow(row int, summary *transfer.Summary) {
 	if row > 0 {
 		b.json = append(b.json, ',')
@@ -138,14 +138,14 @@ func (b *buffer) appendRow(row int, summary *transfer.Summary) {
 	b.json = representation.AppendSummary(b.json, summary)
 }
 
-// nextLink is the RFC 8288 link to the next page: the same request with another cursor.
+// nextLink returns the RFC 8288 link to the next page: the same request with the next cursor.
 func nextLink(r *http.Request, last transfer.Summary) string {
-	parameters, _ := url.ParseQuery(r.URL.RawQuery) // parsed once already
+	parameters, _ := url.ParseQuery(r.URL.RawQuery) // it was parsed before without error
 	parameters.Set("cursor", formatCursor(last, parameters.Has("updated-since")))
 	return "<" + r.URL.Path + "?" + parameters.Encode() + `>; rel="next"`
 }
 
-// parseLimit reads a page size of 1 to 1000.
+// parseLimit parses a page size of 1 to 1000.
 func parseLimit(s string) (int, bool) {
 	limit, err := strconv.Atoi(s)
 	return limit, err == nil && limit >= 1 && limit <= bufferedRows && strconv.Itoa(limit) == s

@@ -52,8 +52,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 }
 
-// count counts a finished request. cause is the error, nil for none; aborted means that the response is incomplete, clientClosed that
-// the gateway closed the connection first.
+// count counts a finished request. cause is the error, nil for none; aborted means that the response is incomplete, clientClosed
+// that the gateway closed the connection first.
 func (m *metrics) count(route string, status int, elapsed time.Duration, cause error, aborted, clientClosed bool) {
 	label := strconv.Itoa(status)
 	switch {

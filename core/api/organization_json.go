@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/representation"
 )
 
-// organizationJSON is an account in the shape of better-auth's organizations. Slug repeats the id, as accounts have no other name of their
-// own; logo and metadata are null.
+// organizationJSON is an account in the shape of better-auth's organizations. Slug repeats the id, because accounts have no slug;
+// logo and metadata are null.
 type organizationJSON struct {
 	ID        string                   `json:"id"`
 	Name      string                   `json:"name"`
@@ -34,7 +34,7 @@ type memberJSON struct {
 	User           memberUserJSON           `json:"user"`
 }
 
-// memberUserJSON is what other members see of a person.
+// memberUserJSON is the public part of a person for other members.
 type memberUserJSON struct {
 	ID    string  `json:"id"`
 	Name  string  `json:"name"`
@@ -71,8 +71,8 @@ func newInvitationJSON(i *account.Invitation, status string) invitationJSON {
 
 func newPendingJSON(i *account.Invitation) invitationJSON { return newInvitationJSON(i, "pending") }
 
-// on is who makes a request, on the account that it names by id or slug; on the one that the session acts on where it names none. An id
-// that is none names no account of the person's.
+// on returns the person of a request, acting on the account that the request names by id or slug, or on the session's account if
+// it names none. A malformed id is treated like an account of others.
 func (s *Server) on(r *http.Request, id, slug string, need access.Need) (*access.Acting, error) {
 	acting := access.ActingOf(r)
 	named := cmp.Or(id, slug)

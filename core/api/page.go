@@ -26,13 +26,13 @@ type page struct {
 	encodedVariants map[string][]byte
 }
 
-// newPage is a JSON page of one account that may change at any time.
+// newPage returns a JSON page of one account that may change at any time.
 func newPage(body []byte) page {
 	return page{mediaType: "application/json", cacheControl: "private, no-cache", body: body, etag: etagOf(body)}
 }
 
-// etagOf returns a weak tag, since a compressed response has other bytes and the same meaning. It need not withstand forgery, since
-// a client that could forge a page reads only its own, so it is the XXH64 of the body and its length.
+// etagOf returns a weak tag, because a compressed response has other bytes and the same meaning. The tag is the XXH64 of the body
+// and its length. It need not resist forgery: a client that forges a page reads only its own.
 func etagOf(body []byte) string {
 	var sum [12]byte
 	binary.BigEndian.PutUint64(sum[:], xxhash.Sum64(body))
@@ -40,7 +40,7 @@ func etagOf(body []byte) string {
 	return `W/"` + hex.EncodeToString(sum[:]) + `"`
 }
 
-// newAsset is a public, precompressed page that changes only with the program.
+// newAsset returns a public, precompressed page that changes only with the program.
 func newAsset(mediaType string, body []byte) (page, error) {
 	return page{mediaType: mediaType, cacheControl: "public, max-age=300", body: body, etag: etagOf(body)}.pack()
 }
@@ -56,7 +56,7 @@ func packPage(value any) (page, error) {
 
 // pack adds the encoded variants.
 func (p page) pack() (page, error) {
-	const minBytes = 1024 // a smaller body saves less than the headers cost
+	const minBytes = 1024 // compressing a smaller body saves less than the headers cost
 	if len(p.body) < minBytes {
 		return p, nil
 	}
@@ -66,13 +66,13 @@ func (p page) pack() (page, error) {
 	}
 	var gzipped bytes.Buffer
 	gzipWriter := gzip.NewWriter(&gzipped)
-	_, _ = gzipWriter.Write(p.body) // a bytes.Buffer takes everything
+	_, _ = gzipWriter.Write(p.body) // writes to a bytes.Buffer do not fail
 	_ = gzipWriter.Close()
 	p.encodedVariants = map[string][]byte{"zstd": zstdWriter.EncodeAll(p.body, nil), "gzip": gzipped.Bytes()}
 	return p, nil
 }
 
-// serve answers with the page, or with 304 if the client has it.
+// serve writes the page, or 304 if the client has it.
 func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", p.cacheControl)
@@ -90,5 +90,5 @@ func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // it fails only if the client is gone
+	_, _ = w.Write(body) // it fails only if the client disconnected
 }

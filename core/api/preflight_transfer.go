@@ -10,7 +10,7 @@ import (
 type preflightJSON struct {
 	OK     bool        `json:"ok"`
 	Checks []checkJSON `json:"checks"`
-	// Gas is nil where the transaction would not succeed.
+	// Gas is nil if the transaction would fail.
 	Gas *string `json:"gas"`
 }
 
@@ -20,7 +20,7 @@ type checkJSON struct {
 	Detail string             `json:"detail"`
 }
 
-// preflightTransfer answers GET /v2/transfers/{id}/preflight with what the intent's transaction would do if it was sent now.
+// preflightTransfer answers GET /v2/transfers/{id}/preflight with a simulation of the intent's transaction in the current state.
 func (s *Server) preflightTransfer(w http.ResponseWriter, r *http.Request) error {
 	_, intent, err := s.requestedTransfer(r)
 	if err != nil {

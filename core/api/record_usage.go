@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxReportBytes leaves room for more than the 200 bytes of a row.
+	// maxReportBytes allows for more than the 200 bytes of a typical row.
 	maxReportBytes = 512 << 10
-	// maxRequests bounds the counts of a row; more would be a fault of the gateway's.
+	// maxRequests bounds the counts of a row; a higher count is an error of the gateway.
 	maxRequests = 1_000_000_000
 	// maxClockSkew is how far a gateway's clock may be ahead of the database's.
 	maxClockSkew = time.Hour
@@ -22,7 +22,7 @@ const (
 
 var errReportTooLarge = newError(http.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "A report may have at most 512 KiB.")
 
-// recordUsage answers the gateways' POST /internal/usage: 204 once the report is stored, now or before.
+// recordUsage answers the gateways' POST /internal/usage: 204 if the report is stored, by this or an earlier request.
 func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBodyUpTo(r, maxReportBytes, errReportTooLarge)
 	if err != nil {
@@ -105,8 +105,8 @@ func readRow(row wire.KeyUsage, now time.Time) (usage account.Usage, issues []wi
 	return usage, issues
 }
 
-// parseUUID reads the one usual spelling.
+// parseUUID accepts only the canonical spelling.
 func parseUUID(s string) (id uuid.UUID, ok bool) {
 	id, err := uuid.Parse(s)
-	return id, err == nil && len(s) == 36 // Parse takes others too
+	return id, err == nil && len(s) == 36 // Parse accepts others too
 }

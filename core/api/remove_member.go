@@ -7,7 +7,8 @@ import (
 	"intents.internal/core/access"
 )
 
-// removeMember answers POST /auth/organization/remove-member with the member, whose sessions that act on the account have ended.
+// removeMember answers POST /auth/organization/remove-member with the removed member. The member's sessions that act on the
+// account end.
 func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		OrganizationID  string `json:"organizationId"`

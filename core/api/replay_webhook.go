@@ -8,7 +8,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// replayWebhook answers POST /v2/webhooks/{id}/replay: every event after a cursor of the feed is sent again, with the same ids.
+// replayWebhook answers POST /v2/webhooks/{id}/replay: it redelivers every event after a cursor of the feed, with the same ids.
 func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	body, err := decode[struct {
 		After string `json:"after"`

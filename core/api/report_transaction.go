@@ -15,8 +15,8 @@ var (
 		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
 )
 
-// reportTransaction is the change of POST /v2/transfers/{id}/transaction: it records the hash of a transaction that the client has sent.
-// The same hash again changes nothing; another one is another attempt.
+// reportTransaction is the change of POST /v2/transfers/{id}/transaction: it records the hash of a transaction that the client
+// has sent. The same hash again changes nothing; another hash is another attempt.
 func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error) {
 	request, err := decode[struct {
 		Hash *string `json:"hash"`

@@ -19,7 +19,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// caller reads the gateway's identity headers of a keyed request.
+// caller returns the identity in the gateway's headers of a keyed request.
 func caller(r *http.Request) (transfer.Caller, error) {
 	accountID, accountErr := uuid.Parse(r.Header.Get(wire.HeaderAccountID))
 	keyID, keyErr := uuid.Parse(r.Header.Get(wire.HeaderKeyID))
@@ -51,7 +51,7 @@ func readBodyUpTo(r *http.Request, limit int, tooLarge *apiError) ([]byte, error
 	return body, nil
 }
 
-// decode reads a JSON body into a struct strictly: no name twice or unknown, no other types, nothing after it.
+// decode decodes a JSON body into a struct strictly. It rejects duplicate and unknown names, wrong types and trailing data.
 func decode[T any](r *http.Request) (value T, err error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -60,7 +60,7 @@ func decode[T any](r *http.Request) (value T, err error) {
 	return decodeBody[T](body)
 }
 
-// decodeBody is decode for a body that has been read.
+// decodeBody is decode for a body in memory.
 func decodeBody[T any](body []byte) (value T, err error) {
 	if jsontext.Value(body).Kind() != '{' {
 		return value, invalid(wire.Issue{Message: "must be an object"})
@@ -95,8 +95,8 @@ func kindName(kind jsontext.Kind) string {
 	}
 }
 
-// query reads the query parameters; one that is unknown, repeated or malformed is an issue. NUL is one too,
-// since Postgres cannot store it.
+// query parses the query parameters. An unknown, repeated or malformed parameter is an issue, and so is NUL, which Postgres
+// cannot store.
 func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -123,7 +123,7 @@ func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	return parameters, nil
 }
 
-// numberParameter reads a query parameter that is a whole number, 0 or more; fallback stands for one that is not given.
+// numberParameter parses a query parameter that is a whole number, 0 or more; fallback is the default.
 func numberParameter(parameters map[string]string, name string, fallback int) (int, []wire.Issue) {
 	text, given := parameters[name]
 	if !given {

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// requestPasswordReset answers POST /auth/request-password-reset: a mail with a link is on its way if an account has the address. The answer
-// and its time are the same if none has.
+// requestPasswordReset answers POST /auth/request-password-reset: it mails a link if an account has the address. The response and
+// its timing are the same if none has.
 func (s *Server) requestPasswordReset(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Email      string `json:"email"`

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// resetPassword answers POST /auth/reset-password: the account of the token has another password, and nobody is signed in to it.
-// The password is that of a new account if the one before never proved its address.
+// resetPassword answers POST /auth/reset-password: it sets the password of the token's account and ends all of its sessions. If
+// the account never proved its address, the password may be that of a new account, see access.ResetPassword.
 func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		NewPassword string `json:"newPassword"`

@@ -7,7 +7,7 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// retryDelivery answers POST /v2/webhooks/{id}/deliveries/{eventId}/retry: the event is sent again at once, with the same id.
+// retryDelivery answers POST /v2/webhooks/{id}/deliveries/{eventId}/retry: it redelivers the event at once, with the same id.
 func (s *Server) retryDelivery(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	eventID, ok := event.ParseID(r.PathValue("eventId"))
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// revokeSession answers POST /auth/revoke-session: the session ends. One that is not the account's is left alone with
-// the same answer, as better-auth does.
+// revokeSession answers POST /auth/revoke-session: it ends the session. A session of another account is unchanged and gets the
+// same response, as in better-auth.
 func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 	_, owner, err := s.authenticate(r)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, statusJSON)
 }
 
-// revokeOtherSessions answers POST /auth/revoke-other-sessions: all sessions of the account end but the one that asks.
+// revokeOtherSessions answers POST /auth/revoke-other-sessions: it ends all sessions of the account except the current one.
 func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) error {
 	session, _, err := s.authenticate(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) err
 	return writeJSON(w, http.StatusOK, statusJSON)
 }
 
-// revokeSessions answers POST /auth/revoke-sessions: all sessions of the account end.
+// revokeSessions answers POST /auth/revoke-sessions: it ends all sessions of the account.
 func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
 	_, owner, err := s.authenticate(r)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// rotateKey answers POST /auth/api-key/rotate with a new key in the place of another, which works on for the grace
-// period. The answer is the only time that the new key is shown whole.
+// rotateKey answers POST /auth/api-key/rotate with a new key that replaces another, which remains valid for the grace period. The
+// text of the new key is shown only here.
 func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		KeyID       string `json:"keyId"`

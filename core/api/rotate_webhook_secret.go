@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// rotateWebhookSecret answers POST /v2/webhooks/{id}/rotate-secret with the new secret, the only time that it is shown. The replaced one
-// signs too until its grace ends. The body may be absent.
+// rotateWebhookSecret answers POST /v2/webhooks/{id}/rotate-secret with the new secret, which is shown only here. The old secret
+// signs too until its grace period ends. The body is optional.
 func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	grace := webhook.DefaultGrace
 	if r.ContentLength != 0 {

@@ -18,11 +18,11 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// endpoint answers a request or returns the error to answer with. An error after the first byte closes the connection, which tells the
-// client that the response is incomplete.
+// endpoint serves a request or returns an error. An error after the first byte closes the connection, which tells the client that
+// the response is incomplete.
 type endpoint func(http.ResponseWriter, *http.Request) error
 
-// route gives an endpoint its deadline, its error replies, its metrics and its log line.
+// route wraps an endpoint with its deadline, its error responses, its metrics and its log line.
 func (s *Server) route(e endpoint, fallback fallbackError) http.Handler {
 	return s.streamRoute(func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
@@ -31,7 +31,7 @@ func (s *Server) route(e endpoint, fallback fallbackError) http.Handler {
 	}, fallback)
 }
 
-// streamRoute is route without a deadline, for responses as slow as their reader.
+// streamRoute is route without a deadline, for responses that the client reads at its own pace.
 func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
@@ -52,7 +52,7 @@ func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
 	})
 }
 
-// recoverPanic calls the endpoint and returns a panic as an error, so that one request never ends the process.
+// recoverPanic calls the endpoint and returns a panic as an error, so that one request cannot end the process.
 func recoverPanic(e endpoint, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -82,10 +82,10 @@ func (r *statusRecorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// Unwrap lets http.ResponseController reach the writer beneath.
+// Unwrap gives http.ResponseController access to the underlying writer.
 func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// routine are the routes that gateways poll every few seconds without a client's request; only their failures are logged.
+// routine are the routes that gateways poll every few seconds; only their failures are logged.
 var routine = []string{
 	"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "GET " + wire.PathEventAccounts, "POST " + wire.PathUsage,
 	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", "GET " + docs.StylePath,
@@ -98,7 +98,7 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 	}
 	clientClosed := r.Context().Err() != nil
 	s.metrics.count(route, status, elapsed, cause, aborted, clientClosed)
-	draining := errors.Is(cause, feed.ErrDraining) // an orderly 503
+	draining := errors.Is(cause, feed.ErrDraining) // an expected 503
 	isRoutine := r.Header.Get(wire.HeaderRequestID) == "" && slices.Contains(routine, route)
 	if (status < http.StatusInternalServerError || draining) && (isRoutine || s.AccessLog == nil) {
 		return
@@ -118,16 +118,16 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 }
 
 func writeError(w http.ResponseWriter, e *apiError) {
-	// These belong to the response that failed.
+	// These headers belong to the failed response.
 	w.Header().Del("ETag")
 	w.Header().Del("Cache-Control")
 	if e.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
 	}
-	_ = writeJSON(w, e.status, e.body) // it fails only if the client is gone
+	_ = writeJSON(w, e.status, e.body) // it fails only if the client disconnected
 }
 
-// writeJSON answers with one JSON value. It marshals first, so that a failure leaves the response unwritten.
+// writeJSON writes one JSON value. It marshals first, so that a failure leaves the response unwritten.
 func writeJSON(w http.ResponseWriter, status int, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {

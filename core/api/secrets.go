@@ -9,8 +9,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Secrets are the digests of the gateways' shared secret and of the previous one while it is being replaced. Without a previous one
-// both are of the current secret.
+// Secrets are the digests of the gateways' shared secret and of the previous one during a rotation. Without a previous secret
+// both are of the current one.
 type Secrets struct{ current, previous [sha256.Size]byte }
 
 // NewSecrets takes the secret, and the previous one or nothing.
@@ -21,8 +21,8 @@ func NewSecrets(current, previous telemetry.Secret) Secrets {
 	return Secrets{sha256.Sum256([]byte(current.Reveal())), sha256.Sum256([]byte(previous.Reveal()))}
 }
 
-// match reports whether the presented secret is one of the two, and whether it is the previous one. It always compares both digests,
-// so that its time depends on neither secret's content nor length.
+// match reports whether the presented secret is one of the two, and whether it is the previous one. It always compares both
+// digests, so that its duration depends on neither secret's content nor length.
 func (s Secrets) match(presented string) (ok, outdated bool) {
 	got := sha256.Sum256([]byte(presented))
 	current := subtle.ConstantTimeCompare(s.current[:], got[:])

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// sendVerificationEmail answers POST /auth/send-verification-email: a mail with a link is on its way if an account has the address and has
-// not verified it. Without a session the answer and its time are the same if none has.
+// sendVerificationEmail answers POST /auth/send-verification-email: it mails a link if an account has the address and has not
+// verified it. Without a session the response and its timing are the same if none has.
 func (s *Server) sendVerificationEmail(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Email       string `json:"email"`

@@ -10,7 +10,7 @@ import (
 	"intents.internal/core/representation"
 )
 
-// require calls an endpoint for those whose role in the account that they act on allows what it needs.
+// require calls an endpoint if the person's role in the acting account allows what the endpoint needs.
 func (s *Server) require(need access.Need, answer endpoint) endpoint {
 	if need == access.Anyone {
 		return answer
@@ -35,18 +35,19 @@ func (s *Server) authenticate(r *http.Request) (*account.Session, *account.Accou
 	return s.Access.Session(r.Context(), s.cookie.Token(r))
 }
 
-// actingID is the account that the session of a request acts on, where the route needs one.
+// actingID returns the id of the account that the request's session acts on, if the route needs one.
 func actingID(r *http.Request) uuid.UUID { return access.ActingOf(r).Account.ID }
 
 func (s *Server) visitor(r *http.Request) access.Visitor { return access.VisitorOf(r, s.cookie) }
 
-// writeSignedIn answers a sign-up or sign-in, with the session in the cookie.
+// writeSignedIn writes the response to a sign-up or sign-in, with the session in the cookie.
 func (s *Server) writeSignedIn(w http.ResponseWriter, in *access.SignedIn) error {
 	s.cookie.SignIn(w, in)
 	return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
 }
 
-// signedInJSON is the response to sign-up and sign-in. The token is null: scripts cannot read the HttpOnly cookie that has it.
+// signedInJSON is the response to sign-up and sign-in. The token is null, because it is in an HttpOnly cookie that scripts cannot
+// read.
 type signedInJSON struct {
 	Redirect bool     `json:"redirect"`
 	Token    *string  `json:"token"`
@@ -71,7 +72,8 @@ func newUserJSON(a *account.Account) userJSON {
 	}
 }
 
-// sessionJSON is a session in better-auth's shape. Token repeats the id: it names the session to revoke and is no credential.
+// sessionJSON is a session in better-auth's shape. Token repeats the id: it identifies the session to revoke and is not a
+// credential.
 type sessionJSON struct {
 	ID     string `json:"id"`
 	Token  string `json:"token"`

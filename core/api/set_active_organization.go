@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/access"
 )
 
-// setActiveOrganization answers POST /auth/organization/set-active: the session acts on another account of the person from now on. With
-// null it acts on the person's own, and the answer is null.
+// setActiveOrganization answers POST /auth/organization/set-active: the session acts on another account of the person from now
+// on. With null it acts on the person's own account, and the response is null.
 func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		ID   activeID `json:"organizationId"`
@@ -40,7 +40,7 @@ func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) e
 	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
 }
 
-// activeID tells a null, which is the person's own account, from an absent field.
+// activeID distinguishes null, which is the person's own account, from an absent field.
 type activeID struct {
 	given bool
 	text  *string

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// signIn answers POST /auth/sign-in/email. A wrong password and an address without an account get the same answer in
-// the same time.
+// signIn answers POST /auth/sign-in/email. A wrong password and an address without an account get the same response in the same
+// time.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Email       string  `json:"email"`

@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// signOut answers POST /auth/sign-out: the session ends, whether or not there was one.
+// signOut answers POST /auth/sign-out: it ends the session, if there is one.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Access.SignOut(r.Context(), s.cookie.Token(r)); err != nil {
 		return err

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// signUp answers POST /auth/sign-up/email: it makes an account and signs it in. Where mail is configured the answer is the same for an
-// address that has an account, and signs nobody in.
+// signUp answers POST /auth/sign-up/email: it creates an account and signs it in. If mail is configured, an address that has an
+// account gets the same response, and nobody is signed in.
 func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Name        string  `json:"name"`

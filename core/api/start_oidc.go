@@ -2,8 +2,7 @@ package api
 
 import "net/http"
 
-// startOIDC answers POST /auth/sign-in/oauth2 with where to send the browser to sign in, and keeps in a cookie what it
-// must bring back.
+// startOIDC answers POST /auth/sign-in/oauth2 with the provider's sign-in URL. It stores the state of the flow in a cookie.
 func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		ProviderID  string `json:"providerId"`

@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// testWebhook answers POST /v2/webhooks/{id}/test: a webhook.test event is sent to the endpoint, whatever its filter.
+// testWebhook answers POST /v2/webhooks/{id}/test: it sends a webhook.test event to the endpoint, regardless of its filter.
 func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	id, err := s.Store.TestWebhook(r.Context(), by.owner, by.id)
 	if err != nil {

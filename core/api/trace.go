@@ -16,8 +16,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startTrace starts the span of a request below the gateway's, and adds the request and trace ids to its log lines. The routine
-// requests of gateways start no trace, nor do requests without a route, whose headers are not trusted.
+// startTrace starts the span of a request as a child of the gateway's, and adds the request and trace ids to its log lines. The
+// gateways' routine requests start no trace. Neither do requests without a route, whose headers are not trusted.
 func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	span := trace.SpanFromContext(ctx)
@@ -35,7 +35,7 @@ func endTrace(span trace.Span, r *http.Request, status int, aborted bool) {
 	}
 	about := tracing.Request{
 		Method: r.Method, Scheme: "http", Status: status, ID: r.Header.Get(wire.HeaderRequestID),
-		// The console has replaced the pattern with its page's.
+		// The console has replaced the pattern by its page's.
 		Route: r.Pattern[strings.Index(r.Pattern, " ")+1:],
 	}
 	if about.KeyID = r.Header.Get(wire.HeaderKeyID); about.KeyID != "" {

@@ -14,13 +14,13 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// transferList is a list as its query parameters ask for it. A limit of 0 is no limit.
+// transferList is a list as requested by the query parameters. A limit of 0 is no limit.
 type transferList struct {
 	filter postgres.TransferFilter
 	limit  int
 }
 
-// transferParameters read the query parameters of GET /v2/transfers; each returns what is wrong, empty for nothing.
+// transferParameters parse the query parameters of GET /v2/transfers. Each returns the error text for the client, empty for none.
 var transferParameters = map[string]func(list *transferList, given string) string{
 	"type": func(list *transferList, given string) string {
 		var ok bool
@@ -86,7 +86,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 	},
 }
 
-// parsed puts an error in words for the client.
+// parsed converts an error into the text for the client.
 func parsed[T any](value T, err error) (T, string) {
 	if err != nil {
 		return value, err.Error()

@@ -11,20 +11,20 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// record is what the full record of an intent shows.
+// record is the full record of an intent.
 type record struct {
 	intent *transfer.Intent
 	order  transfer.Order
-	// tx is nil where the transaction must not be sent.
+	// tx is nil if the transaction must not be sent.
 	tx *transfer.Tx
-	// confirmations is nil while the transaction that carries the intent is in no block.
+	// confirmations is nil while the intent's transaction is in no block.
 	confirmations *transfer.Confirmations
 	transactions  []transfer.Transaction
 	refundable    bool
 	unverifiable  bool
 }
 
-// newRecord is the record of an intent for a client that reads it now, without what its chains have shown.
+// newRecord returns the current record of an intent, without data from its chains.
 func newRecord(i *transfer.Intent, now time.Time) (*record, error) {
 	order, err := i.Order()
 	if err != nil {
@@ -37,7 +37,7 @@ func newRecord(i *transfer.Intent, now time.Time) (*record, error) {
 	return &record{intent: i, order: order, tx: tx}, nil
 }
 
-// write answers with the record.
+// write writes the record as a response.
 func (r *record) write(w http.ResponseWriter, status int) {
 	body := newBuffer()
 	defer body.release()
@@ -45,7 +45,7 @@ func (r *record) write(w http.ResponseWriter, status int) {
 	writeBody(w, status, body.json)
 }
 
-// append appends the record: the members of the summary, whose source and destination have more members here, and its own.
+// append appends the record: the members of the summary, with the additional members of source and destination, and its own.
 func (r *record) append(b []byte) []byte {
 	i, summary := r.intent, r.intent.Summary()
 	b = representation.AppendIdentity(append(b, '{'), &summary)

@@ -8,8 +8,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// unlinkAccount answers POST /auth/unlink-account: the account is not signed in to that way any more, and its other sessions end. The
-// password stays, whatever else does.
+// unlinkAccount answers POST /auth/unlink-account: it removes a way to sign in and ends the account's other sessions. The
+// password cannot be removed.
 func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	session, owner, err := s.authenticate(r)
 	if err != nil {

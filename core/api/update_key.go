@@ -57,7 +57,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, newKeyJSON(key))
 }
 
-// expiresIn tells a null, which is no expiry, from an absent field.
+// expiresIn distinguishes null, which is no expiry, from an absent field.
 type expiresIn struct {
 	given   bool
 	seconds *int64

@@ -7,7 +7,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// updateMemberRole answers POST /auth/organization/update-member-role with the member as it is then.
+// updateMemberRole answers POST /auth/organization/update-member-role with the updated member.
 func (s *Server) updateMemberRole(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		OrganizationID string `json:"organizationId"`

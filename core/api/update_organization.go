@@ -9,7 +9,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// updateOrganization answers POST /auth/organization/update: a shared account gets another name.
+// updateOrganization answers POST /auth/organization/update: it renames a shared account.
 func (s *Server) updateOrganization(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		ID   string `json:"organizationId"`

@@ -8,7 +8,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// updateWebhook answers PATCH /v2/webhooks/{id}: an absent field stays as it is; null types are all types, a null description is none.
+// updateWebhook answers PATCH /v2/webhooks/{id}. An absent field is unchanged; null types mean all types, a null description
+// means none.
 func (s *Server) updateWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	body, err := decode[struct {
 		URL         *string            `json:"url"`

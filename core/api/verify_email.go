@@ -9,9 +9,9 @@ import (
 	"intents.internal/core/fault"
 )
 
-// verifyEmail answers GET /auth/verify-email: the token of a link is used. With a callbackURL the browser is redirected there, with the code
-// of what went wrong in the parameter error. Mailed links do not lead here but to a page of the console, since programs that read mail follow
-// links.
+// verifyEmail answers GET /auth/verify-email: it uses the token of a link. With a callbackURL it redirects the browser there,
+// with an error code in the parameter error. Links in mails lead to a page of the console instead, because programs that scan
+// mail follow links.
 func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
 	given, err := query(r, "token", "callbackURL")
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, response)
 }
 
-// linkCode is the code of an error of a link, empty for one that is not about it.
+// linkCode returns the error code for a failed link, empty for other errors.
 func linkCode(err error) string {
 	if !errors.Is(err, access.ErrLink) && !errors.Is(err, access.ErrLinkSignedOut) && !errors.Is(err, account.ErrEmailTaken) {
 		return ""

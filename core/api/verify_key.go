@@ -13,8 +13,8 @@ import (
 
 var errKeyRefused = newError(http.StatusNotFound, wire.InvalidAPIKey, "No usable key has this hash.")
 
-// verifyKey answers the gateways' POST /internal/keys/verify. The response does not say why a key is refused, as the
-// gateways' does not.
+// verifyKey answers the gateways' POST /internal/keys/verify. Like the gateway's own response, it does not say why a key is
+// rejected.
 func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[wire.VerifyKeyRequest](r)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// verifySIWE answers POST /auth/siwe/verify: it signs in the signer of the message. The wallet in the body must be the
-// one in the message.
+// verifySIWE answers POST /auth/siwe/verify: it signs in the signer of the message. The wallet in the body must be the one in the
+// message.
 func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Message       string  `json:"message"`
@@ -44,7 +44,7 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 	}{Success: true, User: user{ID: in.Account.ID.String(), WalletAddress: message.Address, ChainID: message.ChainID}})
 }
 
-// readWalletMessage reads the message of a wallet, which must be of the address and the chain that the request names; chainID may be nil.
+// readWalletMessage parses the message of a wallet, which must have the address and chain of the request; chainID may be nil.
 func readWalletMessage(text, address string, chainID *uint64) (*siwe.Message, error) {
 	identity, err := account.NewWalletIdentity(address)
 	if err != nil {

@@ -36,7 +36,7 @@ func newWebhookJSON(e *webhook.Endpoint) webhookJSON {
 	}
 }
 
-// deliveryJSON is what became of an event at an endpoint.
+// deliveryJSON is the delivery of an event to an endpoint.
 type deliveryJSON struct {
 	EventID        string                    `json:"eventId"`
 	Type           event.Type                `json:"type"`
@@ -60,7 +60,7 @@ func newDeliveryJSON(d webhook.Delivery) deliveryJSON {
 	return answer
 }
 
-// nullable tells a null, which stands for none, from an absent field.
+// nullable distinguishes null, which means none, from an absent field.
 type nullable[T any] struct {
 	given bool
 	value *T
@@ -72,7 +72,7 @@ func (n *nullable[T]) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	return json.UnmarshalDecode(from, &n.value)
 }
 
-// orZero is nil for an absent field, and points to the zero value for a null.
+// orZero returns nil for an absent field, and a pointer to the zero value for null.
 func (n *nullable[T]) orZero() *T {
 	if n.given && n.value == nil {
 		return new(T)
@@ -80,7 +80,7 @@ func (n *nullable[T]) orZero() *T {
 	return n.value
 }
 
-// webhookRoutes are the routes of webhooks, all of which need the operator's rules.
+// webhookRoutes are the routes of webhooks, all of which need the operator's rules for webhooks.
 func (s *Server) webhookRoutes() map[string]http.Handler {
 	routes := map[string]http.Handler{}
 	for pattern, answer := range map[string]func(http.ResponseWriter, *http.Request, webhookRequest) error{
@@ -102,17 +102,17 @@ func (s *Server) webhookRoutes() map[string]http.Handler {
 	return routes
 }
 
-// webhookRequest is what the routes of webhooks have in common.
+// webhookRequest is the common part of the requests to webhook routes.
 type webhookRequest struct {
 	owner event.Owner
-	// id is the endpoint of the path; the zero value where the path has none or what is no id, which no endpoint has.
+	// id is the endpoint id in the path, zero if there is none or it is malformed; no endpoint has the zero id.
 	id uuid.UUID
-	// entry is of an action that the caller is about to take.
+	// entry is the audit log entry of the caller's action.
 	entry func(account.Action) (account.AuditEntry, error)
 	now   time.Time
 }
 
-// ofWebhooks reads who calls for which endpoint. Query parameters are the list of deliveries' alone.
+// ofWebhooks parses the caller and the endpoint. Only the list of deliveries has query parameters.
 func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webhookRequest) error) endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if s.Webhooks == nil {

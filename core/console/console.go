@@ -1,8 +1,8 @@
 // Package console is the signed-in pages below /console: HTML written on the server, with a style sheet and small
 // scripts of its own and nothing from elsewhere. Every page works without scripts; asking a wallet needs them.
 //
-// It reads through the store, changes things through package access, and owns no rule of either. What goes wrong is
-// answered with a page; a fault in a form brings the form back with what was typed, passwords excepted.
+// It reads through the store, changes data through package access, and owns no rule of either. An error is a page; an invalid
+// form is shown again with its values, except for passwords.
 package console
 
 import (
@@ -37,7 +37,7 @@ type Config struct {
 	Webhooks *webhook.Rules
 	// Chains has the nodes of the chains; nil where no chain has any.
 	Chains *rpc.Client
-	// Reported is called after a new transaction of an intent was reported, nil for nobody to call. It must return at once.
+	// Reported is called after a new transaction of an intent was reported; nil for none. It must not block.
 	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
 	// Created is called with each intent that the console recorded or found, and must not wait; nil for nothing.
 	Created func(*transfer.Intent)
@@ -46,7 +46,7 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// pageTimeout bounds the work on one page. It is below the gateway's deadline, so that core answers for a slow database.
+// pageTimeout bounds the work on one page. It is below the gateway's deadline, so that core responds when the database is slow.
 const pageTimeout = 5 * time.Second
 
 type console struct {
@@ -202,7 +202,7 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 
 const home = "/console"
 
-// parentPath is the path of the page with a form: forms post one step below it.
+// parentPath is the path of the page with a form: forms post to a path below it.
 func parentPath(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
 // redirect leads to another page with GET, whatever the method was.
@@ -211,8 +211,8 @@ func redirect(w http.ResponseWriter, r *http.Request, target string) {
 	http.Redirect(w, r, target, http.StatusSeeOther)
 }
 
-// requireSession calls the page with the current user, whose role must allow what it needs. Without a session it redirects to the sign-in
-// page, which leads back.
+// requireSession calls the page with the current user, whose role must allow what it needs. Without a session it redirects to the
+// sign-in page, which redirects back.
 func (c *console) requireSession(route sessionRoute) http.Handler {
 	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 		user, err := c.authenticate(r)
@@ -229,7 +229,7 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 	})
 }
 
-// checkAccount refuses a form that was made for another account than the one that the session acts on by now, see view.On.
+// checkAccount rejects a form for another account than the one that the session acts on now, see view.On.
 func checkAccount(r *http.Request, user currentUser) error {
 	named := r.URL.Query().Get("account")
 	if r.Method == http.MethodPost && named != "" && named != user.acting.Account.ID.String() {
@@ -271,7 +271,7 @@ func recoverPanic(answer page, w http.ResponseWriter, r *http.Request) (err erro
 	return answer(w, r, currentUser{})
 }
 
-// protect sets the headers of every page. Nothing of a page may be kept, framed or loaded from elsewhere.
+// protect sets the headers of every page. Pages must not be cached or framed, and load nothing from other origins.
 func protect(header http.Header) {
 	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
 		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")

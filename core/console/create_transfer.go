@@ -248,5 +248,5 @@ func callerOf(key *account.Key) transfer.Caller {
 	return transfer.Caller{AccountID: key.AccountID, KeyID: key.ID, Environment: key.Environment}
 }
 
-// formKey is the idempotency key of a form's token. Nobody who has not seen the form can guess it.
+// formKey is the idempotency key of a form's token. It cannot be guessed without the form.
 func formKey(token [32]byte) string { return fmt.Sprintf("console form %x", token) }

@@ -11,8 +11,8 @@ import (
 
 const invitationPath = access.InvitationPath
 
-// showInvitation answers GET /console/invitation, where the link of an invitation leads, signed in or not. It uses nothing up, as programs
-// that read mail follow links.
+// showInvitation answers GET /console/invitation, the page of an invitation's link, with or without a session. It does not use
+// the token, because programs that scan mail follow links.
 func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "token")
 	if err != nil {

@@ -18,7 +18,7 @@ type legView struct {
 	Amount string
 }
 
-// showTransfer answers GET /console/transfers/{id} with all there is to know of an intent.
+// showTransfer answers GET /console/transfers/{id} with the complete intent.
 func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	intent, err := c.transferOf(r, user)
 	if err != nil {

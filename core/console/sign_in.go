@@ -34,7 +34,7 @@ var failures = map[string]string{
 	"sign_up_closed": "You have no account here, and sign-up is closed. Ask the operator of this service for one.",
 }
 
-// signIn answers POST /console/sign-in. It says the same of a wrong password as of an address without an account.
+// signIn answers POST /console/sign-in. The response is the same for a wrong password and an address without an account.
 func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "email", "password", "next")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// batch calls work with what has come, at most size at once, until in is closed, and not sooner than batchEvery after the call before. So
-// many runners cost few statements, and a single one waits for nobody.
+// batch calls work with the waiting items, at most size at once, until in is closed, and at the earliest batchEvery after the
+// previous call. So many runners need few statements, and a single one does not wait.
 func batch[T any](in <-chan T, size int, work func([]T)) {
 	var last time.Time
 	for first := range in {
@@ -62,16 +62,17 @@ func (d *Dispatcher) answerLoads(ctx context.Context, all []load) {
 	}
 }
 
-// record asks for the outcome of an attempt to be written, and hears whether it is.
+// record requests that the result of an attempt is written, and receives whether it was.
 type record struct {
 	postgres.AttemptRecord
 	written chan<- bool
 }
 
-// recordRetry is the pause before outcomes are written again that the database did not take.
+// recordRetry is the pause before results that the database did not accept are written again.
 const recordRetry = time.Second
 
-// writeRecords writes outcomes. While the database is not available it tries again until ctx ends: what is not written is sent once more.
+// writeRecords writes results. While the database is unavailable it retries until ctx ends; events whose results are not written
+// are sent again.
 func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
 	outcomes := make([]postgres.AttemptRecord, len(all))
 	for n, r := range all {
@@ -112,7 +113,7 @@ func (d *Dispatcher) writeOutcomes(ctx context.Context, outcomes []postgres.Atte
 	return err
 }
 
-// release asks for a lease to be given back, where always is false only if nothing is due, and hears whether it was.
+// release requests that a lease is released, if always is false only if nothing is due, and receives whether it was.
 type release struct {
 	id       uuid.UUID
 	always   bool

@@ -21,22 +21,23 @@ import (
 const (
 	// connectTimeout bounds a connection with its name lookup, and then its TLS handshake.
 	connectTimeout = 5 * time.Second
-	// attemptTimeout bounds an attempt as a whole.
+	// attemptTimeout bounds a complete attempt.
 	attemptTimeout = 15 * time.Second
-	// maxBodyBytes is how much of an answer's body is read, and bodyTimeout how long that may take. The status alone decides; a body that
-	// was read to its end lets the connection be used again.
+	// maxBodyBytes is how much of a response's body is read, and bodyTimeout how long that may take. Only the status matters; a
+	// connection whose body was read to the end can be reused.
 	maxBodyBytes, bodyTimeout = 4 << 10, time.Second
-	// maxHeaderBytes bounds an answer's header.
+	// maxHeaderBytes bounds a response's header.
 	maxHeaderBytes = 16 << 10
 	// idleConnections and idlePerHost bound the connections that wait for another request, for idleTimeout at most.
 	idleConnections, idlePerHost = 256, 4
 	idleTimeout                  = 30 * time.Second
-	// pingAfter is how long an HTTP/2 connection may be silent before it is checked, so that a dead one does not fail attempt after attempt.
+	// pingAfter is how long an HTTP/2 connection may be silent before it is checked, so that a dead connection does not fail
+	// several attempts.
 	pingAfter = 10 * time.Second
 	userAgent = "transfer-intents-webhooks/1.0"
 )
 
-// ClientConfig is what the client needs to know.
+// ClientConfig is the client's configuration.
 type ClientConfig struct {
 	// Network decides which addresses are called.
 	Network *webhook.Network
@@ -118,7 +119,7 @@ func readBody(body io.ReadCloser, cancel context.CancelFunc) {
 	_ = body.Close()
 }
 
-// progress is how far a request has come.
+// progress is the progress of a request.
 type progress struct{ connected, tlsFailed atomic.Bool }
 
 func (p *progress) trace() *httptrace.ClientTrace {
@@ -132,7 +133,7 @@ func (p *progress) trace() *httptrace.ClientTrace {
 	}
 }
 
-// outcome is what an attempt without an answer came to.
+// outcome returns the result of an attempt without a response.
 func (p *progress) outcome(err error) webhook.Outcome {
 	var network net.Error
 	switch {

@@ -1,8 +1,8 @@
-// Package delivery sends the events of the feed to the webhook endpoints of their accounts: it makes deliveries, signs them and posts
-// them, repeats what fails, and disables endpoints that are gone.
+// Package delivery sends the events of the feed to the webhook endpoints of their accounts: it creates deliveries, signs and
+// posts them, retries failures, and disables endpoints that are gone.
 //
-// Any number of processes do it together. One of them at a time sends to an endpoint, which it leases; what is to be sent and what came
-// of it is the database's, so a process may be killed at any moment. core/webhook has the rules.
+// Any number of processes share the work. One process at a time sends to an endpoint, which it leases. The state of deliveries is
+// in the database, so a process may be killed at any time. core/webhook has the rules.
 package delivery
 
 import (
@@ -24,25 +24,25 @@ import (
 )
 
 const (
-	// leaseTTL is how long endpoints stay without a sender after their sender was killed, and renewEvery how often leases are renewed.
+	// leaseTTL is how long endpoints have no sender after their sender was killed, and renewEvery how often leases are renewed.
 	leaseTTL, renewEvery = 20 * time.Second, 5 * time.Second
-	// renewRetry is the pause before leases are tried again whose rows were locked.
+	// renewRetry is the pause before locked leases are renewed again.
 	renewRetry = 100 * time.Millisecond
-	// sweepEvery is the interval between two looks for due deliveries: repeated attempts, those that another process was asked for, and
-	// those of processes that were killed.
+	// sweepEvery is the interval between two searches for due deliveries: retries, requests through another process, and those of
+	// processes that were killed.
 	sweepEvery = 500 * time.Millisecond
-	// dispatchEvery is the interval between two looks for events without a delivery, and for whether there is any endpoint.
+	// dispatchEvery is the interval between two searches for events without a delivery, and for enabled endpoints.
 	dispatchEvery = time.Second
-	// backlogEvery is the age that the metric of the backlog may reach.
+	// backlogEvery is the maximum age of the backlog metric.
 	backlogEvery = 15 * time.Second
-	// statementTimeout bounds the work of one round with the database.
+	// statementTimeout bounds the database work of one round.
 	statementTimeout = 10 * time.Second
-	// perEndpoint is how many requests to one endpoint are in flight, and perFailing to one whose last attempts all failed.
+	// perEndpoint bounds the requests in flight to one endpoint, and perFailing to one whose last attempts all failed.
 	perEndpoint, perFailing = 8, 2
 	// perLoad is how many due deliveries of an endpoint are read at once, and so the most that wait or are recorded besides.
 	perLoad = 32
-	// inFlight is how many requests are in flight to endpoints that work, and inFlightFailing to those that fail, so that any number of
-	// dead endpoints leaves room for all others.
+	// inFlight bounds the requests in flight to healthy endpoints, and inFlightFailing to failing ones, so that dead endpoints
+	// cannot block the others.
 	inFlight, inFlightFailing = 512, 128
 	// maxRunners is how many endpoints are leased at once, and sweepLease how many in one round.
 	maxRunners, sweepLease = 4_000, 500
@@ -50,10 +50,10 @@ const (
 	batchSize, batchEvery = 500, 20 * time.Millisecond
 )
 
-// Config is what the dispatcher needs to know.
+// Config is the dispatcher's configuration.
 type Config struct {
 	Store *postgres.Store
-	// Feed tells which accounts have new events.
+	// Feed reports accounts with new events.
 	Feed   *feed.Follower
 	Sealer *webhook.Sealer
 	Client *Client
@@ -70,14 +70,14 @@ type Dispatcher struct {
 	lease   postgres.WebhookLease
 	metrics *metrics
 
-	// enabled is false while there is no endpoint to send to, so that nothing is looked for.
+	// enabled is false while there is no endpoint to send to, so that nothing is searched.
 	enabled  atomic.Bool
 	news     news
 	sweepNow chan struct{}
 	loads    chan load
 	records  chan record
 	releases chan release
-	// draining is closed once no attempt begins any more.
+	// draining is closed once no new attempt may start.
 	draining chan struct{}
 	// healthy and failing are the semaphores of requests in flight.
 	healthy, failing chan struct{}
@@ -98,8 +98,8 @@ func New(config Config) *Dispatcher {
 	}
 }
 
-// Run dispatches and sends until ctx ends. Then it begins no attempt any more, waits at most Grace for those in flight, records their
-// outcomes and gives its leases back. An attempt that is cut off is made again by another process.
+// Run dispatches and sends until ctx ends. Then it starts no new attempt, waits at most Grace for those in flight, records their
+// results and releases its leases. Another process repeats an attempt that was cut off.
 func (d *Dispatcher) Run(ctx context.Context) {
 	work, cutOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutOff()
@@ -177,7 +177,7 @@ func (n *news) take() (owners []event.Owner) {
 	return owners
 }
 
-// signal wakes a reader of a channel of one, who is then to look at everything.
+// signal wakes the reader of a channel of capacity one.
 func signal(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -185,7 +185,7 @@ func signal(wake chan struct{}) {
 	}
 }
 
-// follow learns who has new events until ctx ends or the feed stops telling.
+// follow receives the owners with new events until ctx ends or the feed fails.
 func (d *Dispatcher) follow(ctx context.Context) {
 	position, known := int64(0), false
 	for ctx.Err() == nil {
@@ -216,7 +216,8 @@ func (d *Dispatcher) follow(ctx context.Context) {
 	}
 }
 
-// readEnabled reads whether there is an endpoint to send to. For the first one everything is looked at that was left out before.
+// readEnabled reads whether there is an endpoint to send to. After the first endpoint was created it triggers all searches that
+// were skipped before.
 func (d *Dispatcher) readEnabled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -231,7 +232,8 @@ func (d *Dispatcher) readEnabled(ctx context.Context) error {
 	return nil
 }
 
-// dispatch makes the deliveries of the owners with news. Without any it looks at all owners, which finds what a failed round has left.
+// dispatch creates the deliveries of the owners with new events. If there are none it checks all owners, which finds what a
+// failed round has missed.
 func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) {
 	if !d.enabled.Load() {
 		return false, nil
@@ -252,7 +254,7 @@ func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) 
 	return done.More || len(owners) == batchSize, nil
 }
 
-// sweep leases endpoints with due deliveries that no process sends to.
+// sweep leases endpoints with due deliveries that no process has leased.
 func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	d.mu.Lock()
 	room := min(sweepLease, maxRunners-len(d.runners))
@@ -272,8 +274,8 @@ func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	return len(leased) == room, nil
 }
 
-// renew renews the leases of all endpoints that this process sends to. One whose lease another process has taken begins no attempt any
-// more. What stays locked is left for the next renewal.
+// renew renews the leases of this process. An endpoint whose lease another process has taken starts no new attempt. Locked
+// endpoints are left for the next renewal.
 func (d *Dispatcher) renew(ctx context.Context) error {
 	d.mu.Lock()
 	held := make(map[uuid.UUID]*runner, len(d.runners))
@@ -315,7 +317,7 @@ func (d *Dispatcher) readBacklog(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// reseal makes the previous key unnecessary.
+// reseal seals all secrets under the current key, so that the previous key can be removed.
 func (d *Dispatcher) reseal(ctx context.Context) {
 	if !d.Sealer.HasPrevious() {
 		return

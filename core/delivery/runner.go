@@ -13,11 +13,11 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// reloadEvery is how long it is relied on what was read of an endpoint. Then it is read again, as it may have changed, and as others may
-// have made deliveries for it.
+// reloadEvery is how long the loaded state of an endpoint is used. After that it is read again, because the endpoint may have
+// changed or have new deliveries.
 const reloadEvery = time.Second
 
-// runner sends to one leased endpoint. All but stop and wake is its own goroutine's.
+// runner sends to one leased endpoint. Only its own goroutine may use it, except for stop and wake.
 type runner struct {
 	*Dispatcher
 	id   uuid.UUID
@@ -25,7 +25,7 @@ type runner struct {
 	// lost is closed by stop, once another process has the lease.
 	lost chan struct{}
 	stop func()
-	// again means that somebody has told of deliveries since the last load. The dispatcher's mu guards it.
+	// again is set if new deliveries were reported since the last load. The dispatcher's mu guards it.
 	again bool
 	// inFlight are the events that are being sent or recorded, and sending is how many of them are being sent.
 	inFlight map[event.ID]bool
@@ -33,13 +33,13 @@ type runner struct {
 	steps    chan step
 }
 
-// step is a step of an attempt: first its request is over, then its outcome is recorded, or not if ok is false.
+// step is a step of an attempt: first its request has ended, then its result is recorded, or not if ok is false.
 type step struct {
 	id        event.ID
 	ended, ok bool
 }
 
-// start has the deliveries of a leased endpoint sent, by the runner that it has or a new one.
+// start sends the deliveries of a leased endpoint, with its runner or a new one.
 func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *runner) run(work context.Context) {
 		}
 		r.mu.Unlock()
 		if again {
-			signal(r.sweepNow) // somebody told of deliveries while the lease was given back: it is leased again, or to be
+			signal(r.sweepNow) // new deliveries were reported during the release: the endpoint is leased again, or must be
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (r *runner) load() loaded {
 	return <-answer
 }
 
-// take takes a step of an attempt; ok is false if its outcome is not recorded.
+// take handles a step of an attempt; ok is false if its result is not recorded.
 func (r *runner) take(s step) (ok bool) {
 	if !s.ended {
 		r.sending--
@@ -170,7 +170,7 @@ func (r *runner) take(s step) (ok bool) {
 	return s.ok
 }
 
-// attempt sends and records what came of it.
+// attempt sends an event and records the result.
 func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (ok bool) {
 	attempt, ok := r.post(work, slots, endpoint, due)
 	r.steps <- step{id: due.EventID}

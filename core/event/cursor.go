@@ -23,7 +23,7 @@ const (
 // ErrCursor is returned for text that is not a cursor of this account and environment.
 var ErrCursor = errors.New("is not a cursor of this feed; take it from next")
 
-// Owner is whose events a feed has.
+// Owner is the account and environment of a feed.
 type Owner struct {
 	AccountID   uuid.UUID
 	Environment network.Environment

@@ -13,7 +13,7 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// ID identifies an event for ever: however often it is read, delivered or given a position.
+// ID identifies an event permanently: it is the same for every read and delivery.
 type ID uuid.UUID
 
 // idPrefix is what the text form begins with.

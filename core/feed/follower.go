@@ -1,5 +1,5 @@
-// Package feed is the running part of the feed of events: it gives new events their positions and tells who waits which accounts have
-// news. What is in the feed and in which order is core/postgres's.
+// Package feed runs the feed of events: it assigns positions to new events and reports to waiting requests which accounts have
+// new events. core/postgres owns the content and the order of the feed.
 package feed
 
 import (
@@ -20,20 +20,20 @@ import (
 // as much as the positions of 200 events, so fewer rounds make each event cheaper.
 const Interval = 100 * time.Millisecond
 
-// remembered is how many of the newest events Wait can tell of.
+// remembered is how many of the newest events are kept for Wait.
 const remembered = 10_000
 
 var (
-	// ErrMissed is returned where it is not known who has had events since a position.
+	// ErrMissed is returned if it is unknown which accounts have had events since a position.
 	ErrMissed = errors.New("the position is too old to tell who has had events since")
-	// ErrDraining is returned to who begins to wait after Drain.
+	// ErrDraining is returned to calls after Drain.
 	ErrDraining = errors.New("shutting down")
 )
 
 // Follower follows the feed of one process. It is safe for concurrent use; any number of processes may have one each.
 type Follower struct {
 	store *postgres.Store
-	// turn is held by who runs a round or reads the news.
+	// turn is held while a round runs or new events are read.
 	turn chan struct{}
 	// begun counts the runs that have begun, and caughtUp is the newest of them that has found everything. Who has the turn may use
 	// the latter.
@@ -59,8 +59,8 @@ func New(store *postgres.Store) *Follower {
 	return &Follower{store: store, turn: make(chan struct{}, 1), news: make(chan struct{}), draining: make(chan struct{})}
 }
 
-// Follow gives the events that wait their positions, unless another process does so, and learns of the new events of all processes.
-// Call it at each Interval, and again at once where more wait.
+// Follow assigns positions to the waiting events, unless another process does so, and reads the new events of all processes. Call
+// it at each Interval, and again at once if more wait.
 func (f *Follower) Follow(ctx context.Context) (more bool, err error) {
 	select {
 	case f.turn <- struct{}{}:
@@ -89,7 +89,7 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// follow runs a round if an event waits, and then reads the news.
+// follow runs a round if an event waits, and then reads the new events.
 func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error) {
 	run := f.begun.Add(1)
 	status, err := f.store.FeedStatus(ctx)
@@ -123,7 +123,7 @@ func (f *Follower) startAt(position int64) (last int64) {
 	return f.seen
 }
 
-// readNews reads the events above the newest position that is known and wakes who waits.
+// readNews reads the events above the newest known position and wakes the callers of Wait.
 func (f *Follower) readNews(ctx context.Context, last int64) error {
 	for {
 		entries, err := f.store.FeedEntries(ctx, last, remembered)
@@ -162,8 +162,8 @@ type News struct {
 	Owners []event.Owner
 }
 
-// Wait returns who has had events above a position, at once if somebody has and otherwise when somebody does. It returns no owners when
-// ctx ends or Drain is called, ErrMissed if it is not known, and ErrDraining after Drain.
+// Wait returns the owners of events above a position, at once if there are any and otherwise at the next event. It returns no
+// owners when ctx ends or Drain is called, ErrMissed if they are unknown, and ErrDraining after Drain.
 func (f *Follower) Wait(ctx context.Context, after int64) (News, error) {
 	select {
 	case <-f.draining:

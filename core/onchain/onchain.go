@@ -1,6 +1,7 @@
-// Package onchain asks the nodes of the chains, while a client waits, what an intent's transaction would do now and what a refund costs.
+// Package onchain asks the nodes of the chains, while a client waits, for the simulation of an intent's transaction and for the
+// cost of a refund.
 //
-// It owns the questions and how long they may take. What the answers mean is package transfer's; following chains is package watch's.
+// It owns the calls and their timeouts. Package transfer interprets the results; package watch follows the chains.
 package onchain
 
 import (
@@ -19,7 +20,7 @@ import (
 // timeout bounds how long a caller waits for the nodes of a chain. It is below the five seconds that a request may take.
 const timeout = 3 * time.Second
 
-// NoAnswerError is returned where no node of a chain gives an answer that is of use.
+// NoAnswerError is returned if no node of a chain returns a usable response.
 type NoAnswerError struct {
 	Chain caip.ChainID
 	Err   error
@@ -29,8 +30,8 @@ func (e *NoAnswerError) Error() string { return fmt.Sprintf("ask the nodes of %s
 
 func (e *NoAnswerError) Unwrap() error { return e.Err }
 
-// askNodes asks the providers of a chain, the best first, until one answers; ask returns an error for an answer of no use. The error
-// wraps rpc.ErrNoProvider where there is none to ask, and is a NoAnswerError where all were asked.
+// askNodes tries the providers of a chain, the best first, until one responds; ask returns an error for an unusable response. The
+// error wraps rpc.ErrNoProvider if there is no provider, and is a NoAnswerError if all were tried.
 func askNodes(ctx context.Context, client *rpc.Client, id caip.ChainID, ask func(ctx context.Context, p *rpc.Provider) error) error {
 	if client == nil {
 		return fmt.Errorf("ask the nodes of %s: %w", id, rpc.ErrNoProvider)
@@ -46,7 +47,7 @@ func askNodes(ctx context.Context, client *rpc.Client, id caip.ChainID, ask func
 			failures = append(failures, fmt.Errorf("%s: over half of requestsPerSecond in CORE_RPC_FILE", left[0].Host()))
 			continue
 		}
-		// Half the time is kept for the providers after this one.
+		// Half of the time is reserved for the providers after this one.
 		attempt, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(min(len(left), 2)))
 		err := ask(attempt, left[0])
 		cancel()

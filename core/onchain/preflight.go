@@ -14,7 +14,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// Preflight checks what an intent's transaction would do if it was sent now. gas is nil where it would not succeed.
+// Preflight checks the result of an intent's transaction in the current state. gas is nil if it would fail.
 func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent, tx *transfer.Tx, now time.Time) (checks []transfer.Check, gas *string, err error) {
 	questions, err := newPreflight(intent, tx)
 	if err != nil {

@@ -43,7 +43,8 @@ func (r accountRow) account() *account.Account {
 	return a
 }
 
-// limit is the one that an operator set, or the default. The row may be nil: a relation of which all columns that were read are null.
+// limit returns the limit that an operator set, or the default. The row may be nil: bun leaves a relation nil if all of its
+// columns are null.
 func (r *accountRow) limit() account.Limit {
 	if r == nil || r.LimitRequests == nil || r.LimitPeriodSeconds == nil {
 		return account.DefaultAccountLimit
@@ -78,7 +79,8 @@ func (tx Tx) insertAccount(ctx context.Context, a *account.Account) error {
 	return nil
 }
 
-// AccountByEmail finds the account that may sign in with an address, or returns account.ErrNotFound. Nobody signs in to a shared one.
+// AccountByEmail finds the account that may sign in with an address, or returns account.ErrNotFound. Shared accounts have no
+// sign-in.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Account, error) {
 	var row accountRow
 	err := s.db.NewSelect().Model(&row).
@@ -93,14 +95,14 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Acco
 }
 
 // SetPassword changes the password of the account with an address and ends its sessions. Like the methods below it returns
-// account.ErrNotFound for an address that no account has.
+// account.ErrNotFound for an address without an account.
 func (s *Store) SetPassword(ctx context.Context, email, hash string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
 		action: account.PasswordReset, set: "password_hash = $1", to: hash, endsSessions: true,
 	}, "email = ? AND NOT shared", email, actor, now)
 }
 
-// DisableAccount refuses an account's keys and sign-ins until it is enabled again, and ends its sessions.
+// DisableAccount rejects an account's keys and sign-ins until it is enabled again, and ends its sessions.
 func (s *Store) DisableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
 		action: account.AccountDisabled, set: "disabled_at = $1", to: now, endsSessions: true,
@@ -114,7 +116,7 @@ func (s *Store) EnableAccount(ctx context.Context, email string, actor account.A
 	}, "email = ?", email, actor, now)
 }
 
-// SetAccountLimit changes the limit of all keys of an account in one environment together; nil stands for the default.
+// SetAccountLimit changes the limit of all keys of an account in one environment together; nil means the default.
 func (s *Store) SetAccountLimit(ctx context.Context, email string, limit *account.Limit, actor account.Actor, now time.Time) error {
 	change := accountChange{
 		action: account.AccountLimitChanged, set: "limit_requests = $1, limit_period_seconds = NULL", to: nil, detail: "default",
@@ -126,20 +128,22 @@ func (s *Store) SetAccountLimit(ctx context.Context, email string, limit *accoun
 	return s.changeAccount(ctx, change, "email = ?", email, actor, now)
 }
 
-// accountDeletion ends an account for good: its sessions end, its keys are refused, its identities are free again, its memberships end by
-// a trigger, and its intents stay for audit.
+// accountDeletion ends an account permanently: its sessions end, its keys are rejected, its identities are free again, a trigger
+// ends its memberships, and its intents are kept for audit.
 func accountDeletion(now time.Time) accountChange {
 	return accountChange{
 		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsSessions: true, endsAccount: true,
 	}
 }
 
-// DeleteAccount ends the account of an address for good. It returns account.ErrLastOwner for the last owner of a shared account.
+// DeleteAccount permanently ends the account of an address. It returns account.ErrLastOwner for the last owner of a shared
+// account.
 func (s *Store) DeleteAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountDeletion(now), "email = ?", email, actor, now)
 }
 
-// DeleteAccountByID ends an account for good. It returns account.ErrNotFound for one that has ended already, and account.ErrLastOwner.
+// DeleteAccountByID permanently ends an account. It returns account.ErrNotFound for one that has ended already, and
+// account.ErrLastOwner.
 func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountDeletion(now), "id = ?", accountID, actor, now)
 }
@@ -164,7 +168,7 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 			}
 			where, is = "id = ?", id
 		}
-		// The account's row is locked first, so that no session begins between the two deletions and the commit.
+		// The account's row is locked first, so that no session starts between the two deletions and the commit.
 		err := tx.db.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).
 			Where(where, is).Where("deleted_at IS NULL").Returning("id").Conn(bind(tx.db.Tx, c.to)).Scan(ctx, &id)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -195,9 +199,9 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 	})
 }
 
-// leaveAccounts finds the account of a person which is about to end, and notes in the accounts of others that the person leaves them. It
-// locks that account and those that the person owns, all in the order of their ids, and returns account.ErrLastOwner for the last owner of
-// a shared one.
+// leaveAccounts finds the account of a person that is about to end, and writes audit entries for leaving the accounts of others.
+// It locks that account and those that the person owns, in the order of their ids, and returns account.ErrLastOwner for the last
+// owner of a shared one.
 func (tx Tx) leaveAccounts(ctx context.Context, where string, is any, actor account.Actor, now time.Time) (person uuid.UUID, err error) {
 	err = tx.db.NewSelect().Model((*accountRow)(nil)).Column("id").Where(where, is).Where("deleted_at IS NULL").Scan(ctx, &person)
 	if errors.Is(err, sql.ErrNoRows) {

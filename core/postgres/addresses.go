@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// InsertSignUp stores a new account and the mail to its address, or the mail alone if another account has the address. It is one statement
-// in both cases, so that its time tells little of which it was; Service.SignUp hides the rest.
+// InsertSignUp stores a new account and the mail to its address, or only the mail if another account has the address. It is one
+// statement in both cases, so that its duration reveals little; Service.SignUp hides the rest.
 func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, entry account.AuditEntry, m Mail) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, entry acco
 	return nil
 }
 
-// VerifyEmail notes that the account of an address, as an operator knows, belongs to who receives its mail.
+// VerifyEmail records that the owner of an account receives the mail of its address, on an operator's authority.
 func (s *Store) VerifyEmail(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
 		action: account.EmailVerified, set: "email_verified_at = coalesce(email_verified_at, $1)", to: now,
@@ -57,7 +57,7 @@ func (s *Store) AccountByID(ctx context.Context, id uuid.UUID) (*account.Account
 	return row.account(), nil
 }
 
-// EmailHeld reports whether an account has an address and keeps it from others who prove to receive its mail.
+// EmailHeld reports whether an account keeps its address even if another person proves to receive its mail.
 func (s *Store) EmailHeld(ctx context.Context, email string) (held bool, err error) {
 	err = s.db.NewRaw("SELECT coalesce(bool_or("+keepsEmail+"), false) FROM accounts WHERE email = ?1 AND deleted_at IS NULL", network.Live, email).
 		Scan(ctx, &held)
@@ -67,17 +67,17 @@ func (s *Store) EmailHeld(ctx context.Context, email string) (held bool, err err
 	return held, nil
 }
 
-// keepsEmail is whether an account keeps its address: its owner proved it, or has made a live key, or the operator has disabled the account.
-// ?0 is the environment of live keys. Deleted keys count, as their rows stay.
+// keepsEmail is the condition for an account that keeps its address: its owner proved it, or has created a live key, or the
+// operator has disabled the account. ?0 is the environment of live keys. Deleted keys count, because their rows remain.
 const keepsEmail = `(email_verified_at IS NOT NULL OR disabled_at IS NOT NULL
 	OR EXISTS (SELECT FROM api_keys WHERE account_id = accounts.id AND environment = ?0))`
 
-// takeEmail frees an address for who proved to receive its mail. An account that has it and never proved it loses it, and nothing else: it
-// gets one under .invalid, with which its password works, and its sessions and keys stay. It returns account.ErrEmailTaken if
-// the account keeps the address.
+// takeEmail frees an address for a person who proved to receive its mail. An account that has the address and never proved it
+// gets a placeholder under .invalid instead, with which its password works; its sessions and keys remain. It returns
+// account.ErrEmailTaken if the account keeps the address.
 func (tx Tx) takeEmail(ctx context.Context, email string, now time.Time) error {
 	var id uuid.UUID
-	// The lock comes first, so that neither a verification nor a live key comes in between: both lock the account's row.
+	// The row is locked first: a verification and a live key also lock it, so neither can happen concurrently.
 	err := tx.db.NewRaw("SELECT id FROM accounts WHERE email = ? AND deleted_at IS NULL FOR UPDATE", email).Scan(ctx, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -100,7 +100,7 @@ func (tx Tx) takeEmail(ctx context.Context, email string, now time.Time) error {
 	if err := tx.deleteLinks(ctx, id); err != nil {
 		return err
 	}
-	entry, err := account.NewAuditEntry(id, account.Actor{}, account.EmailLost, now) // who took it is not told
+	entry, err := account.NewAuditEntry(id, account.Actor{}, account.EmailLost, now) // the entry does not reveal who took the address
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ type auditRow struct {
 
 const operator = "operator"
 
-// Audit writes an entry about what the transaction does.
+// Audit writes an audit entry in the transaction.
 func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	row := auditRow{
 		ID: e.ID, AccountID: e.AccountID, OccurredAt: e.OccurredAt, Actor: "owner", Action: e.Action,

@@ -10,9 +10,9 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Lease is the right to write what happens on a chain. The process that takes the lease begins a new epoch, and nothing is written in an old
-// one: a process that was paused past its lease finds out at its next write. Advisory locks of a session would not do, as they break
-// behind a transaction pooler.
+// Lease is the right to write what happens on a chain. The process that takes the lease starts a new epoch, and writes in an old
+// epoch fail: a process that was paused past its lease detects it at its next write. Advisory locks of a session are not usable,
+// because they break behind a transaction pooler.
 type Lease struct {
 	Chain caip.ChainID
 	Epoch int64
@@ -37,15 +37,14 @@ func (s *Store) AcquireLease(ctx context.Context, chain caip.ChainID, holder str
 	return lease, true, nil
 }
 
-// RenewLease extends a lease that is still of its epoch, even where it has run out meanwhile; ok is false once another process has
-// taken it.
+// RenewLease extends a lease of the current epoch, even if it has expired meanwhile; ok is false if another process has taken it.
 func (s *Store) RenewLease(ctx context.Context, lease Lease, ttl time.Duration) (ok bool, err error) {
 	result, err := s.db.NewRaw(`UPDATE watched_chains SET lease_until = clock_timestamp() + ?2 * interval '1 millisecond'
 		WHERE chain_id = ?0 AND epoch = ?1`, lease.Chain.String(), lease.Epoch, ttl.Milliseconds()).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("renew the lease of %s: %w", lease.Chain, err)
 	}
-	renewed, _ := result.RowsAffected() // pgx never fails to tell
+	renewed, _ := result.RowsAffected() // pgx never returns an error
 	return renewed == 1, nil
 }
 
@@ -59,7 +58,7 @@ func (s *Store) ReleaseLease(ctx context.Context, lease Lease) error {
 	return nil
 }
 
-// checkEpoch locks the chain's row, so that no epoch begins before the transaction ends.
+// checkEpoch locks the chain's row, so that no new epoch starts before the transaction ends.
 func (tx Tx) checkEpoch(ctx context.Context, lease Lease) error {
 	var epoch int64
 	err := tx.db.NewRaw("SELECT epoch FROM watched_chains WHERE chain_id = ? FOR UPDATE", lease.Chain.String()).Scan(ctx, &epoch)

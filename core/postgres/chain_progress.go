@@ -17,7 +17,7 @@ import (
 
 // Progress is how far a chain has been read.
 type Progress struct {
-	// Read is false for a chain that has never been read; then all numbers are 0.
+	// Read is false for a chain that was never read; then all numbers are 0.
 	Read bool
 	// Head is the newest block that was seen.
 	Head uint64
@@ -25,7 +25,7 @@ type Progress struct {
 	Confirmed, Final uint64
 	// Cursor is the newest block that is not read again. All effects of the blocks up to it are recorded.
 	Cursor uint64
-	// Stopped is why the chain is not followed any more, empty while it is.
+	// Stopped is why the chain is no longer followed, empty while it is.
 	Stopped string
 	// ReadAt is when the head was seen, by the database's clock.
 	ReadAt time.Time
@@ -49,7 +49,7 @@ func (r watchedChainRow) progress() Progress {
 	}
 }
 
-// ChainProgress reads how far a chain has been read.
+// ChainProgress reads the progress of a chain.
 func (s *Store) ChainProgress(ctx context.Context, chain caip.ChainID) (Progress, error) {
 	var row watchedChainRow
 	err := s.db.NewSelect().Model(&row).Where("chain_id = ?", chain.String()).Scan(ctx)
@@ -59,7 +59,7 @@ func (s *Store) ChainProgress(ctx context.Context, chain caip.ChainID) (Progress
 	return row.progress(), nil
 }
 
-// AllProgress reads how far each chain has been read that was ever watched.
+// AllProgress reads the progress of each chain that was ever watched.
 func (s *Store) AllProgress(ctx context.Context) (map[caip.ChainID]Progress, error) {
 	var rows []watchedChainRow
 	if err := s.db.NewSelect().Model(&rows).Scan(ctx); err != nil {
@@ -99,8 +99,8 @@ type anchorRow struct {
 	Hash    []byte `bun:"hash"`
 }
 
-// saveProgress moves the cursor and keeps the anchors that a later reorganization can lead back to: those above the final block and
-// the newest one at or under it.
+// saveProgress moves the cursor and keeps the anchors that a later reorganization may need: those above the final block and the
+// newest one at or below it.
 func (tx Tx) saveProgress(ctx context.Context, chain caip.ChainID, p Progress, anchors []transfer.Block, fork *uint64) error {
 	id := chain.String()
 	_, err := tx.db.NewRaw(`UPDATE watched_chains SET head_number = ?, confirmed_block = ?, final_block = ?, cursor_block = ?,
@@ -133,7 +133,7 @@ func (tx Tx) saveProgress(ctx context.Context, chain caip.ChainID, p Progress, a
 	return nil
 }
 
-// StopChain records why a chain is not followed any more, until ResumeChain.
+// StopChain records why a chain is no longer followed, until ResumeChain.
 func (s *Store) StopChain(ctx context.Context, lease Lease, reason string) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {
@@ -147,8 +147,8 @@ func (s *Store) StopChain(ctx context.Context, lease Lease, reason string) error
 // ErrNotWatched is returned for a chain that was never watched.
 var ErrNotWatched = errors.New("the chain has never been watched")
 
-// ResumeChain lets a chain be followed again from a block on. Blocks from it on are read again; what was recorded of them stays until a
-// provider shows otherwise.
+// ResumeChain makes a chain be followed again from a block on. Blocks from it on are read again; their recorded effects stay
+// until a provider contradicts them.
 func (s *Store) ResumeChain(ctx context.Context, chain caip.ChainID, from uint64) error {
 	id, cursor := chain.String(), from-min(from, 1)
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {

@@ -14,7 +14,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// TransfersByOrders reads the intents of order ids, whosever they are. Ids of others' orders are passed over.
+// TransfersByOrders reads the intents of order ids, of all accounts. Unknown order ids are skipped.
 func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*transfer.Intent, error) {
 	if len(orderIDs) == 0 {
 		return nil, nil
@@ -37,8 +37,8 @@ func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*
 	return intents, nil
 }
 
-// OldestUnsent reads when the oldest swap or bridge was created of which no transaction is known and whose source is a chain; ok is false
-// where there is none.
+// OldestUnsent reads the creation time of the oldest swap or bridge from a chain that has no known transaction; ok is false if
+// there is none.
 func (s *Store) OldestUnsent(ctx context.Context, chain caip.ChainID) (created time.Time, ok bool, err error) {
 	var oldest bun.NullTime
 	err = s.db.NewRaw("SELECT min(created_at) FROM transfers WHERE status = ? AND source_chain = ? AND type <> ?",
@@ -104,7 +104,7 @@ func (s *Store) NewAttempts(ctx context.Context, chain caip.ChainID, limit int64
 	})
 }
 
-// DueAttempts reads the attempts of a chain that are in no block yet and are to be looked up again by now, the longest due first, up to
+// DueAttempts reads the attempts of a chain that are in no block yet and are due to be looked up, the longest due first, up to
 // limit of them.
 func (s *Store) DueAttempts(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
 	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
@@ -113,15 +113,15 @@ func (s *Store) DueAttempts(ctx context.Context, chain caip.ChainID, limit int64
 	})
 }
 
-// DueOrders reads the open orders of a chain that are to be compared with the settler by now, up to limit of them.
+// DueOrders reads the open orders of a chain that are due to be compared with the settler, up to limit of them.
 func (s *Store) DueOrders(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
 	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("chain_id = ? AND due_at <= clock_timestamp() AND state = 'mined'", chain.String()).Order("due_at").Limit(limit)
 	})
 }
 
-// UnconfirmedTransactions reads the transactions of a chain that are deep enough to count and do not yet, the oldest first, up to limit
-// of them. What the settler answers counts once it is final.
+// UnconfirmedTransactions reads the transactions of a chain that are deep enough to be confirmed and are not yet, oldest first,
+// up to limit of them. A settler's record counts once it is final.
 func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p Progress, limit int64) ([]Followed, error) {
 	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("chain_id = ? AND block_number <= ? AND confirmed_at IS NULL AND state <> 'unsupported'", chain.String(), p.Confirmed).
@@ -164,13 +164,13 @@ func (s *Store) followed(ctx context.Context, narrow func(*bun.SelectQuery) *bun
 	return all, nil
 }
 
-// Payment names a transaction within an account.
+// Payment identifies a transaction within an account.
 type Payment struct {
 	AccountID uuid.UUID
 	Hash      common.Hash
 }
 
-// TakenEffects reads which logs of transactions of a chain confirm intents of an account already.
+// TakenEffects reads which logs of a chain's transactions already confirm intents of an account.
 func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments []Payment) (map[Payment][]int64, error) {
 	if len(payments) == 0 {
 		return nil, nil
@@ -198,7 +198,7 @@ func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments [
 	return taken, nil
 }
 
-// ChainActive reports whether unfinished intents may touch a chain: because one was made whose deadline is not long past, or because a
+// ChainActive reports whether unfinished intents may touch a chain: an intent was created whose deadline is not long past, or a
 // transaction is still followed.
 func (s *Store) ChainActive(ctx context.Context, chain caip.ChainID) (active bool, err error) {
 	err = s.db.NewRaw(`SELECT EXISTS (SELECT FROM chain_activity WHERE chain_id = ?0 AND active_until > clock_timestamp())

@@ -13,23 +13,23 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// ChainWrite is what one poll of a chain found. It is written in one transaction with all that follows from it: the statuses of the
+// ChainWrite is the result of one poll of a chain. It is written in one transaction with its consequences: the statuses of the
 // intents, their events and the cursor. Writing it again changes nothing.
 type ChainWrite struct {
-	// Seen are transactions as they are now.
+	// Seen are transactions in their current state.
 	Seen []Observation
-	// Gone are transactions that are not in their block any more.
+	// Gone are transactions that are no longer in their block.
 	Gone []Observation
-	// Fork is the newest block that a reorganization left in place, nil for none. What is recorded of blocks above it and is not among
-	// Seen is gone too.
+	// Fork is the newest block that a reorganization left unchanged, nil for none. Recorded transactions of blocks above it that
+	// are not among Seen are gone too.
 	Fork *uint64
-	// Progress is how far the chain has been read, nil to leave that as it is.
+	// Progress is the new progress of the chain, nil to leave it unchanged.
 	Progress *Progress
-	// Anchors are blocks to remember.
+	// Anchors are blocks to store.
 	Anchors []transfer.Block
 }
 
-// WriteChain writes what was found on the chain of a lease. It returns the transitions it led to, or ErrLeaseLost.
+// WriteChain writes the result of a poll under the chain's lease. It returns the transitions that follow, or ErrLeaseLost.
 func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (events []transfer.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -116,7 +116,7 @@ func (tx Tx) lockTransfers(ctx context.Context, keys []transferKey) ([]*transfer
 	return intents, nil
 }
 
-// removeFromBlocks makes attempts that clients reported pending again and forgets the other transactions.
+// removeFromBlocks makes attempts that clients reported pending again and deletes the other transactions.
 func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.Time) error {
 	var pending []Observation
 	var found []transactionRow
@@ -136,7 +136,7 @@ func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.
 	return tx.saveObservations(ctx, pending, now)
 }
 
-// saveObservations inserts and updates transactions. A client's report of one stays, and so does when it was first seen.
+// saveObservations inserts and updates transactions. It keeps a client's report and the time of the first observation.
 func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.Time) error {
 	if len(seen) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (tx Tx) loadTransactions(ctx context.Context, keys []transferKey) (map[tran
 // RepairEvery is the time between two comparisons of an open order with the settler's own record of it.
 const RepairEvery = time.Hour
 
-// evaluate brings locked intents to the statuses that their transactions give them.
+// evaluate updates the statuses of locked intents from their transactions.
 func (tx Tx) evaluate(ctx context.Context, intents []*transfer.Intent, now time.Time) (events []transfer.Event, err error) {
 	keys := make([]transferKey, len(intents))
 	for n, intent := range intents {
@@ -214,7 +214,7 @@ func (tx Tx) evaluate(ctx context.Context, intents []*transfer.Intent, now time.
 	return events, tx.saveTransitions(ctx, changed, events)
 }
 
-// apply applies the commands that the transactions lead to.
+// apply applies the commands that follow from the transactions.
 func apply(intent *transfer.Intent, observed []Observation, events []transfer.Event, now time.Time) ([]transfer.Event, error) {
 	commands, err := intent.Evaluate(transactionsOf(observed), now)
 	if err != nil {

@@ -9,26 +9,27 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// ChangeCheck says whether the intents of an account have changed since a cursor.
+// ChangeCheck reports whether the intents of an account have changed since a cursor.
 type ChangeCheck struct {
-	// Changed is true if any intent of the account was made or changed its status.
+	// Changed is true if any intent of the account was created or changed its status.
 	Changed bool
-	// Cursor is the one for the next check.
+	// Cursor is the cursor for the next check.
 	Cursor string
 
-	// replica is the position at which the replica has everything that the check has seen; zero sends the list to the primary.
+	// replica is the replica position that includes everything that the check has seen; zero means that the list is read from the
+	// primary.
 	replica replicaPosition
 }
 
-// CheckChanges tells whether any of an account's intents was made or changed its status since the cursor, and returns
-// the cursor for now. It reads the events since the cursor and no intent, so it costs little however long the lists are.
-// After a cursor that is empty, too old or malformed they count as changed.
+// CheckChanges reports whether any of an account's intents was created or changed its status since the cursor, and returns the
+// current cursor. It reads only the events since the cursor, so its cost does not depend on the length of lists. If the cursor is
+// empty, too old or malformed, Changed is true.
 func (s *Store) CheckChanges(ctx context.Context, accountID uuid.UUID, after string, now time.Time) (ChangeCheck, error) {
 	previous, err := parseCursor(after, now)
 	if err != nil {
-		previous = cursor{} // nothing is known of the client's list
+		previous = cursor{} // the state of the client's list is unknown
 	}
-	if previous == (cursor{}) { // the list will be read, so the check waits as the list would
+	if previous == (cursor{}) { // the list will be read, so the check waits as long as the list would
 		release, err := s.listSemaphore.Acquire(ctx, accountID, listBatch)
 		if err != nil {
 			return ChangeCheck{}, err
@@ -77,8 +78,8 @@ func (s *Store) checkChanges(ctx context.Context, accountID uuid.UUID, previous 
 	return check, current, nil
 }
 
-// changedSince is true where the account has an event that a snapshot does not see, or the database is older than the snapshot, as
-// after its restore from a backup.
+// changedSince is true if the account has an event that a snapshot does not see, or if the database is older than the snapshot,
+// as after a restore from a backup.
 func (s *Store) changedSince(accountID uuid.UUID, snapshot string) *bun.RawQuery {
 	return s.db.NewRaw(`(pg_snapshot_xmax(?0::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
 		SELECT FROM events WHERE account_id = ?1 AND xid >= pg_snapshot_xmin(?0::pg_snapshot)

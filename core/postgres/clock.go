@@ -8,11 +8,12 @@ import (
 // clockDrift is how fast two clocks may drift apart, 100 µs a second.
 const clockDrift = 10_000
 
-// clock follows the database's clock, which is one for all cores. Between two readings it advances by the machine's monotonic
-// clock, so that a wall clock that is wrong or set has no effect.
+// clock follows the database's clock, which all cores share. Between two readings it advances by the machine's monotonic clock,
+// so a wrong or adjusted wall clock has no effect.
 type clock struct{ reading atomic.Pointer[clockReading] }
 
-// clockReading is the database's time at a time of the machine, with a maximal error of half the round trip (Cristian's algorithm).
+// clockReading is the database's time at a time of the machine, with a maximum error of half the round trip (Cristian's
+// algorithm).
 type clockReading struct {
 	database, own time.Time
 	maxError      time.Duration
@@ -34,8 +35,8 @@ func (c *clock) now() time.Time {
 	return own.UTC().Round(0)
 }
 
-// set takes a time that the database returned for a query with this begin and end. A reading that is less exact than the one before
-// counts only if both cannot be right, as after the database's clock was set.
+// set adds a time that the database returned for a query with this begin and end. It ignores a less exact reading unless both
+// cannot be right, as after the database's clock was set.
 func (c *clock) set(database, began, ended time.Time) {
 	roundTrip := ended.Sub(began)
 	next := &clockReading{database: database.UTC(), own: began.Add(roundTrip / 2), maxError: roundTrip / 2}
@@ -50,5 +51,5 @@ func (c *clock) set(database, began, ended time.Time) {
 }
 
 // Now is the time by the database's clock as of the last call of RegistryVersion, and the machine's own before the first. It
-// decides deadlines and the expiry of keys and sessions, so that cores whose clocks differ agree.
+// decides deadlines and the expiry of keys and sessions, so that cores with different clocks agree.
 func (s *Store) Now() time.Time { return s.clock.now() }

@@ -68,8 +68,8 @@ func (s *Store) Deliveries(ctx context.Context, owner event.Owner, webhookID uui
 	return deliveries, nil
 }
 
-// TestWebhook has one of an owner's endpoints receive a webhook.test event, whatever its filter. It returns webhook.ErrNotFound or
-// webhook.ErrDisabled.
+// TestWebhook queues a webhook.test event for one of an owner's endpoints, regardless of its filter. It returns
+// webhook.ErrNotFound or webhook.ErrDisabled.
 func (s *Store) TestWebhook(ctx context.Context, owner event.Owner, webhookID uuid.UUID) (event.ID, error) {
 	if _, err := enabledWebhook(ctx, s.db.NewSelect(), owner, webhookID); err != nil {
 		return event.ID{}, err
@@ -86,9 +86,8 @@ func (s *Store) TestWebhook(ctx context.Context, owner event.Owner, webhookID uu
 	return event.ID(id), nil
 }
 
-// RetryDelivery has an event sent again at once to one of an owner's endpoints, whatever became of it before, with the whole schedule
-// before it. An attempt in flight began before and is not recorded any more. It returns webhook.ErrNotFound,
-// webhook.ErrDisabled or webhook.ErrDeliveryNotFound.
+// RetryDelivery redelivers an event at once to one of an owner's endpoints, whatever its state, and restarts the retry schedule.
+// An attempt in flight is no longer recorded. It returns webhook.ErrNotFound, webhook.ErrDisabled or webhook.ErrDeliveryNotFound.
 func (s *Store) RetryDelivery(ctx context.Context, owner event.Owner, webhookID uuid.UUID, eventID event.ID) error {
 	if _, err := enabledWebhook(ctx, s.db.NewSelect(), owner, webhookID); err != nil {
 		return err

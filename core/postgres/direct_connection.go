@@ -14,7 +14,7 @@ import (
 var ErrPooled = errors.New("migrations need a connection to Postgres itself, and this one goes through a pooler, which could " +
 	"lend the lock on the schema to others: set CORE_MIGRATE_DATABASE_URL to Postgres's own address")
 
-// requireDirectConnection returns ErrPooled where a pooler stands before Postgres.
+// requireDirectConnection returns ErrPooled for a connection through a pooler.
 func requireDirectConnection(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -35,8 +35,8 @@ func requireDirectConnection(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// isDirect reports whether a connection goes to Postgres itself. Each backend of Postgres sends its process id to its client at the
-// start, for cancelling; a pooler sends a number of its own.
+// isDirect reports whether a connection goes to Postgres itself. At the start each backend of Postgres sends its process id, for
+// cancelling; a pooler sends another number.
 func isDirect(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	var backend uint32
 	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {

@@ -15,15 +15,15 @@ import (
 // eraseBatch is how many rows one transaction changes.
 const eraseBatch = 5_000
 
-// erasures are the statements that erase an ended account, table by table, each repeated while it changes eraseBatch rows. ?0 is
-// the account and ?1 the batch. The account's own row comes after all of them, so that an erasure that was interrupted can be
-// repeated by the e-mail address. Intents, their events and usage stay, with the account's id
-// as a pseudonym; the feed, which nobody can read any more, goes.
+// erasures are the statements that erase an ended account, table by table. Each is repeated while it changes eraseBatch rows. ?0
+// is the account and ?1 the batch size. The account's own row is last, so that an interrupted erasure can be repeated by the
+// e-mail address. Intents, their events and usage are kept, with the account's id as a pseudonym; the feed is deleted, because
+// nobody can read it any more.
 var erasures = []struct{ table, statement string }{
 	{"sessions", "DELETE FROM sessions WHERE account_id = ?0"},
 	{"reset_tokens", "DELETE FROM reset_tokens WHERE account_id = ?0"},
 	{"link_tokens", "DELETE FROM link_tokens WHERE account_id = ?0"},
-	// The address may be that of another account by now, whose mails these are then.
+	// The address may belong to another account by now, which then owns these mails.
 	{"invitations", `DELETE FROM invitations WHERE email = (SELECT email FROM accounts WHERE id = ?0)
 		AND NOT EXISTS (SELECT FROM accounts WHERE email = invitations.email AND deleted_at IS NULL)`},
 	{"mails", `DELETE FROM mails WHERE account_id = ?0 OR recipient = (SELECT email FROM accounts WHERE id = ?0)
@@ -48,9 +48,9 @@ var erasures = []struct{ table, statement string }{
 const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', erased_at = ?1, updated_at = ?1
 	WHERE id = ?0 AND erased_at IS NULL`
 
-// EraseAccount removes the personal data of an ended account, and returns how many rows it changed of each table, none where
+// EraseAccount removes the personal data of an ended account, and returns the number of changed rows of each table, none if
 // everything was erased before. It returns account.ErrNotFound, or account.ErrNotEnded for an account that has not ended. An
-// erasure that was interrupted has erased a part and can be repeated.
+// interrupted erasure can be repeated.
 func (s *Store) EraseAccount(ctx context.Context, id uuid.UUID, now time.Time) (erased map[string]int64, err error) {
 	var ended bool
 	err = s.db.NewRaw("SELECT deleted_at IS NOT NULL FROM accounts WHERE id = ?", id).Scan(ctx, &ended)

@@ -7,8 +7,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// ReadExpiryLag brings the metric up to date that tells whether an intent is overdue. An index on the deadlines of created intents
-// answers it.
+// ReadExpiryLag updates the metric of overdue intents. It uses an index on the deadlines of created intents.
 func (s *Store) ReadExpiryLag(ctx context.Context) error {
 	var lag float64
 	err := s.db.NewRaw(`SELECT greatest(coalesce(extract(epoch FROM now() - min(deadline)), 0), 0)::float8

@@ -13,37 +13,38 @@ import (
 	"intents.internal/core/event"
 )
 
-// The most events that one round gives positions: few while readers wait, many while far behind.
+// Maximum number of events to which one round assigns positions: few while clients wait, many after a backlog.
 const (
 	feedRound   = 1_000
 	feedBacklog = 5_000
 )
 
-// The feed is one order of all events. An event gets no position when it is written: transactions do not commit in the order of their
-// numbers, and a reader would pass over a late one. Rounds give positions afterwards, one at a time under the lock of feed_state, so
-// that all rows up to last_position are visible to every transaction that sees last_position. Any core may run a round; nothing is in its memory.
+// The feed is a total order of all events. An event gets no position when it is written: transactions do not commit in the order
+// of their numbers, and a reader would miss a late one. Rounds assign positions later, one round at a time under the lock of
+// feed_state, so that all rows up to last_position are visible to every transaction that sees last_position. Any core may run a
+// round; no core keeps state in memory.
 //
-// feed_state.unread are the ids of events that have no position and may still appear. A gap among them is of a transaction that is in
-// progress, or of one that was rolled back. A gap is removed once no transaction can fill it any more: the column xid of an event is
-// evaluated before its id and sequences hand out ids in order (CACHE 1), so every transaction that can write an id up to the highest
-// that has been seen has its transaction id when that one is seen. A transaction id that is assigned after that, checked_xid, is above
-// all of them. Once a snapshot's xmin has reached it, all of them have ended, and what this snapshot does not show never appears. The
-// snapshot's own xmax is no such bound, as it is only above the transactions that have ended.
+// feed_state.unread are the ids of events that have no position and may still appear. A gap among them belongs to a transaction
+// that is in progress or was rolled back. A gap is removed once no transaction can fill it any more: the column xid of an event
+// is evaluated before its id and sequences assign ids in order (CACHE 1), so every transaction that can write an id up to the
+// highest that was seen already has its transaction id at that time. A transaction id that is assigned after that, checked_xid,
+// is above all of them. Once a snapshot's xmin has reached it, all of them have ended, and an id that this snapshot does not show
+// never appears. The snapshot's own xmax is no such bound, because it is only above the transactions that have ended.
 //
-// Transaction ids have a meaning only in their cluster (clusterIdentity); in another the note is taken again. Positions depend on none:
-// they are at least the database's clock in microseconds, so that those of a database that was restored, or of a standby that had not
-// replayed everything, are above all that a reader has seen.
+// Transaction ids are valid only in their cluster (clusterIdentity); in another cluster checked_xid is recorded again. Positions
+// do not depend on it: they are at least the database's clock in microseconds, so that positions after a restore, or after the
+// promotion of a standby that had not replayed everything, are above all that a reader has seen.
 
-// FeedStatus is how far the feed is.
+// FeedStatus is the state of the feed.
 type FeedStatus struct {
-	// LastPosition is the newest position that was given, 0 for none.
+	// LastPosition is the newest assigned position, 0 for none.
 	LastPosition int64
-	// Unread means that an event waits for its position.
+	// Unread is set if an event has no position yet.
 	Unread bool
 }
 
-// FeedStatus tells whether an event waits for its position. It writes nothing, and where no id was handed out since the last round it
-// does not look at events.
+// FeedStatus reports whether an event has no position yet. It writes nothing, and if no id was assigned since the last round it
+// does not read events.
 func (s *Store) FeedStatus(ctx context.Context) (FeedStatus, error) {
 	var status struct {
 		LastPosition int64
@@ -62,20 +63,20 @@ func (s *Store) FeedStatus(ctx context.Context) (FeedStatus, error) {
 	return FeedStatus(status), nil
 }
 
-// FeedRound is what a round has done.
+// FeedRound is the result of a round.
 type FeedRound struct {
-	// Events is how many events were given a position.
+	// Events is how many events got a position.
 	Events int
-	// More means that there were as many as a round takes, so that more may wait.
+	// More is set if the round was full, so that more events may wait.
 	More bool
-	// Skipped means that another core runs a round now.
+	// Skipped is set if another core is running a round.
 	Skipped bool
 }
 
-// GivePositions runs one round: it gives the events that wait their positions in the order of their ids. It takes few unless far behind.
-// If another core runs a round, it waits for it, or where wait is false does nothing.
+// GivePositions runs one round: it assigns positions to the waiting events in the order of their ids. If another core runs a
+// round, it waits for it, or does nothing if wait is false.
 func (s *Store) GivePositions(ctx context.Context, wait, behind bool) (round FeedRound, err error) {
-	// A request that ends does not take back what others wait for.
+	// The round continues if this request ends, because other requests wait for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	limit := feedRound
@@ -110,10 +111,10 @@ type feedState struct {
 	// Base is below every position of this round.
 	Base   int64
 	Unread string
-	// CheckedID and CheckedXid are the note of an earlier round, zero where there is none in this cluster.
+	// CheckedID and CheckedXid are from an earlier round, zero if this cluster has none.
 	CheckedID  int64  `bun:"checked_id"`
 	CheckedXid string `bun:"checked_xid"`
-	// Highest, Xid and Cluster are the note that can be taken now.
+	// Highest, Xid and Cluster are the current values, which the next round may use.
 	Highest int64
 	Xid     string
 	Cluster string
@@ -121,7 +122,8 @@ type feedState struct {
 
 // lockFeed locks feed_state and reads it. It returns sql.ErrNoRows while another transaction has the lock, unless it is to wait.
 func (tx Tx) lockFeed(ctx context.Context, wait bool) (state feedState, err error) {
-	// Read before the transaction has an id, which is therefore above those of all that can write an id up to the highest.
+	// This statement runs before the transaction has an id, so that its id is above those of all transactions that can write an
+	// id up to the highest.
 	err = tx.db.NewRaw(`SELECT (SELECT max(lower(span)) - 1 FROM unnest(unread) AS span) AS highest, `+clusterIdentity+` AS cluster FROM feed_state`).
 		Scan(ctx, &state)
 	if err != nil {
@@ -138,9 +140,8 @@ func (tx Tx) lockFeed(ctx context.Context, wait bool) (state feedState, err erro
 	return state, err
 }
 
-// givePositions writes the rows of the feed. A round that is full leaves gaps above its last event, as it has not read so far. The limits
-// of the lateral parts have the planner look each event and intent up, where it would read the tables through for the full round that
-// it expects.
+// givePositions writes the rows of the feed. A full round leaves gaps above its last event, because it has not read further. The
+// limits of the lateral parts make the planner look each event and intent up instead of scanning the tables for a full round.
 func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (round FeedRound, delays []float64, err error) {
 	var done struct {
 		Taken      int
@@ -187,20 +188,20 @@ func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (rou
 	return FeedRound{Events: len(done.Delays), More: done.Taken == limit}, done.Delays, err
 }
 
-// sequenceAt is the sequence of an event of the version before, which writes none: the last sequence before it, and one for each event
-// since. The intent's events are written under its lock and so in the order of their ids.
+// sequenceAt is the sequence of an event of the previous version, which writes none: the last sequence before it plus one for
+// each event since. The intent's events are written under its lock and so in the order of their ids.
 const sequenceAt = `SELECT coalesce(max(sequence), 0) + count(*) FILTER (WHERE sequence IS NULL AND id > numbered) FROM (
 	SELECT id, sequence, coalesce(max(id) FILTER (WHERE sequence IS NOT NULL) OVER (), 0) AS numbered FROM events AS earlier
 	WHERE earlier.account_id = taken.account_id AND earlier.transfer_id = taken.transfer_id AND earlier.id <= taken.id) AS earlier`
 
-// numberEvents gives the events above a position their sequence, so that it can still be told once earlier events are removed.
+// numberEvents stores the sequence of the events above a position, so that it is known after earlier events are removed.
 func (tx Tx) numberEvents(ctx context.Context, after int64) error {
 	_, err := tx.db.NewRaw(`UPDATE events SET sequence = feed.sequence FROM feed WHERE feed.position > ?
 		AND events.account_id = feed.account_id AND events.id = feed.event_id AND events.sequence IS NULL`, after).Exec(ctx)
 	return err
 }
 
-// LatestPosition is the newest position that was given. Everything that has one is at or below it.
+// LatestPosition is the newest assigned position. All events with a position are at or below it.
 func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) {
 	if err := s.db.NewRaw("SELECT last_position FROM feed_state").Scan(ctx, &position); err != nil {
 		return 0, fmt.Errorf("read the newest position of the feed: %w", err)
@@ -208,9 +209,9 @@ func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) 
 	return position, nil
 }
 
-// AppendEvent adds an event that is not an intent's to the feed and returns it with its position and its id, which is of the subject
-// that it is about. data is written as JSON and must have the subject's id as "id". It holds the lock of the feed until the
-// transaction ends, so it comes last in it.
+// AppendEvent adds an event that is not an intent's to the feed and returns it with its position and its id, which is derived
+// from its subject. data is written as JSON and must have the subject's id as "id". It holds the lock of the feed until the
+// transaction ends, so it must be the last statement.
 func (tx Tx) AppendEvent(
 	ctx context.Context, owner event.Owner, kind event.Type, subject uuid.UUID, at time.Time, data any,
 ) (added event.Event, err error) {

@@ -16,24 +16,24 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// feedScan is how many rows of a feed one reading looks at for those that its filter selects.
+// feedScan is how many rows of a feed one read checks against its filter.
 const feedScan = 10_000
 
-// ErrFeedCursorExpired says that events after a cursor have been removed.
+// ErrFeedCursorExpired means that events after a cursor have been removed.
 var ErrFeedCursorExpired = errors.New("events after the cursor are no longer kept")
 
 // EventPage is a part of an owner's feed.
 type EventPage struct {
 	// Events are in the order of the feed.
 	Events []event.Event
-	// Next is the position after which the next page begins.
+	// Next is the position after which the next page starts.
 	Next int64
 	// End means that the owner has no event after Next.
 	End bool
 }
 
-// EventPage reads up to limit events of an owner above a position that the filter selects, of the next feedScan events. 0 is the
-// beginning of what is kept. It returns ErrFeedCursorExpired for a position whose next events have been removed.
+// EventPage reads up to limit events of an owner above a position that match the filter, among the next feedScan events. 0 is the
+// oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed.
 func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit int) (EventPage, error) {
 	scan, selected := limit, s.db.NewRaw("true")
 	if types := filter.Types(); types != nil {
@@ -41,11 +41,11 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 	}
 	var rows []struct {
 		LastPosition, PrunedTo int64
-		// ScannedTo is the last of the rows that were looked at if there may be more.
+		// ScannedTo is the last row that was checked, if there may be more.
 		ScannedTo int64 `bun:",nullzero"`
 		Position  int64 `bun:",nullzero"`
 	}
-	// One statement, so that the newest position is of the snapshot that the rows are of.
+	// One statement, so that the newest position and the rows come from one snapshot.
 	err := s.db.NewRaw(`WITH scanned AS MATERIALIZED (
 			SELECT position, type FROM feed WHERE account_id = ?0 AND environment = ?1
 			AND position > greatest(?2, (SELECT pruned_to FROM feed_state)) ORDER BY position LIMIT ?3
@@ -55,7 +55,7 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 	if err != nil {
 		return EventPage{}, fmt.Errorf("read the feed of account %s: %w", owner.AccountID, err)
 	}
-	first := rows[0] // of the state there is always a row
+	first := rows[0] // the state always has a row
 	if after > 0 && after < first.PrunedTo {
 		return EventPage{}, ErrFeedCursorExpired
 	}
@@ -73,7 +73,7 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 	for n, row := range rows {
 		positions[n] = row.Position
 	}
-	// The account is written out, as it names one partition of the events and one of the intents.
+	// The account is a literal, so that the planner reads one partition of the events and one of the intents.
 	events, err := s.eventsAt(ctx, positions, s.db.NewRaw("?", owner.AccountID))
 	if err != nil {
 		return EventPage{}, err
@@ -86,12 +86,13 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 	return page, nil
 }
 
-// EventsAt reads the events at positions of the feed, of all accounts. One that is not kept any more is left out.
+// EventsAt reads the events at positions of the feed, of all accounts. It omits events that are no longer kept.
 func (s *Store) EventsAt(ctx context.Context, positions []int64) (map[int64]event.Event, error) {
 	return s.eventsAt(ctx, positions, s.db.NewRaw("feed.account_id"))
 }
 
-// eventsAt reads the events at positions whose account is an SQL expression. The limits have the planner look each event and intent up.
+// eventsAt reads the events at positions whose account is an SQL expression. The limits make the planner look each event and
+// intent up.
 func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.RawQuery) (map[int64]event.Event, error) {
 	if len(positions) == 0 {
 		return nil, nil

@@ -11,9 +11,9 @@ import (
 // formTokenLifetime is how long a used form token is stored, at least as long as its session.
 const formTokenLifetime = account.SessionLifetime
 
-// UseFormToken uses the one-time token of a form, known by its SHA-256, or returns account.ErrFormUsed if it was used before. The zero
-// hash stands for no form and is never used up. A second use waits until the transaction of the first has ended, and succeeds if that
-// is rolled back. Used tokens are kept among the nonces until they expire.
+// UseFormToken uses the one-time token of a form, identified by its SHA-256, or returns account.ErrFormUsed if it was used
+// before. The zero hash means no form and can be used any number of times. A concurrent second use waits until the first
+// transaction has ended, and succeeds if that is rolled back. Used tokens are stored with the nonces until they expire.
 func (tx Tx) UseFormToken(ctx context.Context, hash [32]byte, now time.Time) error {
 	if hash == [32]byte{} {
 		return nil

@@ -22,9 +22,9 @@ type identityRow struct {
 	CreatedAt time.Time `bun:"created_at"`
 }
 
-// InsertAccountWithIdentity stores a new account and the identity that it signs in with. It returns
-// account.ErrIdentityTaken if another account has the identity, and account.ErrEmailTaken if another holds the address. A verified address is
-// taken from an account that takeEmail does not spare.
+// InsertAccountWithIdentity stores a new account and its identity. It returns account.ErrIdentityTaken if another account has the
+// identity, and account.ErrEmailTaken if another keeps the address. A verified address is taken from an account that cannot keep
+// it, see takeEmail.
 func (s *Store) InsertAccountWithIdentity(ctx context.Context, a *account.Account, identity account.Identity, entry account.AuditEntry) error {
 	row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: a.ID, CreatedAt: a.CreatedAt}
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {

@@ -18,7 +18,7 @@ const importBatch = 500
 // importLock is the advisory lock that one import holds. The number is arbitrary.
 const importLock = 7_403_118_225
 
-// Imported counts the rows that an import has changed. It does not count rows that were already as in the list.
+// Imported counts the rows that an import has changed.
 type Imported struct {
 	Added   int
 	Updated int
@@ -59,7 +59,7 @@ func newChainRow(c chain.Chain, now time.Time) chainRow {
 	return row
 }
 
-// chainColumns are the columns that the import of an entry changes in a chain that is known.
+// chainColumns are the columns of an existing chain that an import updates.
 func chainColumns(entry chain.Entry) []string {
 	columns := []string{"name", "environment", "currency_name", "currency_symbol", "currency_decimals", "domain"}
 	if !entry.KeepSettler {
@@ -122,7 +122,7 @@ func (s *Store) runImport(ctx context.Context, work func(context.Context, Tx) er
 	})
 }
 
-// upsert does not write rows that would not change, so that updated_at is the time of the last change.
+// upsert skips unchanged rows, so that updated_at is the time of the last change.
 func (n *Imported) upsert(ctx context.Context, insert *bun.InsertQuery, table, key string, columns []string) error {
 	insert.On("CONFLICT " + key + " DO UPDATE").Set("updated_at = EXCLUDED.updated_at")
 	var current, proposed []any

@@ -60,8 +60,8 @@ func invitations(ctx context.Context, db bun.IDB, accountID uuid.UUID, now time.
 	return open, nil
 }
 
-// ReplaceInvitation stores an invitation in place of an earlier one of the same address. tokenHash is that of the link, nil for a link that
-// is mailed.
+// ReplaceInvitation stores an invitation in place of an earlier one of the same address. tokenHash is the hash of the link's
+// token, nil for a mailed link.
 func (tx Tx) ReplaceInvitation(ctx context.Context, i *account.Invitation, tokenHash *[32]byte) error {
 	if _, err := tx.db.NewRaw("DELETE FROM invitations WHERE account_id = ? AND email = ?", i.AccountID, i.Email).Exec(ctx); err != nil {
 		return fmt.Errorf("replace an invitation to account %s: %w", i.AccountID, err)
@@ -95,7 +95,8 @@ func (s *Store) InvitationByToken(ctx context.Context, tokenHash [32]byte, now t
 	return row.invitation(), nil
 }
 
-// UseInvitation removes an open invitation, or returns account.ErrNoInvitation for one that is gone. tokenHash is that of the link.
+// UseInvitation removes an open invitation, or returns account.ErrNoInvitation for one that is gone. tokenHash is the hash of the
+// link's token.
 func (tx Tx) UseInvitation(ctx context.Context, id uuid.UUID, tokenHash [32]byte, now time.Time) error {
 	used, err := rowsChanged(tx.db.NewRaw("DELETE FROM invitations WHERE id = ? AND token_hash = $1 AND expires_at > ?", id, now).
 		Conn(bind(tx.db.Tx, tokenHash[:])).Exec(ctx))

@@ -12,7 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
-// ErrCursorExpired says that a cursor is malformed, older than cursorLifetime or of another clusterIdentity, as after a crash of
+// ErrCursorExpired means that a cursor is malformed, older than cursorLifetime or of another clusterIdentity, as after a crash of
 // the server, a restore from a backup, or the promotion of a standby that had not replayed everything.
 var ErrCursorExpired = errors.New("the cursor is too old or not one of ours")
 
@@ -20,13 +20,13 @@ var ErrCursorExpired = errors.New("the cursor is too old or not one of ours")
 type KeyChanges struct {
 	// Hashes are the hashes of the keys that changed, in hexadecimal, each once.
 	Hashes []string
-	// Expired says that the changes since the cursor are not known, see ErrCursorExpired.
+	// Expired means that the changes since the cursor are unknown, see ErrCursorExpired.
 	Expired bool
 }
 
 // KeyChanges returns, for each of these cursors, the keys that have changed since, and the cursor for the next call. An empty
-// cursor stands for now. No change is left out and none is returned twice, however late its transaction commits: a cursor is the
-// whole snapshot of a reading, and what was not visible in that is new. It is one statement for any number of cursors.
+// cursor means now. No change is missed or returned twice, however late its transaction commits: a cursor is the complete
+// snapshot of a read, and a change that was not visible in it is new. It is one statement for any number of cursors.
 func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (since map[string]KeyChanges, next string, err error) {
 	since = make(map[string]KeyChanges, len(after))
 	var texts, snapshots []string
@@ -46,8 +46,8 @@ func (s *Store) KeyChanges(ctx context.Context, after []string, now time.Time) (
 		Hashes            string
 		Lag               float64
 	}
-	// One statement, so that the changes and the next cursor come from one snapshot. The oldest transaction id is a literal, from
-	// which the planner sees that few rows match.
+	// One statement, so that the changes and the next cursor come from one snapshot. The oldest transaction id is a literal, so
+	// that the planner knows that few rows match.
 	err = s.db.NewRaw(`SELECT cluster, snapshot::text, coalesce(nth, 0) AS nth, coalesce(hashes, '') AS hashes, coalesce(lag, 0) AS lag
 		FROM (SELECT `+clusterIdentity+` AS cluster, pg_current_snapshot() AS snapshot) AS present LEFT JOIN (
 			SELECT nth, string_agg(DISTINCT encode(hash, 'hex'), ',') AS hashes, extract(epoch FROM clock_timestamp() - min(changed_at)) AS lag

@@ -11,7 +11,7 @@ import (
 // hashBatch is how many hashes one statement reads.
 const hashBatch = 10_000
 
-// CountKeys is the number of keys, usable or not, without deleted ones.
+// CountKeys returns the number of keys, usable or not, except for deleted ones.
 func (s *Store) CountKeys(ctx context.Context) (count int, err error) {
 	if err = s.db.NewRaw("SELECT count(*) FROM api_keys WHERE deleted_at IS NULL").Scan(ctx, &count); err != nil {
 		return 0, fmt.Errorf("count keys: %w", err)
@@ -19,8 +19,8 @@ func (s *Store) CountKeys(ctx context.Context) (count int, err error) {
 	return count, nil
 }
 
-// KeyHashes are the hashes of all keys that exist from before the call until they are read, in ascending order. They are read in
-// batches, so that a slow caller holds neither a connection nor a snapshot. An error ends the sequence.
+// KeyHashes yields the hashes of all keys that exist during the whole read, in ascending order. They are read in batches, so that
+// a slow caller holds neither a connection nor a snapshot. An error ends the sequence.
 func (s *Store) KeyHashes(ctx context.Context) iter.Seq2[apikey.Hash, error] {
 	return func(yield func(apikey.Hash, error) bool) {
 		last := []byte{}

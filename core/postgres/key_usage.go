@@ -20,8 +20,8 @@ type usageRow struct {
 	LastUsedAt time.Time `bun:"last_used_at,type:timestamptz,nullzero"`
 }
 
-// RecordUsage adds a report to the usage of its keys, once however often the report arrives. Keys that do not exist are left out. A
-// last use counts if it is later than the stored one; a last use in the future counts as now.
+// RecordUsage adds a report to the usage of its keys, exactly once even if the report arrives again. It ignores keys that do not
+// exist. A last use is stored if it is later than the stored one; a last use in the future counts as now.
 func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []account.Usage, now time.Time) error {
 	if len(usages) == 0 {
 		return nil
@@ -75,7 +75,7 @@ later AS (
 UPDATE api_keys SET last_used_at = later.at FROM later
 WHERE api_keys.id = later.id AND later.at > coalesce(api_keys.last_used_at, '-infinity')`
 
-// usageIntervals groups by intervals that are counted from since, and returns the busiest minute and the sums of each.
+// usageIntervals groups by intervals counted from since, and returns the busiest minute and the sums of each.
 const usageIntervals = `SELECT DISTINCT ON (start) start, minute, accepted, limited, refused,
 	sum(accepted) OVER whole AS all_accepted, sum(limited) OVER whole AS all_limited, sum(refused) OVER whole AS all_refused
 FROM (
@@ -85,8 +85,8 @@ FROM (
 WINDOW whole AS (PARTITION BY start)
 ORDER BY start, accepted + limited + refused DESC, minute`
 
-// KeyUsage reads the usage of one of an account's keys from the minute since on, in intervals of a length that begin there, oldest
-// first. Intervals without a request are left out.
+// KeyUsage reads the usage of one of an account's keys from the minute since on, in intervals of a length, oldest first.
+// Intervals without a request are omitted.
 func (s *Store) KeyUsage(ctx context.Context, accountID, keyID uuid.UUID, since time.Time, length time.Duration) ([]account.UsageInterval, error) {
 	var rows []struct {
 		Start, Minute                       time.Time

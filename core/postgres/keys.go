@@ -77,7 +77,7 @@ func newKeyRow(k *account.Key) keyRow {
 	}
 }
 
-// activeKey is the condition for the keys that an account has: not deleted, and not rotated with the grace over.
+// activeKey is the condition for the keys of an account: not deleted, and not rotated with the grace period over.
 const activeKey = "deleted_at IS NULL AND (rotated_at IS NULL OR expires_at > now())"
 
 func utc(t *time.Time) *time.Time {
@@ -110,7 +110,7 @@ func (tx Tx) InsertKey(ctx context.Context, k *account.Key) error {
 	return nil
 }
 
-// lockAccount locks an account's row until the transaction ends, so that no other transaction adds what is counted meanwhile.
+// lockAccount locks an account's row until the transaction ends, so that no other transaction adds rows that this one counts.
 func (tx Tx) lockAccount(ctx context.Context, id uuid.UUID) error {
 	if _, err := tx.db.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", id).Exec(ctx); err != nil {
 		return fmt.Errorf("lock account %s: %w", id, err)
@@ -168,7 +168,7 @@ func (tx Tx) UpdateKey(ctx context.Context, k *account.Key) error {
 	return nil
 }
 
-// DeleteKey marks a key that LockKey has locked as deleted. The key is refused from then on.
+// DeleteKey marks a key that LockKey has locked as deleted. The key is rejected from then on.
 func (tx Tx) DeleteKey(ctx context.Context, k *account.Key, now time.Time) error {
 	_, err := tx.db.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).Where("id = ?", k.ID).Exec(ctx)
 	if err != nil {
@@ -177,8 +177,8 @@ func (tx Tx) DeleteKey(ctx context.Context, k *account.Key, now time.Time) error
 	return nil
 }
 
-// ReplaceKey stores the rotation of a key that LockKey has locked. A key without RotatedAt is deleted at once, another is stored
-// as it is for its grace. It returns account.ErrTooMany as InsertKey does.
+// ReplaceKey stores the rotation of a key that LockKey has locked. A key without RotatedAt is deleted at once; otherwise it is
+// stored for its grace period. It returns account.ErrTooMany as InsertKey does.
 func (tx Tx) ReplaceKey(ctx context.Context, old, next *account.Key) (err error) {
 	if old.RotatedAt == nil {
 		err = tx.DeleteKey(ctx, old, next.CreatedAt)

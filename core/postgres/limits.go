@@ -11,8 +11,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// clientTimeoutMargin is how much later than Postgres core cancels a statement itself. The error of Postgres comes first, as it is
-// clearer. The client timeout is for connections on which the settings are not in force, and for a server that does not answer.
+// clientTimeoutMargin is how much later than Postgres core cancels a statement itself, because the error of Postgres is clearer.
+// The client timeout covers connections without these settings, and a server that does not respond.
 const clientTimeoutMargin = time.Second
 
 // timeLimits bound the run time and the lock waits of statements. Each connection requests them as startup parameters, which a
@@ -22,7 +22,7 @@ type timeLimits struct {
 	settings map[string]time.Duration
 	// clientTimeout is when core cancels a statement.
 	clientTimeout time.Duration
-	// longLockTimeout is how long reports and imports wait for a lock, which take turns.
+	// longLockTimeout is how long reports and imports, which run one at a time, wait for a lock.
 	longLockTimeout time.Duration
 }
 
@@ -38,7 +38,7 @@ func milliseconds(d time.Duration) string { return fmt.Sprintf("%d", d.Milliseco
 // cancelKey is the key of the cancel function in the stash of an event.
 type cancelKey struct{}
 
-// BeforeQuery implements bun.QueryHook. pgx cancels a statement that times out in the database as well, also through a pooler.
+// BeforeQuery implements bun.QueryHook. When a statement times out pgx also cancels it in the database, even through a pooler.
 func (l timeLimits) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	switch event.Query {
 	case "BEGIN", "COMMIT", "ROLLBACK":
@@ -67,8 +67,8 @@ func (tx Tx) setLockTimeout(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// LimitsNotInForce lists the time limits that the connections to the database do not have, each with its value there and the
-// requested one, and none where all are in force or shorter. The common cause is a pooler that ignores startup parameters.
+// LimitsNotInForce lists the time limits that the connections to the database lack, each with the actual and the requested value.
+// It returns none if all are in force or shorter. The usual cause is a pooler that ignores startup parameters.
 func (s *Store) LimitsNotInForce(ctx context.Context) ([]string, error) {
 	var rows []struct {
 		Name    string
@@ -93,7 +93,7 @@ func (s *Store) LimitsNotInForce(ctx context.Context) ([]string, error) {
 	return missing, nil
 }
 
-// withPoolerHint adds the settings that let core through a pooler to an error of one that refuses its startup parameters.
+// withPoolerHint adds to the error of a pooler that rejects core's startup parameters which settings make it accept them.
 func withPoolerHint(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "unsupported startup parameter") {
 		return err

@@ -13,17 +13,17 @@ import (
 	"intents.internal/core/account"
 )
 
-// Link is what a mailed link does that proves an address.
+// Link is the effect of a mailed link that proves an address.
 type Link struct {
 	Purpose   account.LinkPurpose
 	AccountID uuid.UUID
 	// Email is the address of the account when the link was made.
 	Email string
-	// NewEmail is the address that the account is to get, empty where it keeps the one it has.
+	// NewEmail is the account's new address, empty if the address does not change.
 	NewEmail string
 }
 
-// InsertLink stores a link, whose token is known by its SHA-256, for one use until it expires.
+// InsertLink stores a link for one use until it expires. Its token is identified by its SHA-256.
 func (s *Store) InsertLink(ctx context.Context, hash [32]byte, l Link, expiresAt time.Time) error {
 	_, err := s.db.NewRaw(`INSERT INTO link_tokens (hash, purpose, account_id, email, new_email, expires_at)
 		VALUES ($1, ?, ?, ?, nullif(?, ''), ?)`, l.Purpose, l.AccountID, l.Email, l.NewEmail, expiresAt).Conn(bind(s.db.DB, hash[:])).Exec(ctx)
@@ -49,9 +49,9 @@ func (s *Store) LinkByToken(ctx context.Context, hash [32]byte, now time.Time) (
 	return &l, nil
 }
 
-// UseLink does what a link is for, once. A verified address is the account's from then on, a confirmed change queues next, and a change takes
-// the new address from an account that does not keep it. It returns account.ErrNotFound for a link that was used or has expired
-// since, and account.ErrEmailTaken, which ends the link too, if another account keeps the new address.
+// UseLink uses a link once. It verifies the address, or queues the next mail of a confirmed change, or changes the address, which
+// it may take from an account that cannot keep it. It returns account.ErrNotFound for a link that was used or has expired since,
+// and account.ErrEmailTaken, which ends the link too, if another account keeps the new address.
 func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, actor account.Actor, now time.Time) error {
 	var taken error
 	err := s.InTx(ctx, func(ctx context.Context, tx Tx) error {
@@ -64,7 +64,7 @@ func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, 
 		if err != nil {
 			return fmt.Errorf("use a link of account %s: %w", l.AccountID, err)
 		}
-		if deleted == 0 || owner.Email != l.Email { // a concurrent use had the lock before
+		if deleted == 0 || owner.Email != l.Email { // a concurrent use was first
 			return account.ErrNotFound
 		}
 		switch l.Purpose {
@@ -89,12 +89,12 @@ func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, 
 	return cmp.Or(err, taken)
 }
 
-// VerifyEmail notes that a person, whose account LockMembers has locked, receives mail at its address.
+// VerifyEmail records that a person, whose account LockMembers has locked, receives mail at its address.
 func (tx Tx) VerifyEmail(ctx context.Context, person *account.Account, actor account.Actor, now time.Time) error {
 	return tx.setEmail(ctx, person.ID, person.Email, account.EmailVerified, person.Email, actor, now)
 }
 
-// setEmail gives an account an address that its owner proved, and ends its links, which are for the one before.
+// setEmail sets an address that the account's owner proved, and ends the account's links, which are for the old address.
 func (tx Tx) setEmail(
 	ctx context.Context, id uuid.UUID, email string, action account.Action, detail string, actor account.Actor, now time.Time,
 ) error {

@@ -27,8 +27,9 @@ func (s *Store) Identities(ctx context.Context, accountID uuid.UUID) ([]account.
 	return linked, nil
 }
 
-// LinkIdentity gives the account of a session another identity; one that it has already is fine. It returns account.ErrNotFound if the
-// session or the account has ended, account.ErrIdentityTaken if another account has the identity, and account.ErrTooManyIdentities.
+// LinkIdentity links an identity to the account of a session; one that is already linked is no error. It returns
+// account.ErrNotFound if the session or the account has ended, account.ErrIdentityTaken if another account has the identity, and
+// account.ErrTooManyIdentities.
 func (s *Store) LinkIdentity(ctx context.Context, session *account.Session, identity account.Identity, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.lockOwnerOf(ctx, session, entry.OccurredAt); err != nil {
@@ -56,9 +57,9 @@ func (s *Store) LinkIdentity(ctx context.Context, session *account.Session, iden
 	})
 }
 
-// UnlinkIdentity takes an identity from the account of a session and ends its other sessions, which may be the identity's. issuers are
-// those that people can sign in with now. It returns account.ErrNotFound if the session or the account has ended,
-// account.ErrIdentityNotFound, and account.ErrLastWayIn where neither a password nor an identity of issuers would be left.
+// UnlinkIdentity removes an identity from the account of a session and ends its other sessions, which the identity may have
+// started. issuers are those that are configured now. It returns account.ErrNotFound if the session or the account has ended,
+// account.ErrIdentityNotFound, and account.ErrLastWayIn if neither a password nor an identity of issuers would remain.
 func (s *Store) UnlinkIdentity(
 	ctx context.Context, session *account.Session, identity account.Identity, issuers []string, entry account.AuditEntry,
 ) error {
@@ -83,7 +84,7 @@ func (s *Store) UnlinkIdentity(
 		if !left && owner.PasswordHash == "" {
 			return account.ErrLastWayIn
 		}
-		// The identity makes a new account at its next sign-in, whose placeholder must be free.
+		// The identity's next sign-in creates a new account, whose placeholder address must be free.
 		_, err = tx.db.NewUpdate().Model((*accountRow)(nil)).Set("email = id || '@unlinked.invalid'").Set("updated_at = ?", entry.OccurredAt).
 			Where("id = ? AND email = ?", session.AccountID, identity.Placeholder()).Exec(ctx)
 		if err != nil {
@@ -97,8 +98,8 @@ func (s *Store) UnlinkIdentity(
 	})
 }
 
-// lockOwnerOf is lockOwner of the account of a session. It returns account.ErrNotFound if the session has ended too: a link that was under way
-// must not outlive the change that ended its session.
+// lockOwnerOf is lockOwner of the account of a session. It returns account.ErrNotFound if the session has ended too: a link in
+// progress must not outlive the change that ended its session.
 func (tx Tx) lockOwnerOf(ctx context.Context, session *account.Session, now time.Time) (*account.Account, error) {
 	owner, err := tx.lockOwner(ctx, session.AccountID)
 	if err != nil {

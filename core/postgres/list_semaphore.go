@@ -8,12 +8,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// shortPage is how many rows the largest page needs that is read without the semaphore: 100, and one that tells whether another page follows.
+// shortPage is the number of rows of the largest page that is read without the semaphore: 100, and one that shows whether another
+// page follows.
 const shortPage = 101
 
-// listSemaphore bounds the batches of long lists that are read at the same time: a quarter of the connections in all, and one for
-// each account. Without it many long lists would take every connection, and checks of keys, single intents and short pages would
-// wait. It is safe for concurrent use.
+// listSemaphore bounds the concurrent batches of long lists: a quarter of the connections in total, and one per account. Without
+// it many long lists would use every connection, and key checks, single intents and short pages would wait. It is safe for
+// concurrent use.
 type listSemaphore struct {
 	slots    chan struct{}
 	mu       sync.Mutex
@@ -30,7 +31,7 @@ func newListSemaphore(connections int) *listSemaphore {
 	return &listSemaphore{slots: make(chan struct{}, max(1, connections/4)), accounts: map[uuid.UUID]*accountSlot{}}
 }
 
-// Acquire waits until a batch of up to n intents of the account may be read. The caller calls release after it.
+// Acquire waits until a batch of up to n intents of the account may be read. The caller must call release after it.
 func (l *listSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int) (release func(), err error) {
 	if n <= shortPage {
 		return func() {}, nil

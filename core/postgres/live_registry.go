@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/registry"
 )
 
-// registryPoll is how often the registry's version, the watched chains and the database's clock are read. A change is visible everywhere within a
-// second, of which gateways take 400 ms.
+// registryPoll is how often the registry's version, the watched chains and the database's clock are read. A change is visible
+// everywhere within a second, of which gateways take 400 ms.
 const registryPoll = 250 * time.Millisecond
 
 // LiveRegistry holds the newest snapshot of the registry in memory.
@@ -31,7 +31,7 @@ func NewLiveRegistry(ctx context.Context, store *Store) (*LiveRegistry, error) {
 // Current is the newest snapshot.
 func (l *LiveRegistry) Current() *registry.Snapshot { return l.current.Load() }
 
-// Refresh reads the registry if its version has changed, and which chains are watched. If that fails, the snapshot stays as it was.
+// Refresh reads the registry if its version has changed, and which chains are watched. If that fails, the snapshot is unchanged.
 func (l *LiveRegistry) Refresh(ctx context.Context) error {
 	version, watched, err := l.store.RegistryVersion(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (l *LiveRegistry) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Run refreshes until ctx ends. It logs when refreshing begins to fail and when it works again, not each failure.
+// Run refreshes until ctx ends. It logs the first failure and the recovery.
 func (l *LiveRegistry) Run(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(registryPoll)
 	defer ticker.Stop()

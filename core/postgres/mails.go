@@ -13,15 +13,15 @@ import (
 	"intents.internal/core/account"
 )
 
-// Mail is what a mail is about. It has no text: the message is written when it is sent, so that no link lies in the database.
+// Mail is a queued mail without text: the message is composed when it is sent, so that the database contains no links.
 type Mail struct {
 	Kind      account.MailKind
 	Recipient string
-	// AccountID is the account that asked, uuid.Nil for mails to whichever account has the address.
+	// AccountID is the account that requested the mail, uuid.Nil for mails to the account that has the address, if any.
 	AccountID uuid.UUID
-	// NewEmail is the address that the account is to get, in a mail to the one that it has.
+	// NewEmail is the account's new address, in a mail to the current one.
 	NewEmail string
-	// Callback is the path on this site where the link leads in the end, empty for the console.
+	// Callback is the path on this site to which the link finally leads, empty for the console.
 	Callback string
 	// InvitationID is the invitation that the mail is about.
 	InvitationID uuid.UUID
@@ -31,16 +31,16 @@ type Mail struct {
 type QueuedMail struct {
 	Mail
 	ID uuid.UUID
-	// Attempts counts this one.
+	// Attempts includes this one.
 	Attempts int
-	// Age is the time since the mail was asked for.
+	// Age is the time since the mail was requested.
 	Age time.Duration
 }
 
-// InsertMail puts a mail into the outbox. It is the same work whether or not an account has the address.
+// InsertMail puts a mail into the outbox. It does the same work whether or not an account has the address.
 func (s *Store) InsertMail(ctx context.Context, m Mail) error { return insertMail(ctx, s.db, m) }
 
-// InsertMailWithEntry is InsertMail for a mail whose request is in the audit log.
+// InsertMailWithEntry is InsertMail with an audit entry for the request.
 func (s *Store) InsertMailWithEntry(ctx context.Context, m Mail, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if err := insertMail(ctx, tx.db, m); err != nil {
@@ -75,8 +75,8 @@ func nullID(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
-// LeaseMail takes the mail that has been due for the longest, or returns nil. It is due again for others after the lease, so that a mail
-// whose sender ended is sent by another one. Kinds of a later version are left to its cores.
+// LeaseMail leases the mail that has been due for the longest time, or returns nil. After the lease it is due again, so that
+// another sender sends it if this one has died. Kinds of a later version are left to its cores.
 func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail, error) {
 	var row struct {
 		ID           uuid.UUID
@@ -130,7 +130,7 @@ func (s *Store) RetryMail(ctx context.Context, leased *QueuedMail, after time.Du
 	return nil
 }
 
-// MailBacklogAge is how long the oldest mail has waited since it was asked for, 0 if there is none.
+// MailBacklogAge is how long ago the oldest mail was requested, 0 if there is none.
 func (s *Store) MailBacklogAge(ctx context.Context) (time.Duration, error) {
 	var seconds float64
 	err := s.db.NewRaw(`SELECT coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 FROM mails`).Scan(ctx, &seconds)

@@ -32,7 +32,7 @@ func (r memberRow) member() account.Member {
 	}
 }
 
-// usable are the accounts that can be acted on.
+// usable is the condition for accounts that can be acted on.
 const usable = `"account".deleted_at IS NULL AND "account".disabled_at IS NULL`
 
 // Memberships lists the accounts that a person can act on: their own, then by name.
@@ -64,7 +64,7 @@ func (s *Store) Membership(ctx context.Context, accountID, person uuid.UUID) (*a
 	return &account.Membership{Account: row.Account.account(), Role: row.Role}, nil
 }
 
-// Members lists the members of an account, the first one first.
+// Members lists the members of an account, the first member first.
 func (s *Store) Members(ctx context.Context, accountID uuid.UUID) (account.Roster, error) {
 	return members(ctx, s.db, accountID)
 }
@@ -83,9 +83,9 @@ func members(ctx context.Context, db bun.IDB, accountID uuid.UUID) (account.Rost
 	return roster, nil
 }
 
-// LockMembers reads the members of an account and keeps them as they are until the transaction ends; the persons, who may become
-// members, stay too. Rows are locked in the order of their ids, so that there is no deadlock. It returns account.ErrNotMember where one of
-// the accounts has ended.
+// LockMembers reads the members of an account and locks them, the account and the persons, who may become members, until the
+// transaction ends. Rows are locked in the order of their ids, which prevents deadlocks. It returns account.ErrNotMember if one
+// of the accounts has ended.
 func (tx Tx) LockMembers(ctx context.Context, accountID uuid.UUID, persons ...uuid.UUID) (account.Roster, error) {
 	ids := append([]uuid.UUID{accountID}, persons...)
 	var locked []uuid.UUID
@@ -115,7 +115,7 @@ func (tx Tx) InsertMember(ctx context.Context, m account.Member) error {
 	return nil
 }
 
-// ChangeMember stores another role of a member. The invitations that the member made end.
+// ChangeMember stores another role of a member. The member's open invitations end.
 func (tx Tx) ChangeMember(ctx context.Context, m account.Member) error {
 	_, err := tx.db.NewRaw("UPDATE members SET role = ? WHERE account_id = ? AND person_id = ?", m.Role, m.AccountID, m.PersonID).Exec(ctx)
 	if err != nil {
@@ -124,8 +124,8 @@ func (tx Tx) ChangeMember(ctx context.Context, m account.Member) error {
 	return tx.endInvitationsBy(ctx, m)
 }
 
-// DeleteMember ends a membership, the invitations that the member made and the member's sessions that act on the account. One session can be
-// kept, which acts on the person's own account then; uuid.Nil keeps none.
+// DeleteMember ends a membership, the member's open invitations and the member's sessions that act on the account. The session
+// keep is kept and acts on the person's own account; uuid.Nil keeps none.
 func (tx Tx) DeleteMember(ctx context.Context, m account.Member, keep uuid.UUID) error {
 	for _, statement := range []string{
 		"DELETE FROM members WHERE account_id = ?0 AND person_id = ?1",
@@ -139,7 +139,7 @@ func (tx Tx) DeleteMember(ctx context.Context, m account.Member, keep uuid.UUID)
 	return tx.endInvitationsBy(ctx, m)
 }
 
-// SetActing lets a session of a person act on an account that the person is a member of, as everybody is of their own. It returns
+// SetActing makes a session of a person act on an account in which the person is a member, or on the person's own. It returns
 // account.ErrNotMember.
 func (tx Tx) SetActing(ctx context.Context, session *account.Session, accountID uuid.UUID) error {
 	changed, err := rowsChanged(tx.db.NewRaw(`UPDATE sessions SET acting_account_id = nullif(?0::uuid, account_id)
@@ -163,7 +163,7 @@ func (tx Tx) RenameAccount(ctx context.Context, a *account.Account, now time.Tim
 	return nil
 }
 
-// InsertSharedAccount stores an account that nobody signs in to, with its first owner. It returns account.ErrTooManyShared, and
+// InsertSharedAccount stores an account without a sign-in, with its first owner. It returns account.ErrTooManyShared, and
 // account.ErrNotMember for a person whose account has ended.
 func (tx Tx) InsertSharedAccount(ctx context.Context, a *account.Account, owner uuid.UUID) error {
 	if _, err := tx.LockMembers(ctx, owner); err != nil {

@@ -23,13 +23,13 @@ const migrationLock = 7_403_118_224
 // lockPollEvery is how often a waiting process tries to get that lock.
 const lockPollEvery = 100 * time.Millisecond
 
-// ErrUnmigrated is returned by CheckMigrated for a database that this version cannot work with yet.
+// ErrUnmigrated is returned by CheckMigrated for a database that lacks a migration of this version.
 var ErrUnmigrated = errors.New("the database is not migrated; run `core migrate`, or serve with CORE_MIGRATE_ON_START=true")
 
 var errLockLost = errors.New("the lock on the schema was lost together with its connection; nothing was changed, migrate again")
 
-// Migrate applies the missing migrations of this version and returns their names. Any number of processes may call it at the same
-// time: one migrates, and the others wait and find nothing to do. A process that is killed releases the lock and leaves every
+// Migrate applies the missing migrations of this version and returns their names. Any number of processes may call it
+// concurrently: one migrates, and the others wait and find nothing to do. A killed process releases the lock and leaves every
 // migration either applied and recorded or neither; an index that it was building is built again. It returns ErrPooled for a
 // connection through a pooler.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
@@ -79,8 +79,8 @@ func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) e
 	return work(migrator)
 }
 
-// lockSchema polls for the advisory lock. A session that waits inside pg_advisory_lock has a snapshot, and CREATE INDEX
-// CONCURRENTLY waits for all snapshots: the builder, which has the lock, and the waiting session would wait for each other.
+// lockSchema polls for the advisory lock. It must not wait inside pg_advisory_lock: that holds a snapshot, and CREATE INDEX
+// CONCURRENTLY waits for all snapshots, so the builder, which has the lock, and the waiting session would wait for each other.
 func lockSchema(ctx context.Context, db *bun.DB) error {
 	ticker := time.NewTicker(lockPollEvery)
 	defer ticker.Stop()
@@ -98,7 +98,7 @@ func lockSchema(ctx context.Context, db *bun.DB) error {
 }
 
 // CheckMigrated returns ErrUnmigrated if this version has a migration that the database lacks, and ErrBackslashes for a database
-// that core must not write to. A database that is ahead is fine: migrations keep the previous version working.
+// that core must not write to. A newer database is accepted: migrations keep the previous version working.
 func (s *Store) CheckMigrated(ctx context.Context) error {
 	var table sql.NullString
 	var strings string
@@ -135,7 +135,7 @@ func (s *Store) newMigrator(db *bun.DB) (*migrate.Migrator, error) {
 		migrate.WithMarkAppliedOnSuccess(true), migrate.WithUpsert(true), migrate.AfterMigration(record)), nil
 }
 
-// record records a migration in its own transaction. The migrator does so only after the commit, and a process killed in between
+// record records a migration in its own transaction. The migrator would do so only after the commit; a process killed before that
 // would leave a schema that can be migrated neither up nor down.
 func record(ctx context.Context, conn bun.IConn, m *migrate.Migration) error {
 	if err := requireSchemaLock(ctx, conn); err != nil {
@@ -149,8 +149,8 @@ func record(ctx context.Context, conn bun.IConn, m *migrate.Migration) error {
 	return err
 }
 
-// requireSchemaLock returns errLockLost on another connection than the one that has the lock on the schema. The first one was lost,
-// and another process may be migrating.
+// requireSchemaLock returns errLockLost on another connection than the one that has the lock on the schema: the first connection
+// was lost, and another process may be migrating.
 func requireSchemaLock(ctx context.Context, conn bun.IConn) error {
 	var locked bool
 	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// InsertNonce stores a nonce, known by its SHA-256, for one use until it expires.
+// InsertNonce stores a nonce, identified by its SHA-256, for one use until it expires.
 func (s *Store) InsertNonce(ctx context.Context, hash [32]byte, expiresAt time.Time) error {
 	_, err := s.db.NewRaw("INSERT INTO nonces (hash, expires_at) VALUES ($1, ?)", expiresAt).Conn(bind(s.db.DB, hash[:])).Exec(ctx)
 	if err != nil {
@@ -15,7 +15,7 @@ func (s *Store) InsertNonce(ctx context.Context, hash [32]byte, expiresAt time.T
 	return nil
 }
 
-// TakeNonce uses a nonce and reports whether it was valid. Of any number of concurrent uses one is, and none after it has expired.
+// TakeNonce uses a nonce and reports whether it was valid. Of several concurrent uses only one is valid.
 func (s *Store) TakeNonce(ctx context.Context, hash [32]byte, now time.Time) (bool, error) {
 	result, err := s.db.NewRaw("DELETE FROM nonces WHERE hash = $1 AND expires_at > ?", now).Conn(bind(s.db.DB, hash[:])).Exec(ctx)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"intents.internal/core/account"
 )
 
-// ChangePassword replaces the password of the owner, as read when the current one was checked, ends all of its sessions and links to a new
-// password, and stores the replacement of the session that asks. It returns account.ErrNotFound if that session has ended, the account may
-// not sign in any more or has got another password since.
+// ChangePassword replaces the password of the owner, as read when the current one was checked, ends all of its sessions and
+// password links, and stores a new session for the browser. It returns account.ErrNotFound if the old session has ended, or if
+// the account may no longer sign in or has another password since.
 func (s *Store) ChangePassword(
 	ctx context.Context, owner *account.Account, hash string, sessionID uuid.UUID, replacement *account.Session, entry account.AuditEntry,
 ) error {

@@ -54,7 +54,7 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB,
 	return db, nil
 }
 
-// closeTimeout is how long closing waits for connections in use, which a server that does not answer may keep in use for longer.
+// closeTimeout bounds the wait for connections in use when the pool closes.
 const closeTimeout = time.Second
 
 func closePools(pools []*pgxpool.Pool) {
@@ -76,7 +76,7 @@ type connector struct {
 	driver.Connector
 	pool    *pgxpool.Pool
 	timeout time.Duration
-	// timedOut counts errNoConnection. CanceledAcquireCount of the pool also counts callers that left and waits that are repeated.
+	// timedOut counts errNoConnection. CanceledAcquireCount of the pool also counts callers that left and repeated waits.
 	timedOut atomic.Uint64
 }
 

@@ -17,7 +17,7 @@ const (
 	deliveryRetention = 30 * 24 * time.Hour
 	// usageReportRetention is how long the id of a usage report is kept, by which a repeated report is recognized.
 	usageReportRetention = 24 * time.Hour
-	// mailRetention is how long a mail stays that no core has sent, as where CORE_SMTP_URL was taken away.
+	// mailRetention is how long an unsent mail is kept, for example after CORE_SMTP_URL was removed.
 	mailRetention = 24 * time.Hour
 	// pruneBatch is how many rows one transaction removes, which keeps it within its time limit.
 	pruneBatch = 5_000
@@ -39,7 +39,7 @@ const (
 
 // Retention is how long rows are kept; 0 keeps them for ever.
 type Retention struct {
-	// Events is the age of an event, but for the newest of each intent.
+	// Events is the age of an event. The newest event of each intent is kept.
 	Events time.Duration
 	// Audit is the age of an audit entry.
 	Audit time.Duration
@@ -47,12 +47,12 @@ type Retention struct {
 	Transfers time.Duration
 }
 
-// errPruning says that another core is pruning.
+// errPruning means that another core is pruning.
 var errPruning = errors.New("another core is pruning")
 
-// Prune removes rows that cannot be used any more: sessions, nonces, tokens of links, invitations and rotated keys that have expired, mails that nobody
-// sends, key changes that no valid cursor reaches, usage and reports past their retention, and what is older than keep. It returns how many
-// rows of each table it removed. While another core prunes, it leaves the rest to that core.
+// Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations and rotated keys that have expired,
+// mails that nobody sends, key changes that no valid cursor reaches, usage and reports past their retention, and rows older than
+// keep. It returns the number of removed rows of each table. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
 	for _, step := range []struct {
@@ -100,8 +100,8 @@ func (p pruner) expired(table, column string, before time.Time) func(context.Con
 	}
 }
 
-// rotatedKeys marks keys as deleted whose grace has ended. It skips a key that another transaction has locked, so that there is no
-// deadlock.
+// rotatedKeys marks keys whose grace period has ended as deleted. It skips keys that another transaction has locked, which
+// prevents deadlocks.
 func (p pruner) rotatedKeys(ctx context.Context) error {
 	_, err := p.store.db.NewRaw(`UPDATE api_keys SET deleted_at = ?0, updated_at = ?0 WHERE id IN (
 		SELECT id FROM api_keys WHERE rotated_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= ?0 FOR UPDATE SKIP LOCKED
@@ -125,14 +125,14 @@ func (p pruner) audit(keep time.Duration) func(context.Context) error {
 func firstIDAt(t time.Time) (id uuid.UUID) {
 	milliseconds := t.UnixMilli()
 	for n := range 6 {
-		id[n] = byte(milliseconds >> (8 * (5 - n))) //nolint:gosec // one byte of it is meant
+		id[n] = byte(milliseconds >> (8 * (5 - n))) //nolint:gosec // only the low byte is used
 	}
 	id[6], id[8] = 0x70, 0x80
 	return id
 }
 
-// transfers removes intents account by account, by the index on (account_id, updated_at), with their events and transactions. Intents that may still
-// change stay, however old they are.
+// transfers removes intents account by account, by the index on (account_id, updated_at), with their events and transactions.
+// Intents that may still change are kept, whatever their age.
 func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 	const ended = `status NOT IN ('created', 'submitted') AND (status <> 'confirmed' OR type = 'transfer')`
 	return p.byAccount("transfers", keep,
@@ -146,14 +146,14 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 		SELECT count(*) FROM deleted`)
 }
 
-// events removes the feed from its beginning, and with each of its rows the events of its intent up to that one. The newest event of an
-// intent stays with it, as the sequence of the next follows from it. Positions are times, so writes need no index on the age of events.
+// events removes the feed from its beginning, and with each of its rows the events of its intent up to that one. The newest event
+// of an intent is kept, because the next sequence is derived from it. Positions are times, so the age needs no additional index.
 func (p pruner) events(keep time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if keep == 0 {
 			return nil
 		}
-		// First, so that no reader goes on where rows are missing. A reader at the newest position misses nothing.
+		// This is first, so that no reader continues past missing rows. A reader at the newest position misses nothing.
 		_, err := p.store.db.NewRaw(`UPDATE feed_state SET pruned_to = least(?0, last_position) WHERE pruned_to < least(?0, last_position)`,
 			p.now.Add(-keep).UnixMicro()).Exec(ctx)
 		if err != nil {
@@ -174,8 +174,8 @@ func (p pruner) events(keep time.Duration) func(context.Context) error {
 	}
 }
 
-// deliveries removes old deliveries and those of deleted endpoints, endpoint by endpoint, in the order of the index on their positions,
-// which are times in microseconds. One of an old event that was sent again lately stays.
+// deliveries removes old deliveries and those of deleted endpoints, endpoint by endpoint, by the index on their positions, which
+// are times in microseconds. It keeps a delivery of an old event that was redelivered recently.
 func (p pruner) deliveries(ctx context.Context) error {
 	var endpoints []struct {
 		ID      uuid.UUID
@@ -233,13 +233,13 @@ func (p pruner) byAccount(table string, keep time.Duration, old, query string) f
 	}
 }
 
-// countDeleted makes a query for the number of rows of a statement that returns one row for each.
+// countDeleted returns a query for the number of rows of a statement that returns one row for each.
 func countDeleted(statement string) string {
 	return "WITH deleted AS (" + statement + ") SELECT count(*) FROM deleted"
 }
 
-// deleteInBatches repeats a query that removes up to pruneBatch rows and returns how many, until there are fewer. Each is a
-// transaction of its own under the advisory lock, which works through a transaction pooler too. It returns errPruning while another
+// deleteInBatches repeats a query that removes up to pruneBatch rows and returns their number, until there are fewer. Each is its
+// own transaction under the advisory lock, which also works through a transaction pooler. It returns errPruning while another
 // core has the lock.
 func (p pruner) deleteInBatches(ctx context.Context, table, query string, args ...any) error {
 	for {

@@ -7,9 +7,10 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// TellRefundable writes the event of a batch of the open orders that can be refunded, each once, and returns how many there were; 0 means
-// that none is left. A block of the destination chain must have passed since the deadline, and where the chain is followed it must have been
-// read up to then, so that an order that was filled in time is not among them. Any number of cores may call it at the same time: each skips what another has locked.
+// TellRefundable writes the event of a batch of refundable open orders, once for each order, and returns their number; 0 means
+// that none is left. A block of the destination chain must have passed since the deadline and, if the chain is followed, must
+// have been read, so that an order that was filled in time is excluded. Any number of cores may call it concurrently: each skips
+// the rows that another has locked.
 func (s *Store) TellRefundable(ctx context.Context) (told int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

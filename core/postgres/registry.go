@@ -51,11 +51,11 @@ type tokenRow struct {
 	UpdatedAt time.Time `bun:"updated_at"`
 }
 
-// watchedWithin is how long ago a watched chain was read at the most. It is above the time between two looks at an idle chain.
+// watchedWithin is the maximum age of the last read of a watched chain. It is above the poll interval of an idle chain.
 const watchedWithin = 2 * time.Minute
 
-// RegistryVersion is a number that grows with every change of a chain or a token. The same statement reads which chains are watched, as
-// somebody holds their lease and has read them lately, and the database's clock.
+// RegistryVersion returns a number that increases with every change of a chain or a token. The same statement reads which chains
+// are watched (their lease is held and they were read recently) and the database's clock.
 func (s *Store) RegistryVersion(ctx context.Context) (version int64, watched []caip.ChainID, err error) {
 	var now time.Time
 	var ids []string

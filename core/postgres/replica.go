@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// replicaTimeout bounds a batch on the replica, after which the primary answers. A batch takes a few milliseconds.
+	// replicaTimeout bounds a batch on the replica; after that the primary is used. A batch takes a few milliseconds.
 	replicaTimeout = 500 * time.Millisecond
-	// followEvery is how often the position of the replica is read. It adds to the time after which an account that wrote is read
-	// from the replica again, and costs the primary one small query a core.
+	// followEvery is how often the position of the replica is read. It delays when an account that wrote is read from the replica
+	// again, and costs the primary one small query per core.
 	followEvery = 200 * time.Millisecond
-	// followTimeout bounds one such reading of both servers.
+	// followTimeout bounds one such read of both servers.
 	followTimeout = 500 * time.Millisecond
 	// maxReplicaLag is the lag above which the replica counts as not ready.
 	maxReplicaLag = 10 * time.Second
@@ -60,7 +60,7 @@ type replica struct {
 	fault error
 }
 
-// primarySnapshot is what the primary had committed by a position of its log.
+// primarySnapshot is what the primary had committed up to a position of its log.
 type primarySnapshot struct {
 	Cluster  string `bun:"cluster"`
 	Snapshot string `bun:"snapshot"`
@@ -70,7 +70,8 @@ type primarySnapshot struct {
 	takenAt time.Time
 }
 
-// replicaPosition is what a replica must have replayed for a list to be read from it. The zero value stands for the primary.
+// replicaPosition is the position that a replica must have replayed before a list is read from it. The zero value means the
+// primary.
 type replicaPosition struct {
 	cluster string
 	lsn     int64
@@ -87,7 +88,7 @@ func newReplica(db *bun.DB, registry prometheus.Registerer) *replica {
 	return &replica{db: db, metrics: newReplicaMetrics(registry), fault: errNotFollowed}
 }
 
-// standby is what a standby says of itself.
+// standby is the state that a standby reports.
 type standby struct {
 	InRecovery bool `bun:"in_recovery"`
 	// Timeline is the cluster and the timeline of the last restartpoint, the beginning of a clusterIdentity.
@@ -108,7 +109,7 @@ func (s standby) follows(cluster string) bool {
 	return s.InRecovery && strings.HasPrefix(cluster, s.Timeline+".")
 }
 
-// newest is the newest snapshot whose position the replica has replayed, nil where lists are read from the primary.
+// newest is the newest snapshot whose position the replica has replayed, nil if lists are read from the primary.
 func (r *replica) newest() *primarySnapshot {
 	if r == nil {
 		return nil
@@ -135,7 +136,7 @@ func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID 
 	}
 	defer conn.Close()
 	err = conn.RunInTx(ctx, &sql.TxOptions{ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
-		// The position is read by a statement of its own: the one that reads the list must begin after the log was replayed.
+		// A separate statement reads the position: the one that reads the list must start after the log was replayed.
 		state, err := readStandby(ctx, tx)
 		switch {
 		case err != nil:
@@ -158,8 +159,8 @@ func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID 
 	return rows, nil
 }
 
-// listFailed counts a list that the replica did not answer. Unless the fault is the list's own, the replica is not used until its
-// position is read again.
+// listFailed counts a list that the replica failed to return. Unless the list itself caused the fault, the replica is not used
+// until its position is read again.
 func (r *replica) listFailed(err error) {
 	r.metrics.countFallback(err)
 	if reason := fallbackReason(err); reason != fallbackConflict && reason != fallbackBehind {
@@ -179,8 +180,8 @@ func (r *replica) usable() bool {
 	return r.fault == nil
 }
 
-// FollowReplica reads the position of the replica until ctx ends; lists are read from the replica only meanwhile. It logs when the
-// replica becomes unusable and when it is usable again, not each failure. Without a replica it returns at once.
+// FollowReplica reads the position of the replica until ctx ends; lists are read from the replica only while it runs. It logs
+// when the replica becomes unusable and when it recovers. Without a replica it returns at once.
 func (s *Store) FollowReplica(ctx context.Context, log *slog.Logger) {
 	if s.replica == nil {
 		return
@@ -218,7 +219,7 @@ func (s *Store) updateReplicaPosition(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the position of the replica: %w", err)
 	}
-	// pg_current_snapshot is the snapshot that the statement began with, so the position is read after it.
+	// pg_current_snapshot returns the snapshot at the start of the statement, so the position is read after it.
 	current := primarySnapshot{takenAt: time.Now()}
 	err = s.db.NewRaw("SELECT "+clusterIdentity+` AS cluster, pg_current_snapshot()::text AS snapshot,
 		(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS lsn`).Scan(ctx, &current)
@@ -232,8 +233,8 @@ func (s *Store) updateReplicaPosition(ctx context.Context) error {
 	return nil
 }
 
-// update keeps what the replica has replayed of the primary. One snapshot at a time is pending, so that a replica that stays
-// behind costs no memory and replays it at last.
+// update keeps the state that the replica has replayed. Only one snapshot is pending at a time, so that a lagging replica costs
+// no memory and finally replays it.
 func (r *replica) update(current *primarySnapshot, replayedLSN int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -266,7 +267,7 @@ func (r *replica) lag(now time.Time) time.Duration {
 	return 0
 }
 
-// CheckReplica returns nil while lists are read from the replica, and where there is none.
+// CheckReplica returns nil while lists are read from the replica, and if there is none.
 func (s *Store) CheckReplica(context.Context) error {
 	r := s.replica
 	if r == nil {

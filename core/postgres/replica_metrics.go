@@ -55,7 +55,7 @@ func (m *replicaMetrics) countFallback(err error) {
 	m.fallbacks.WithLabelValues(fallbackReason(err)).Inc()
 }
 
-// errChanged says that the account has changed since the newest snapshot that the replica has replayed.
+// errChanged means that the account has changed since the newest snapshot that the replica has replayed.
 var errChanged = errors.New("the account has changed")
 
 func fallbackReason(err error) string {

@@ -13,8 +13,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// InsertResetToken stores a token whose bearer may choose a password, known by its SHA-256, for one use until it expires. The
-// entry is for a link that an operator makes; with nil the link is mailed to the owner's address, and using it proves that address.
+// InsertResetToken stores a token for a new password, identified by its SHA-256, for one use until it expires. The entry is for a
+// link that an operator creates. With a nil entry the link is mailed to the owner's address, and using it proves that address.
 func (s *Store) InsertResetToken(
 	ctx context.Context, owner *account.Account, hash [32]byte, expiresAt time.Time, entry *account.AuditEntry,
 ) error {
@@ -49,10 +49,10 @@ func (s *Store) AccountByResetToken(ctx context.Context, hash [32]byte, now time
 	return accountID, nil
 }
 
-// ResetPassword uses a token: it replaces the password of the account in the entry and ends its sessions and all of its links. A link that was
-// mailed proves the address: an account that takeEmail does not spare loses the address to a new account with the password, and reset is
-// that account's id, else the one in the entry. It returns account.ErrNotFound for a token that was used or has expired since, and for an
-// account that may not sign in any more.
+// ResetPassword uses a token: it replaces the password of the account in the entry and ends its sessions and all of its links. A
+// mailed link proves the address: an account that cannot keep its address (takeEmail) loses it to a new account with the
+// password, and reset is that account's id, otherwise the one in the entry. It returns account.ErrNotFound for a token that was
+// used or has expired since, and for an account that may not sign in any more.
 func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash string, entry account.AuditEntry) (reset uuid.UUID, err error) {
 	id, now := entry.AccountID, entry.OccurredAt
 	reset = id
@@ -93,7 +93,8 @@ func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash stri
 	return reset, err
 }
 
-// lockOwner locks and reads an account that may sign in, or returns account.ErrNotFound. All who end its sessions and links lock it first.
+// lockOwner locks and reads an account that may sign in, or returns account.ErrNotFound. Everything that ends its sessions and
+// links locks it first.
 func (tx Tx) lockOwner(ctx context.Context, id uuid.UUID) (*account.Account, error) {
 	var row accountRow
 	err := tx.db.NewSelect().Model(&row).Where("id = ? AND deleted_at IS NULL AND disabled_at IS NULL", id).For("UPDATE").Scan(ctx)
@@ -106,7 +107,8 @@ func (tx Tx) lockOwner(ctx context.Context, id uuid.UUID) (*account.Account, err
 	return row.account(), nil
 }
 
-// useResetToken deletes a token and returns where its link was mailed, empty for nowhere. It returns account.ErrNotFound for one that is gone.
+// useResetToken deletes a token and returns the address to which its link was mailed, empty for none. It returns
+// account.ErrNotFound if the token is gone.
 func (tx Tx) useResetToken(ctx context.Context, hash [32]byte, id uuid.UUID, now time.Time) (mailedTo string, err error) {
 	err = tx.db.NewRaw("DELETE FROM reset_tokens WHERE hash = $1 AND account_id = ? AND expires_at > ? RETURNING coalesce(email, '')", id, now).
 		Conn(bind(tx.db.Tx, hash[:])).Scan(ctx, &mailedTo)
@@ -119,7 +121,8 @@ func (tx Tx) useResetToken(ctx context.Context, hash [32]byte, id uuid.UUID, now
 	return mailedTo, nil
 }
 
-// insertSuccessor makes the account of who proved an address that another account has just lost. Its first entry is of the actor in entry.
+// insertSuccessor creates the account of a person who proved an address that another account has just lost. Its first entry has
+// the actor of entry.
 func (tx Tx) insertSuccessor(ctx context.Context, email, hash string, entry account.AuditEntry) (uuid.UUID, error) {
 	a, err := account.NewOfAddress(email, hash, entry.OccurredAt)
 	if err != nil {

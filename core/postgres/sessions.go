@@ -27,7 +27,7 @@ type sessionRow struct {
 	ActingID  uuid.UUID `bun:"acting_account_id,nullzero"`
 
 	Account *accountRow `bun:"rel:belongs-to,join:account_id=id"`
-	// Acting and Member are nil where the session acts on the account that signed in.
+	// Acting and Member are nil if the session acts on the account that signed in.
 	Acting *accountRow `bun:"rel:belongs-to,join:acting_account_id=id"`
 	Member *memberRow  `bun:"rel:belongs-to,join:acting_account_id=account_id,join:account_id=person_id"`
 }
@@ -37,24 +37,24 @@ func (r sessionRow) session() *account.Session {
 		ID: r.ID, AccountID: r.AccountID, TokenHash: [32]byte(r.TokenHash), IPAddress: r.IPAddress, UserAgent: r.UserAgent,
 		ExpiresAt: r.ExpiresAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
-	// A session that acts on an account which has ended, or whose member the person is no longer, acts on the person's own again.
+	// If the acting account has ended or the person is no longer a member, the session acts on the person's own account again.
 	if r.Member != nil && r.Acting != nil && r.Acting.DeletedAt == nil && r.Acting.DisabledAt == nil {
 		session.Acting = &account.Membership{Account: r.Acting.account(), Role: r.Member.Role}
 	}
 	return session
 }
 
-// InsertSession stores a new session of the owner, as read when its right to sign in was checked. It returns
-// account.ErrNotFound for an account that may not sign in any more or has got another password since; the account's row is
-// locked, so that the session either begins before such an end, which then ends it, or not at all.
+// InsertSession stores a new session of the owner, as read when the sign-in was checked. It returns account.ErrNotFound for an
+// account that may no longer sign in or has another password since. The account's row is locked, so a concurrent change either
+// ends the new session or prevents it.
 func (s *Store) InsertSession(
 	ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry,
 ) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error { return tx.startSession(ctx, session, owner, entry) })
 }
 
-// InsertIdentitySession is InsertSession for an owner who was found by an identity. It returns account.ErrNotFound for one that was
-// unlinked since, too.
+// InsertIdentitySession is InsertSession for an owner who was found by an identity. It also returns account.ErrNotFound if the
+// identity was unlinked since.
 func (s *Store) InsertIdentitySession(
 	ctx context.Context, session *account.Session, owner *account.Account, identity account.Identity, entry account.AuditEntry,
 ) error {
@@ -62,7 +62,7 @@ func (s *Store) InsertIdentitySession(
 		if err := tx.startSession(ctx, session, owner, entry); err != nil {
 			return err
 		}
-		// The account's row is locked by now, so that no unlinking is under way.
+		// The account's row is locked, so no unlinking is in progress.
 		owned, err := tx.ownsIdentity(ctx, owner.ID, identity)
 		if err == nil && !owned {
 			return account.ErrNotFound
@@ -131,7 +131,7 @@ func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time
 	return sessions, nil
 }
 
-// DeleteSession ends a session; one that is gone already is fine.
+// DeleteSession ends a session; one that has ended already is no error.
 func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte) error {
 	_, err := s.db.NewDelete().Model((*sessionRow)(nil)).Where("token_hash = $1").Conn(bind(s.db.DB, tokenHash[:])).Exec(ctx)
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *Store) DeleteSessionByID(ctx context.Context, accountID, sessionID uuid
 	return err
 }
 
-// DeleteSessionsExcept ends an account's live sessions but the one to keep, uuid.Nil for none, and returns how many
-// there were. Where there was none to end the entry is not written.
+// DeleteSessionsExcept ends an account's live sessions except the one to keep, uuid.Nil for none, and returns their number. If
+// there was none, the entry is not written.
 func (s *Store) DeleteSessionsExcept(ctx context.Context, accountID, keep uuid.UUID, entry account.AuditEntry) (int, error) {
 	return s.deleteSessions(ctx, entry, "account_id = ? AND id <> ? AND expires_at > ?", accountID, keep, entry.OccurredAt)
 }

@@ -15,8 +15,8 @@ type snapshot struct {
 
 var errNoSnapshot = errors.New("not a pg_snapshot")
 
-// parseSnapshot reads xmin:xmax:xip,xip… and refuses what Postgres would, so that no reader's cursor breaks a statement that other
-// readers share.
+// parseSnapshot parses xmin:xmax:xip,xip… and rejects what Postgres would reject, so that one reader's cursor does not break a
+// statement that other readers share.
 func parseSnapshot(text string) (s snapshot, err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
@@ -40,8 +40,8 @@ func parseSnapshot(text string) (s snapshot, err error) {
 	return snapshot{text: text, xmin: xmin, xmax: xmax}, nil
 }
 
-// transactionID reads an xid8. Rows store its lower half, in which 0 stands for no transaction.
+// transactionID parses an xid8. Rows store its lower half, in which 0 means no transaction.
 func transactionID(text string) (xid uint64, ok bool) {
 	xid, err := strconv.ParseUint(text, 10, 64)
-	return xid, err == nil && uint32(xid) != 0 //nolint:gosec // the lower half is meant
+	return xid, err == nil && uint32(xid) != 0 //nolint:gosec // only the lower half is used
 }

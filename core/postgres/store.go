@@ -1,6 +1,7 @@
 // Package postgres stores the data of core in Postgres, through bun.
 //
-// It owns the rows, the queries and the migrations and has no rule of the domain. README.md beside this file describes the tables.
+// It owns the rows, the queries and the migrations and contains no domain rules. README.md in this directory describes the
+// tables.
 package postgres
 
 import (
@@ -35,25 +36,25 @@ type Store struct {
 	migration *pgx.ConnConfig
 	// migrationFiles are the migrations of this version.
 	migrationFiles fs.FS
-	// replica is nil where lists are read from the primary alone.
+	// replica is nil if lists are read only from the primary.
 	replica *replica
 }
 
 // Options configure a store.
 type Options struct {
-	// MigrateURL is the address of Postgres itself for migrations, where the store's URL goes through a pooler. Empty for the
+	// MigrateURL is the address of Postgres itself for migrations, if the store's URL goes through a pooler. Empty for the
 	// store's own URL.
 	MigrateURL string
-	// ReadURL is a streaming replica that lists are read from as far as it is up to date, which FollowReplica finds out. Empty
-	// for none.
+	// ReadURL is a streaming replica from which lists are read while it is up to date, which FollowReplica determines. Empty for
+	// none.
 	ReadURL string
-	// MaxConnections is the size of the pool, 16 where it is 0.
+	// MaxConnections is the size of the pool; 0 means 16.
 	MaxConnections int
-	// StatementTimeout ends a statement that runs longer, 5 s where it is 0.
+	// StatementTimeout cancels a statement that runs longer; 0 means 5 s.
 	StatementTimeout time.Duration
-	// AcquireTimeout is how long a statement waits for a connection while all are in use, 300 ms where it is 0, and LockTimeout how
-	// long it waits for a lock, 250 ms where it is 0. A request may wait for a connection twice, for its key and for itself, and is
-	// still told within a second that the database is busy.
+	// AcquireTimeout is how long a statement waits for a connection while all are in use; 0 means 300 ms. LockTimeout is how long
+	// it waits for a lock; 0 means 250 ms. A request may wait for a connection twice, for its key and for itself, and still gets
+	// the error within a second.
 	AcquireTimeout, LockTimeout time.Duration
 	// Traced adds queries to the traces of requests.
 	Traced bool
@@ -107,8 +108,8 @@ func (s *Store) connConfig(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, errBadURL // err may contain the password
 	}
-	// bun writes most values into the SQL text, so a cache of prepared statements would hardly ever hit, and prepared statements
-	// fail behind a transaction pooler. The insert of intents is prepared where there is none.
+	// bun writes most values into the SQL text, so a cache of prepared statements would rarely hit, and prepared statements fail
+	// behind a transaction pooler. Only the insert of intents is prepared, on direct connections.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.ConnectTimeout = 2 * time.Second
 	config.RuntimeParams["application_name"] = "intents-core"
@@ -132,7 +133,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Ping checks that the database answers.
+// Ping checks that the database responds.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)

@@ -17,8 +17,8 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// queryTracer shows statements in the trace of the request that makes them: what is done to which table, and never the SQL,
-// into which bun writes the values.
+// queryTracer records statements in the trace of the request: the operation and the table, and never the SQL, because bun writes
+// the values into it.
 type queryTracer struct{ database []attribute.KeyValue }
 
 func newQueryTracer(config *pgx.ConnConfig) queryTracer {
@@ -34,8 +34,8 @@ func newQueryTracer(config *pgx.ConnConfig) queryTracer {
 // spanKey is where an event keeps its span.
 type spanKey struct{}
 
-// BeforeQuery implements bun.QueryHook. The span is kept in the event and not in the context, since that of BEGIN becomes
-// the whole transaction's.
+// BeforeQuery implements bun.QueryHook. It stores the span in the event and not in the context, because the context of BEGIN
+// becomes the whole transaction's.
 func (t queryTracer) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	if request := trace.SpanFromContext(ctx); request.IsRecording() {
 		operation, table := operationOf(event), tableOf(event)
@@ -54,7 +54,7 @@ func (queryTracer) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 
 func queryName(operation, table string) string { return strings.TrimSpace(operation + " " + table) }
 
-// query is what the span of a query tells. table is empty for none.
+// query describes a query in its span. table is empty for none.
 func (t queryTracer) query(operation, table string) []attribute.KeyValue {
 	about := append(slices.Clone(t.database), semconv.DBOperationName(operation))
 	if table != "" {
@@ -90,10 +90,10 @@ func operationOf(event *bun.QueryEvent) string {
 	return "QUERY"
 }
 
-// tableName is one name. bun may have an expression in its place, which could hold values.
+// tableName matches a single name. bun may have an expression instead, which could contain values.
 var tableName = regexp.MustCompile(`^"?([a-z_]{1,40})"?$`)
 
-// tableOf is the table that the statement is about in the first place, empty for none.
+// tableOf returns the main table of the statement, empty for none.
 func tableOf(event *bun.QueryEvent) string {
 	if event.IQuery == nil {
 		return ""
@@ -104,7 +104,7 @@ func tableOf(event *bun.QueryEvent) string {
 	return ""
 }
 
-// startCommit starts the span of a commit, which all who wait for its rows share.
+// startCommit starts the span of a commit, which all callers that wait for its rows share.
 func (w *transferWriter) startCommit(batch []*pendingInsert) trace.Span {
 	const operation, table = "INSERT", "transfers"
 	commit := tracing.StartShared(batch, func(i *pendingInsert) trace.Span { return i.span }, queryName(operation, table))

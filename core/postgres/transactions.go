@@ -15,17 +15,17 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Observation is a transaction of an intent with what the watcher of its chain remembers.
+// Observation is a transaction of an intent with the state of the watcher of its chain.
 type Observation struct {
 	AccountID, TransferID uuid.UUID
 	transfer.Transaction
 	// DueAt is when the watcher looks the transaction up next, zero for never.
 	DueAt time.Time
-	// UnknownSince is when a provider was first found not to know the transaction, zero while one knows it.
+	// UnknownSince is when a provider first did not know the transaction, zero while one knows it.
 	UnknownSince time.Time
 }
 
-// TransactionKey tells the transactions of intents apart.
+// TransactionKey identifies a transaction of an intent.
 type TransactionKey struct {
 	AccountID, TransferID uuid.UUID
 	Chain                 caip.ChainID
@@ -137,10 +137,10 @@ func (s *Store) Transactions(ctx context.Context, accountID, transferID uuid.UUI
 	return transactionsOf(read), nil
 }
 
-// dueFirst is the DueAt of an attempt that was never looked up: it is before all others.
+// dueFirst is the DueAt of a new attempt: it is before all others.
 var dueFirst = time.Unix(0, 0).UTC()
 
-// TransferHistory reads what is known of an intent from its chains: nothing of one that is created, for which the database is not asked.
+// TransferHistory reads the transactions of an intent. An intent in status created has none and needs no query.
 func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (transfer.History, error) {
 	if intent.Status == transfer.Created {
 		return transfer.History{}, nil
@@ -176,10 +176,10 @@ func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (t
 // maxAttempts bounds how many transactions a client may report for one intent.
 const maxAttempts = 50
 
-// ReportTransaction records an attempt that a client reports for one of its intents, and returns the intent as it then is and whether
-// the attempt is a new one. The same hash again changes nothing, unless nobody had known it for so long that it was dropped. It returns
-// ErrTransferNotFound, or an error that wraps transfer.ErrTransition and then the intent as it was, where another transaction has
-// carried the intent already.
+// ReportTransaction records an attempt that a client reports for one of its intents, and returns the updated intent and whether
+// the attempt is new. The same hash again changes nothing, unless the attempt was dropped because no provider knew it. It returns
+// ErrTransferNotFound, or, if another transaction has already carried out the intent, an error that wraps transfer.ErrTransition
+// with the unchanged intent.
 func (s *Store) ReportTransaction(ctx context.Context, accountID, id uuid.UUID, hash common.Hash) (intent *transfer.Intent, added bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -217,7 +217,7 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 		return nil, false, fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
 	case n >= 0 && known[n].Reported && known[n].State != transfer.Dropped:
 		return nil, false, nil
-	case n >= 0 && known[n].State != transfer.Dropped: // an event told of it before the client did
+	case n >= 0 && known[n].State != transfer.Dropped: // an event reported it before the client did
 		attempt = known[n]
 		attempt.Reported = true
 	}
@@ -228,7 +228,7 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	return events, true, err
 }
 
-// SaveSender records who sent a reported transaction, unless that is known.
+// SaveSender records the sender of a reported transaction, unless it is known.
 func (s *Store) SaveSender(
 	ctx context.Context, accountID, transferID uuid.UUID, chain caip.ChainID, hash common.Hash, sender common.Address, nonce uint64,
 ) error {

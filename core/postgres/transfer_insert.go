@@ -57,7 +57,7 @@ func nullableTextColumn(name string, of func(*transferRow) string) insertColumn 
 	return column
 }
 
-// numericColumn passes the digits as text: Postgres reads them exactly, and about as fast as its binary format of numbers.
+// numericColumn passes the digits as text: Postgres parses them exactly, and about as fast as its binary format of numbers.
 func numericColumn(name string, of func(*transferRow) string) insertColumn {
 	column := textColumn(name, of)
 	column.cast = "::numeric"
@@ -87,7 +87,7 @@ func timeColumn(name string, of func(*transferRow) time.Time) insertColumn {
 }
 
 func appendLength(b []byte, n int) []byte {
-	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // the size of a request's field or the number of rows
+	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // bounded by a request's field or the number of rows
 }
 
 func appendNull(b []byte) []byte { return append(b, 0xff, 0xff, 0xff, 0xff) }
@@ -144,8 +144,8 @@ func insertStatement() (statement string, types []uint32) {
 		) SELECT id, created_at FROM inserted`, types
 }
 
-// insertName is the name under which insertTransfers is prepared. It has the statement's hash, so that no other release's statement
-// is run in its place.
+// insertName is the name under which insertTransfers is prepared. It contains the statement's hash, so that another release's
+// statement is never run instead.
 var insertName = fmt.Sprintf("insert_transfers_%.8x", sha256.Sum256([]byte(insertTransfers)))
 
 // allBinary is the format of all parameters and columns.
@@ -175,11 +175,11 @@ func encodeInsert(rows []*transferRow) [][]byte {
 	return parameters
 }
 
-// insertRows runs insertTransfers and returns the new intents with their creation time. On a connection that was lost before the
-// statement was sent it is sent on another one.
+// insertRows runs insertTransfers and returns the new intents with their creation time. If a connection is lost before the
+// statement was sent, it uses another one.
 func insertRows(ctx context.Context, db *bun.DB, rows []*transferRow) (created map[uuid.UUID]time.Time, err error) {
 	parameters := encodeInsert(rows)
-	const attempts = 3 // as database/sql
+	const attempts = 3 // like database/sql
 	for range attempts {
 		created, err = insertOnce(ctx, db, parameters)
 		if err == nil || ctx.Err() != nil || !pgconn.SafeToRetry(err) {
@@ -203,7 +203,7 @@ func insertOnce(ctx context.Context, db *bun.DB, parameters [][]byte) (created m
 	return created, err
 }
 
-// insertOn runs insertTransfers on a connection, prepared where that is possible.
+// insertOn runs insertTransfers on a connection, prepared if possible.
 func insertOn(ctx context.Context, conn *pgx.Conn, parameters [][]byte) (map[uuid.UUID]time.Time, error) {
 	prepared, err := prepareInsert(ctx, conn)
 	if err != nil {
@@ -218,11 +218,11 @@ func insertOn(ctx context.Context, conn *pgx.Conn, parameters [][]byte) (map[uui
 	return scanInserted(conn.PgConn().ExecParams(ctx, insertTransfers, parameters, insertTypes, allBinary, allBinary))
 }
 
-// preparedKey is where a connection keeps whether insertTransfers is prepared on it.
+// preparedKey is the key under which a connection stores whether insertTransfers is prepared on it.
 const preparedKey = "insert_transfers"
 
-// prepareInsert prepares insertTransfers on a connection to Postgres itself, once, and reports whether it is prepared. Behind a pooler
-// the next statement may reach another server process, which does not know it.
+// prepareInsert prepares insertTransfers once on a direct connection to Postgres, and reports whether it is prepared. Behind a
+// pooler the next statement may reach another server process, which does not know it.
 func prepareInsert(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	state := conn.PgConn().CustomData()
 	if prepared, known := state[preparedKey].(bool); known {
@@ -243,16 +243,17 @@ func prepareInsert(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	return direct, nil
 }
 
-// The SQLSTATEs of a prepared statement that a connection cannot use.
+// SQLSTATEs of a prepared statement that a connection cannot use.
 const (
-	// featureNotSupported is also of "cached plan must not change result type", after a column of the result has got another type.
+	// featureNotSupported is also the SQLSTATE of "cached plan must not change result type", after the type of a result column
+	// has changed.
 	featureNotSupported        = "0A000"
 	invalidStatementName       = "26000"
 	duplicatePreparedStatement = "42P05"
 )
 
-// forgetInsert reports whether an error is of the prepared statement and not of the insert, which then has written nothing. After a
-// change of the schema the statement is prepared again; a connection that has lost it goes through a pooler that looks like Postgres.
+// forgetInsert reports whether an error is of the prepared statement and not of the insert, which then has written nothing. After
+// a schema change the statement is prepared again; a connection that has lost it goes through a pooler that looks like Postgres.
 func forgetInsert(ctx context.Context, conn *pgx.Conn, err error) bool {
 	switch sqlState(err) {
 	case featureNotSupported:

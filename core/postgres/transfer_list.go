@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// listBatch is how many intents one query of a list reads: the longest page and one more, which tells whether another follows.
-	// Each batch is a short query of its own, so that a slow client holds neither memory nor a connection nor a snapshot.
+	// listBatch is how many intents one query of a list reads: the longest page and one more, which shows whether another
+	// follows. Each batch is a separate short query, so that a slow client holds neither memory nor a connection nor a snapshot.
 	listBatch = 1001
-	// batchTimeout bounds one batch, for a database that does not answer. A list as a whole takes as long as its client.
+	// batchTimeout bounds one batch, for a database that does not respond. A complete list takes as long as its client reads.
 	batchTimeout = 5 * time.Second
-	// smallPage is the largest page that costs the primary no more than the check that would send it to the replica.
+	// smallPage is the largest page that costs the primary no more than the check for the replica.
 	smallPage = 50
 )
 
@@ -37,13 +37,13 @@ type TransferFilter struct {
 	// Hash and Reference are empty for all.
 	Hash      string
 	Reference string
-	// UpdatedSince selects what changed at this time or later. Such a list is ordered by the time of the last change, oldest first:
-	// an intent that changes while the list is read moves to its end and may be listed twice. Every other list is ordered by id,
-	// newest first.
+	// UpdatedSince selects intents that changed at this time or later. Such a list is ordered by the time of the last change,
+	// oldest first: an intent that changes while the list is read moves to its end and may be listed twice. Every other list is
+	// ordered by id, newest first.
 	UpdatedSince time.Time
 	// After is where the list continues, nil for its beginning.
 	After *KeysetCursor
-	// Limit is the largest number of intents, 0 for all.
+	// Limit is the maximum number of intents, 0 for all.
 	Limit int
 }
 
@@ -54,9 +54,9 @@ type KeysetCursor struct {
 	UpdatedAt time.Time
 }
 
-// Transfers yields an account's intents until the first error. A list that is ordered by id leaves out intents made while
-// it runs; one that is ordered by the time of the last change ends with what has changed meanwhile. Everything that was
-// acknowledged before is there, also where the list comes from a replica.
+// Transfers yields an account's intents until the first error. A list that is ordered by id omits intents created while it runs;
+// one that is ordered by the time of the last change ends with those that changed meanwhile. It includes everything that was
+// acknowledged before, even if it comes from a replica.
 func (s *Store) Transfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) iter.Seq2[transfer.Summary, error] {
 	return func(yield func(transfer.Summary, error) bool) {
 		var check ChangeCheck
@@ -71,8 +71,8 @@ func (s *Store) Transfers(ctx context.Context, accountID uuid.UUID, filter Trans
 	}
 }
 
-// TransfersAfterCheck is Transfers for a caller that has just checked the account for changes, and spares another check. Everything
-// that the check has seen is there.
+// TransfersAfterCheck is Transfers for a caller that has just checked the account for changes, and saves a second check. It
+// includes everything that the check has seen.
 func (s *Store) TransfersAfterCheck(
 	ctx context.Context, accountID uuid.UUID, filter TransferFilter, check ChangeCheck,
 ) iter.Seq2[transfer.Summary, error] {
@@ -104,7 +104,7 @@ func (s *Store) TransfersAfterCheck(
 }
 
 // nextBatch reads one batch from the replica if the replica has replayed the position, and otherwise from the primary. A list
-// that has changed to the primary stays there, where nothing is older than what the list has shown.
+// that has switched to the primary stays there, because the primary is never behind what the list has shown.
 func (s *Store) nextBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) ([]transfer.Summary, error) {
 	release, err := s.listSemaphore.Acquire(ctx, accountID, filter.Limit)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Store) nextBatch(ctx context.Context, at *replicaPosition, accountID uu
 
 // readBatch reads one batch from a server.
 func readBatch(ctx context.Context, db bun.IDB, reader *summaryReader, accountID uuid.UUID, filter TransferFilter) ([]transfer.Summary, error) {
-	const shortBatch = 128 // rows for which memory is taken before they are read
+	const shortBatch = 128 // rows for which memory is allocated before they are read
 	reader.rows = make([]transfer.Summary, 0, min(filter.Limit, shortBatch))
 	if _, err := batchQuery(db, accountID, filter).Conn(reader).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
@@ -142,7 +142,7 @@ func readBatch(ctx context.Context, db bun.IDB, reader *summaryReader, accountID
 	return reader.rows, nil
 }
 
-// ExplainTransfers is Postgres's plan for the first query of a list, so that a test can check its index.
+// ExplainTransfers returns Postgres's plan for the first query of a list, so that a test can check its index.
 func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (plan string, err error) {
 	var lines []string
 	if err := s.db.NewRaw("EXPLAIN ?", batchQuery(s.db, accountID, filter)).Scan(ctx, &lines); err != nil {
@@ -151,7 +151,7 @@ func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filte
 	return strings.Join(lines, "\n"), nil
 }
 
-// batchQuery is the SELECT of one batch. Several statuses become one query each, merged: an index has the rows of one status
+// batchQuery returns the SELECT of one batch. Several statuses become one query each, merged: an index has the rows of one status
 // in order, but not those of several.
 func batchQuery(db bun.IDB, accountID uuid.UUID, filter TransferFilter) *bun.SelectQuery {
 	if len(filter.Statuses) < 2 || !filter.UpdatedSince.IsZero() {

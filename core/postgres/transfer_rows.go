@@ -36,18 +36,18 @@ var (
 	}
 )
 
-// summaryReader is the connection of the one query that reads summaries. It reads the rows from pgx itself, since database/sql and bun
-// scan each value by reflection, which costs more than all else that core does for a list. It is for the Conn method of the
-// query, so that bun's hooks see the statement; the query's Exec method fills rows.
+// summaryReader is the connection of the one query that reads summaries. It reads the rows with pgx itself, because database/sql
+// and bun scan each value by reflection, which takes more time than the rest of a list. It is for the Conn method of the query,
+// so that bun's hooks see the statement; the query's Exec method fills rows.
 type summaryReader struct {
 	bun.IConn
-	// db lends the connection, unless conn is one that has begun a transaction.
+	// db borrows a connection, unless conn has started a transaction.
 	db   *sql.DB
 	conn *sql.Conn
 	rows []transfer.Summary
 }
 
-// ExecContext implements bun.IConn. As database/sql does, it tries other connections after one that nothing could be sent on.
+// ExecContext implements bun.IConn. Like database/sql, it uses another connection if nothing could be sent on one.
 func (r *summaryReader) ExecContext(ctx context.Context, query string, _ ...any) (sql.Result, error) {
 	if r.conn != nil {
 		return r.on(ctx, r.conn, query)
@@ -70,7 +70,7 @@ func (r *summaryReader) onPool(ctx context.Context, query string) (sql.Result, e
 	return r.on(ctx, conn, query)
 }
 
-// on runs the query on a connection. The statement is unnamed, so it needs nothing of a pooler.
+// on runs the query on a connection. The statement is unnamed, so it works through a pooler.
 func (r *summaryReader) on(ctx context.Context, conn *sql.Conn, query string) (sql.Result, error) {
 	r.rows = r.rows[:0]
 	err := conn.Raw(func(driverConn any) error {
@@ -119,7 +119,7 @@ func (r *summaryReader) append(values [][]byte) (err error) {
 	return nil
 }
 
-// shared is the text, as the known string where it is the same.
+// shared returns the text, as the known string if they are equal.
 func shared(known string, text []byte) string {
 	if known == string(text) {
 		return known

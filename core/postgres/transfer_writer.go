@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// flushers is how many commits may be in progress. One leaves the processor idle while the disk works; more than two only make
-	// the batches smaller.
+	// flushers is how many commits may be in progress. With one the processor is idle while the disk writes; more than two only
+	// make the batches smaller.
 	flushers = 2
-	// groupWait bounds how long a flusher leaves inserts in the queue to make a larger batch of them. It is longer than a commit
-	// usually takes, and short for inserts behind a commit that waits for a lock.
+	// groupWait bounds how long a flusher leaves inserts in the queue to make a larger batch. It is longer than a usual commit,
+	// and short for inserts behind a commit that waits for a lock.
 	groupWait = 5 * time.Millisecond
 	// maxBatch bounds the rows of one commit, and so how long the first row waits for the last.
 	maxBatch = 128
@@ -36,13 +36,14 @@ const (
 var (
 	// errQueueFull is returned for an insert while maxQueued others wait.
 	errQueueFull = errors.New("too many inserts are waiting for the database")
-	// errDuplicateKey is returned for a row whose idempotency key the account has stored before.
+	// errDuplicateKey is returned for a row whose idempotency key the account has already stored.
 	errDuplicateKey = errors.New("the idempotency key is stored already")
 )
 
-// transferWriter shares commits: each flusher takes all inserts of the queue and writes them in one statement, which is one
-// transaction with one flush to disk. While the other flusher writes more rows than the queue has, the queue grows for groupWait, as
-// each statement costs Postgres as much as some ten rows. So batches grow with load, and a single insert does not wait for others.
+// transferWriter groups inserts into commits: each flusher takes all inserts of the queue and writes them in one statement, which
+// is one transaction with one flush to disk. While the other flusher writes more rows than the queue has, the queue grows for
+// groupWait, because each statement costs Postgres as much as about ten rows. So batches grow with load, and a single insert does
+// not wait for others.
 type transferWriter struct {
 	db *bun.DB
 	// clientTimeout is when a statement is cancelled.
@@ -66,7 +67,7 @@ type pendingInsert struct {
 	done chan insertResult
 }
 
-// insertResult is when the row was created by the database's clock, or why it was not.
+// insertResult is when the row was created by the database's clock, or the error.
 type insertResult struct {
 	createdAt time.Time
 	err       error
@@ -92,8 +93,8 @@ func (w *transferWriter) close() {
 	w.flushers.Wait()
 }
 
-// insert waits until the row is durable, refused or ctx ends; in the last case the row may be stored nevertheless. It returns
-// errDuplicateKey for an idempotency key that is stored already.
+// insert waits until the row is durable, rejected or ctx ends; in the last case the row may still be stored. It returns
+// errDuplicateKey for an idempotency key that is already stored.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
 	span := tracing.Start(trace.SpanFromContext(ctx), "write transfer")
 	defer span.End()
@@ -174,7 +175,7 @@ func (w *transferWriter) write(batch []*pendingInsert) {
 		return
 	}
 	if busy(err) {
-		w.refuseWaiting(err) // they would wait as long, for the same answer
+		w.refuseWaiting(err) // they would wait as long, for the same error
 	}
 	for _, i := range batch {
 		createdAt, stored := created[i.row.ID]
@@ -205,14 +206,14 @@ func isRowError(err error) bool {
 	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
 }
 
-// store writes the rows and their first events in one statement and returns the rows that are new with their creation time: the
-// time of the statement by the database's clock, which is one for all cores and after any wait in the queue.
+// store writes the rows and their first events in one statement and returns the new rows with their creation time: the time of
+// the statement by the database's clock, which all cores share and which is after any wait in the queue.
 func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map[uuid.UUID]time.Time, error) {
 	rows := make([]*transferRow, len(batch))
 	for n, i := range batch {
 		rows[n] = i.row
 	}
-	// Two batches with the same idempotency keys wait for each other; with one order of the rows they do not deadlock.
+	// Two batches with the same idempotency keys wait for each other; a common order of the rows prevents deadlocks.
 	slices.SortFunc(rows, func(a, b *transferRow) int {
 		return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
 	})

@@ -58,21 +58,21 @@ type Idempotency struct {
 	Key string
 	// Environment is the environment of the API key. Each environment of an account has idempotency keys of its own.
 	Environment network.Environment
-	// Request is what a repeated request must equal.
+	// Request must be equal in a repeated request.
 	Request wire.TransferRequest
 	// Fingerprint is the SHA-256 of the body, which cores of the previous release compare. The next release removes it.
 	Fingerprint [32]byte
 }
 
-// alternateKey is what is stored for a key that the account's other environment used first. It has a character that no key has, so
-// it is never a key itself.
+// alternateKey is stored for a key that the account's other environment used first. It contains a character that no key can
+// contain.
 func (o Idempotency) alternateKey() string {
 	return fmt.Sprintf("%s\"%x", o.Environment, sha256.Sum256([]byte(o.Key)))
 }
 
-// RecordTransfer makes the intent that a request asks for and stores it, or returns a *transfer.Rejection. A repeated request gets the
-// intent of the first one even if it would be rejected today, because its deadline is too near by now or a token has left the registry.
-// Otherwise it is transfer.New and InsertTransfer.
+// RecordTransfer creates the requested intent and stores it, or returns a *transfer.Rejection. A repeated request gets the intent
+// of the first one even if it would be rejected now, because its deadline is too near or a token has left the registry. Otherwise
+// it is transfer.New and InsertTransfer.
 func (s *Store) RecordTransfer(
 	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, known *registry.Snapshot, idempotency Idempotency,
 ) (*transfer.Intent, error) {
@@ -90,13 +90,13 @@ func (s *Store) RecordTransfer(
 	return intent, err
 }
 
-// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account has
-// used the idempotency key before in this environment, nothing is written and the intent of that key is returned as it is now, or
-// ErrKeyReused if another request made it. After an error that Unavailable reports the intent may be stored: a retry is safe
+// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account
+// has used the idempotency key before in this environment, it writes nothing and returns the current intent of that key, or
+// ErrKeyReused if another request created it. After an error that Unavailable reports the intent may be stored: a retry is safe
 // only with an idempotency key.
 //
-// The unique index of keys has no environment, as cores of the previous release rely on it. So the environment that uses a key first
-// stores the key itself, and the other one Idempotency.alternateKey.
+// The unique index of keys has no environment, because cores of the previous release rely on it. So the environment that uses a
+// key first stores the key itself, and the other one Idempotency.alternateKey.
 func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotency Idempotency) (*transfer.Intent, error) {
 	row := newTransferRow(intent)
 	if idempotency.Key != "" {
@@ -123,8 +123,8 @@ func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, ide
 var ErrKeyReused = errors.New("the idempotency key was used with another request")
 
 // TransferByIdempotencyKey reads the intent of an idempotency key in its environment. It returns ErrTransferNotFound if there is
-// none and ErrKeyReused if another request made it. An intent whose source chain is no longer registered counts as one of the
-// environment, so that a key is refused rather than used twice.
+// none and ErrKeyReused if another request created it. An intent whose source chain is no longer registered counts as one of the
+// environment, so that a key is rejected rather than used twice.
 func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUID, idempotency Idempotency) (*transfer.Intent, error) {
 	alternate := idempotency.alternateKey()
 	intent, err := readIntent(ctx, func(row *transferRow) *bun.SelectQuery {

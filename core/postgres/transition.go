@@ -17,9 +17,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Transition applies a command to one of an account's intents and writes the change and its event in one transaction. It
-// returns the intent as it then is; ErrTransferNotFound, or an error that wraps transfer.ErrTransition and then the
-// intent as it was.
+// Transition applies a command to one of an account's intents and writes the change and its event in one transaction. It returns
+// the updated intent; ErrTransferNotFound; or an error that wraps transfer.ErrTransition with the unchanged intent.
 func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, command transfer.Command) (*transfer.Intent, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -49,8 +48,8 @@ func (tx Tx) LockTransfer(ctx context.Context, accountID, id uuid.UUID) (*transf
 	})
 }
 
-// Apply applies a command to an intent that LockTransfer has locked, and writes the change and its event. It returns an error that wraps
-// transfer.ErrTransition where the intent's status does not allow the command; then the intent is as it was.
+// Apply applies a command to an intent that LockTransfer has locked, and writes the change and its event. If the intent's status
+// does not allow the command, it returns an error that wraps transfer.ErrTransition and the intent is unchanged.
 func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, command transfer.Command) (transfer.Event, error) {
 	now, err := tx.now(ctx)
 	if err != nil {
@@ -72,8 +71,8 @@ type transferKey struct {
 // expireBatch is how many intents expire in one transaction.
 const expireBatch = 500
 
-// ExpireTransfers expires a batch of the created intents whose deadline has passed and returns how many there were; 0 means that
-// none is left. Any number of cores may call it at the same time: each skips what another has locked.
+// ExpireTransfers expires a batch of the created intents whose deadline has passed and returns their number; 0 means that none is
+// left. Any number of cores may call it concurrently: each skips the rows that another has locked.
 func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -108,8 +107,8 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	return expired, nil
 }
 
-// now is the time by the database's clock, which is one for all cores. It is read after the rows are locked, so that no change
-// that held the lock before has a later time, and pollers of updated_at miss nothing however long the wait was.
+// now is the time by the database's clock, which all cores share. It is read after the rows are locked, so that no earlier holder
+// of the lock wrote a later time, and clients that poll by updated_at miss nothing however long the wait was.
 func (tx Tx) now(ctx context.Context) (now time.Time, err error) {
 	if err := tx.db.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now); err != nil {
 		return time.Time{}, fmt.Errorf("read the database's clock: %w", err)
@@ -185,7 +184,8 @@ func (tx Tx) insertEvents(ctx context.Context, events []transfer.Event) error {
 	return nil
 }
 
-// lastSequences reads the sequence of the last event of each intent. An event of the version before has none yet and counts one.
+// lastSequences reads the sequence of the last event of each intent. An event of the previous version has none yet and counts as
+// one.
 func (tx Tx) lastSequences(ctx context.Context, events []transfer.Event) (map[uuid.UUID]int, error) {
 	accounts, transfers := make([]uuid.UUID, len(events)), make([]uuid.UUID, len(events))
 	for n, e := range events {

@@ -6,7 +6,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Tx is a transaction: all that its methods write becomes visible together or not at all.
+// Tx is a transaction.
 type Tx struct{ db bun.Tx }
 
 // InTx runs work in a transaction, which commits if work returns nil and is rolled back otherwise. It returns work's error

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Unavailable reports whether an error is of a database that is down, full, overloaded or too slow, and not of the query: the same
-// request may succeed later.
+// Unavailable reports whether an error means that the database is down, full, overloaded or too slow, so that the same request
+// may succeed later.
 func Unavailable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
@@ -33,7 +33,7 @@ func Unavailable(err error) bool {
 	return state == lockNotAvailable
 }
 
-// busy reports whether an error is of a wait that took too long, for a connection or for a lock.
+// busy reports whether a wait for a connection or for a lock timed out.
 func busy(err error) bool {
 	return errors.Is(err, errNoConnection) || sqlState(err) == lockNotAvailable
 }

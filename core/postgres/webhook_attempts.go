@@ -20,14 +20,14 @@ type DueDeliveries struct {
 	Deliveries []DueDelivery
 }
 
-// DueDelivery is a delivery with its event, which is nil where it is not kept any more.
+// DueDelivery is a delivery with its event, which is nil if it is no longer kept.
 type DueDelivery struct {
 	webhook.Delivery
 	Event *event.Event
 }
 
-// DueDeliveries reads at most limit due deliveries of each of these endpoints, the longest due first. Endpoints whose lease the holder
-// does not have, that are disabled or deleted, or of an account that gets nothing, have none.
+// DueDeliveries reads at most limit due deliveries of each of these endpoints, the longest due first. It skips endpoints whose
+// lease the holder does not have, that are disabled or deleted, or whose account gets nothing.
 func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, ids []uuid.UUID, limit int) (map[uuid.UUID]DueDeliveries, error) {
 	var endpoints []webhookRow
 	err := s.db.NewSelect().Model(&endpoints).Where("id IN (?)", bun.List(ids)).Where("lease_holder = ?", lease.Holder).
@@ -54,7 +54,7 @@ func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, ids []uui
 	}
 	positions := make([]int64, 0, len(rows))
 	for _, row := range rows {
-		if row.Type != event.TypeWebhookTest { // the feed does not have it
+		if row.Type != event.TypeWebhookTest { // a test event is not in the feed
 			positions = append(positions, row.Position)
 		}
 	}
@@ -79,16 +79,15 @@ func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, ids []uui
 	return due, nil
 }
 
-// AttemptRecord is the end of an attempt of a delivery as it was when the attempt began.
+// AttemptRecord is the result of an attempt, with the state of its delivery when the attempt started.
 type AttemptRecord struct {
 	Endpoint *webhook.Endpoint
 	Delivery webhook.Delivery
 	Attempt  webhook.Attempt
 }
 
-// RecordAttempts writes the outcomes of attempts and what follows from them for the endpoints, and returns the reasons for which it
-// disabled endpoints. An outcome is left out if the delivery is not at that attempt any more, as after a retry or where another process
-// has made the attempt meanwhile.
+// RecordAttempts writes the results of attempts and their effects on the endpoints, and returns why it disabled endpoints. It
+// ignores a result if the delivery has changed since, because of a retry or an attempt of another process.
 func (s *Store) RecordAttempts(ctx context.Context, records []AttemptRecord) (disabled []webhook.Reason, err error) {
 	applied, err := s.applyAttempts(ctx, records)
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *Store) RecordAttempts(ctx context.Context, records []AttemptRecord) (di
 	return disabled, nil
 }
 
-// outcomeRow is what a delivery becomes by an attempt, if it is still due at DueAt after so many attempts.
+// outcomeRow is the new state of a delivery, applied if it is still due at DueAt after this number of attempts.
 type outcomeRow struct {
 	Ordinal        int            `bun:"ordinal,type:integer"`
 	WebhookID      uuid.UUID      `bun:"webhook_id,type:uuid"`
@@ -124,8 +123,7 @@ type outcomeRow struct {
 	EndedAt        time.Time      `bun:"ended_at,type:timestamptz"`
 }
 
-// applyAttempts writes the outcomes in the order of the primary key, so that no two processes wait for each other, and returns those that
-// it wrote.
+// applyAttempts writes the results in the order of the primary key, which prevents deadlocks, and returns those that it wrote.
 func (s *Store) applyAttempts(ctx context.Context, records []AttemptRecord) (applied []AttemptRecord, err error) {
 	rows := make([]outcomeRow, len(records))
 	for n, r := range records {
@@ -165,8 +163,8 @@ func (s *Store) applyAttempts(ctx context.Context, records []AttemptRecord) (app
 	return applied, nil
 }
 
-// recordHealth writes what attempts tell of their endpoint: since when it fails, and that it is disabled. Attempts at another URL than the
-// endpoint's present one tell nothing. An endpoint that is as it was is not written.
+// recordHealth writes the health of endpoints after attempts: since when they fail, and whether they are disabled. It ignores
+// attempts at an earlier URL of the endpoint, and does not write unchanged endpoints.
 func (s *Store) recordHealth(ctx context.Context, records []AttemptRecord) (disabled webhook.Reason, err error) {
 	endpoint := records[0].Endpoint
 	succeeded := slices.ContainsFunc(records, func(r AttemptRecord) bool { return r.Attempt.Outcome == webhook.Succeeded })
@@ -207,7 +205,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// recordFailure begins the endpoint's time of failures, or disables it at that time's end and writes the event.
+// recordFailure starts the endpoint's failure period, or disables the endpoint at its end and writes the event.
 func (tx Tx) recordFailure(ctx context.Context, seen *webhook.Endpoint, last webhook.Attempt) (webhook.Reason, error) {
 	var rows []webhookRow
 	err := tx.db.NewSelect().Model(&rows).Where("id = ? AND url = ? AND enabled", seen.ID, seen.URL).For("NO KEY UPDATE").Scan(ctx)

@@ -21,22 +21,22 @@ const (
 	deliveryBatch = 1_000
 )
 
-// ofActiveAccount is the condition for endpoints that anything is sent to.
+// ofActiveAccount is the condition for endpoints that receive events.
 const ofActiveAccount = `webhooks.enabled AND EXISTS (
 	SELECT FROM accounts WHERE accounts.id = webhooks.account_id AND accounts.disabled_at IS NULL AND accounts.deleted_at IS NULL)`
 
-// Dispatched is what a call of DispatchEvents did.
+// Dispatched is the result of DispatchEvents.
 type Dispatched struct {
-	// Leased are the endpoints with new deliveries that the lease's holder sends to, as they were free or its own.
+	// Leased are the endpoints with new deliveries whose lease the holder has or took.
 	Leased []uuid.UUID
 	// More is true while there may be more events to dispatch.
 	More bool
 }
 
-// DispatchEvents makes deliveries of the events between the cursors of enabled endpoints and the end of the feed that the endpoints'
-// filters let through, and moves the cursors. The cursor and the lock on the endpoint's row make each delivery once, however many
-// processes do it. It is about the endpoints of these owners, for which it waits where they are locked, or about all that are not locked
-// for nil. It takes the lease of free endpoints that have something due now.
+// DispatchEvents creates deliveries of the events between the cursors of enabled endpoints and the end of the feed that match the
+// endpoints' filters, and moves the cursors. The cursor and the lock on the endpoint's row make each delivery unique for any
+// number of processes. It handles the endpoints of these owners and waits for their locks; with nil it handles all endpoints that
+// are not locked. It takes the lease of free endpoints that have a due delivery.
 func (s *Store) DispatchEvents(ctx context.Context, owners []event.Owner, lease WebhookLease) (d Dispatched, err error) {
 	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		rows, err := tx.lockBehind(ctx, owners)
@@ -86,8 +86,7 @@ func (s *Store) DispatchEvents(ctx context.Context, owners []event.Owner, lease 
 	return d, nil
 }
 
-// lockBehind locks enabled endpoints that the feed has events for after their cursor, in the order of their ids, so that no two
-// transactions wait for each other.
+// lockBehind locks enabled endpoints that have events after their cursor, in the order of their ids, which prevents deadlocks.
 func (tx Tx) lockBehind(ctx context.Context, owners []event.Owner) (rows []webhookRow, err error) {
 	query := tx.db.NewSelect().Model(&rows).Where(ofActiveAccount).Where(`EXISTS (SELECT FROM feed
 		WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment AND feed.position > webhooks.cursor)`).
@@ -103,7 +102,7 @@ func (tx Tx) lockBehind(ctx context.Context, owners []event.Owner) (rows []webho
 		pgdialect.Array(accounts), pgdialect.Array(environments)).For("NO KEY UPDATE").Scan(ctx)
 }
 
-// feedEntry is a row of the feed with what its event's id is made of.
+// feedEntry is a row of the feed with the parts of its event's id.
 type feedEntry struct {
 	WebhookID  uuid.UUID       `bun:"webhook_id"`
 	Position   int64           `bun:"position"`
@@ -148,7 +147,7 @@ func (tx Tx) feedAfter(ctx context.Context, rows []webhookRow) (map[uuid.UUID][]
 	return of, nil
 }
 
-// insertDeliveries writes new deliveries, and restarts those that are there already, as after a replay.
+// insertDeliveries writes new deliveries, and restarts existing ones, as in a replay.
 func (tx Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 	for batch := range slices.Chunk(rows, deliveryBatch) {
 		_, err := tx.db.NewInsert().Model(&batch).On("CONFLICT (webhook_id, event_id) DO UPDATE").
@@ -161,7 +160,7 @@ func (tx Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 	return nil
 }
 
-// movedCursor is the new cursor of an endpoint, and whether a delivery was made for it.
+// movedCursor is the new cursor of an endpoint, and whether it has a new delivery.
 type movedCursor struct {
 	ID     uuid.UUID `bun:"id,type:uuid"`
 	Cursor int64     `bun:"cursor,type:bigint"`

@@ -9,18 +9,19 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// WebhookLease is the right to send to endpoints. Holder names a process; it ends TTL after it was taken or renewed. A process that was
-// paused past it may send once more what another one sends too, with the same webhook-id, and records nothing that is wrong.
+// WebhookLease is the right to send to endpoints. Holder identifies a process; the lease ends TTL after it was taken or renewed.
+// A process that was paused past it may send an event again that another process also sends, with the same webhook-id; its
+// results are not recorded.
 type WebhookLease struct {
 	Holder uuid.UUID
 	TTL    time.Duration
 }
 
-// freeLease is the condition for endpoints that no process sends to.
+// freeLease is the condition for endpoints without a current lease.
 const freeLease = "webhooks.lease_until < clock_timestamp()"
 
-// LeaseDue takes the lease of at most limit free endpoints with a delivery that is due, and returns them. They are found by a loose scan of
-// the index on what is pending, which reads one entry for each endpoint.
+// LeaseDue takes the lease of at most limit free endpoints with a due delivery, and returns them. It finds them by a loose scan
+// of the index on pending deliveries, which reads one entry for each endpoint.
 func (s *Store) LeaseDue(ctx context.Context, lease WebhookLease, limit int) (leased []uuid.UUID, err error) {
 	err = s.db.NewRaw(dueEndpoints+` UPDATE webhooks SET lease_holder = ?0, lease_until = clock_timestamp() + ?1 * interval '1 millisecond'
 		WHERE id IN (SELECT id FROM webhooks WHERE id IN (SELECT webhook_id FROM due) AND `+freeLease+` AND `+ofActiveAccount+`
@@ -40,16 +41,16 @@ const dueEndpoints = `WITH RECURSIVE first_pending AS (
 			ORDER BY webhook_id, next_attempt_at LIMIT 1) AS next
 	), due AS (SELECT webhook_id, next_attempt_at FROM first_pending WHERE next_attempt_at <= clock_timestamp())`
 
-// Renewal is what became of leases that were to be renewed. All others were.
+// Renewal lists the leases that were not renewed.
 type Renewal struct {
 	// Lost are the endpoints that another process sends to now, or that are deleted.
 	Lost []uuid.UUID
-	// Locked are the endpoints of the holder whose rows others had locked: their leases end when they did before.
+	// Locked are the endpoints of the holder whose rows were locked: their leases end as before.
 	Locked []uuid.UUID
 }
 
-// RenewLeases extends the leases of endpoints that no other process has taken meanwhile. It waits for no lock, as those who make
-// deliveries lock the rows of many endpoints.
+// RenewLeases extends the leases of endpoints that no other process has taken meanwhile. It waits for no lock, because
+// transactions that create deliveries lock the rows of many endpoints.
 func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (r Renewal, err error) {
 	if len(ids) == 0 {
 		return r, nil
@@ -82,8 +83,8 @@ func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.
 	return r, nil
 }
 
-// ReleaseIdleLeases lets another process send to endpoints at once, as far as nothing is due for them. It returns the endpoints that the
-// holder still sends to, as something is due or their row was locked.
+// ReleaseIdleLeases releases the leases of endpoints without due deliveries. It returns the endpoints that the holder keeps,
+// because a delivery is due or their row was locked.
 func (s *Store) ReleaseIdleLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (kept []uuid.UUID, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -102,7 +103,7 @@ func (s *Store) ReleaseIdleLeases(ctx context.Context, lease WebhookLease, ids [
 	return kept, nil
 }
 
-// ReleaseLeases lets another process send to endpoints at once.
+// ReleaseLeases releases leases at once.
 func (s *Store) ReleaseLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
@@ -115,10 +116,10 @@ func (s *Store) ReleaseLeases(ctx context.Context, lease WebhookLease, ids []uui
 	return nil
 }
 
-// BacklogAge is how long the oldest event waits for an endpoint: for its delivery, or with a delivery that is due for a process that sends
-// it. It is 0 where none waits. Endpoints that are disabled or of accounts that get nothing do not count, nor what is due at leased ones.
-// An event has waited for its delivery since it got its position, but no longer than since its endpoint was last changed, which may have
-// enabled it or replayed to it.
+// BacklogAge is how long the oldest event has waited for an endpoint: until its delivery is created, or with a due delivery until
+// a process leases the endpoint. It is 0 if none waits. Endpoints that are disabled or of accounts that get nothing are excluded,
+// and so are due deliveries of leased endpoints. An event waits for its delivery from when it got its position, but at the
+// earliest from the last change of its endpoint, which may have enabled or replayed it.
 func (s *Store) BacklogAge(ctx context.Context) (age time.Duration, err error) {
 	var seconds float64
 	err = s.db.NewRaw(dueEndpoints+`, waiting AS (

@@ -53,7 +53,7 @@ func newWebhookRow(e *webhook.Endpoint) webhookRow {
 	}
 }
 
-// ofOwner narrows a query of webhooks to an owner's; an empty environment stands for both.
+// ofOwner restricts a query of webhooks to an owner's; an empty environment means both.
 func ofOwner[Query interface{ Where(string, ...any) Query }](query Query, owner event.Owner) Query {
 	query = query.Where("webhooks.account_id = ?", owner.AccountID)
 	if owner.Environment != "" {
@@ -62,9 +62,9 @@ func ofOwner[Query interface{ Where(string, ...any) Query }](query Query, owner 
 	return query
 }
 
-// InsertWebhook stores a new endpoint, which hears what happens from now on. formToken is the SHA-256 of the one-time token of the form
-// that makes it, zero where no form does. It returns webhook.ErrTooMany if the account has webhook.MaxEndpoints of them, and
-// account.ErrFormUsed if the form has made one.
+// InsertWebhook stores a new endpoint, which receives events from now on. formToken is the SHA-256 of the one-time token of the
+// form, zero for no form. It returns webhook.ErrTooMany if the account has webhook.MaxEndpoints of them, and account.ErrFormUsed
+// if the form was already used.
 func (s *Store) InsertWebhook(ctx context.Context, e *webhook.Endpoint, entry account.AuditEntry, formToken [32]byte) error {
 	end, err := s.feedEnd(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) InsertWebhook(ctx context.Context, e *webhook.Endpoint, entry ac
 	})
 }
 
-// feedEnd is a position that everything is at or below that was committed before.
+// feedEnd is a position at or above those of all events that were committed before.
 func (s *Store) feedEnd(ctx context.Context) (int64, error) {
 	for {
 		round, err := s.GivePositions(ctx, true, true)
@@ -157,8 +157,8 @@ func enabledWebhook(ctx context.Context, query *bun.SelectQuery, owner event.Own
 	return row, err
 }
 
-// ChangeWebhook locks one of an owner's endpoints, applies webhook.Rules.Change or Rotate to it and stores it. change returns what the
-// audit log shall say. It returns webhook.ErrNotFound, or the error of change; then nothing is changed.
+// ChangeWebhook locks one of an owner's endpoints, applies webhook.Rules.Change or Rotate to it and stores it. change returns the
+// audit entry. It returns webhook.ErrNotFound, or the error of change; then nothing is changed.
 func (s *Store) ChangeWebhook(
 	ctx context.Context, owner event.Owner, id uuid.UUID, entry account.AuditEntry, change func(*webhook.Endpoint) (detail string, err error),
 ) (e *webhook.Endpoint, err error) {
@@ -193,7 +193,7 @@ func (tx Tx) updateWebhook(ctx context.Context, e *webhook.Endpoint) error {
 	return nil
 }
 
-// DeleteWebhook removes one of an owner's endpoints: no attempt begins any more. Its deliveries are pruned later. It returns
+// DeleteWebhook removes one of an owner's endpoints: no new attempt starts. Its deliveries are pruned later. It returns
 // webhook.ErrNotFound for an endpoint that the owner does not have.
 func (s *Store) DeleteWebhook(ctx context.Context, owner event.Owner, id uuid.UUID, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
@@ -208,9 +208,8 @@ func (s *Store) DeleteWebhook(ctx context.Context, owner event.Owner, id uuid.UU
 	})
 }
 
-// ReplayWebhook has one of an owner's endpoints receive every event after a position of the feed again that its filter lets through. It
-// returns webhook.ErrNotFound, webhook.ErrDisabled, or ErrFeedCursorExpired for a position whose next events have been
-// removed.
+// ReplayWebhook redelivers to one of an owner's endpoints every event after a position of the feed that matches its filter. It
+// returns webhook.ErrNotFound, webhook.ErrDisabled, or ErrFeedCursorExpired if the events after a position have been removed.
 func (s *Store) ReplayWebhook(ctx context.Context, owner event.Owner, id uuid.UUID, position int64, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		row, err := enabledWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)

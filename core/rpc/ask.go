@@ -4,12 +4,12 @@ import "context"
 
 // Ask sends one call and returns its result.
 func Ask[T any](ctx context.Context, p *Provider, c *Call[T]) (T, error) {
-	_ = p.Do(ctx, c) // it is the error of Result too
+	_ = p.Do(ctx, c) // Result returns the same error
 	return c.Result()
 }
 
-// AskEach sends a call for each item in one batch and returns the results in the items' order, or the first error. Without items nothing
-// is sent.
+// AskEach sends a call for each item in one batch and returns the results in the items' order, or the first error. Without items
+// it sends nothing.
 func AskEach[Item, T any](ctx context.Context, p *Provider, items []Item, call func(Item) *Call[T]) ([]T, error) {
 	if len(items) == 0 {
 		return nil, nil

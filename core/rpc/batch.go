@@ -23,8 +23,8 @@ type wireResponse struct {
 	Error  jsontext.Value `json:"error"`
 }
 
-// encode writes an object for one call and an array for more. The ids are new ones, so that an answer to an earlier request is told
-// from one to this.
+// encode writes an object for one call and an array for more. The ids are unique, so that a late response to an earlier request
+// is detected.
 func (p *Provider) encode(calls []*call) ([]byte, error) {
 	wire := make([]wireRequest, len(calls))
 	for i, c := range calls {
@@ -45,8 +45,8 @@ func (p *Provider) encode(calls []*call) ([]byte, error) {
 	return text, nil
 }
 
-// decode gives each call its result or its error. The error returned is of the answer as a whole: it is not JSON-RPC, does not answer
-// every call exactly once, or is one error for all calls, with which some nodes answer a batch.
+// decode sets each call's result or error. The returned error is of the complete response: it is not JSON-RPC, does not answer
+// every call exactly once, or is one error for all calls, which some nodes return for a batch.
 func (p *Provider) decode(answer []byte, calls []*call) error {
 	responses, err := responses(answer, len(calls) > 1)
 	if err != nil {
@@ -75,9 +75,9 @@ func (p *Provider) decode(answer []byte, calls []*call) error {
 	return nil
 }
 
-// responses reads an array, or the one object that answers a single call or refuses a batch.
+// responses parses an array, or the single object that answers one call or rejects a batch.
 func responses(answer []byte, batch bool) (responses []wireResponse, err error) {
-	// The texts of nodes may quote what a contract returned, which is any bytes.
+	// Nodes may quote the return data of a contract, which can be any bytes.
 	const tolerant = true
 	if text := strings.TrimLeft(string(answer[:min(len(answer), 64)]), " \t\r\n"); strings.HasPrefix(text, "[") {
 		if !batch {
@@ -101,7 +101,7 @@ func responses(answer []byte, batch bool) (responses []wireResponse, err error) 
 
 func isSet(text jsontext.Value) bool { return len(text) > 0 && text.Kind() != 'n' }
 
-// finish is a call's error, nil when it has its result.
+// finish returns a call's error, nil if it has a result.
 func (p *Provider) finish(c *call, r wireResponse) error {
 	switch {
 	case isSet(r.Error) && isSet(r.Result):
@@ -122,7 +122,7 @@ func (p *Provider) malformed(err error) error {
 	return &failure{kind: ErrMalformed, text: p.clean(err.Error())}
 }
 
-// nodeError reads an error object; gateways before nodes send a text alone.
+// nodeError parses an error object. Gateways in front of nodes return a plain text.
 func (p *Provider) nodeError(method string, text jsontext.Value) error {
 	var wire struct {
 		Code    int64          `json:"code"`
@@ -137,14 +137,14 @@ func (p *Provider) nodeError(method string, text jsontext.Value) error {
 	} else if err := json.Unmarshal(text, &wire, tolerant); err != nil {
 		return p.malformed(err)
 	}
-	// Tenderly says in data what the matter is.
+	// Tenderly puts the reason into data.
 	details := wire.Message + " " + string(wire.Data[:min(len(wire.Data), 1024)])
 	return &Error{
 		Code: wire.Code, Message: p.clean(wire.Message), Data: revertData(wire.Data), kind: errorKind(method, wire.Code, details),
 	}
 }
 
-// revertData finds what a reverted call returned: most nodes put it into data, some into an object or after a word there.
+// revertData returns the data of a reverted call. Most nodes put it into data, some into an object or after a word there.
 func revertData(text jsontext.Value) []byte {
 	var object struct {
 		Data jsontext.Value `json:"data"`

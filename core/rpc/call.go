@@ -38,17 +38,17 @@ const (
 	Finalized BlockID = "finalized"
 )
 
-// Number is the block of that number on the chain that the node takes for canonical.
+// Number is the block with that number on the node's canonical chain.
 func Number(n uint64) BlockID { return BlockID("0x" + strconv.FormatUint(n, 16)) }
 
 // Request is a call of any type, for batches.
 type Request interface {
-	// Err is the error of this call, as its Result has it.
+	// Err is the error of this call, the same as of its Result.
 	Err() error
 	pending() *call
 }
 
-// Call is a call of one method. After Provider.Do its Result is there; it can be sent again, to another provider too, but not by two
+// Call is a call of one method. Provider.Do sets its Result. It can be sent again, also to another provider, but not by two
 // goroutines at once.
 type Call[T any] struct {
 	call
@@ -74,13 +74,14 @@ func (c *Call[T]) pending() *call {
 	return &c.call
 }
 
-// unexplained is true for an error that tells of the node and not of the question, which users choose for simulated transactions.
+// unexplained is set if an unknown error counts against the node. For simulated transactions it does not, because users choose
+// their content.
 func (c *call) unexplained(err error) bool {
 	node, ok := errors.AsType[*Error](err)
 	return ok && node.kind == nil && c.method != methodCall && c.method != methodEstimateGas
 }
 
-// Result is the answer or the error of this call or of its whole batch.
+// Result returns the result, or the error of this call or of its batch.
 func (c *Call[T]) Result() (T, error) { return c.value, c.err }
 
 // Err is the error of Result.
@@ -95,7 +96,7 @@ func newCall[T any](method string, decode func(jsontext.Value) (T, error), param
 	return c
 }
 
-// required decodes a result that is not null.
+// required decodes a result that must not be null.
 func required[T any](text jsontext.Value) (v T, err error) {
 	if text.Kind() == 'n' {
 		return v, errors.New("the result is null")
@@ -104,7 +105,7 @@ func required[T any](text jsontext.Value) (v T, err error) {
 	return v, err
 }
 
-// known decodes a result that is null for what the node does not know, and checks that it is what was asked for.
+// known decodes a result that is null if the node does not know the object, and checks that it is the requested one.
 func known[T any](check func(*T) bool) func(jsontext.Value) (*T, error) {
 	return func(text jsontext.Value) (*T, error) {
 		if text.Kind() == 'n' {
@@ -131,20 +132,20 @@ func data(text jsontext.Value) ([]byte, error) {
 	return v, err
 }
 
-// ChainID asks for the number of the chain that the node serves.
+// ChainID gets the chain id that the node serves.
 func ChainID() *Call[uint64] { return newCall(methodChainID, quantity) }
 
-// BlockByNumber asks for a block; nil when the node does not know it.
+// BlockByNumber gets a block, nil if the node does not know it.
 func BlockByNumber(id BlockID) *Call[*evm.Block] {
 	return newCall(methodBlock, known(func(b *evm.Block) bool { return id.names(b.Number) }), id, false)
 }
 
-// names is true for every number where the id is a tag.
+// names reports whether the block may have this number; a tag accepts every number.
 func (id BlockID) names(number uint64) bool {
 	return id == Latest || id == Safe || id == Finalized || id == Number(number)
 }
 
-// BlockTransactions asks for a block's transactions with their contents; ErrMissing when the node does not know the block.
+// BlockTransactions gets a block's transactions with their contents, or ErrMissing if the node does not know the block.
 func BlockTransactions(number uint64) *Call[[]evm.Transaction] {
 	return newCall(methodBlock, func(text jsontext.Value) ([]evm.Transaction, error) {
 		if text.Kind() == 'n' {
@@ -175,11 +176,11 @@ type LogFilter struct {
 	From, To uint64
 	// Addresses are the contracts; none means all.
 	Addresses []common.Address
-	// Topics lists for each position the topics of which a log must have one; an empty list takes all.
+	// Topics lists for each position the accepted topics; an empty list accepts all.
 	Topics [][]common.Hash
 }
 
-// Logs asks for logs. A node that lags answers with none of the blocks it does not have: ask for the last block in the same batch.
+// Logs gets logs. A node that lags returns no logs of the blocks that it lacks: get the last block in the same batch.
 func Logs(filter LogFilter) *Call[[]evm.Log] {
 	type wire struct {
 		From    BlockID          `json:"fromBlock"`
@@ -218,27 +219,27 @@ func (f LogFilter) matches(l evm.Log) bool {
 	return true
 }
 
-// Receipt asks for the receipt of a transaction; nil while it is in no block that the node knows.
+// Receipt gets the receipt of a transaction, nil while it is in no block that the node knows.
 func Receipt(hash common.Hash) *Call[*evm.Receipt] {
 	return newCall(methodReceipt, known(func(r *evm.Receipt) bool { return r.TxHash == hash }), hash)
 }
 
-// TransactionByHash asks for a transaction, which may be pending; nil when the node does not know it.
+// TransactionByHash gets a transaction, which may be pending; nil if the node does not know it.
 func TransactionByHash(hash common.Hash) *Call[*evm.Transaction] {
 	return newCall(methodTransaction, known(func(t *evm.Transaction) bool { return t.Hash == hash }), hash)
 }
 
-// TransactionCount asks for the nonce of an address's next transaction at a block.
+// TransactionCount gets the nonce of an address's next transaction at a block.
 func TransactionCount(address common.Address, block BlockID) *Call[uint64] {
 	return newCall(methodCount, quantity, address, block)
 }
 
-// Code asks for a contract's code at a block; empty for an account without code.
+// Code gets a contract's code at a block, empty for an account without code.
 func Code(address common.Address, block BlockID) *Call[[]byte] {
 	return newCall(methodCode, data, address, block)
 }
 
-// Balance asks for an address's balance at a block, in wei.
+// Balance gets an address's balance at a block, in wei.
 func Balance(address common.Address, block BlockID) *Call[*big.Int] {
 	return newCall(methodBalance, func(text jsontext.Value) (*big.Int, error) {
 		digits, err := required[string](text)
@@ -268,16 +269,16 @@ func value(v *big.Int) *big.Int {
 	return v
 }
 
-// CallContract asks for what a contract returns at a block; ErrReverted when it reverts.
+// CallContract simulates a call of a contract at a block and returns its result, or ErrReverted.
 func CallContract(m Message, block BlockID) *Call[[]byte] {
 	return newCall(methodCall, data, m.params(), block)
 }
 
-// CallCode asks for what code returns that runs as a contract's constructor at the newest block, with at most that much gas. No contract is
-// made of it.
+// CallCode runs code as a contract's constructor at the newest block, with at most this gas, and returns its result. It deploys
+// nothing.
 func CallCode(code []byte, gas uint64) *Call[[]byte] {
 	return newCall(methodCall, data, map[string]any{"data": hexutil.Bytes(code), "gas": hexutil.Uint64(gas)}, Latest)
 }
 
-// EstimateGas asks for the gas that a transaction would need; ErrReverted when it would revert.
+// EstimateGas estimates the gas of a transaction, or returns ErrReverted.
 func EstimateGas(m Message) *Call[uint64] { return newCall(methodEstimateGas, quantity, m.params()) }

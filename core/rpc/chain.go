@@ -1,7 +1,7 @@
-// Package rpc asks the nodes of EVM chains over JSON-RPC.
+// Package rpc calls the nodes of EVM chains over JSON-RPC.
 //
-// It owns the transport, the limits of providers, the order in which they are asked and the kinds of their errors. What answers mean
-// for an intent, and when two providers must agree, is not its business.
+// It owns the transport, the limits of providers, the order in which they are tried and the classification of their errors. The
+// caller decides what responses mean for an intent, and when two providers must agree.
 package rpc
 
 import (
@@ -46,7 +46,7 @@ func NewClient(providers Providers, options Options) (*Client, error) {
 		chains: map[caip.ChainID]*Chain{},
 		http: &http.Client{
 			Transport: transport,
-			// A redirect would send the key and the answer's trust elsewhere.
+			// A redirect would send the key to another host, and accept its response.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -102,18 +102,18 @@ type Chain struct {
 	providers []*Provider
 
 	mu sync.Mutex
-	// preferred is the provider that was last the best.
+	// preferred is the last provider that worked best.
 	preferred *Provider
 }
 
 // ID is the chain's CAIP-2 id.
 func (c *Chain) ID() caip.ChainID { return c.id }
 
-// All are the chain's providers as they are configured, those that are not used among them.
+// All returns the chain's configured providers, including those that are not in use.
 func (c *Chain) All() []*Provider { return slices.Clone(c.providers) }
 
-// Providers are those to ask, the best first: the one that was the best before while it answers well, the others that answer well in
-// the configured order, those that failed lately, those that are switched off. Providers of another chain are left out.
+// Providers returns the providers to call, best first: the preferred one while it is healthy, other healthy ones in the
+// configured order, those with recent failures, those that are paused. Providers of another chain are omitted.
 func (c *Chain) Providers() []*Provider {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,12 +138,12 @@ func (c *Chain) Providers() []*Provider {
 	return slices.Concat(well, failing, off)
 }
 
-// Other is Providers without those of the same host: another key for the same provider is no second opinion.
+// Other is Providers without those of the same host: another key of the same provider is not a second opinion.
 func (c *Chain) Other(than *Provider) []*Provider {
 	return slices.DeleteFunc(c.Providers(), func(p *Provider) bool { return p.host == than.host })
 }
 
-// Demote prefers the next provider that answers well, for one that lags behind the chain.
+// Demote prefers the next healthy provider over one that lags behind the chain.
 func (c *Chain) Demote(p *Provider) {
 	for _, next := range c.Providers() {
 		if next != p && next.health.paused() <= 0 && !next.health.failing() {
@@ -155,8 +155,8 @@ func (c *Chain) Demote(p *Provider) {
 	}
 }
 
-// Verify asks the providers for their chain where that is due: at first, hourly, after a failure, and each minute where it was
-// another chain. The error names each that could not be verified.
+// Verify checks the chain id of the providers when that is due: at first, hourly, after a failure, and each minute if it was
+// wrong. The error names each provider that could not be verified.
 func (c *Chain) Verify(ctx context.Context) error {
 	var group sync.WaitGroup
 	faults := make([]error, len(c.providers))

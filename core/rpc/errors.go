@@ -13,15 +13,15 @@ import (
 var (
 	// ErrRange means that the range of blocks or the number of logs is over the node's limit: ask for fewer blocks.
 	ErrRange = errors.New("over the node's limit of blocks or results")
-	// ErrRate means that the node, or the limit that is set for it, refuses more calls for now.
+	// ErrRate means that the node, or the limit configured for it, rejects more calls for now.
 	ErrRate = errors.New("over the rate limit")
 	// ErrMissing means that the node does not have the block or its state: it lags, or it has pruned it.
 	ErrMissing = errors.New("the node does not have the block or its state")
 	// ErrReverted means that the contract reverted the simulated call; Error.Data is what it returned.
 	ErrReverted = errors.New("reverted")
-	// ErrTransport means that no JSON-RPC answer came: no connection, a timeout, an HTTP status.
+	// ErrTransport means that no JSON-RPC response arrived: no connection, a timeout, an HTTP status.
 	ErrTransport = errors.New("no answer")
-	// ErrMalformed means that the answer is not one to the request.
+	// ErrMalformed means that the response does not match the request.
 	ErrMalformed = errors.New("malformed answer")
 	// ErrWrongChain means that the node serves another chain and is not used.
 	ErrWrongChain = errors.New("wrong chain")
@@ -30,14 +30,14 @@ var (
 // ErrNoProvider is returned for a chain that has no providers.
 var ErrNoProvider = errors.New("the chain has no providers")
 
-// maxMessage is how many bytes of a node's own words are kept.
+// maxMessage bounds the bytes of a node's message that are kept.
 const maxMessage = 200
 
-// Error is an error that a node answered. It is of the kind ErrRange, ErrRate, ErrMissing or ErrReverted, or of none.
+// Error is an error from a node. Its kind is ErrRange, ErrRate, ErrMissing, ErrReverted or none.
 type Error struct {
 	Code    int64
 	Message string
-	// Data is what a reverted call returned; nil when the node does not say.
+	// Data is the data of a reverted call, nil if the node does not return it.
 	Data []byte
 	kind error
 }
@@ -47,7 +47,7 @@ func (e *Error) Error() string { return fmt.Sprintf("error %d: %s", e.Code, e.Me
 // Unwrap is the kind.
 func (e *Error) Unwrap() error { return e.kind }
 
-// failure is an error of one kind whose text is known to be safe; the cause is kept for errors.Is alone.
+// failure is an error of one kind whose text is safe to show; the cause is kept only for errors.Is.
 type failure struct {
 	kind       error
 	text       string
@@ -67,7 +67,7 @@ var (
 		`requested data not available|state[^.]{0,40} (not |un)available|no state available|proof window|haven't been fully indexed|indexing is in progress`)
 	rateWords = regexp.MustCompile(`rate.?limit|too many requests|(requests?|calls?|units|queries) per second|/second|/sec\b|` +
 		`request limit|request count|throughput|compute units|capacity|quota|max usage|usage limit|credits|limit exceeded|exceeded (its|the|your) [^.]{0,40}limit`)
-	// strongRateWords tell a rate limit even where the text speaks of ranges.
+	// strongRateWords mean a rate limit even if the text mentions ranges.
 	strongRateWords = regexp.MustCompile(`rate.?limit|too many requests|per second|/second|compute units`)
 	rangeWords      = regexp.MustCompile(`block range|blocks? (span|distance|count)|range (is )?too|range limit|ranges over|requested range|too wide|` +
 		`range \d+ (exceeds|is bigger)|limited to a|limited to [\d,k -]+ ?(blocks?|range|logs|results)|max(imum)?( allowed)?( number of)?( block)?( requested)? ?(range|blocks|results|logs)|` +
@@ -83,7 +83,7 @@ func errorKind(method string, code int64, text string) error {
 	case simulated && (code == 3 || strings.Contains(text, "revert")):
 		return ErrReverted
 	case simulated && strings.Contains(text, "gas") && !strongRateWords.MatchString(text):
-		return nil // a limit of gas is none of requests
+		return nil // a gas limit is not a rate limit
 	case code == 4444 || code == -39001 || missingWords.MatchString(text):
 		return ErrMissing
 	case method == methodLogs && (rangeWords.MatchString(text) || code == -32614) && !strongRateWords.MatchString(text):

@@ -23,12 +23,12 @@ const (
 	halfLife = 30 * time.Second
 )
 
-// health is what a provider has learned of its node: how much it may ask, and how well it answers.
+// health is the state of a provider's node: how many calls it accepts, and how well it responds.
 type health struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
 	maxRate rate.Limit
-	// pause is the length of the last pause; the next is twice as long unless a success comes between.
+	// pause is the length of the last pause. The next is twice as long unless a success comes first.
 	pause       time.Duration
 	pausedAt    time.Time
 	pausedUntil time.Time
@@ -50,8 +50,8 @@ func newHealth(e Endpoint) *health {
 	return h
 }
 
-// wait returns when n calls may be sent. It refuses at once while the provider is switched off, and when the context ends before
-// their turn.
+// wait returns when n calls may be sent. It fails at once while the provider is paused, or if the context would end before their
+// turn.
 func (h *health) wait(ctx context.Context, n int) error {
 	if left := h.paused(); left > 0 {
 		return &failure{kind: ErrRate, text: fmt.Sprintf("switched off for another %v", left.Round(time.Millisecond))}
@@ -71,15 +71,15 @@ func (h *health) wait(ctx context.Context, n int) error {
 // busy reports whether less than half of a second's calls are left.
 func (h *health) busy() bool { return h.limiter.Tokens() < float64(h.limiter.Burst())/2 }
 
-// paused is how long the provider stays switched off.
+// paused is how long the provider remains paused.
 func (h *health) paused() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return time.Until(h.pausedUntil)
 }
 
-// limited halves the rate and switches the provider off after the node refused a request for its rate. Requests that were under way
-// when it was switched off count once.
+// limited halves the rate and pauses the provider after the node rejected a request for its rate. Concurrent rejections count
+// once.
 func (h *health) limited(sent time.Time, retryAfter time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,8 +120,8 @@ func (h *health) decay() {
 	h.failed, h.succeeded, h.countedAt = h.failed*factor, h.succeeded*factor, now
 }
 
-// failing is true while more requests failed than succeeded lately. It ends half a minute after a single failure, so that the node is
-// tried again.
+// failing reports whether more requests failed than succeeded recently. It ends half a minute after a single failure, so that the
+// node is tried again.
 func (h *health) failing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

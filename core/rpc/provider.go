@@ -20,9 +20,9 @@ const (
 	defaultTimeout = 10 * time.Second
 	// maxBatch is the most calls of one request.
 	maxBatch = 100
-	// maxAnswer bounds the bytes of an answer after decompression.
+	// maxAnswer bounds the bytes of a response after decompression.
 	maxAnswer = 32 << 20
-	// minSecret is the shortest part of a URL that is taken out of texts: "v3" and "eth" are no secrets.
+	// minSecret is the minimum length of a part of a URL that is redacted: "v3" and "eth" are not secrets.
 	minSecret = 4
 )
 
@@ -43,8 +43,8 @@ type Provider struct {
 	metrics  *metrics
 }
 
-// Busy reports whether the provider's calls of this second are more than half used up. Calls that can be refused leave the rest to those
-// that cannot.
+// Busy reports whether the provider's calls of this second are more than half used. Optional calls leave the rest to required
+// ones.
 func (p *Provider) Busy() bool { return p.health.busy() }
 
 func newProvider(endpoint Endpoint) (*Provider, error) {
@@ -60,7 +60,7 @@ func newProvider(endpoint Endpoint) (*Provider, error) {
 	return p, nil
 }
 
-// redactor takes the secret parts of a URL out of texts: a node or a proxy may repeat them.
+// redactor removes the secret parts of a URL from texts: a node or a proxy may repeat them.
 func redactor(address *url.URL, text string) *strings.Replacer {
 	secrets := []string{text, address.Path, address.EscapedPath(), address.RawQuery}
 	secrets = append(secrets, strings.Split(address.Path, "/")...)
@@ -81,7 +81,7 @@ func redactor(address *url.URL, text string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// Host is all that may be shown of the URL.
+// Host is the only part of the URL that may be shown.
 func (p *Provider) Host() string { return p.host }
 
 // Format prints the host for every verb.
@@ -90,8 +90,8 @@ func (p *Provider) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, p.host
 // LogRange is how many blocks to ask for in one eth_getLogs: half after ErrRange, a tenth more after success.
 func (p *Provider) LogRange() uint64 { return p.health.logRange() }
 
-// Do sends the calls in order, up to 100 in a request. Afterwards each call has its result or its error; the error that Do returns is
-// of the request as a whole, and then every call that it left without a result has it too.
+// Do sends the calls in order, up to 100 in a request. Afterwards each call has its result or its error. The error that Do
+// returns is of the complete request, and of every call without a result.
 func (p *Provider) Do(ctx context.Context, requests ...Request) error {
 	calls := make([]*call, len(requests))
 	for i, r := range requests {
@@ -111,7 +111,7 @@ func (p *Provider) Do(ctx context.Context, requests ...Request) error {
 	return err
 }
 
-// send is one request: it waits for its turn, makes it and learns from how it went.
+// send makes one request: it waits for its turn, sends it and adapts the limits to the outcome.
 func (p *Provider) send(ctx context.Context, calls []*call) error {
 	if err := p.health.wait(ctx, len(calls)); err != nil {
 		return fmt.Errorf("%s: %w", p.host, err)
@@ -131,7 +131,7 @@ func (p *Provider) send(ctx context.Context, calls []*call) error {
 	return nil
 }
 
-// learn counts the calls and adapts what the node may be asked.
+// learn counts the calls and adapts the node's limits.
 func (p *Provider) learn(sent time.Time, calls []*call, err error) {
 	var limited, malformed bool
 	unexplained := true
@@ -212,7 +212,7 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	return err
 }
 
-// isNodeError is true where the answer holds JSON-RPC errors alone, which some providers send with a status of their own.
+// isNodeError reports whether the response contains only JSON-RPC errors, which some providers send with an HTTP error status.
 func isNodeError(err error, calls []*call) bool {
 	_, ok := errors.AsType[*Error](err)
 	return ok || (err == nil && !slices.ContainsFunc(calls, func(c *call) bool { return c.err == nil }))
@@ -231,7 +231,7 @@ func (p *Provider) noAnswer(ctx context.Context, err error) error {
 	return &failure{kind: ErrTransport, text: p.clean(text), cause: err}
 }
 
-// clean makes a text of a node safe to show: without parts of the URL, on one line and short.
+// clean makes a node's text safe to show: without parts of the URL, on one line and short.
 func (p *Provider) clean(text string) string {
 	text = text[:min(len(text), 64<<10)]
 	text = p.redact.Replace(strings.Map(func(r rune) rune {

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// verifyEvery is how long an answer to eth_chainId counts, unless a failure comes between.
+	// verifyEvery is how long a verified chain id is valid, unless a failure occurs.
 	verifyEvery = time.Hour
-	// verifyWrongEvery is how often a provider that served another chain is asked again.
+	// verifyWrongEvery is how often a provider that served another chain is checked again.
 	verifyWrongEvery = time.Minute
 )
 
@@ -28,7 +28,7 @@ func (v *verification) state() (due, wrong bool, problem string) {
 	return !time.Now().Before(v.due), v.wrong, v.problem
 }
 
-// expire has the chain asked for before the next request, because another node may answer from now on.
+// expire triggers a check before the next request, because another node may respond from now on.
 func (v *verification) expire() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -43,13 +43,13 @@ func (v *verification) set(due time.Duration, wrong bool, problem string) {
 	v.due, v.wrong, v.problem = time.Now().Add(due), wrong, problem
 }
 
-// Problem is why the provider is not used, or why its chain could not be asked for; empty when all is well.
+// Problem is why the provider is not used or could not be verified, empty if there is none.
 func (p *Provider) Problem() string {
 	_, _, problem := p.verified.state()
 	return problem
 }
 
-// verifyWhenDue keeps a provider of another chain from being asked anything.
+// verifyWhenDue verifies the provider, so that no call is sent to one of another chain.
 func (p *Provider) verifyWhenDue(ctx context.Context) error {
 	due, wrong, problem := p.verified.state()
 	switch {
@@ -61,7 +61,7 @@ func (p *Provider) verifyWhenDue(ctx context.Context) error {
 	return nil
 }
 
-// verify asks the node for its chain.
+// verify gets the node's chain id.
 func (p *Provider) verify(ctx context.Context) error {
 	_, wrong, problem := p.verified.state()
 	id := ChainID()

@@ -29,8 +29,8 @@ type Caller struct {
 	Environment network.Environment
 }
 
-// WrongEnvironment finds the first chain the request names that keys of env may not use. Chains the registry does not
-// know have no environment and are passed over.
+// WrongEnvironment returns the first chain of the request that keys of env may not use. Unknown chains have no environment and
+// are skipped.
 func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env network.Environment) (chain.Chain, bool) {
 	for _, id := range r.Chains() {
 		if c, ok := known.Chain(id); ok && c.Environment != env {
@@ -40,8 +40,7 @@ func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env netw
 	return chain.Chain{}, false
 }
 
-// New makes the intent that a request asks for, or returns a *Rejection. The id must be a new UUIDv7; deadlines are counted from
-// its time.
+// New creates the requested intent, or returns a *Rejection. The id must be a new UUIDv7; deadlines are counted from its time.
 func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot) (*Intent, error) {
 	d := draft{request: r, known: known}
 	if err := d.resolve(); err != nil {
@@ -71,7 +70,7 @@ func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Sn
 	return intent, nil
 }
 
-// draft is the intent that a request asks for, as far as it is resolved.
+// draft is the requested intent while it is being resolved.
 type draft struct {
 	request                       wire.TransferRequest
 	known                         *registry.Snapshot
@@ -225,7 +224,8 @@ func wholeDeadline(deadline, created time.Time) time.Time {
 	return deadline.Truncate(time.Second)
 }
 
-// Answers reports whether the intent is what the request asks for; spelling and written defaults make no difference. Every field of a request is kept in the intent, so the request itself need not be.
+// Answers reports whether the intent is the one that the request describes; spelling and explicit defaults make no difference.
+// The intent has every field of a request, so the request need not be stored.
 func (i *Intent) Answers(r wire.TransferRequest) bool {
 	if r.Destination.Token == (caip.AccountID{}) {
 		r.Destination.Token = r.Source.Token

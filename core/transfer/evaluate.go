@@ -2,9 +2,10 @@ package transfer
 
 import "time"
 
-// Evaluate returns the commands that lead the intent to the status that its transactions give it, none where it has that status.
+// Evaluate returns the commands that bring the intent to the status that follows from its transactions, none if it has that
+// status.
 //
-// It looks at nothing but the transactions and what the client made of the intent, a cancellation or a passed deadline. So the order in
+// It depends only on the transactions, and on whether the client cancelled the intent or the deadline has passed. So the order in
 // which transactions became known makes no difference, and neither does evaluating them again.
 func (i *Intent) Evaluate(transactions []Transaction, now time.Time) ([]Command, error) {
 	v := i.judge(transactions, now)
@@ -22,18 +23,19 @@ func (i *Intent) Evaluate(transactions []Transaction, now time.Time) ([]Command,
 	}
 }
 
-// verdict is what the transactions of an intent say about it.
+// verdict summarizes the transactions of an intent.
 type verdict struct {
 	status Status
-	// effect carries the intent out, attempt may still do so and failed came to nothing; each is the newest of its kind, nil for none.
+	// effect carries the intent out, attempt may still do so and failed has no effect; each is the newest of its kind, nil for
+	// none.
 	effect, attempt, failed *Transaction
-	// outcome is the settler's answer: the fill or the refund.
+	// outcome is the settler's result: the fill or the refund.
 	outcome *Transaction
-	// dropped means that there were attempts, which no provider knows any more.
+	// dropped means that there were attempts which no provider knows any more.
 	dropped bool
 }
 
-// judge finds the status that the transactions give the intent.
+// judge finds the status that follows from the transactions.
 func (i *Intent) judge(transactions []Transaction, now time.Time) verdict {
 	v := verdict{effect: Effect(transactions)}
 	for n := range transactions {
@@ -67,7 +69,7 @@ func (i *Intent) judge(transactions []Transaction, now time.Time) verdict {
 	return v
 }
 
-// outcomes are what the settler's answers make of an intent.
+// outcomes applies the settler's results to an intent.
 var outcomes = map[Role]struct {
 	status  Status
 	trigger Trigger
@@ -75,7 +77,7 @@ var outcomes = map[Role]struct {
 	RoleFill: {Filled, Fill}, RoleSettle: {Filled, Fill}, RoleRefund: {Refunded, Refund},
 }
 
-// preferredOutcome prefers the fill itself to what the source chain was told.
+// preferredOutcome prefers the fill itself to the source chain's report of it.
 func preferredOutcome(known, t *Transaction) *Transaction {
 	if !t.Confirmed || t.State != Mined || (known != nil && known.Role == RoleFill) {
 		return known
@@ -90,7 +92,7 @@ func newer(known, t *Transaction) *Transaction {
 	return known
 }
 
-// withoutTransactions is what the client made of the intent.
+// withoutTransactions is the status if there are no transactions: created, cancelled or expired.
 func (i *Intent) withoutTransactions(now time.Time) Status {
 	switch {
 	case i.Status == Created, i.Status == Cancelled, i.Status == Expired:
@@ -143,7 +145,7 @@ func (i *Intent) changeCarrier(v verdict, carrier string) (c Command, more bool)
 	return Command{Trigger: Reorg, To: Submitted, Hash: carrier, Observed: v.effect}, true
 }
 
-// conclude is the step from submitted.
+// conclude returns the step from submitted.
 func (v verdict) conclude(carrier string) Command {
 	switch {
 	case v.effect != nil: // confirmed, and perhaps more after that
@@ -157,7 +159,7 @@ func (v verdict) conclude(carrier string) Command {
 	}
 }
 
-// reorg is the step back from an effect that is gone.
+// reorg returns the step back from an effect that is gone.
 func (v verdict) reorg(carrier string) Command {
 	to := v.status
 	if to == Failed {
@@ -166,7 +168,7 @@ func (v verdict) reorg(carrier string) Command {
 	return Command{Trigger: Reorg, To: to, Hash: carrier, Observed: v.effect}
 }
 
-// ended is the trigger of the settler's answer; ok is false while the intent has none.
+// ended returns the trigger of the settler's result; ok is false while the intent has none.
 func (v verdict) ended() (trigger Trigger, ok bool) {
 	if v.status != Filled && v.status != Refunded {
 		return "", false
@@ -174,7 +176,7 @@ func (v verdict) ended() (trigger Trigger, ok bool) {
 	return outcomes[v.outcome.Role].trigger, true
 }
 
-// carrier is the hash of the transaction that carries the intent, or may do so, empty for none.
+// carrier returns the hash of the transaction that carries the intent out, or may do so, empty for none.
 func (v verdict) carrier() string {
 	for _, t := range []*Transaction{v.effect, v.attempt, v.failed} {
 		if t != nil {

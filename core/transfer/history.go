@@ -7,7 +7,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// History is what is known of an intent from its chains. The zero value is of an intent of which no chain has shown anything.
+// History is the on-chain state of an intent. The zero value means that no chain has shown anything.
 type History struct {
 	// Transactions are the intent's, oldest first.
 	Transactions []Transaction

@@ -6,7 +6,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// The reasons for which a well-formed request makes no intent.
+// Why a well-formed request creates no intent.
 const (
 	UnsupportedChain            wire.Code = "UNSUPPORTED_CHAIN"
 	UnknownToken                wire.Code = "UNKNOWN_TOKEN"
@@ -20,7 +20,7 @@ const (
 	SettlerNotConfigured        wire.Code = "SETTLER_NOT_CONFIGURED"
 )
 
-// Rejection says why a request makes no intent, in words for the client.
+// Rejection is why a request creates no intent, in words for the client.
 type Rejection struct {
 	Code    wire.Code
 	Message string

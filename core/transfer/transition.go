@@ -67,13 +67,13 @@ var transitions = map[Trigger]transition{
 	},
 }
 
-// ErrTransition is returned for a trigger that means nothing in the intent's status.
+// ErrTransition is returned for a trigger that the intent's status does not allow.
 var ErrTransition = errors.New("the intent's status does not allow this")
 
 // Failure is the reason why an intent failed.
 type Failure string
 
-// The failures that a transaction can have.
+// The reasons for which a transaction fails.
 const (
 	// TxReverted is a transaction that the chain undid.
 	TxReverted Failure = "TX_REVERTED"
@@ -115,9 +115,9 @@ type Event struct {
 	At       time.Time
 }
 
-// Apply is the one way in which an intent changes its status. It changes the intent and returns the event to write with
-// it, or changes nothing and returns an error: one that wraps ErrTransition where the intent's status or type does not
-// allow the trigger, any other where the command itself is malformed.
+// Apply is the only way to change an intent's status. It changes the intent and returns the event to write with it, or changes
+// nothing and returns an error. The error wraps ErrTransition if the intent's status or type does not allow the trigger; any
+// other error means that the command itself is malformed.
 func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 	t, to, err := c.transition()
 	if err != nil {

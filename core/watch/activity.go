@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// activitySlack is how much longer than needed a chain is recorded as active, and so about how often one is recorded whose new
-	// intents have deadlines equally far away.
+	// activitySlack is how much longer than needed a chain is recorded as active. It is about the interval at which a chain is
+	// recorded whose new intents have equally distant deadlines.
 	activitySlack = time.Hour
-	// activityTimeout bounds one statement, and activityRetry is the time between two attempts while Postgres refuses them.
+	// activityTimeout bounds one statement, and activityRetry is the pause between two attempts while Postgres is unavailable.
 	activityTimeout, activityRetry = 5 * time.Second, time.Second
 )
 
-// Activity records which chains new intents may touch, so that the watcher of a chain polls it often. It keeps in memory what it has
-// recorded: an intent whose chains are recorded for long enough costs no statement. It is safe for concurrent use.
+// Activity records which chains new intents may touch, so that the watcher of a chain polls it often. It caches what it has
+// recorded: an intent whose chains are recorded for long enough needs no statement. It is safe for concurrent use.
 type Activity struct {
 	store *postgres.Store
 	grace time.Duration
@@ -28,9 +28,9 @@ type Activity struct {
 	log   *slog.Logger
 
 	mu sync.Mutex
-	// recorded is until when each chain is recorded as active, due is what is to be recorded.
+	// recorded is until when each chain is recorded as active; due are the chains to record.
 	recorded, due map[caip.ChainID]time.Time
-	// notEmpty has an element while something is due.
+	// notEmpty has an element while due is not empty.
 	notEmpty chan struct{}
 }
 
@@ -42,7 +42,7 @@ func NewActivity(store *postgres.Store, grace time.Duration, wake func(caip.Chai
 	}
 }
 
-// Created has Run record that a new intent may touch its chains. It waits for nothing.
+// Created queues the chains of a new intent to be recorded. It does not block.
 func (a *Activity) Created(intent *transfer.Intent) {
 	needed := intent.Deadline.Add(a.grace)
 	a.mu.Lock()
@@ -58,7 +58,7 @@ func (a *Activity) Created(intent *transfer.Intent) {
 	}
 }
 
-// Run records what is due, one chain after the other, until ctx ends; then it records the rest.
+// Run records the queued chains, one after the other, until ctx ends; then it records the rest.
 func (a *Activity) Run(ctx context.Context) {
 	defer func() { _ = a.record(context.WithoutCancel(ctx)) }()
 	failing := false
@@ -83,7 +83,7 @@ func (a *Activity) Run(ctx context.Context) {
 	}
 }
 
-// record records what is due, and stops at the first error.
+// record records the queued chains, and stops at the first error.
 func (a *Activity) record(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// newBatch is how many attempts that were never looked up one poll takes, and dueBatch how many of the others.
+	// newBatch is how many new attempts one poll looks up, and dueBatch how many attempts that are due again.
 	newBatch, dueBatch = 500, 20
-	// maxBlockLists is how many blocks' lists of transactions are read at the most in one poll.
+	// maxBlockLists is the maximum number of blocks whose transaction lists one poll reads.
 	maxBlockLists = 1000
 )
 
-// readAttempts finds the reported transactions that are in blocks now, and looks up those that are new or due: they may be unknown,
-// replaced or too old.
+// readAttempts finds the reported transactions that are in blocks now, and looks up those that are new or due: they may be
+// unknown, replaced or too old.
 func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observation, error) {
 	candidates, err := l.candidates(ctx, v)
 	if err != nil {
@@ -42,7 +42,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 		isDue[d.Key()] = true
 	}
 	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[c.Key()] })
-	if v.fork != nil { // they are to be seen again
+	if v.fork != nil { // they must be found again
 		above, err := l.Store.AttemptsAbove(ctx, l.id, *v.fork)
 		if err != nil {
 			return nil, ofStore(err)
@@ -62,8 +62,8 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	return append(found, missing...), err
 }
 
-// candidates are the attempts that may be in one of the new blocks. There are two ways to find them, and the one that takes fewer calls
-// is taken: the receipt of each attempt, or the list of each new block's transactions.
+// candidates returns the attempts that may be in one of the new blocks. It uses whichever needs fewer calls: the receipt of each
+// attempt, or the list of each new block's transactions.
 func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, error) {
 	first := v.before.Head + 1
 	if v.fork != nil {
@@ -103,7 +103,7 @@ type minedAttempt struct {
 	receipt evm.Receipt
 }
 
-// receipts parts the attempts into those that are in blocks and those that are not.
+// receipts splits the attempts into those that are in blocks and those that are not.
 func (l *loop) receipts(ctx context.Context, v *view, attempts []postgres.Followed) (mined []minedAttempt, pending []postgres.Followed, err error) {
 	receipts, err := receiptsOf(ctx, v.provider, attempts)
 	if err != nil {
@@ -113,14 +113,14 @@ func (l *loop) receipts(ctx context.Context, v *view, attempts []postgres.Follow
 		switch receipt := receipts[n]; {
 		case receipt == nil:
 			pending = append(pending, a)
-		case receipt.BlockNumber <= v.head.Number: // a block after the head is read with its events by the next poll
+		case receipt.BlockNumber <= v.head.Number: // the next poll reads a block after the head together with its events
 			mined = append(mined, minedAttempt{a, *receipt})
 		}
 	}
 	return mined, pending, nil
 }
 
-// judge finds what attempts that are in blocks did.
+// judge determines the effects of attempts that are in blocks.
 func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]postgres.Observation, error) {
 	if len(mined) == 0 {
 		return nil, nil
@@ -157,10 +157,10 @@ func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]post
 	return found, nil
 }
 
-// evidence are the calls for what else the judgement of a transfer needs; nil where it does not.
+// evidence holds the additional calls that judging a transfer needs, nil if it needs none.
 type evidence struct {
 	block *rpc.Call[*evm.Block]
-	// transaction and code are for native assets: the transaction itself, and the source's code where another account sent it.
+	// transaction and code are for native assets: the transaction itself, and the source's code if another account sent it.
 	transaction *rpc.Call[*evm.Transaction]
 	code        *rpc.Call[[]byte]
 }
@@ -205,7 +205,7 @@ func (l *loop) gather(ctx context.Context, v *view, mined []minedAttempt) ([]tra
 	return sightings, nil
 }
 
-// sighting returns errLags where the provider shows another chain than the receipt's: it is being reorganized.
+// sighting returns errLags if the provider shows another block than the receipt's: the chain is being reorganized.
 func (e evidence) sighting(receipt evm.Receipt) (transfer.Sighting, error) {
 	s := transfer.Sighting{Receipt: receipt}
 	if e.block != nil {

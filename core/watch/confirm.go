@@ -13,8 +13,8 @@ import (
 // alone is how long the watcher waits for a second provider before it relies on one.
 const alone = time.Minute
 
-// confirm lets transactions count that are deep enough, once a second provider shows them in the same block with the same result. Where
-// a chain has one provider, it shows them a second time itself.
+// confirm confirms transactions that are deep enough, once a second provider shows them in the same block with the same result.
+// If a chain has one provider, that provider must show them twice.
 func (l *loop) confirm(ctx context.Context, v *view) error {
 	progress := v.next()
 	for {
@@ -37,8 +37,8 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 	}
 }
 
-// secondOpinion compares transactions with the receipts of other providers; one that agrees is enough. Those whose block has changed are
-// gone; where providers disagree and none agrees, nothing is concluded.
+// secondOpinion compares transactions with the receipts of other providers; one that agrees is enough. Transactions whose block
+// has changed are gone. If providers disagree and none agrees, nothing is decided.
 func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Followed) (confirmed, gone []postgres.Observation, err error) {
 	answered := false
 	var doubts []doubt
@@ -86,7 +86,7 @@ func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Follo
 	return confirmed, gone, nil
 }
 
-// doubt is a transaction that a provider does not show as it was seen: it has no receipt, as it may lag behind the block, or another one.
+// doubt is a transaction that a provider shows differently: it has another receipt, or none, because it may lag behind the block.
 type doubt struct {
 	postgres.Followed
 	by      *rpc.Provider
@@ -110,8 +110,8 @@ func compare(
 	return confirmed, left, doubts
 }
 
-// blocksStand reports which blocks of transactions stand, as a provider shows the chain. A transaction is gone only if its block is: a
-// provider that shows the block and no receipt is no proof.
+// blocksStand reports which blocks of transactions are still on the chain that a provider shows. A transaction is gone only if
+// its block is: a provider that shows the block and no receipt is no proof.
 func blocksStand(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) (map[transfer.Block]bool, error) {
 	blocks, err := rpc.AskEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Block] {
 		return rpc.BlockByNumber(rpc.Number(f.Block.Number))
@@ -124,8 +124,8 @@ func blocksStand(ctx context.Context, provider *rpc.Provider, transactions []pos
 	return stands, err
 }
 
-// mayRelyOnOne reports whether the provider of the poll may agree with itself: where the chain has no other, or all others have been down
-// for a minute, which is counted.
+// mayRelyOnOne reports whether the poll's provider may confirm its own result: if the chain has no other, or all others have been
+// down for a minute.
 func (l *loop) mayRelyOnOne(transactions int) bool {
 	if len(l.chain.All()) == 1 {
 		return true

@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// findFirst finds where a chain that has never been read is read from: before the oldest order that may have been opened without a report,
-// or else from the final block on.
+// findFirst returns the block from which a new chain is read: before the oldest order that may have been opened without a report,
+// otherwise the final block.
 func (l *loop) findFirst(ctx context.Context, v *view) (uint64, error) {
 	created, ok, err := l.Store.OldestUnsent(ctx, l.id)
 	if err != nil || !ok {
@@ -23,7 +23,7 @@ func (l *loop) findFirst(ctx context.Context, v *view) (uint64, error) {
 		}
 		var block *evm.Block
 		block, err = rpc.Ask(ctx, v.provider, rpc.BlockByNumber(rpc.Number(uint64(n)))) //nolint:gosec // not negative
-		// A node that does not keep blocks as old as that has none.
+		// A node that has pruned old blocks returns none.
 		return err != nil || block != nil && block.Time.After(before)
 	})
 	return uint64(max(next, 1) - 1), err

@@ -16,9 +16,9 @@ import (
 var (
 	// errLags is returned for a provider whose head is below one that was seen before.
 	errLags = errors.New("the provider lags behind the chain")
-	// errContradicted is returned for a provider that shows other blocks than the rest.
+	// errContradicted is returned for a provider that shows other blocks than the other providers.
 	errContradicted = errors.New("another provider shows other blocks")
-	// errNoTag is returned for a provider without the block tag that the chain's finality names.
+	// errNoTag is returned for a provider without the block tag of the chain's finality rule.
 	errNoTag = errors.New("the provider does not know the block tag that the chain's finality names; change finality with `core chains import`")
 )
 
@@ -26,22 +26,23 @@ var (
 type view struct {
 	provider   *rpc.Provider
 	definition chain.Chain
-	// before is how far the chain was read when the poll began.
+	// before is the chain's progress when the poll began.
 	before postgres.Progress
 	head   evm.Block
-	// first is the newest block that is not read at all, of a chain that has never been read.
+	// first is the newest block that is not read, for a chain that is read for the first time.
 	first uint64
 	// confirmed is the newest block in which an effect confirms an intent, final the newest that counts as final.
 	confirmed, final uint64
-	// fork is the newest known block that a reorganization left in place, nil for none. What is recorded above it is to be seen again.
+	// fork is the newest known block that a reorganization left unchanged, nil for none. What is recorded above it must be found
+	// again.
 	fork *uint64
 	// changed says which final block has changed, empty for none.
 	changed string
-	// to is the newest block whose events are read.
+	// to is the last block whose events are read.
 	to uint64
-	// anchors are the blocks to remember.
+	// anchors are the blocks to store for later comparison.
 	anchors []transfer.Block
-	// taken are the effects that this poll has found, by their transactions: one payment confirms one intent of an account.
+	// taken are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
 	taken map[postgres.Payment][]int64
 }
 
@@ -57,8 +58,8 @@ func (v *view) cursor() uint64 {
 	}
 }
 
-// next is how far the chain is read after this poll. Every block is read at least twice, and as long as it is not deep: a provider that
-// lacked logs, or a reorganization, is made up for by the next poll.
+// next is the chain's progress after this poll. Every block is read at least twice, and again until it is deep, so that the next
+// poll corrects missing logs of a provider or a reorganization.
 func (v *view) next() postgres.Progress {
 	cursor := v.cursor()
 	if v.before.Read && v.fork == nil {
@@ -67,8 +68,8 @@ func (v *view) next() postgres.Progress {
 	return postgres.Progress{Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: cursor}
 }
 
-// readHead asks one provider for its newest block and compares the newest block of the poll before. If that has changed, it finds where
-// the chain forked.
+// readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
+// finds the fork.
 func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before postgres.Progress) (*view, error) {
 	v := &view{provider: provider, definition: definition, before: before, taken: map[postgres.Payment][]int64{}}
 	latest, known := rpc.BlockByNumber(rpc.Latest), rpc.BlockByNumber(rpc.Number(before.Head))
@@ -112,7 +113,7 @@ func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *r
 	return v, nil
 }
 
-// depths finds the confirmed and the final block by the chain's rule. They never step back.
+// depths finds the confirmed and the final block by the chain's finality rule. They never decrease.
 func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
 	depth := func(n uint64) uint64 { return v.head.Number + 1 - min(n, v.head.Number+1) }
 	v.confirmed, v.final = depth(v.definition.Confirmations), depth(2*v.definition.Confirmations)
@@ -134,14 +135,14 @@ func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
 	return nil
 }
 
-// compareKnown compares the newest block that was known.
+// compareKnown compares the newest known block.
 func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.Block]) error {
 	anchors, err := l.Store.Anchors(ctx, l.id, v.before.Head, 1)
 	if err != nil {
 		return ofStore(err)
 	}
 	if len(anchors) == 0 || anchors[0].Number != v.before.Head {
-		// The chain was resumed: nothing above the cursor is relied on.
+		// The chain was resumed: nothing above the cursor is trusted.
 		cursor := v.before.Cursor
 		v.fork = &cursor
 		return nil
@@ -161,8 +162,8 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 	return l.findFork(ctx, v)
 }
 
-// askOthers has the other providers say whether a block stands, as the provider of the poll says. One that agrees is enough; where one
-// answers otherwise and none agrees, nothing is concluded. A provider that lags or fails says nothing.
+// askOthers checks with other providers whether a block is on the chain, as the poll's provider says. One that agrees is enough;
+// if one disagrees and none agrees, nothing is decided. A provider that lags or fails is ignored.
 func (l *loop) askOthers(ctx context.Context, v *view, b transfer.Block, stands bool) (agreed bool, err error) {
 	for _, other := range l.chain.Other(v.provider) {
 		block, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
@@ -180,9 +181,10 @@ func (l *loop) askOthers(ctx context.Context, v *view, b transfer.Block, stands 
 	return false, err
 }
 
-// compareDeep compares the newest known block that this poll lets count. A provider on a fork of its own contradicts nothing that was read
-// before; without the comparison the blocks of the fork would count as read, and its end would look as if final blocks had changed. While
-// it is contradicted nothing more counts, and the next poll asks another provider.
+// compareDeep compares the newest known block that this poll confirms with other providers. A provider on its own fork
+// contradicts nothing that was read before. Without the comparison the fork's blocks would count as read, and the end of the fork
+// would look like a change of final blocks. While the block is contradicted nothing more is confirmed, and the next poll uses
+// another provider.
 func (l *loop) compareDeep(ctx context.Context, v *view) error {
 	if v.changed != "" || v.fork != nil {
 		return nil
@@ -208,7 +210,7 @@ func (l *loop) compareDeep(ctx context.Context, v *view) error {
 // anchorBatch is how many known blocks are compared at once.
 const anchorBatch = 50
 
-// findFork finds the newest known block that still stands. Where one that was final has changed, the chain is to be stopped.
+// findFork finds the newest known block that is still on the chain. If a final block has changed, the chain must be stopped.
 func (l *loop) findFork(ctx context.Context, v *view) error {
 	for highest := v.before.Head; ; {
 		anchors, err := l.Store.Anchors(ctx, l.id, highest, anchorBatch)
@@ -243,7 +245,7 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 	}
 }
 
-// blocksAt reads the blocks that are at the places of known ones now; nil for those that the provider does not have.
+// blocksAt reads the current blocks at the numbers of known ones; nil for those that the provider does not have.
 func blocksAt(ctx context.Context, provider *rpc.Provider, known []transfer.Block) ([]*evm.Block, error) {
 	return rpc.AskEach(ctx, provider, known, func(b transfer.Block) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(b.Number)) })
 }
@@ -252,8 +254,8 @@ func changedFinal(b transfer.Block) string {
 	return fmt.Sprintf("block %d was final with hash %s and has another hash now", b.Number, b.Hash)
 }
 
-// compareFinal compares the final blocks above the fork that have confirmed something. The fork may be far below the final block, where no
-// poll fell on the blocks between; which of them have changed is known only of those whose hashes are.
+// compareFinal compares the final blocks above the fork that have confirmed an intent. The fork may be far below the final block
+// if no poll stored the blocks between. Only blocks with a stored hash can be compared.
 func (l *loop) compareFinal(ctx context.Context, v *view) error {
 	if *v.fork >= v.before.Final {
 		return nil

@@ -31,14 +31,14 @@ type loop struct {
 	wake    chan struct{}
 	metrics chainMetrics
 	log     *slog.Logger
-	// othersDownSince is since when no second provider answers, zero while one does.
+	// othersDownSince is since when no second provider has responded, zero while one does.
 	othersDownSince time.Time
 	failing         bool
-	// compared is the newest block that a second provider has shown too.
+	// compared is the newest block that a second provider has also shown.
 	compared transfer.Block
-	// unverified means that a provider serves another chain or could not be asked for its chain.
+	// unverified means that a provider serves another chain or its chain id could not be read.
 	unverified bool
-	// warnedAt is when a disagreement was logged last.
+	// warnedAt is when a disagreement was last logged.
 	warnedAt time.Time
 }
 
@@ -49,7 +49,7 @@ func newLoop(w *Watcher, chain *rpc.Chain, lease postgres.Lease, cancel context.
 	}
 }
 
-// run polls the chain again and again until ctx ends or the lease is lost.
+// run polls the chain until ctx ends or the lease is lost.
 func (l *loop) run(ctx context.Context) {
 	l.log.Info("following a chain", "epoch", l.lease.Epoch)
 	for {
@@ -70,7 +70,7 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// report logs the first of several failures and the success after them.
+// report logs the first of several failures and the recovery.
 func (l *loop) report(err error) {
 	switch {
 	case err != nil && !l.failing:
@@ -81,13 +81,13 @@ func (l *loop) report(err error) {
 	l.failing = err != nil
 }
 
-// shortestWait keeps reports, which wake the loop, from making it poll without a pause.
+// shortestWait is the minimum pause between two polls, because reports wake the loop.
 const shortestWait = time.Second
 
-// warnEvery is the time between two log lines about providers that disagree.
+// warnEvery is the minimum time between two log lines about providers that disagree.
 const warnEvery = time.Minute
 
-// disagree records that a provider shows something else than another one, or than before.
+// disagree records that a provider contradicts another one, or its earlier response.
 func (l *loop) disagree(p *rpc.Provider, what string, block uint64) {
 	l.metrics.disagreed(p)
 	if time.Since(l.warnedAt) < warnEvery {
@@ -97,8 +97,8 @@ func (l *loop) disagree(p *rpc.Provider, what string, block uint64) {
 	l.log.Warn("providers disagree; nothing is concluded from it", "host", p.Host(), "what", what, "block", block)
 }
 
-// wait returns when the chain is to be polled again; it is false when ctx has ended. While no unfinished intent touches the chain
-// it asks the database every Tick whether one does now, as any core may have recorded it.
+// wait returns true when the chain must be polled again, and false once ctx has ended. While no unfinished intent touches the
+// chain it checks the database for one every Tick, because any core may have recorded it.
 func (l *loop) wait(ctx context.Context, started time.Time) bool {
 	next := started.Add(l.period())
 	idleUntil, woken := started.Add(idlePeriod), false
@@ -118,7 +118,7 @@ func (l *loop) wait(ctx context.Context, started time.Time) bool {
 	}
 }
 
-// active reports whether unfinished intents may touch the chain; in doubt they do.
+// active reports whether unfinished intents may touch the chain. On an error it returns true.
 func (l *loop) active(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
@@ -126,7 +126,7 @@ func (l *loop) active(ctx context.Context) bool {
 	return err != nil || active
 }
 
-// period is a block's time, but not less than Tick.
+// period is a block's time, but at least Tick.
 func (l *loop) period() time.Duration {
 	c, _ := l.Registry.Current().Chain(l.id)
 	return max(l.Tick, c.BlockTime)
@@ -135,8 +135,8 @@ func (l *loop) period() time.Duration {
 // errNoProvider is returned where no provider of the chain can be used.
 var errNoProvider = errors.New("no provider can be used")
 
-// tick polls the chain once: at the provider that is best, and at the next where that one lags, fails or is contradicted. again is
-// true while blocks wait that were not read yet.
+// tick polls the chain once, at the best provider, and at the next one if that one lags, fails or is contradicted. again is true
+// while unread blocks remain.
 func (l *loop) tick(ctx context.Context) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
 	defer cancel()
@@ -172,13 +172,13 @@ func (l *loop) tick(ctx context.Context) (again bool, err error) {
 	return false, failures
 }
 
-// isOfProvider reports whether another provider may do better.
+// isOfProvider reports whether another provider may succeed.
 func isOfProvider(err error) bool {
 	_, ours := errors.AsType[storeError](err)
 	return !ours
 }
 
-// storeError is an error of the database, which no other provider would mend.
+// storeError is an error of the database. Another provider would not help.
 type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
@@ -190,7 +190,7 @@ func ofStore(err error) error {
 	return storeError{err}
 }
 
-// poll reads the chain at one provider and writes what it shows.
+// poll reads the chain at one provider and writes the result.
 func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress postgres.Progress) (again bool, err error) {
 	v, err := l.readHead(ctx, definition, provider, progress)
 	if err != nil {
@@ -218,7 +218,8 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	return v.to < v.head.Number, l.repair(ctx, v)
 }
 
-// merge adds attempts to what events told. An order that an event shows to be opened needs no receipt, but its sender is worth keeping.
+// merge adds attempts to the transactions from events. An order whose opening an event shows needs no receipt, but its sender is
+// stored.
 func merge(events, attempts []postgres.Observation) []postgres.Observation {
 	byKey := make(map[postgres.TransactionKey]int, len(events))
 	for n, o := range events {
@@ -238,7 +239,7 @@ func merge(events, attempts []postgres.Observation) []postgres.Observation {
 // writeBatch is how many transactions one database transaction writes.
 const writeBatch = 500
 
-// write writes what was seen, the cursor with the last of it.
+// write writes the transactions, and the cursor with the last batch.
 func (l *loop) write(ctx context.Context, v *view, seen []postgres.Observation) error {
 	for len(seen) > writeBatch && v.fork == nil {
 		if _, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: seen[:writeBatch]}); err != nil {

@@ -55,7 +55,7 @@ type chainMetrics struct {
 	chain string
 }
 
-// of makes each counter of the chain at 0: increase() does not see the first event of a counter that begins with it.
+// of creates each counter of the chain at 0: increase() misses the first event of a counter that is created by it.
 func (m *metrics) of(chain *rpc.Chain) chainMetrics {
 	c := chainMetrics{m, chain.ID().String()}
 	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone} {
@@ -71,7 +71,7 @@ func (m *metrics) of(chain *rpc.Chain) chainMetrics {
 	return c
 }
 
-// forget removes what another process tells from now on.
+// forget removes the chain's metrics, which another process reports from now on.
 func (c chainMetrics) forget() {
 	for _, v := range []*prometheus.GaugeVec{c.head, c.lag, c.readAt, c.interval, c.metrics.stopped} {
 		v.DeleteLabelValues(c.chain)

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// unknownFor is how long the only provider of a chain must not know an attempt before it counts as gone.
+	// unknownFor is how long a chain's only provider must not know an attempt before it counts as gone.
 	unknownFor = 10 * time.Minute
-	// longestRetry is the longest time between two look-ups of an attempt that is in no block.
+	// longestRetry is the maximum time between two look-ups of an attempt that is in no block.
 	longestRetry = 10 * time.Minute
-	// droppedRetry is the time between two look-ups of an attempt that was given up, and droppedFor how long it is still looked for.
+	// droppedRetry is the time between two look-ups of a dropped attempt, and droppedFor how long it is still looked up.
 	droppedRetry, droppedFor = time.Hour, 7 * 24 * time.Hour
 )
 
-// missing is an attempt without a receipt, and what providers know of it.
+// missing is an attempt without a receipt, with the providers' knowledge of it.
 type missing struct {
 	postgres.Followed
-	// transaction is as the first provider shows it that knows it, nil where none does.
+	// transaction comes from the first provider that knows it, nil if none does.
 	transaction *evm.Transaction
 	// mined means that another provider has a receipt.
 	mined bool
-	// asked is how many providers have answered.
+	// asked is how many providers have responded.
 	asked int
-	// count is how many transactions the sender had sent by the confirmed block, 0 where that is not known.
+	// count is how many transactions the sender had sent by the confirmed block, 0 if unknown.
 	count uint64
 }
 
@@ -43,14 +43,14 @@ func (m missing) sender() (sender *common.Address, nonce uint64) {
 	return m.Sender, m.Nonce
 }
 
-// nonceUsed means that a transaction with the attempt's nonce is confirmed, which is not the attempt.
+// nonceUsed reports whether another transaction with the attempt's nonce is confirmed.
 func (m missing) nonceUsed() bool {
 	sender, nonce := m.sender()
 	return sender != nil && m.count > nonce
 }
 
-// lookUp finds out why attempts are in no block: they are pending, replaced, or nobody knows them. Other providers are asked about those
-// that do not seem to be pending.
+// lookUp determines why attempts are in no block: they are pending, replaced, or unknown. Attempts that do not seem to be pending
+// are looked up at other providers too.
 func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed) ([]postgres.Observation, error) {
 	all := make([]*missing, len(attempts))
 	for n, a := range attempts {
@@ -85,7 +85,7 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 	return found, nil
 }
 
-// askForAttempts adds what one provider knows. The provider of the poll is known to have no receipts.
+// askForAttempts adds one provider's knowledge. The poll's provider is known to have no receipts.
 func askForAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
 	transactions, err := rpc.AskEach(ctx, provider, attempts, func(a *missing) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(a.Hash) })
 	if err != nil {
@@ -127,8 +127,8 @@ func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) err
 	return nil
 }
 
-// conclude decides what an attempt without a receipt is. Nothing is concluded from one provider's silence: a second provider must not
-// know it either or, where there is none, the only one must not know it for some time.
+// conclude decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must not know
+// it either or, if there is none, the only one must not know it for unknownFor.
 func (l *loop) conclude(ctx context.Context, v *view, m *missing, now time.Time) ([]postgres.Observation, error) {
 	o := m.Observation
 	o.Sender, o.Nonce = m.sender()
@@ -153,7 +153,7 @@ func (l *loop) conclude(ctx context.Context, v *view, m *missing, now time.Time)
 	return []postgres.Observation{o}, nil
 }
 
-// nextLookUp is when an attempt is looked up again that is in no block: soon while it is young.
+// nextLookUp returns when an attempt in no block is looked up again: soon while it is young.
 func (l *loop) nextLookUp(o postgres.Observation, now time.Time) time.Time {
 	age := now.Sub(o.SeenAt)
 	switch {

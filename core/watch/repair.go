@@ -15,11 +15,11 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// repairBatch is how many open orders are compared with their settlers in one poll.
+// repairBatch is how many open orders one poll compares with their settlers.
 const repairBatch = 100
 
-// repair compares open orders with the settlers' own records, which should tell nothing new. Where they do, the events that were missed
-// are looked for and recorded like any others.
+// repair compares open orders with the settlers' own records, which should agree. If they differ, it finds the missed events and
+// records them like any others.
 func (l *loop) repair(ctx context.Context, v *view) error {
 	orders, err := l.Store.DueOrders(ctx, l.id, repairBatch)
 	if err != nil || len(orders) == 0 {
@@ -60,8 +60,8 @@ func destinationOf(i *transfer.Intent) (caip.ChainID, string) {
 	return i.Destination.Account.Chain, i.Settlement.DestinationSettler
 }
 
-// missed asks the settlers of one side for the statuses of orders and finds the events behind what they answer. Orders on a chain
-// without providers are passed over.
+// missed reads the statuses of orders from the settlers of one side and finds the events of those that differ. Orders on a chain
+// without providers are skipped.
 func (l *loop) missed(
 	ctx context.Context, v *view, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), roles map[string]transfer.Role,
 ) ([]postgres.Observation, error) {
@@ -78,7 +78,7 @@ func (l *loop) missed(
 		}
 		statuses, err := orderStatuses(ctx, provider, list, side, confirmed)
 		if err != nil {
-			continue // it is asked again in an hour
+			continue // the next comparison is in an hour
 		}
 		for n, o := range list {
 			role, told := roles[statuses[n]]
@@ -112,7 +112,7 @@ func isKnown(known []transfer.Transaction, t transfer.Transaction) bool {
 	return false
 }
 
-// reader is a provider of a chain and how far that chain is confirmed and final.
+// reader is a provider of a chain with the chain's confirmed and final block.
 func (l *loop) reader(ctx context.Context, v *view, id caip.ChainID) (provider *rpc.Provider, confirmed, final uint64, ok bool) {
 	if id == l.id {
 		return v.provider, v.confirmed, v.final, true
@@ -129,7 +129,7 @@ func (l *loop) reader(ctx context.Context, v *view, id caip.ChainID) (provider *
 	return providers[0], progress.Confirmed, progress.Final, true
 }
 
-// orderStatuses asks for orderStatus(bytes32) at a block: text, padded with zeros on the right.
+// orderStatuses calls orderStatus(bytes32) at a block. The result is text, padded with zeros on the right.
 func orderStatuses(
 	ctx context.Context, provider *rpc.Provider, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
 ) ([]string, error) {
@@ -152,7 +152,7 @@ func (l *loop) findEvent(
 		from := to + 1 - min(to+1, provider.LogRange())
 		logs := rpc.Logs(rpc.LogFilter{From: from, To: to, Addresses: []common.Address{settler}, Topics: [][]common.Hash{transfer.SettlerTopics}})
 		first := rpc.BlockByNumber(rpc.Number(from))
-		_ = provider.Do(ctx, logs, first) // it is the error of Result too
+		_ = provider.Do(ctx, logs, first) // Result returns the same error
 		found, err := logs.Result()
 		if errors.Is(err, rpc.ErrRange) && to > from {
 			continue
@@ -172,7 +172,7 @@ func (l *loop) findEvent(
 	}
 }
 
-// isBefore reports whether a block is older than an intent, with the time that clocks may differ.
+// isBefore reports whether a block is older than an intent, allowing for clock differences.
 func isBefore(block *evm.Block, created time.Time) bool {
 	return block == nil || block.Time.Before(created.Add(-time.Hour))
 }

@@ -13,15 +13,15 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// replace marks an attempt whose nonce another transaction has used, and looks for that one: it may have the effect that the intent asks
-// for, at another gas price for example.
+// replace marks an attempt whose nonce another transaction has used, and looks for that transaction: it may have the effect of
+// the intent, for example at another gas price.
 func (l *loop) replace(ctx context.Context, v *view, a postgres.Followed, o postgres.Observation) ([]postgres.Observation, error) {
 	if v.to < v.head.Number {
-		return []postgres.Observation{o}, nil // events that tell of it may not have been read yet
+		return []postgres.Observation{o}, nil // its events may not have been read yet
 	}
 	o.State, o.DueAt, o.Confirmed = transfer.Replaced, time.Time{}, true
 	if a.Intent.Type != transfer.Transfer {
-		return []postgres.Observation{o}, nil // an event would have told of the order that another transaction opened
+		return []postgres.Observation{o}, nil // an event would have reported an order that another transaction opened
 	}
 	successor, err := l.findByNonce(ctx, v, *o.Sender, o.Nonce)
 	if err != nil || successor == nil {
@@ -39,8 +39,8 @@ func (l *loop) replace(ctx context.Context, v *view, a postgres.Followed, o post
 	return []postgres.Observation{o, judged[0]}, nil
 }
 
-// findByNonce finds the transaction in which a sender used a nonce that is used at the confirmed block. It returns nil where the node
-// does not keep the states of old blocks; the client can report the transaction then.
+// findByNonce finds the transaction in which a sender used a nonce, below the confirmed block. It returns nil if the node has
+// pruned the states of old blocks; the client can report the transaction then.
 func (l *loop) findByNonce(ctx context.Context, v *view, sender common.Address, nonce uint64) (*evm.Receipt, error) {
 	block, err := l.findBlock(ctx, v, sender, nonce)
 	if err != nil {
@@ -61,7 +61,8 @@ func (l *loop) findByNonce(ctx context.Context, v *view, sender common.Address, 
 	return nil, nil
 }
 
-// findBlock finds the block in which a nonce was used, by a binary search between the confirmed block and one before in which it was not.
+// findBlock finds the block in which a nonce was used, by a binary search between the confirmed block and an earlier one at which
+// it was unused.
 func (l *loop) findBlock(ctx context.Context, v *view, sender common.Address, nonce uint64) (uint64, error) {
 	used := func(block uint64) (bool, error) {
 		count, err := rpc.Ask(ctx, v.provider, rpc.TransactionCount(sender, rpc.Number(block)))

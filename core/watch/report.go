@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// reportQueue is how many reports may wait to be looked up. Those beyond it are looked up by the chain's next poll.
+	// reportQueue bounds the queued reports. The chain's next poll looks up those beyond it.
 	reportQueue = 1024
-	// reportWorkers is how many are looked up at once.
+	// reportWorkers bounds the concurrent look-ups.
 	reportWorkers = 8
 	// reportTimeout bounds the look-up of one report.
 	reportTimeout = 3 * time.Second
@@ -29,8 +29,8 @@ type report struct {
 	hash                  common.Hash
 }
 
-// Reported has a reported transaction looked up at once, and its chain polled. A transaction that is replaced a moment later is forgotten by all
-// nodes, and its sender and nonce, by which its successor is found, with it.
+// Reported has a reported transaction looked up at once, and its chain polled. Nodes may forget a transaction that is replaced a
+// moment later, together with its sender and nonce, which are needed to find the replacement.
 func (w *Watcher) Reported(chain caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash) {
 	select {
 	case w.reports <- report{chain, accountID, transferID, hash}:
@@ -38,7 +38,7 @@ func (w *Watcher) Reported(chain caip.ChainID, accountID, transferID uuid.UUID, 
 	}
 }
 
-// RunReports looks reported transactions up until ctx ends, several at once.
+// RunReports looks up reported transactions concurrently until ctx ends.
 func (w *Watcher) RunReports(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range reportWorkers {

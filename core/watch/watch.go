@@ -1,8 +1,8 @@
-// Package watch follows intents on their chains: it reads blocks, events of settlers and the transactions that clients report, and writes
-// what they mean for intents.
+// Package watch follows intents on their chains: it reads blocks, events of settlers and the transactions that clients report,
+// and records their effects on intents.
 //
-// Each chain is followed by one process at a time, which holds its lease. What a transaction means is the domain's to decide and what an
-// intent becomes of it the database transaction's; this package decides what is known well enough to be written.
+// Each chain is followed by one process at a time, which holds its lease. The domain decides what a transaction means, and the
+// database transaction decides how it changes the intent. This package decides what is certain enough to be written.
 package watch
 
 import (
@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// leaseTTL is how long a chain stays without a reader after its reader was killed.
+	// leaseTTL is how long a chain is not read after the process that follows it was killed.
 	leaseTTL = 15 * time.Second
 	// leaseEvery is how often leases are renewed and free ones taken.
 	leaseEvery = 4 * time.Second
 	// leaseTimeout bounds one statement about a lease.
 	leaseTimeout = 3 * time.Second
-	// DefaultTick is the shortest time between two polls of a chain.
+	// DefaultTick is the minimum time between two polls of a chain.
 	DefaultTick = 4 * time.Second
-	// DefaultGrace is how long after its deadline an attempt that nobody knows is waited for.
+	// DefaultGrace is how long after its deadline the watcher waits for an attempt that no provider knows.
 	DefaultGrace = time.Hour
 )
 
-// Config is what the watcher needs to know.
+// Config is the watcher's configuration.
 type Config struct {
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
@@ -41,10 +41,10 @@ type Config struct {
 	Log      *slog.Logger
 	// Metrics registers the watcher's metrics; nil for none.
 	Metrics prometheus.Registerer
-	// Tick is the shortest time between two polls of a chain, DefaultTick where it is 0. Chains with longer block times are polled once a
-	// block.
+	// Tick is the minimum time between two polls of a chain, DefaultTick if it is 0. Chains with longer block times are polled
+	// once a block.
 	Tick time.Duration
-	// Grace is how long after its deadline an attempt that no provider knows is waited for, DefaultGrace where it is 0.
+	// Grace is how long after its deadline the watcher waits for an attempt that no provider knows, DefaultGrace if it is 0.
 	Grace time.Duration
 }
 
@@ -91,7 +91,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// Wake has a chain polled now, if this process follows it.
+// Wake triggers a poll of a chain, if this process follows it.
 func (w *Watcher) Wake(chain caip.ChainID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *Watcher) hold(ctx context.Context, chain *rpc.Chain, running *sync.Wait
 	w.follow(ctx, chain, lease, running)
 }
 
-// follow runs the loop of a chain until its lease is lost or ctx ends, and then gives the lease back.
+// follow runs the loop of a chain until its lease is lost or ctx ends, and then releases the lease.
 func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease postgres.Lease, running *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := newLoop(w, chain, lease, cancel)

@@ -13,7 +13,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// errLacksLogs is returned for a provider that does not show an event which it must have: its block stands.
+// errLacksLogs is returned for a provider that lacks an event whose block is still on the chain.
 var errLacksLogs = errors.New("the provider lacks events that were seen before")
 
 // readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed. All of
@@ -56,13 +56,13 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	return changed, nil
 }
 
-// isEvent reports whether a transaction is known by a settler's event.
+// isEvent reports whether a settler's event shows the transaction.
 func isEvent(o postgres.Observation) bool {
 	return o.Role != transfer.RoleSend && o.State == transfer.Mined
 }
 
-// readLogs reads the settlers' events from the cursor to the head, in as many ranges as the provider's limit makes necessary. Of a backlog
-// it reads one range, which the cursor can pass.
+// readLogs reads the settlers' events from the cursor to the head, in as many ranges as the provider's limit requires. Of a
+// backlog it reads one range, after which the cursor can move.
 func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error) {
 	settlers, err := l.Store.ChainSettlers(ctx, l.id)
 	if err != nil {
@@ -85,17 +85,17 @@ func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error)
 	return all, nil
 }
 
-// readRange reads the events of one range. Its last block is asked for in the same batch: a provider that does not have it answers with no
+// readRange reads the events of one range. The same batch gets its last block, because a provider that lacks the block returns no
 // events, which would look like an empty chain.
 func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from uint64) ([]evm.Log, error) {
 	for {
 		v.to = min(v.head.Number, from+v.provider.LogRange()-1)
 		logs := rpc.Logs(rpc.LogFilter{From: from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
 		last := rpc.BlockByNumber(rpc.Number(v.to))
-		_ = v.provider.Do(ctx, logs, last) // it is the error of Result too
+		_ = v.provider.Do(ctx, logs, last) // Result returns the same error
 		found, err := logs.Result()
 		if errors.Is(err, rpc.ErrRange) && v.to > from {
-			continue // the provider's range is smaller now
+			continue // the provider's range has been reduced
 		}
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 	}
 }
 
-// match finds the intents of the events. Most events may be of others' orders.
+// match finds the intents of the events. Most events may belong to orders of others.
 func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.Observation, error) {
 	byOrder := map[[32]byte][]evm.Log{}
 	var orders [][32]byte

@@ -43,7 +43,7 @@ func ParseStatus(text string) (Status, bool) {
 	return status, status == Pending || status == Delivered || status == Failed
 }
 
-// Outcome is what came of an attempt, in a closed set for metrics.
+// Outcome is the result of an attempt, in a closed set for metrics.
 type Outcome string
 
 // The outcomes. Only Succeeded is a success.
@@ -64,7 +64,7 @@ const (
 	TooLarge Outcome = "too_large"
 	// Malformed is an answer that is not HTTP, a connection that broke, and everything else.
 	Malformed Outcome = "other"
-	// EventGone is no attempt: the event is not kept any more.
+	// EventGone means that no attempt was made, because the event is no longer kept.
 	EventGone Outcome = "event_gone"
 )
 
@@ -111,7 +111,7 @@ func NewAnswer(status int, header http.Header, endedAt time.Time) Attempt {
 	return a
 }
 
-// Gone reports whether the receiver wants nothing any more.
+// Gone reports whether the receiver responded with 410.
 func (a Attempt) Gone() bool { return a.ResponseStatus == http.StatusGone }
 
 // parseRetryAfter reads seconds or a date (RFC 9110 section 10.2.3), at most a day; what is malformed or past is 0.

@@ -1,5 +1,5 @@
-// Package webhook defines an account's webhook endpoints: which URLs may be called, what an endpoint hears, how a request is signed, how
-// secrets are sealed, when an attempt is repeated and when an endpoint is disabled.
+// Package webhook defines an account's webhook endpoints: which URLs may be called, which events an endpoint receives, how a
+// request is signed, how secrets are sealed, when an attempt is retried and when an endpoint is disabled.
 //
 // It has no I/O: core/postgres stores endpoints and deliveries, core/delivery sends.
 package webhook
@@ -180,7 +180,7 @@ func (e *Endpoint) Describe() string {
 	return fmt.Sprintf("%s webhook to %s, types %s", e.Environment, e.URL, typesText(e.Types))
 }
 
-// Filter is what the endpoint hears.
+// Filter selects the events that the endpoint receives.
 func (e *Endpoint) Filter() (event.Filter, error) {
 	if e.Types == nil {
 		return event.Filter{}, nil

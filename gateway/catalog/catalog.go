@@ -1,7 +1,7 @@
-// Package catalog caches the responses of core that all clients share, so that all clients read one copy of the bytes and none
+// Package catalog caches the responses of core that all clients share: all clients read one copy of the bytes, and no client
 // holds a connection to core while it reads.
 //
-// It owns the staleness of the copies, and the one request to core for all clients that wait. Responses that cannot be
+// It owns the staleness of the copies, and sends one request to core for all clients that wait. Responses that cannot be
 // revalidated are not cached; the caller forwards such requests.
 package catalog
 
@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// refreshAfter is the age of a copy from which a request makes the catalog ask core again, and does not wait for it. Core
-	// polls its registry for changes every 250 ms, so a client sees a change within a second.
+	// refreshAfter is the age at which a request makes the catalog revalidate a copy in the background. Core polls its registry
+	// for changes every 250 ms, so a client sees a change within a second.
 	refreshAfter = 250 * time.Millisecond
-	// maxWait bounds the age of a copy that is served, and a request's wait for core where there is no such copy.
+	// maxWait bounds the age of a copy that is served, and how long a request waits for core if there is no such copy.
 	maxWait = 400 * time.Millisecond
-	// fetchTimeout bounds one request to core. It is longer than maxWait, since the first copy of a long document from a
+	// fetchTimeout bounds one request to core. It is longer than maxWait, because the first copy of a long document from a
 	// distant core takes several round trips.
 	fetchTimeout = 5 * time.Second
 )
@@ -34,11 +34,11 @@ const (
 // Field is a header field of a response.
 type Field struct{ Name, Value []byte }
 
-// Response is a whole 200 response. It never changes, so all clients may read it.
+// Response is a complete 200 response. It is immutable, so all clients may read it.
 type Response struct {
 	ETag string
-	// Header is the part of core's header that is passed to clients, without Representation: the fields that describe the
-	// body, which a 304 does not have.
+	// Header is the part of core's header that is sent to clients, without Representation: the fields that describe the body,
+	// which a 304 does not have.
 	Header, Representation []Field
 	Body                   []byte
 }
@@ -46,7 +46,7 @@ type Response struct {
 // Catalog is safe for concurrent use.
 type Catalog struct {
 	core *control.Client
-	// ctx cancels the requests to core, which may outlast each of the clients that wait.
+	// ctx cancels the requests to core, which may outlast the clients that wait for them.
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
@@ -63,15 +63,15 @@ func New(core *control.Client) *Catalog {
 	return c
 }
 
-// Close cancels the requests to core in flight and waits for them. Lookup must not be called any more.
+// Close cancels the requests to core in flight and waits for them. Lookup must not be called after Close.
 func (c *Catalog) Close() {
 	c.cancel()
 	c.tasks.Wait()
 }
 
-// Lookup returns core's response at the path and query in the client's preferred coding, at most maxWait old. It is nil where
-// core did not answer in time, answered no 200, or sent no ETag. waited reports whether it waited for core, which it does only
-// where no copy is young enough. The caller bounds the targets, which are never evicted.
+// Lookup returns core's response at the path and query in the client's preferred content coding, at most maxWait old. It returns
+// nil if core did not respond in time, responded with another status than 200, or sent no ETag. waited reports whether the call
+// waited for core, because no copy was fresh enough. The caller bounds the targets, which are never evicted.
 func (c *Catalog) Lookup(target, acceptEncoding []byte, now time.Time) (response *Response, waited bool) {
 	d := (*c.documents.Load())[string(target)]
 	if d == nil {
@@ -101,10 +101,10 @@ func (c *Catalog) add(target string) *document {
 	return larger[target]
 }
 
-// document is one target in each coding; identity is the last.
+// document is one target in each content coding; identity is the last.
 type document struct{ variants []variant }
 
-// variant is a document in one coding.
+// variant is a document in one content coding.
 type variant struct {
 	target, coding string
 	current        atomic.Pointer[cachedResponse]
@@ -117,7 +117,7 @@ type variant struct {
 // cachedResponse is core's last response.
 type cachedResponse struct {
 	askedAt time.Time
-	// response is nil where clients must not share it.
+	// response is nil if clients must not share it.
 	response *Response
 }
 
@@ -141,8 +141,8 @@ func (d *document) variant(acceptEncoding []byte) *variant {
 	return &d.variants[len(wire.Codings)]
 }
 
-// fetchOnce asks core, unless a request is in flight or has just ended, and returns the channel that is closed at its end, nil
-// where the copy is current.
+// fetchOnce starts a request to core, unless one is in flight or has just ended. It returns the channel that is closed when the
+// request ends, nil if the copy is current.
 func (c *Catalog) fetchOnce(v *variant, now time.Time) <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -157,7 +157,7 @@ func (c *Catalog) fetchOnce(v *variant, now time.Time) <-chan struct{} {
 	return v.fetching
 }
 
-// revalidate waits for core's answer, or for that to the request in flight.
+// revalidate waits for core's response to this request or to the one in flight.
 func (c *Catalog) revalidate(v *variant, now time.Time) *Response {
 	fetching := c.fetchOnce(v, now)
 	if fetching == nil {
@@ -176,7 +176,7 @@ func (c *Catalog) revalidate(v *variant, now time.Time) *Response {
 	return nil
 }
 
-// fetch gets the variant from core, on the condition that it has changed.
+// fetch gets the variant from core with a conditional request.
 func (c *Catalog) fetch(v *variant, last *cachedResponse, now time.Time) {
 	ctx, cancel := context.WithTimeout(c.ctx, fetchTimeout)
 	defer cancel()
@@ -199,7 +199,7 @@ func (c *Catalog) fetch(v *variant, last *cachedResponse, now time.Time) {
 	v.fetching = nil
 }
 
-// newResponse is nil for a document without an ETag, or for one client alone.
+// newResponse returns nil for a document without an ETag or with a private response.
 func newResponse(d control.Document) *Response {
 	r := &Response{ETag: d.Header.Get("ETag"), Body: d.Body}
 	if r.ETag == "" || d.Header.Get("Set-Cookie") != "" {

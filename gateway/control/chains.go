@@ -20,7 +20,7 @@ const (
 	chainsTimeout = 2 * time.Second
 )
 
-// Chains is a copy of core's chain environments, refreshed by Run. While core does not answer, the last copy is used: a chain
+// Chains is a copy of core's chain environments that Run refreshes. While core does not respond, the last copy is used: a chain
 // never changes its environment, so an old copy only lacks new chains, which core checks.
 type Chains struct {
 	core     *Client
@@ -29,7 +29,7 @@ type Chains struct {
 	table    atomic.Pointer[map[caip.ChainID]network.Environment]
 }
 
-// NewChains makes a table that Run loads and then refreshes at this interval.
+// NewChains returns a table that Run loads and then refreshes at this interval.
 func NewChains(core *Client, every time.Duration, log *slog.Logger) *Chains {
 	return &Chains{core: core, interval: every, log: log}
 }
@@ -42,7 +42,7 @@ func (c *Chains) Ready(context.Context) error {
 	return nil
 }
 
-// Environment is the environment of a chain; known is false for a chain that core does not list.
+// Environment returns the environment of a chain; known is false for a chain that core does not list.
 func (c *Chains) Environment(chain caip.ChainID) (env network.Environment, known bool) {
 	table := c.table.Load()
 	if table == nil {

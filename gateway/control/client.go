@@ -1,7 +1,7 @@
 // Package control is the client of core's internal API: key verification, key changes, the accounts with new events, usage
 // reports, and the documents that all clients share, such as the chains and their environments.
 //
-// Requests of clients are package forward's.
+// Package forward sends the requests of clients.
 package control
 
 import (
@@ -23,32 +23,31 @@ import (
 )
 
 const (
-	// maxResponseBytes bounds a response. The longest, except for a filter, is the key changes of an outage.
+	// maxResponseBytes bounds a response. The longest, except for a filter, holds the key changes of an outage.
 	maxResponseBytes = 16 << 20
-	// maxFilterBytes bounds a filter, and has room for 20 million keys.
+	// maxFilterBytes bounds a filter. It is enough for 20 million keys.
 	maxFilterBytes = 64 << 20
 )
 
 var (
-	// ErrUnknownKey says that the key may not be used: core does not know it, or it is disabled, expired or without an
-	// account.
+	// ErrUnknownKey means that the key may not be used: core does not know it, or it is disabled, expired or without an account.
 	ErrUnknownKey = errors.New("core has no usable key with this hash")
-	// ErrCursorExpired says that changes since the cursor may have been missed.
+	// ErrCursorExpired means that changes since the cursor may have been missed.
 	ErrCursorExpired = errors.New("the cursor is older than what core keeps")
-	// ErrNotModified says that the caller's copy is current.
+	// ErrNotModified means that the caller's copy is current.
 	ErrNotModified = errors.New("not modified")
-	// ErrReportRefused says that core will never store the report.
+	// ErrReportRefused means that core will never store the report.
 	ErrReportRefused = errors.New("core refuses the usage report")
-	// errTooLong says that a response is over its bound.
+	// errTooLong means that a response is over its bound.
 	errTooLong = errors.New("core's response is too long")
-	// errCoreRemoved says that the core was removed from the set after it was picked.
+	// errCoreRemoved means that the core was removed from the set after it was picked.
 	errCoreRemoved = errors.New("core was removed from the set")
 )
 
 // Client is safe for concurrent use.
 //
-// All requests are idempotent, so one that a core does not answer goes to the next. All cores share one database, so any core
-// may answer, also for another core's cursor.
+// All requests are idempotent, so a request that one core does not answer is sent to the next. All cores share one database, so
+// any core can respond, also to a cursor from another core.
 type Client struct {
 	cores  *cores.Set
 	secret telemetry.Secret
@@ -57,7 +56,7 @@ type Client struct {
 	lastResponse atomic.Pointer[time.Time]
 }
 
-// New makes a client of the cores that opens at most maxConns connections to each.
+// New creates a client of the cores that opens at most maxConns connections to each.
 func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
 	c := &Client{cores: set, secret: secret}
 	c.http = cores.For(set, func(core *cores.Core) *http.Client {
@@ -93,12 +92,12 @@ func (c *Client) Silence() time.Duration {
 // Verification describes a usable key.
 type Verification struct {
 	wire.VerifiedKey
-	// ExpiresIn is the time left until ExpiresAt by core's clock, since the gateway's may be wrong; it is up to a second
-	// short. It has no meaning where ExpiresAt is nil.
+	// ExpiresIn is the time until ExpiresAt by core's clock, because the gateway's clock may be wrong; it is up to one second
+	// short. It has no meaning if ExpiresAt is nil.
 	ExpiresIn time.Duration
 }
 
-// VerifyKey returns ErrUnknownKey for a key that may not be used. Any other error means that core could not say.
+// VerifyKey returns ErrUnknownKey for a key that may not be used. Any other error means that the result is unknown.
 func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification, error) {
 	body, err := json.Marshal(wire.VerifyKeyRequest{Hash: hex.EncodeToString(hash[:])})
 	if err != nil {
@@ -138,12 +137,12 @@ func validate(v wire.VerifiedKey) error {
 }
 
 // KeyChanges waits up to wait for keys that changed since cursor. An empty cursor returns the current one. It returns
-// ErrCursorExpired when changes may have been missed or are too many for a response.
+// ErrCursorExpired if changes may have been missed or are too many for a response.
 func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
 	var changes wire.KeyChanges
 	r, err := c.call(ctx, request{
 		method: http.MethodGet, target: waitTarget(wire.PathKeyChanges, cursor, wait), serverWait: wait,
-		// The next core has no time left to wait.
+		// No time is left to wait at the next core.
 		retryTarget: waitTarget(wire.PathKeyChanges, cursor, 0),
 	}, &changes)
 	switch {
@@ -161,7 +160,7 @@ func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Durati
 	return changes, nil
 }
 
-// waitTarget is the target of a long poll for what comes after the cursor, empty for the present one.
+// waitTarget returns the target of a long poll for what follows the cursor, empty for the current one.
 func waitTarget(path, cursor string, wait time.Duration) string {
 	query := url.Values{"wait": {wait.String()}}
 	if cursor != "" {
@@ -170,8 +169,8 @@ func waitTarget(path, cursor string, wait time.Duration) string {
 	return path + "?" + query.Encode()
 }
 
-// EventAccounts waits up to wait for accounts with events above the position. An empty position returns the present one, at
-// once. It returns ErrCursorExpired when core cannot say which accounts have events above the position.
+// EventAccounts waits up to wait for accounts with events above the position. An empty position returns the current one at once.
+// It returns ErrCursorExpired if core cannot tell which accounts have events above the position.
 func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (wire.EventAccounts, error) {
 	var accounts wire.EventAccounts
 	r, err := c.call(ctx, request{
@@ -218,8 +217,8 @@ type Document struct {
 	Body   []byte
 }
 
-// Document gets a path of core's public API in the content coding, empty for none. It returns ErrNotModified where the
-// caller's etag, empty for none, is current.
+// Document gets a path of core's public API in the content coding, empty for none. It returns ErrNotModified if the caller's
+// etag, empty for none, is current.
 func (c *Client) Document(ctx context.Context, target, coding, etag string) (Document, error) {
 	var body []byte
 	r, err := c.call(ctx, request{method: http.MethodGet, target: target, etag: etag, coding: coding}, &body)
@@ -234,8 +233,8 @@ func (c *Client) Document(ctx context.Context, target, coding, etag string) (Doc
 	return Document{Header: r.header, Body: body}, nil
 }
 
-// ReportUsage sends a report. After ErrReportRefused the report must not be sent again; after any other error it must, since
-// core stores it once.
+// ReportUsage sends a report. After ErrReportRefused the report must not be sent again. After any other error it must, because
+// core stores it exactly once.
 func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error {
 	body, err := json.Marshal(report)
 	if err != nil {

@@ -16,22 +16,22 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// request is a request to core, which is idempotent.
+// request is an idempotent request to core.
 type request struct {
 	method string
-	// target is the path and query; retryTarget replaces it once a core has not answered, empty for the same.
+	// target is the path and query. retryTarget replaces it after a core has not responded; empty for the same.
 	target, retryTarget string
 	body                []byte
 	etag                string
-	// coding is the content coding that the response may have besides identity; empty for none.
+	// coding is the content coding that the response may have in addition to identity; empty for none.
 	coding string
-	// serverWait is how long core may wait before it answers.
+	// serverWait is how long core may wait before it responds.
 	serverWait time.Duration
 	// maxBytes bounds the response; 0 for maxResponseBytes.
 	maxBytes int64
 }
 
-// response is the status and header of a response. As an error it is an unexpected status.
+// response is the status and header of a response. As an error it means an unexpected status.
 type response struct {
 	status int
 	code   wire.Code
@@ -40,8 +40,7 @@ type response struct {
 
 func (r response) Error() string { return fmt.Sprintf("core answered %d %s", r.status, r.code) }
 
-// call sends the request to one core after the other until one answers, or no time or core is left, and decodes the body of a
-// 200 into out.
+// call tries one core after the other until one responds or no time or core is left. It decodes the body of a 200 into out.
 func (c *Client) call(ctx context.Context, r request, out any) (response, error) {
 	var tried cores.Tried
 	var last response
@@ -75,7 +74,7 @@ func (c *Client) call(ctx context.Context, r request, out any) (response, error)
 	return last, lastErr
 }
 
-// attemptContext bounds one attempt: to half of the time that is left, where another core is up.
+// attemptContext bounds one attempt, to half of the remaining time if another core is up.
 func (c *Client) attemptContext(ctx context.Context, core *cores.Core, serverWait time.Duration) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded || !c.cores.OtherUp(core) {
@@ -126,7 +125,7 @@ func (c *Client) do(ctx context.Context, core *cores.Core, r request) (text []by
 	return text, response{status: httpResponse.StatusCode, header: httpResponse.Header}, nil
 }
 
-// decode decodes the body of a 200: unchanged where out is a *[]byte, else as JSON. It records that core has answered.
+// decode decodes the body of a 200: unchanged if out is a *[]byte, else as JSON. It records that core has responded.
 func (c *Client) decode(text []byte, resp *response, out any) error {
 	now := time.Now()
 	c.lastResponse.Store(&now)

@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startSpan starts the span of one attempt at one core, if it is part of a traced request, and adds the trace to the
-// request's headers.
+// startSpan starts the span of one attempt at one core if the request is traced, and adds the trace context to the request's
+// headers.
 func startSpan(ctx context.Context, core *cores.Core, r request, header http.Header) trace.Span {
 	path, _, _ := strings.Cut(r.target, "?")
 	span := tracing.StartRequest(trace.SpanFromContext(ctx), r.method, path, core.Address)
@@ -25,7 +25,7 @@ func startSpan(ctx context.Context, core *cores.Core, r request, header http.Hea
 	return span
 }
 
-// endSpan ends the span with the response's status, or why there is none.
+// endSpan ends the span with the response's status or the error.
 func endSpan(span trace.Span, status int, err error) {
 	reason := "broken"
 	switch {

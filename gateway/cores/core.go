@@ -18,12 +18,11 @@ import (
 type state int32
 
 const (
-	// up cores get requests.
+	// up cores receive requests.
 	up state = iota
-	// suspect cores have failed a request. The probe that follows decides.
+	// suspect cores have failed a request. The next probe decides on their state.
 	suspect
-	// draining cores answer their probes with an error: they cannot work or are shutting down. They finish the requests in
-	// flight.
+	// draining cores answer probes with an error: they cannot work or are shutting down. They finish the requests in flight.
 	draining
 	// down cores do not answer.
 	down
@@ -31,25 +30,25 @@ const (
 
 // Core is one core. It is safe for concurrent use.
 type Core struct {
-	// URL is the base URL of its setting, whose host is used in requests and certificates.
+	// URL is the configured base URL. Its host is used in requests and certificates.
 	URL *url.URL
-	// Address is the core's host:port; it is its name in metrics and logs.
+	// Address is the core's host:port, which is its name in metrics and logs.
 	Address string
 
-	index      int // of its bit in Tried
+	index      int // the core's bit in Tried
 	state      atomic.Int32
 	generation atomic.Uint32
 	inFlight   atomic.Int64
-	// probeNow has the core probed at once.
+	// probeNow triggers a probe.
 	probeNow chan struct{}
 	ejected  prometheus.Counter
 	log      *slog.Logger
 	// unreachableLogs samples the log of failed dials.
 	unreachableLogs telemetry.Sampler
-	// resolveNow has the names resolved at once.
+	// resolveNow triggers a resolution of the names.
 	resolveNow chan struct{}
 	probes     *http.Client
-	// missed counts the resolutions in a row without this address.
+	// missed counts the consecutive resolutions without this address.
 	missed int
 	// stop ends the probes; closers are called when the core is removed.
 	stop    context.CancelFunc
@@ -62,10 +61,10 @@ func (c *Core) DialContext(ctx context.Context, network, _ string) (net.Conn, er
 	return new(net.Dialer).DialContext(ctx, network, c.Address)
 }
 
-// logEvery is the least time between two log lines about failed dials to a core.
+// logEvery is the minimum time between two log lines about failed dials to a core.
 const logEvery = 5 * time.Second
 
-// Address is the host:port of a base URL.
+// Address returns the host:port of a base URL.
 func Address(base *url.URL) string {
 	if base.Port() != "" {
 		return base.Host
@@ -85,13 +84,13 @@ func (c *Core) End() { c.inFlight.Add(-1) }
 // Up reports whether the core gets requests.
 func (c *Core) Up() bool { return state(c.state.Load()) == up }
 
-// Down reports whether the core is known not to answer, so that requests in flight there may never be answered.
+// Down reports whether the core is known to be unresponsive, so that requests in flight there may never be answered.
 func (c *Core) Down() bool { return state(c.state.Load()) == down }
 
 // Generation changes when idle connections to the core may be broken.
 func (c *Core) Generation() uint32 { return c.generation.Load() }
 
-// MarkUnreachable ejects the core because a dial failed for this cause.
+// MarkUnreachable ejects the core because of a failed dial.
 func (c *Core) MarkUnreachable(cause error) {
 	if suppressed, due := c.unreachableLogs.Due(); due {
 		c.log.Warn("core unreachable", "core", c.Address, "error", cause, "suppressed", suppressed)
@@ -103,8 +102,8 @@ func (c *Core) MarkUnreachable(cause error) {
 	}
 }
 
-// MarkFailed ejects the core until the probe that follows at once succeeds: a request that broke off or timed out may itself
-// be the cause.
+// MarkFailed ejects the core and triggers a probe, which may readmit it: a request that broke off or timed out may itself be the
+// cause.
 func (c *Core) MarkFailed() { c.markDown(suspect) }
 
 // markDown changes the state from up, and reports whether it was up.
@@ -117,7 +116,7 @@ func (c *Core) markDown(next state) bool {
 	return true
 }
 
-// ProbeNow has the core probed at once: it has closed a connection, as it does when it shuts down.
+// ProbeNow triggers a probe, because the core has closed a connection, as it does when it shuts down.
 func (c *Core) ProbeNow() {
 	if c.Up() {
 		notify(c.probeNow)
@@ -131,7 +130,7 @@ func notify(signal chan<- struct{}) {
 	}
 }
 
-// setProbeResult sets the state that a probe has found.
+// setProbeResult sets the state that a probe has determined.
 func (c *Core) setProbeResult(result state) {
 	previous := state(c.state.Swap(int32(result)))
 	if previous == up && result != up {

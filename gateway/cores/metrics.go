@@ -18,7 +18,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	return m
 }
 
-// add registers a core's metrics, and returns what unregisters them.
+// add registers a core's metrics and returns the function that unregisters them.
 func (m metrics) add(c *Core) (remove func()) {
 	c.ejected = m.ejected.WithLabelValues(c.Address)
 	labels := prometheus.Labels{"core": c.Address}

@@ -7,7 +7,7 @@ type PerCore[T any] struct {
 	values sync.Map // of T, by *Core
 }
 
-// For makes a value for every core with open, and passes it to shut when the core has been removed.
+// For creates a value for every core with open, and passes it to shut after the core was removed.
 func For[T any](s *Set, open func(*Core) T, shut func(*Core, T)) *PerCore[T] {
 	p := &PerCore[T]{}
 	s.subscribe(func(c *Core) (leave func()) {
@@ -21,7 +21,7 @@ func For[T any](s *Set, open func(*Core) T, shut func(*Core, T)) *PerCore[T] {
 	return p
 }
 
-// Get returns the core's value; false where the core has been removed.
+// Get returns the core's value, or false if the core was removed.
 func (p *PerCore[T]) Get(c *Core) (value T, ok bool) {
 	found, ok := p.values.Load(c)
 	if !ok {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// probeInterval is how often a core that is up is probed. A core that shuts down announces it for longer than this and a
-	// probe's timeout.
+	// probeInterval is how often a core that is up is probed. A core that shuts down announces it for longer than this interval
+	// plus a probe's timeout.
 	probeInterval = 500 * time.Millisecond
 	// probeTimeout bounds a probe; a core that takes longer is ejected.
 	probeTimeout = 500 * time.Millisecond
 	// minRetry and maxRetry bound the pause between the probes of an ejected core, which doubles each time.
 	minRetry = 50 * time.Millisecond
 	maxRetry = time.Second
-	// probeGap is the least pause between two probes of a core.
+	// probeGap is the minimum pause between two probes of a core.
 	probeGap = 10 * time.Millisecond
 )
 
@@ -62,7 +62,7 @@ func (s *Set) probeLoop(ctx context.Context, c *Core) {
 	}
 }
 
-// probe asks the core whether it is ready. Any answer below 500 says that it is: a core may lack the endpoint.
+// probe asks the core whether it is ready. Any status below 500 means ready: a core may lack the endpoint.
 func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL.Scheme+"://"+c.URL.Host+wire.PathReady, nil)
 	if err != nil {
@@ -91,12 +91,12 @@ func (s *Set) logState(ctx context.Context, c *Core, err error) {
 	s.log.InfoContext(ctx, "core up again", "core", c.Address)
 }
 
-// jitter spreads the probes of many gateways.
+// jitter spreads the probes of many gateways over time.
 func jitter(d time.Duration) time.Duration {
 	return d - d/5 + rand.N(2*d/5) //nolint:gosec // not a secret
 }
 
-// wait waits for d or a signal, and reports whether ctx goes on.
+// wait waits for d or a signal, and returns false once ctx has ended.
 func wait(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

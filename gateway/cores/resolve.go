@@ -14,12 +14,12 @@ import (
 const (
 	// resolveInterval is how often the names of cores are resolved.
 	resolveInterval = 2 * time.Second
-	// resolveGap is the least pause between two resolutions.
+	// resolveGap is the minimum pause between two resolutions.
 	resolveGap = 100 * time.Millisecond
 	// resolveTimeout bounds one resolution.
 	resolveTimeout = 2 * time.Second
-	// maxMissed is how many resolutions in a row may lack the address of a core that is not down: a name server may leave some
-	// out.
+	// maxMissed is how many consecutive resolutions may lack the address of a core that is not down: a name server may omit some
+	// addresses.
 	maxMissed = 3
 )
 
@@ -58,7 +58,7 @@ func isName(u *url.URL) bool {
 	return err != nil
 }
 
-// resolveName resolves the name in a base URL, and adds and removes cores. A failed resolution changes nothing.
+// resolveName resolves the host name of a base URL, and adds and removes cores. A failed resolution changes nothing.
 func (s *Set) resolveName(ctx context.Context, u *url.URL, watch func(*Core)) {
 	if !isName(u) {
 		return
@@ -95,8 +95,8 @@ func (s *Set) resolveName(ctx context.Context, u *url.URL, watch func(*Core)) {
 	}
 }
 
-// addresses returns the host:port of all cores of a name. IPv6 addresses of a name that has IPv4 ones are ignored, as they are
-// of the same cores.
+// addresses returns the host:port of all cores of a name. IPv6 addresses are ignored if the name has IPv4 addresses, because both
+// belong to the same cores.
 func (s *Set) addresses(ctx context.Context, u *url.URL) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func (s *Set) addresses(ctx context.Context, u *url.URL) ([]string, error) {
 	return slices.Compact(all), err
 }
 
-// warn logs what is wrong with a name, once until it changes.
+// warn logs a problem with a name, once until it changes.
 func (s *Set) warn(ctx context.Context, u *url.URL, fault string) {
 	if fault != "" && fault != s.warned[u] {
 		s.log.WarnContext(ctx, "cores of a name not all known", "name", u.Hostname(), "setting", "GATEWAY_CORE_URL", "fault", fault)

@@ -1,7 +1,7 @@
 // Package cores keeps the set of cores and their health.
 //
-// It owns the resolution of their names, the choice of the core for the next attempt, and the ejection of a core: by a request
-// that could not reach it, or by a failed probe. It never refuses a request: where no core is up, all are tried.
+// It owns the resolution of their names, the choice of the core for each attempt, and the ejection of a core after a failed dial,
+// request or probe. It never rejects a request: if no core is up, all are tried.
 package cores
 
 import (
@@ -24,8 +24,8 @@ const MaxCores = 64
 
 // Options are the set's settings; all must be set unless said otherwise.
 type Options struct {
-	// URLs are base URLs, http or https, without a path; 1 to MaxCores, all different. A name stands for as many cores as it has
-	// addresses.
+	// URLs are base URLs, http or https, without a path; 1 to MaxCores, all different. A host name stands for one core per
+	// address.
 	URLs []*url.URL
 	// Resolve returns the addresses of a name; nil for the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -47,7 +47,7 @@ type Set struct {
 	log        *slog.Logger
 	metrics    metrics
 	resolveNow chan struct{}
-	// mu guards what follows, and is held while a core is added or removed.
+	// mu guards the fields below, and is held while a core is added or removed.
 	mu    sync.Mutex
 	joins []func(*Core) (leave func())
 	// warned is the last warning about each name, so that none is repeated.
@@ -75,8 +75,8 @@ func New(o Options) *Set {
 // All returns the current cores.
 func (s *Set) All() []*Core { return *s.cores.Load() }
 
-// subscribe calls join with every core of the set, and with every new one before it is picked. The function that join returns
-// is called when the core has been removed; requests may be in flight there.
+// subscribe calls join with every core of the set, and with every new core before it is picked. The function that join returns is
+// called after the core was removed; it may still have requests in flight.
 func (s *Set) subscribe(join func(*Core) (leave func())) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Set) add(u *url.URL, address string, as state) *Core {
 	return c
 }
 
-// remove removes a core from the set. Requests in flight there go on.
+// remove removes a core from the set. Its requests in flight continue.
 func (s *Set) remove(c *Core) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,19 +137,19 @@ func (s *Set) TLS(c *Core) *tls.Config {
 type Tried struct {
 	// unreachable has a bit for each core that could not be reached.
 	unreachable uint64
-	// failed is the core that was sent the request and did not answer it, nil for none.
+	// failed is the core that received the request and did not respond, nil for none.
 	failed *Core
 }
 
-// MarkUnreachable says that the core could not be reached: nothing was sent to it.
+// MarkUnreachable records that the core could not be reached and that nothing was sent to it.
 func (t *Tried) MarkUnreachable(c *Core) { t.unreachable |= 1 << c.index }
 
-// MarkFailed says that the core did not answer what was sent to it.
+// MarkFailed records that the core did not respond to a request that was sent to it.
 func (t *Tried) MarkFailed(c *Core) { t.failed = c }
 
-// Pick returns the core for the next attempt: of those that are up and not tried, the one with the fewest requests in flight.
-// Where there is none, it is the core that failed, since the connection may have been the fault, and then the ejected cores.
-// It returns nil when no core is left.
+// Pick returns the core for the next attempt: of the cores that are up and not tried, the one with the fewest requests in flight.
+// If there is none, it returns the core that failed, because only the connection may have been broken, and then the ejected
+// cores. It returns nil when no core is left.
 func (s *Set) Pick(t Tried) *Core {
 	if all := s.All(); len(all) == 1 && t.unreachable == 0 {
 		return all[0]

@@ -1,7 +1,7 @@
 // Package deadline makes it cheap to move a connection's deadlines with every request.
 //
-// Setting a deadline takes a lock and moves a timer in the runtime, which for many short requests never fires. A Conn only
-// stores a later deadline, and moves the runtime's timer when it fires too early.
+// Setting a deadline takes a lock and moves a runtime timer, which for many short requests never fires. A Conn only stores a
+// later deadline, and moves the runtime timer when it fires too early.
 package deadline
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Conn is a connection whose deadlines are cheap to move. Reads, writes and the setting of their deadlines each belong to one
-// goroutine at a time; any goroutine may close it.
+// Conn is a connection whose deadlines are cheap to move. Only one goroutine at a time may read and set read deadlines, and one
+// may write and set write deadlines; any goroutine may close it.
 type Conn struct {
 	net.Conn
 	read, write timer
@@ -20,7 +20,7 @@ type Conn struct {
 
 // timer is the deadline of one direction.
 type timer struct {
-	// wanted is the deadline, armed the runtime's, which is never the later one. The zero time is none.
+	// wanted is the deadline, armed the runtime timer's, which is never later. The zero time is none.
 	wanted, armed time.Time
 }
 
@@ -40,7 +40,7 @@ func (m *timer) set(t time.Time) (arm bool) {
 	}
 }
 
-// isEarly reports whether an error comes from an armed deadline that was moved on since.
+// isEarly reports whether an error comes from an armed deadline that was moved since.
 func (m *timer) isEarly(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && m.armed.Before(m.wanted) && time.Now().Before(m.wanted)
 }

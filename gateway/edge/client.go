@@ -30,8 +30,8 @@ func (e *Edge) client(ctx *fasthttp.RequestCtx) (address netip.Addr, proto strin
 	return e.firstUntrusted(address, ctx.Request.Header.PeekAll(headerForwardedFor)), proto
 }
 
-// firstUntrusted is the first address, from the nearest outwards, that is no trusted proxy's: its client may have made up the
-// rest.
+// firstUntrusted returns the first address, from the nearest hop outwards, that is not a trusted proxy. The client may have
+// forged the addresses before it.
 func (e *Edge) firstUntrusted(nearest netip.Addr, lines [][]byte) netip.Addr {
 	for _, line := range slices.Backward(lines) {
 		for len(line) > 0 {

@@ -23,63 +23,63 @@ import (
 )
 
 const (
-	// lingerTime and lingerBytes bound what is read of a request after its refusal.
+	// lingerTime and lingerBytes bound what is read of a request after it was rejected.
 	lingerTime  = time.Second
 	lingerBytes = 4 << 20
-	// sendBuffer bounds what the kernel buffers of a response for a client that does not read it.
+	// sendBuffer is the kernel's send buffer of a client connection, in bytes.
 	sendBuffer = 256 << 10
-	// maxWrite is how much of a response is written between two checks of the client's reading rate.
+	// maxWrite is how much of a response is written between two checks of the client's read rate.
 	maxWrite = 256 << 10
-	// pollEvery makes one in so many reads skip the yield, and so mostly wait in the network poller. The scheduler polls it
-	// only when no goroutine is ready to run, or after 10 ms: clients that send their next request at once would keep the
-	// others waiting for so long.
+	// pollEvery is how often a read skips the yield: one read in pollEvery. Such a read usually blocks in the network poller. The
+	// scheduler polls the network only when no goroutine is runnable, or after 10 ms, so clients that send their next request at
+	// once would delay the others by up to 10 ms.
 	pollEvery = 8
-	// aheadBytes is how much is read with the first byte of a request: most requests as a whole.
+	// aheadBytes is how much is read with the first byte of a request. Most requests fit in it.
 	aheadBytes = 1 << 10
 )
 
 var aheadBuffers = sync.Pool{New: func() any { return new([aheadBytes]byte) }}
 
-// clientConn is a client's connection. All methods but Close are for the one goroutine that serves it.
+// clientConn is a client's connection. Only the goroutine that serves it may call its methods, except Close.
 type clientConn struct {
 	*deadline.Conn
 	tcp     *net.TCPConn
 	limiter *connLimiter
-	// clientPrefix is the owner in the limiter's quota.
+	// clientPrefix is the connection's owner in the limiter's quota.
 	clientPrefix netip.Addr
-	// peeker is made for the first call of Disconnected.
+	// peeker is created by the first call of Disconnected.
 	peeker *socket.Peeker
-	// counted says that the limiter's quota counts the connection.
+	// counted is set while the limiter's quota counts the connection.
 	counted atomic.Bool
 
-	// gotBytes says that the client has sent anything, readTimedOut that a request did not arrive within ReadTimeout.
+	// gotBytes is set once the client has sent a byte, readTimedOut if a request did not arrive within ReadTimeout.
 	gotBytes, readTimedOut bool
 	// reads counts the reads of the socket.
 	reads uint
-	// ahead is what was read with the first byte of a request, aheadBuffer its buffer, nil for none.
+	// ahead is what was read with the first byte of a request. aheadBuffer is its buffer, nil if nothing was read ahead.
 	ahead       []byte
 	aheadBuffer *[aheadBytes]byte
-	// deadline is when the current response must have been read, zero before a request's first response. written is how much
-	// of it the client has taken, and writeTime how long that took.
+	// deadline is when the client must have read the current response, zero before the first response. written is how many bytes
+	// of it were written, and writeTime how long the writes took.
 	deadline  time.Time
 	written   int64
 	writeTime time.Duration
-	// gathers makes Write keep what it is given, in header, for writeBody.
+	// gathers makes Write store its argument in header, for writeBody.
 	gathers bool
 	header  []byte
 
-	// lingerOnClose says that the connection closes with a part of a request unread, writeTimedOut that it closes with a part
-	// of a response unread.
+	// lingerOnClose is set if the connection closes before a request was read completely, writeTimedOut if it closes before a
+	// response was written completely.
 	lingerOnClose, writeTimedOut atomic.Bool
 }
 
-// connOf is the connection of a request, nil in benchmarks.
+// connOf returns the connection of a request, nil in benchmarks.
 func connOf(ctx *fasthttp.RequestCtx) *clientConn {
 	c, _ := ctx.Conn().(*clientConn)
 	return c
 }
 
-// lingerOnClose says that the connection of this request closes with a part of it unread.
+// lingerOnClose makes Close linger, because a part of this request is unread.
 func lingerOnClose(ctx *fasthttp.RequestCtx) {
 	if c := connOf(ctx); c != nil {
 		c.lingerOnClose.Store(true)
@@ -88,9 +88,8 @@ func lingerOnClose(ctx *fasthttp.RequestCtx) {
 
 // Read reads the socket, or what was read ahead of it.
 //
-// Before each request fasthttp asks for one byte, so that neither an idle connection nor a request that waits for its response
-// holds the buffers of a request (ReduceMemoryUsage). That byte is read together with what comes with it, or each request would
-// cost a system call more.
+// Before each request fasthttp reads one byte, so that neither an idle connection nor a request that waits for its response holds
+// a read buffer (ReduceMemoryUsage). Read fetches more than that byte at once, which saves one system call per request.
 func (c *clientConn) Read(p []byte) (int, error) {
 	if c.aheadBuffer != nil {
 		return c.readAhead(p), nil
@@ -104,7 +103,7 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	return c.readAhead(p), err
 }
 
-// readAhead takes what was read ahead, of which there may be nothing.
+// readAhead copies and consumes bytes that were read ahead. There may be none.
 func (c *clientConn) readAhead(p []byte) int {
 	n := copy(p, c.ahead)
 	if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
@@ -114,10 +113,10 @@ func (c *clientConn) readAhead(p []byte) int {
 	return n
 }
 
-// readSocket returns io.EOF for the timeout of a connection that has sent nothing: there is no request to answer, count or log.
+// readSocket returns io.EOF if a connection times out that has sent nothing: there is no request to answer, count or log.
 func (c *clientConn) readSocket(p []byte) (int, error) {
 	if c.reads++; c.reads%pollEvery != 0 {
-		// Goroutines that are ready run first; meanwhile the next request may come, which saves the wait for it.
+		// Other runnable goroutines run first. The next request may arrive meanwhile, so the read need not block.
 		runtime.Gosched()
 	}
 	n, err := c.Conn.Read(p)
@@ -135,13 +134,13 @@ func (c *clientConn) readSocket(p []byte) (int, error) {
 	return n, err
 }
 
-// SetWriteDeadline begins a response that must have been read by the deadline.
+// SetWriteDeadline starts a response that the client must have read by the deadline.
 func (c *clientConn) SetWriteDeadline(deadline time.Time) error {
 	c.deadline, c.written, c.writeTime = deadline, 0, 0
 	return nil
 }
 
-// Write writes in parts, so that what the client has read of a long response extends its time.
+// Write writes in parts, so that each part that the client reads extends the deadline at StreamRate.
 func (c *clientConn) Write(p []byte) (written int, err error) {
 	if c.gathers {
 		c.header = p
@@ -156,12 +155,12 @@ func (c *clientConn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// writeBody writes what the writer of this connection has buffered, the response's header, together with the body: in one system
-// call if they are no longer than maxWrite. It returns how much of the body was written.
+// writeBody writes the header that the writer of this connection has buffered, and then the body. It uses one system call if both
+// fit into maxWrite. It returns how much of the body was written.
 func (c *clientConn) writeBody(buffered *bufio.Writer, body []byte) (int, error) {
 	c.gathers = true
 	err := buffered.Flush()
-	header := c.header // it stays in the writer's buffer, which nothing changes before this returns
+	header := c.header // valid until this returns: the writer's buffer is not changed before
 	c.gathers, c.header = false, nil
 	if err != nil {
 		return 0, err
@@ -175,16 +174,16 @@ func (c *clientConn) writeBody(buffered *bufio.Writer, body []byte) (int, error)
 	return n + rest, err
 }
 
-// writePart writes the header, which may be empty, and p. It waits for the client until the response's deadline, or until the client is
+// writePart writes the header, which may be empty, and p. It blocks until the response's deadline, or until the client is
 // WriteTimeout behind StreamRate.
 func (c *clientConn) writePart(header, p []byte) (n int, err error) {
 	began := time.Now()
-	if c.deadline.IsZero() { // fasthttp writes outside of a response, such as 100 Continue
+	if c.deadline.IsZero() { // fasthttp also writes outside of a response, such as 100 Continue
 		_ = c.SetWriteDeadline(began.Add(c.limiter.options.WriteTimeout))
 	}
 	due := c.deadline
 	if o := &c.limiter.options; o.StreamRate > 0 {
-		// The time that core takes does not count.
+		// The time that core takes is not counted.
 		earned := time.Duration(float64(c.written) / float64(o.StreamRate) * float64(time.Second))
 		if patience := began.Add(o.WriteTimeout + earned - c.writeTime); patience.Before(due) {
 			due = patience
@@ -208,8 +207,8 @@ func (c *clientConn) writePart(header, p []byte) (n int, err error) {
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// Disconnected reports whether the client has closed its connection, or at least its sending side: no one waits for a response
-// then. A client that has already sent its next requests is not known to be disconnected.
+// Disconnected reports whether the client has closed its connection or the sending side of it. It reports false while pipelined
+// requests are unread.
 func (c *clientConn) Disconnected() bool {
 	if c.peeker == nil {
 		c.peeker = socket.NewPeeker(c.tcp)
@@ -217,17 +216,17 @@ func (c *clientConn) Disconnected() bool {
 	return c.peeker.Peek() == socket.Closed
 }
 
-// Close lets the client read a response that came before all of its request was read: it closes the sending side and reads the
-// rest of the request, up to lingerTime and lingerBytes. A connection that is closed with unread bytes is reset, and the
+// Close lets the client read a response that was sent before its request was read completely: it closes the sending side and
+// reads the rest of the request, up to lingerTime and lingerBytes. Closing a connection with unread bytes resets it, and the
 // client loses the part of the response that it has not read (RFC 9112 section 9.6).
 //
-// A client that did not read its response in time is reset, since the kernel would keep the rest for it.
+// Close resets the connection if a write timed out, because the kernel would keep the unsent bytes.
 func (c *clientConn) Close() error {
 	if c.lingerOnClose.CompareAndSwap(true, false) && c.tcp.CloseWrite() == nil && c.tcp.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(c.tcp, lingerBytes)) // an error ends the wait too
+		_, _ = io.Copy(io.Discard, io.LimitReader(c.tcp, lingerBytes)) // an error ends the linger too
 	}
 	if c.writeTimedOut.Load() {
-		_ = c.tcp.SetLinger(0) // an error changes nothing, the connection closes
+		_ = c.tcp.SetLinger(0) // best effort: the connection closes anyway
 	}
 	err := c.tcp.Close()
 	if c.counted.CompareAndSwap(true, false) {
@@ -239,7 +238,7 @@ func (c *clientConn) Close() error {
 // rejection is the response to a connection over the limits.
 type rejection struct {
 	count prometheus.Counter
-	// head and tail surround the date and the request id.
+	// head and tail are the parts before and after the date and the request id.
 	head, tail []byte
 }
 
@@ -267,6 +266,6 @@ func (r *rejection) response() []byte {
 
 // reject writes the response and closes the connection.
 func (c *clientConn) reject(r *rejection) {
-	_, _ = c.Write(r.response()) // an error means that the client is gone
+	_, _ = c.Write(r.response()) // an error means that the client disconnected
 	_ = c.Close()
 }

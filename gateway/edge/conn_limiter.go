@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// rejectQueueSize bounds the rejected connections that are kept open until the client has read the response.
+	// rejectQueueSize bounds the rejected connections that stay open until the client has read the response.
 	rejectQueueSize = 128
-	// minAcceptBackoff and maxAcceptBackoff bound the pause of Accept where the system has no resources for another
-	// connection.
+	// minAcceptBackoff and maxAcceptBackoff bound the pause of Accept while the system lacks resources for another connection.
 	minAcceptBackoff, maxAcceptBackoff = 5 * time.Millisecond, time.Second
 )
 
-// connLimiter bounds the open connections, in all and by client, and answers those over the bounds. fasthttp's own bounds
-// answer in plain text, do not count IPv6 addresses, and end the server when the process has no file descriptor left.
+// connLimiter bounds the open connections, in total and per client, and rejects connections over the bounds. fasthttp's own
+// bounds respond in plain text, do not count IPv6 addresses, and stop the server when the process has no file descriptor left.
 type connLimiter struct {
 	options ServerOptions
 
@@ -73,7 +72,7 @@ func newConnLimiter(o ServerOptions, log *slog.Logger, registry prometheus.Regis
 	return l
 }
 
-// capByOpenFiles lowers the bounds, in proportion, to three quarters of the files that the process may open. The rest is for
+// capByOpenFiles reduces the bounds, in proportion, to three quarters of the process's limit of open files. The rest is for
 // connections to core and Redis.
 func capByOpenFiles(conns, perAddress, files int) (most, each int) {
 	most = max(1, files-files/4)
@@ -92,7 +91,7 @@ type limitedListener struct {
 	limiter *connLimiter
 }
 
-// Accept waits for the next connection within the bounds.
+// Accept returns the next connection that is within the bounds.
 func (e *limitedListener) Accept() (net.Conn, error) {
 	l, backoff := e.limiter, minAcceptBackoff
 	for {
@@ -119,14 +118,14 @@ func (e *limitedListener) Accept() (net.Conn, error) {
 			l.reject(c, &l.atMaxPerIP)
 		case granted:
 			c.counted.Store(true)
-			_ = tcp.SetWriteBuffer(sendBuffer) // an error shows again at the first read
+			_ = tcp.SetWriteBuffer(sendBuffer) // an error recurs at the first read
 			runtime.Gosched()                  // a burst of connections must not delay those that are served
 			return c, nil
 		}
 	}
 }
 
-// isExhausted reports whether the process or the system lacks resources for another connection, which is temporary.
+// isExhausted reports whether the process or the system temporarily lacks resources for another connection.
 func isExhausted(err error) bool {
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, lack) {
@@ -136,7 +135,7 @@ func isExhausted(err error) bool {
 	return false
 }
 
-// clientPrefix is the address or prefix that one bound of connections is for.
+// clientPrefix returns the address or prefix whose connections share one bound.
 func clientPrefix(remote net.Addr) netip.Addr {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {
@@ -145,8 +144,8 @@ func clientPrefix(remote net.Addr) netip.Addr {
 	return socket.ClientPrefix(tcp.AddrPort().Addr())
 }
 
-// reject answers a connection over the bounds and closes it. The client may be sending its request, so the close lingers, but
-// for rejectQueueSize connections at most; the others are closed at once.
+// reject answers a connection over the bounds and closes it. The close lingers because the client may be sending its request; if
+// rejectQueueSize connections linger already, it closes at once.
 func (l *connLimiter) reject(c *clientConn, r *rejection) {
 	r.count.Inc()
 	select {
@@ -161,5 +160,5 @@ func (l *connLimiter) reject(c *clientConn, r *rejection) {
 	}
 }
 
-// waitRejections waits for the connections in the reject queue, at most lingerTime.
+// waitRejections waits for the connections in the reject queue, up to lingerTime.
 func (l *connLimiter) waitRejections() { l.rejections.Wait() }

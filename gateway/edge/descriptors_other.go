@@ -4,5 +4,5 @@ package edge
 
 import "math"
 
-// openFileLimit is unknown here.
+// openFileLimit returns no limit: it is unknown on this system.
 func openFileLimit() int { return math.MaxInt32 }

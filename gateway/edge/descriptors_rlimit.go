@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// openFileLimit is how many files this process may have open; Go has raised it as far as it may be.
+// openFileLimit returns the limit of open files. Go has already raised the soft limit to the hard limit.
 func openFileLimit() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -1,7 +1,7 @@
-// Package edge serves clients: it takes each request through all checks, in one order, and forwards the requests that pass.
+// Package edge serves clients: it runs each request through all checks, in a fixed order, and forwards the requests that pass.
 //
 // It owns the public interface of the gateway: the paths, every status and body of the gateway itself, the access log and the
-// request metrics. A request that two parsers could read differently is refused.
+// request metrics. It rejects a request that two parsers could read differently.
 package edge
 
 import (
@@ -35,7 +35,7 @@ type Options struct {
 	Forward *forward.Client
 	Polls   *polls.Polls
 	Usage   *usage.Recorder
-	// CoreSilence is how long no core may have answered anything before /health answers 503.
+	// CoreSilence is how long all cores may be silent before /health responds with 503.
 	CoreSilence time.Duration
 	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are used; may be empty.
 	TrustedProxies []netip.Prefix
@@ -74,7 +74,7 @@ type Edge struct {
 	metrics   metrics
 }
 
-// New makes an edge that serves nothing yet.
+// New creates an edge. It serves nothing before Serve.
 func New(o Options) *Edge {
 	e := &Edge{
 		keys:           o.Keys,
@@ -100,11 +100,11 @@ func New(o Options) *Edge {
 	return e
 }
 
-// handle is fasthttp's handler of a request that has been read whole.
+// handle is fasthttp's handler. The request has been read completely.
 func (e *Edge) handle(ctx *fasthttp.RequestCtx) { e.handleAt(ctx, ctx.Time()) }
 
 func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
-	// The names in the header are canonical since it was parsed, and so are those that are looked up from here on.
+	// The parser has normalized the header names, and all look-ups below use canonical names.
 	ctx.Request.Header.DisableNormalizing()
 	x := e.begin(ctx, now)
 	defer e.end(x)
@@ -114,21 +114,21 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 	}
 }
 
-// process is the whole path of a request. It returns the gateway's own reply, or nil where core's response is set.
+// process is the complete path of a request. It returns the gateway's own reply, or nil if core's response is set.
 //
-// The order is from checks that are cheap and trust nothing to those that are expensive:
+// The checks run from the cheapest to the most expensive:
 //
-//  1. framing: a request that two parsers could read differently is refused;
-//  2. route: it says whether a key is needed, and is matched on the bytes that are forwarded;
-//  3. reserved headers: there is nothing to strip, since the request to core is built from a list of headers;
-//  4. key format, then key verdict: without a usable key no limit is used and no path is disclosed;
-//  5. key restrictions, network before scope: both come with the verdict and cost no call, so a request that they refuse spends
-//     nothing, and who has a stolen key cannot use up its owner's limit from elsewhere;
-//  6. rate limit: refusals by the checks below count too, so that invalid requests are no way to flood;
+//  1. framing: requests that two parsers could read differently are rejected;
+//  2. route: it decides whether a key is needed, and is matched on the bytes that are forwarded;
+//  3. reserved headers: they need no check, because the request to core is built from an allowlist of headers;
+//  4. key format, then key verdict: a request without a usable key uses no rate limit and learns of no path;
+//  5. key restrictions, network before scope: both are part of the verdict and need no call. A rejected request takes no token,
+//     so a stolen key cannot use up its owner's rate limit from another network;
+//  6. rate limit: requests that later checks reject count too, so that a flood of invalid requests is limited;
 //  7. path and method of keyed routes: only the owner of a key gets a 404 or 405;
-//  8. environment: this check reads the body, so it is the last;
-//  9. shared documents are served from the catalog; all other requests, and documents that it lacks, are forwarded;
-//  10. a request for events that may wait, and for which core has none, is parked until there are some.
+//  8. environment: this check reads the body, so it is last;
+//  9. shared documents are served from the catalog; all other requests, and documents that are not in it, are forwarded;
+//  10. a request for events that may wait is parked while core has none.
 func (e *Edge) process(x *exchange) *reply {
 	if refusal := e.authenticate(x); refusal != nil {
 		return refusal
@@ -136,8 +136,7 @@ func (e *Edge) process(x *exchange) *reply {
 	return e.serve(x)
 }
 
-// serve answers an authenticated request. It checks again that a keyed request has a verdict, so that no defect of the checks
-// before lets one pass without.
+// serve answers an authenticated request. It checks again that a keyed request has a verdict, in case an earlier check is faulty.
 func (e *Edge) serve(x *exchange) *reply {
 	if x.verdict == nil && x.route.wantsKey(x.path(), x.method()) {
 		e.log.Error("a keyed request passed the checks without a verdict on its key", "route", x.route.pattern)
@@ -164,7 +163,7 @@ func (e *Edge) serve(x *exchange) *reply {
 	return e.forward(x, x.target())
 }
 
-// authenticate makes the checks that need no body: framing, route, key format, key verdict and key restrictions.
+// authenticate runs the checks that need no body: framing, route, key format, key verdict and key restrictions.
 func (e *Edge) authenticate(x *exchange) *reply {
 	if refusal := e.checkFraming(&x.ctx.Request); refusal != nil {
 		return refusal
@@ -178,10 +177,10 @@ func (e *Edge) authenticate(x *exchange) *reply {
 	return e.verifyKey(x)
 }
 
-// verifyKey sets the verdict on the request's key and checks that the key may make the request. The x-api-key header is the only
+// verifyKey sets the verdict on the request's key and checks that the key allows the request. The x-api-key header is the only
 // credential.
 func (e *Edge) verifyKey(x *exchange) *reply {
-	presented := x.ctx.Request.Header.PeekAll(headerAPIKey) // at most one, see framing
+	presented := x.ctx.Request.Header.PeekAll(headerAPIKey) // framing has rejected a second one
 	if len(presented) == 0 {
 		return noKey
 	}
@@ -229,7 +228,7 @@ func (e *Edge) takeToken(x *exchange) *reply {
 	return nil
 }
 
-// forward sends the request to core under the given target.
+// forward sends the request to core with the given target.
 func (e *Edge) forward(x *exchange, target []byte) *reply {
 	if x.route.lists(x.method()) {
 		if x.route == events && isLongPoll(target) {
@@ -241,7 +240,8 @@ func (e *Edge) forward(x *exchange, target []byte) *reply {
 	return refusal
 }
 
-// sendToCore sends the request to core and sets the client's response, except for a list that streams, which it returns.
+// sendToCore sends the request to core and sets the client's response. It returns the stream if the response is a list that
+// streams.
 func (e *Edge) sendToCore(x *exchange, target []byte) (*forward.Stream, *reply) {
 	x.usageKind = usage.Accepted
 	request := x.upstreamRequest(target)

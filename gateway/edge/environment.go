@@ -12,8 +12,8 @@ import (
 
 const idempotencyKeyHeader = "Idempotency-Key"
 
-// checkEnvironment refuses a body of POST /v2/transfers that names a chain of another environment than the key's. Chains that
-// the gateway does not know pass; core checks all of it again.
+// checkEnvironment rejects a body of POST /v2/transfers that names a chain of another environment than the key's. Chains that are
+// unknown to the gateway pass, because core repeats the check.
 func (e *Edge) checkEnvironment(x *exchange) *reply {
 	body := x.ctx.Request.Body()
 	if len(body) > wire.MaxTransferRequestBytes {
@@ -32,7 +32,7 @@ func (e *Edge) checkEnvironment(x *exchange) *reply {
 		}
 	}
 	if bytes.IndexByte(x.target(), '?') >= 0 {
-		return nil // core refuses every query here, an error that precedes the environment's
+		return nil // core rejects every query here, and that error precedes the environment's
 	}
 	for _, chain := range request.Chains() {
 		env, known := e.chains.Environment(chain)
@@ -55,7 +55,7 @@ func invalidRequest(issues []wire.Issue) *reply {
 	}
 }
 
-// isJSON accepts application/json, with no parameter but charset=utf-8.
+// isJSON accepts application/json, without parameters or with charset=utf-8.
 func isJSON(contentType []byte) bool {
 	if string(contentType) == contentTypeJSON {
 		return true

@@ -25,13 +25,13 @@ const (
 	headerRateLimitPolicy = "RateLimit-Policy"
 )
 
-// exchange is the state of one request. It is pooled, so nothing may keep it or its ctx.
+// exchange is the state of one request. It is pooled, so neither it nor its ctx may be used after end.
 type exchange struct {
 	ctx   *fasthttp.RequestCtx
 	began time.Time
-	// now is the time at the end of the last stage that waited. Each such stage sets it; the stages in between read no clock.
+	// now is the time at the end of the last stage that waited. Only such stages read the clock and set it.
 	now time.Time
-	// id is the request id: idText, or the client's own.
+	// id is the request id: either idText or the client's.
 	id       []byte
 	idText   [36]byte
 	clientIP netip.Addr
@@ -44,14 +44,14 @@ type exchange struct {
 	// span is the request's span. Without a tracer it is the client's remote span, or a no-op span if the client sent no trace
 	// context.
 	span trace.Span
-	// usageKind is what the key's usage counts the request as.
+	// usageKind is how the key's usage counts the request.
 	usageKind usage.Kind
-	// awaitsBody says that the request is incomplete: its body follows a 100 Continue.
+	// awaitsBody is set while the request is incomplete: its body follows a 100 Continue.
 	awaitsBody bool
 
-	// mayPark says that the request may wait for events.
+	// mayPark is set if the request may wait for events.
 	mayPark bool
-	// upstreamTime is how long core took in all, parked how long the request waited for events.
+	// upstreamTime is the time that core took in total, parked how long the request waited for events.
 	upstreamTime, parked time.Duration
 
 	request forward.Request
@@ -68,7 +68,7 @@ func (e *Edge) begin(ctx *fasthttp.RequestCtx, now time.Time) *exchange {
 	return x
 }
 
-// end finishes every request, also after a panic.
+// end finishes every request. It recovers a panic.
 func (e *Edge) end(x *exchange) {
 	if cause := recover(); cause != nil {
 		e.logPanic(x, cause)
@@ -112,7 +112,7 @@ func (x *exchange) writeReply(r *reply) {
 
 func (x *exchange) method() []byte { return x.ctx.Request.Header.Method() }
 
-// target is the path and query as the client sent them.
+// target returns the path and query as the client sent them.
 func (x *exchange) target() []byte { return x.ctx.Request.Header.RequestURI() }
 
 func (x *exchange) path() []byte {
@@ -120,7 +120,7 @@ func (x *exchange) path() []byte {
 	return path
 }
 
-// upstreamRequest is the request to core.
+// upstreamRequest returns the request to core.
 func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 	x.scratch = x.clientIP.AppendTo(x.scratch[:0])
 	x.request = forward.Request{
@@ -145,7 +145,7 @@ func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 	return &x.request
 }
 
-// The header names of every response, canonical for SetCanonical.
+// Names of the response headers, canonical for SetCanonical.
 var (
 	nameRequestID       = []byte(wire.HeaderRequestID)
 	nameRateLimit       = []byte(headerRateLimit)
@@ -154,8 +154,8 @@ var (
 	nameCacheControl    = []byte(fasthttp.HeaderCacheControl)
 )
 
-// setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers): the quota and its window, the requests left,
-// and the seconds until all are, first the key's, then its account's.
+// setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers), first for the key and then for its account: the
+// quota and its window, the remaining requests, and the seconds until all are available again.
 func (x *exchange) setRateLimit() {
 	header, d := &x.ctx.Response.Header, &x.limit
 	bounded := d.Account.Rule.Rate > 0
@@ -183,10 +183,10 @@ func appendQuota(b []byte, name string, q *limit.Quota) []byte {
 	return strconv.AppendInt(append(b, ";t="...), max(0, ceil(q.ResetAfter, time.Second)), 10)
 }
 
-// hashOf parses a presented key, without the spaces around it, into its hash.
+// hashOf parses a key, without surrounding spaces, and returns its hash.
 func hashOf(presented []byte) (hash apikey.Hash, wellFormed bool) {
 	presented = bytes.Trim(presented, " \t")
-	// The string is used only in this call, in which the bytes do not change.
+	// The string shares the header's bytes, which do not change during this call.
 	key, err := apikey.Parse(unsafe.String(unsafe.SliceData(presented), len(presented)))
 	if err != nil {
 		return apikey.Hash{}, false

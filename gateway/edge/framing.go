@@ -75,8 +75,8 @@ func earlyMethodRefusal() *reply {
 	return r
 }
 
-// checkFraming refuses requests that two parsers could read differently, and those that no client of this service has reason
-// to send. It parses the raw header block again, since fasthttp's parser is more lenient.
+// checkFraming rejects requests that two parsers could read differently, and requests that no client of this service needs to
+// send. It parses the raw header block again because fasthttp's parser is more lenient.
 func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
 	var f framing
 	if r := f.check(&request.Header, e.maxBody); r != nil {
@@ -88,7 +88,7 @@ func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
 	return nil
 }
 
-// check uses only what precedes the body, and of fasthttp's parser only the request line.
+// check reads only the bytes before the body. It uses only the request line of fasthttp's parser.
 func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	switch protocol := h.Protocol(); {
 	case string(protocol) == "HTTP/1.1", string(protocol) == "HTTP/1.0":
@@ -112,7 +112,7 @@ func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	return checkTarget(h.RequestURI())
 }
 
-// checkBody checks how the body is delimited and encoded.
+// checkBody checks the body's length and encoding.
 func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
 	hasLength, isChunked := f.seen&hasContentLength != 0, f.seen&hasTransferEncoding != 0
 	length, isLength := number(f.contentLength)
@@ -138,7 +138,7 @@ func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
 	return nil
 }
 
-// scan reads the raw header block line by line.
+// scan parses the raw header block line by line.
 func (f *framing) scan(raw []byte) *reply {
 	for lines := 0; len(raw) > 0; lines++ {
 		end := bytes.IndexByte(raw, '\n')
@@ -171,7 +171,7 @@ func (f *framing) scanLine(line []byte) *reply {
 	return f.addField(name, bytes.Trim(value, " \t"))
 }
 
-// addField stores what framing needs of one field, and refuses names that are not allowed or repeated.
+// addField records a field that framing needs, and rejects names that are forbidden or repeated.
 func (f *framing) addField(name, value []byte) *reply {
 	var bit headerSet
 	switch {
@@ -219,8 +219,8 @@ func equalName(name []byte, lower string) bool {
 	return len(name) == len(lower) && bytes.EqualFold(name, []byte(lower))
 }
 
-// checkTarget accepts a path of plain characters, without empty or dot segments. Nothing is decoded: no path of this service
-// needs percent-encoding.
+// checkTarget accepts a path of plain characters without empty or dot segments. It decodes nothing, because no path of this
+// service needs percent-encoding.
 func checkTarget(target []byte) *reply {
 	if len(target) == 0 || target[0] != '/' {
 		return badTarget
@@ -254,9 +254,9 @@ func (e *Edge) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &tooBig):
 		x.writeReply(headersTooLong)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		x.route = match(x.path()) // the header was read
+		x.route = match(x.path()) // the header was parsed
 		x.writeReply(tooLong)
-	case conn != nil && conn.readTimedOut: // fasthttp does not report every timeout as one
+	case conn != nil && conn.readTimedOut: // fasthttp does not report every timeout as an error of its own
 		x.writeReply(tooSlow)
 	default:
 		x.writeReply(unreadable)

@@ -93,7 +93,7 @@ func (a *arena) holds(t *testing.T, stream []byte, step byte) {
 		t.Fatalf("%d answers to %d requests:\n%s", len(answers), len(became), said)
 	}
 	for i, answer := range answers {
-		if became[i] == "unclear_request" || became[i] == "method_not_allowed" && answer.last {
+		if became[i] == "malformed_request" || became[i] == "method_not_allowed" && answer.last {
 			if !answer.last || i < len(answers)-1 {
 				t.Fatalf("answer %d refuses and the connection goes on:\n%s", i, said)
 			}

@@ -10,13 +10,12 @@ import (
 
 const (
 	expect100Continue = "100-continue"
-	// noBody is fasthttp's content length of a request that has neither a length nor chunks.
+	// noBody is fasthttp's content length for a request with neither Content-Length nor Transfer-Encoding.
 	noBody = -2
 )
 
-// handleHeader is called between the header and the body, and corrects fasthttp's reading of the header, by which fasthttp
-// continues. A body whose framing is refused is not read: the request is answered at once and the connection closes, so the
-// end of the body does not matter.
+// handleHeader runs between the header and the body, and corrects fasthttp's parse of the header. The body is not read if its
+// framing is rejected: the request is answered at once and the connection closes, so the end of the body does not matter.
 func (e *Edge) handleHeader(h *fasthttp.RequestHeader) {
 	// fasthttp recognizes close only in lower case and as the only option.
 	if !h.ConnectionClose() && slices.ContainsFunc(h.PeekAll(fasthttp.HeaderConnection), hasClose) {
@@ -49,7 +48,7 @@ func hasClose(options []byte) bool {
 	return false
 }
 
-// hasTrailers reports whether there are fields that the raw header block does not have: fasthttp adds trailers to the header,
+// hasTrailers reports whether fasthttp's header has fields that the raw header block lacks: fasthttp adds trailers to the header,
 // announced or not.
 func hasTrailers(h *fasthttp.RequestHeader) bool {
 	unseen := map[string]int{}
@@ -58,7 +57,7 @@ func hasTrailers(h *fasthttp.RequestHeader) bool {
 		unseen[strings.ToLower(string(name))]--
 	}
 	var whole fasthttp.RequestHeader
-	h.CopyTo(&whole) // All changes the cookies
+	h.CopyTo(&whole) // All modifies the cookies
 	for key := range whole.All() {
 		name := strings.ToLower(string(key))
 		if unseen[name]++; unseen[name] > 0 && name != "content-length" && name != "connection" { // fasthttp sets these itself

@@ -10,7 +10,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// logAccess writes the request's log line. It has the route, never the path, query, key or body.
+// logAccess writes the request's log line. It logs the route, and never the path, query, key or body.
 func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	if e.accessLog == nil {
 		return
@@ -36,10 +36,10 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	e.accessLog.LogAttrs(context.Background(), slog.LevelInfo, "request", attributes...)
 }
 
-// otherMethod stands for methods that no HTTP specification has.
+// otherMethod is the label of methods that no HTTP specification defines.
 const otherMethod = "other"
 
-// methodName keeps made-up methods out of the log.
+// methodName returns otherMethod for an unknown method, so that clients cannot write to the log.
 func methodName(method []byte) string {
 	for _, known := range methods {
 		if string(method) == known {

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// minQuestionInterval is the least time between two questions of one long poll to core. It doubles with every question in
-	// vain, up to maxQuestionInterval: the poll may leave out all that its account is busy with.
-	minQuestionInterval, maxQuestionInterval = 50 * time.Millisecond, 200 * time.Millisecond
-	// lookInterval is how often a parked request checks whether its client has disconnected.
-	lookInterval = time.Second
-	// maxPollWait bounds what core may say of a wait, which the interface bounds too.
+	// minRefetchInterval is the minimum time between two requests of one long poll to core. It doubles after every empty
+	// response, up to maxRefetchInterval: the poll's filter may exclude all new events of its account.
+	minRefetchInterval, maxRefetchInterval = 50 * time.Millisecond, 200 * time.Millisecond
+	// disconnectCheckInterval is how often a parked request checks whether its client has disconnected.
+	disconnectCheckInterval = time.Second
+	// maxPollWait bounds the wait that core returns. The public interface has the same bound.
 	maxPollWait = 25 * time.Second
 )
 
-// isLongPoll reports whether a request for events has a wait. Which values are valid is for core to say.
+// isLongPoll reports whether a request for events has a wait parameter. Core validates its value.
 func isLongPoll(target []byte) bool {
 	_, query, _ := bytes.Cut(target, []byte("?"))
 	for parameter := range bytes.SplitSeq(query, []byte("&")) {
@@ -33,12 +33,12 @@ func isLongPoll(target []byte) bool {
 	return false
 }
 
-// longPoll forwards a request for events that may wait for one. Core answers at once. An empty answer that may wait is kept
-// while the request is parked; the client gets it when the wait is over. A parked request holds no connection to core and takes
-// no token of its rate limit.
+// longPoll forwards a request for events that may wait for one. Core responds at once. If the response is empty and may wait,
+// longPoll keeps it and parks the request; the client gets it when the wait is over. A parked request holds no connection to core
+// and takes no further token of its rate limit.
 //
-// Core is asked again after news of the account. The poll is registered for news before the first question, so that none is
-// lost in between; and as the key may have been revoked meanwhile, it is verified again.
+// New events of the account send the request to core again. The poll subscribes before its first request to core, so that no
+// event is missed. The key is verified again because it may have been revoked meanwhile.
 func (e *Edge) longPoll(x *exchange, target []byte) *reply {
 	poll, err := e.polls.Acquire(x.verdict.KeyID(), x.verdict.AccountID(), x.verdict.Environment())
 	if err != nil {
@@ -46,87 +46,86 @@ func (e *Edge) longPoll(x *exchange, target []byte) *reply {
 	}
 	defer poll.Release()
 	x.mayPark = true
-	interval := minQuestionInterval
+	interval := minRefetchInterval
 	refusal := e.forwardList(x, target)
 	for refusal == nil {
-		rest, waits := x.keepAnswer(target)
+		rest, waits := x.holdResponse(target)
 		if !waits {
 			return nil
 		}
 		switch e.park(x, poll, interval) {
-		case waitOver:
+		case pollExpired:
 			return nil
-		case clientLeft:
-			x.dropAnswer()
+		case clientDisconnected:
+			x.dropResponse()
 			return clientGone
-		case hasNews:
-			refusal = e.askAgain(x, rest)
+		case newEvents:
+			refusal = e.refetch(x, rest)
 		}
-		target, interval = rest, min(2*interval, maxQuestionInterval)
+		target, interval = rest, min(2*interval, maxRefetchInterval)
 	}
 	return refusal
 }
 
-// askAgain asks core for the events after those of the kept answer, which it drops. It ends the poll's place among those that
-// ask.
-func (e *Edge) askAgain(x *exchange, target []byte) *reply {
+// refetch drops the kept response and requests the events after it from core. It releases the poll's slot in Questions.
+func (e *Edge) refetch(x *exchange, target []byte) *reply {
 	defer func() { <-e.polls.Questions() }()
-	x.dropAnswer()
+	x.dropResponse()
 	if refusal := e.verifyKey(x); refusal != nil {
 		return refusal
 	}
 	return e.forwardList(x, target)
 }
 
-// parkEnd is why a request is parked no longer.
-type parkEnd int
+// parkResult is why a request is no longer parked.
+type parkResult int
 
 const (
-	// waitOver says that the client is to get the kept answer: its wait is over, or the gateway drains.
-	waitOver parkEnd = iota
-	// hasNews says that core is to be asked again; the poll has a place among those that ask.
-	hasNews
-	clientLeft
+	// pollExpired sends the kept response: the wait is over, or the gateway drains.
+	pollExpired parkResult = iota
+	// newEvents sends the request to core again; the poll holds a slot in Questions.
+	newEvents
+	clientDisconnected
 )
 
-// park waits for news of the poll's account, at least for the interval since core was asked, and at most for the wait that core
-// allowed since the request arrived.
-func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkEnd {
+// park waits for new events of the poll's account: at least until the interval since the last request to core has passed, and at
+// most until the wait that core allowed has passed since the request arrived.
+func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkResult {
 	began, conn := x.now, connOf(x.ctx)
 	defer func() { x.parked += x.now.Sub(began) }()
-	until, askable, look := x.began.Add(x.request.PollWait), x.request.Began.Add(interval), began.Add(lookInterval)
-	news, question := poll.News(), chan<- struct{}(nil)
+	until, nextFetch, nextCheck := x.began.Add(x.request.PollWait), x.request.Began.Add(interval), began.Add(disconnectCheckInterval)
+	wake, slot := poll.News(), chan<- struct{}(nil)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		next := earlier(until, look)
-		if news == nil && question == nil {
-			next = earlier(next, askable)
+		next := earlier(until, nextCheck)
+		if wake == nil && slot == nil {
+			next = earlier(next, nextFetch)
 		}
 		timer.Reset(next.Sub(x.now))
 		select {
 		case <-e.polls.Draining():
 			x.now = time.Now()
-			return waitOver
-		case question <- struct{}{}:
+			return pollExpired
+		case slot <- struct{}{}:
 			x.now = time.Now()
-			return hasNews
-		case <-news:
-			news = nil
+			return newEvents
+		case <-wake:
+			wake = nil
 		case <-timer.C:
 		}
 		x.now = time.Now()
 		if !x.now.Before(until) {
-			return waitOver
+			return pollExpired
 		}
-		if !x.now.Before(look) {
+		if !x.now.Before(nextCheck) {
 			if conn != nil && conn.Disconnected() {
-				return clientLeft
+				return clientDisconnected
 			}
-			look = x.now.Add(lookInterval)
+			nextCheck = x.now.Add(disconnectCheckInterval)
 		}
-		if news == nil && !x.now.Before(askable) {
-			question = e.polls.Questions()
+		if wake == nil && !x.now.Before(nextFetch) {
+			slot = e.polls.Questions()
 		}
 	}
 }
@@ -138,9 +137,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// keepAnswer reports whether core's answer may be held back, and returns the target that asks for what comes after it: the
-// cursor that the client sent may be "now", which is another moment each time.
-func (x *exchange) keepAnswer(target []byte) (rest []byte, waits bool) {
+// holdResponse reports whether core's response may be held back, and returns the target for what follows it. The client's target
+// cannot be repeated, because its cursor may be "now", which is a later position each time.
+func (x *exchange) holdResponse(target []byte) (rest []byte, waits bool) {
 	answer := &x.ctx.Response
 	if x.request.PollWait <= 0 || answer.IsBodyStream() || answer.StatusCode() != fasthttp.StatusOK {
 		return nil, false
@@ -155,18 +154,18 @@ func (x *exchange) keepAnswer(target []byte) (rest []byte, waits bool) {
 		return nil, false
 	}
 	parameters.Set("after", page.Next)
-	answer.SwapBody(bytes.Clone(answer.Body())) // its buffer may be as large as the largest body that it has held
+	answer.SwapBody(bytes.Clone(answer.Body())) // the buffer may be as large as the largest body that it has held
 	return append(append(bytes.Clone(path), '?'), parameters.Encode()...), true
 }
 
-// dropAnswer takes back core's answer, and leaves the RateLimit fields.
-func (x *exchange) dropAnswer() {
+// dropResponse removes core's response, except for the RateLimit fields.
+func (x *exchange) dropResponse() {
 	x.ctx.Response.Reset()
 	x.ctx.Response.Header.SetNoDefaultContentType(true)
 	x.setRateLimit()
 }
 
-// tooManyPolls is the reply to a poll that was not let in.
+// tooManyPolls is the reply to a poll over the bounds.
 func tooManyPolls(err error) *reply {
 	switch {
 	case errors.Is(err, polls.ErrTooManyOfKey):

@@ -47,7 +47,7 @@ var outcomeNames = [outcomes]string{
 	outcomeOK:                 "ok",
 	outcomeClientError:        "client_error",
 	outcomeCoreError:          "core_error",
-	outcomeMalformedRequest:   "unclear_request",
+	outcomeMalformedRequest:   "malformed_request",
 	outcomeNoKey:              "no_key",
 	outcomeMalformedKey:       "malformed_key",
 	outcomeUnknownKey:         "unknown_key",
@@ -77,7 +77,7 @@ var outcomeNames = [outcomes]string{
 
 func (o outcome) String() string { return outcomeNames[o] }
 
-// outcomeOf is the outcome of a response from core.
+// outcomeOf returns the outcome of a response from core.
 func outcomeOf(status int) outcome {
 	switch {
 	case status >= 500:
@@ -89,7 +89,7 @@ func outcomeOf(status int) outcome {
 	}
 }
 
-// metrics are indexed by route and outcome, so that counting a request looks nothing up.
+// metrics are indexed by route and outcome, so that counting a request needs no map look-up.
 type metrics struct {
 	requests  [][outcomes]prometheus.Counter
 	durations []prometheus.Observer
@@ -107,7 +107,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	durations := factory.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "intents_gateway_request_duration_seconds",
 		Help: "Time from a request's arrival to the first byte of its response, without the time that it waited for events.",
-		// From the time of a refusal to core's deadline.
+		// From the duration of a rejection to core's deadline.
 		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"route"})
 	stages := factory.NewHistogramVec(prometheus.HistogramOpts{

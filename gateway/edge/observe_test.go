@@ -98,7 +98,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`intents_gateway_requests_total{outcome="ok",route="/v2/tokens"} 2`,
 		`intents_gateway_requests_total{outcome="no_key",route="/v2/tokens"} 1`,
-		`intents_gateway_requests_total{outcome="unclear_request",route="unread"} 1`,
+		`intents_gateway_requests_total{outcome="malformed_request",route="unread"} 1`,
 	} {
 		name, _, _ := strings.Cut(want, "{")
 		text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, name)

@@ -10,7 +10,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// errorPage is the HTML error of the console, where core was not asked or did not answer.
+// errorPage is the console's HTML error page for the gateway's own errors.
 var errorPage = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -25,7 +25,7 @@ var errorPage = template.Must(template.New("page").Parse(`<!doctype html>
 </html>
 `))
 
-// renderErrorPage replaces the JSON error in a response of the console by a page.
+// renderErrorPage replaces the JSON error in a response of the console by an HTML page.
 func renderErrorPage(answer *fasthttp.Response) {
 	var e wire.Error
 	if json.Unmarshal(answer.Body(), &e) != nil || e.Message == "" {
@@ -34,7 +34,7 @@ func renderErrorPage(answer *fasthttp.Response) {
 	var text bytes.Buffer
 	status := fasthttp.StatusMessage(answer.StatusCode())
 	if errorPage.Execute(&text, struct{ Status, Message string }{status, e.Message}) != nil {
-		return // the JSON error stays
+		return // keep the JSON error
 	}
 	answer.Header.SetContentType("text/html; charset=utf-8")
 	answer.Header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")

@@ -2,9 +2,9 @@ package edge
 
 import "sync"
 
-// quota counts what is in use, in all and by owner, up to two bounds.
+// quota counts the units in use, in total and by owner, and bounds both.
 type quota[Owner comparable] struct {
-	// max is the bound in all, maxPerOwner that of one owner; 0 for none.
+	// max is the bound of the total, maxPerOwner of one owner; 0 for none.
 	max, maxPerOwner int
 
 	mu      sync.Mutex
@@ -21,12 +21,12 @@ type quotaResult int
 
 const (
 	granted quotaResult = iota
-	// atMax says that all are in use, ownerAtMax that the owner has reached its bound.
+	// atMax means that the total is at its bound, ownerAtMax that the owner is.
 	atMax
 	ownerAtMax
 )
 
-// acquire counts one more for the owner, within the bounds.
+// acquire takes one unit for the owner, within the bounds.
 func (q *quota[Owner]) acquire(o Owner) quotaResult {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -41,7 +41,7 @@ func (q *quota[Owner]) acquire(o Owner) quotaResult {
 	return granted
 }
 
-// release counts one less for the owner.
+// release returns one unit of the owner.
 func (q *quota[Owner]) release(o Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Codes of the edge alone.
+// Error codes that only the edge uses.
 const (
 	requestTimeout      wire.Code = "REQUEST_TIMEOUT"
 	headersTooLarge     wire.Code = "HEADERS_TOO_LARGE"
@@ -26,18 +26,18 @@ const contentTypeJSON = "application/json"
 // statusClientClosed is nginx's status for a client that disconnected.
 const statusClientClosed = 499
 
-// reply is a response of the gateway itself. Shared ones are never changed.
+// reply is a response of the gateway itself. Shared replies are immutable.
 type reply struct {
 	status  int
 	outcome outcome
 	body    []byte
-	// copyBody says that body must be copied, since the exchange owns it.
+	// copyBody is set if the body belongs to the exchange and must be copied.
 	copyBody bool
 	// retryAfter is the Retry-After header in seconds, 0 for none.
 	retryAfter int64
-	// closes ends the connection, since what follows on it cannot be trusted.
+	// closes ends the connection, because the bytes that follow cannot be parsed safely.
 	closes bool
-	// headers are names and values in turn.
+	// headers alternates names and values.
 	headers []string
 }
 
@@ -48,12 +48,12 @@ func newReply(status int, o outcome, code wire.Code, message string, headers ...
 func encode(body any) []byte {
 	text, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // the bodies are this package's and wire's own types
+		panic(err) // cannot fail: the bodies are types of this package and of wire
 	}
 	return text
 }
 
-// malformed makes the reply to a request that two parsers could read differently.
+// malformed returns the reply to a request that two parsers could read differently.
 func malformed(status int, code wire.Code, message string) *reply {
 	r := newReply(status, outcomeMalformedRequest, code, message)
 	r.closes = true
@@ -64,7 +64,7 @@ func badRequest(message string) *reply {
 	return malformed(fasthttp.StatusBadRequest, wire.InvalidRequest, message)
 }
 
-// unavailable makes the 503 of a part that does not answer; the client may retry after a second.
+// unavailable returns the 503 for a dependency that does not respond; the client may retry after a second.
 func unavailable(o outcome, message string) *reply {
 	r := newReply(fasthttp.StatusServiceUnavailable, o, wire.ServiceUnavailable, message)
 	r.retryAfter = 1
@@ -74,10 +74,10 @@ func unavailable(o outcome, message string) *reply {
 var (
 	noKey = newReply(fasthttp.StatusUnauthorized, outcomeNoKey, wire.InvalidAPIKey,
 		"Send your API key in the x-api-key header.", fasthttp.HeaderWWWAuthenticate, `ApiKey header="x-api-key"`)
-	// All bad keys get the same response, malformed, unknown, disabled, expired or without an account; logs and metrics
+	// All bad keys get the same response: malformed, unknown, disabled, expired or without an account. Logs and metrics
 	// distinguish them.
 	malformedKey = badKey(outcomeMalformedKey)
-	// unknownKey is the reply to a key that the filter of existing keys lacks, refusedKey to one that core refuses.
+	// unknownKey is the reply to a key that is not in the filter of existing keys, refusedKey to one that core rejects.
 	unknownKey = badKey(outcomeUnknownKey)
 	refusedKey = badKey(outcomeRefusedKey)
 
@@ -103,7 +103,7 @@ var (
 	coreTimeout = newReply(fasthttp.StatusGatewayTimeout, outcomeCoreTimeout, wire.UpstreamTimeout,
 		"The service did not answer in time; the request may have been carried out. "+
 			"Repeat a write with the same Idempotency-Key only.")
-	// clientGone is read only by a client that has closed just its sending side.
+	// clientGone is visible only to a client that has closed just its sending side.
 	clientGone = newReply(statusClientClosed, outcomeClientGone, clientClosedRequest,
 		"The client closed the connection before the response; the request may have been carried out.")
 	internalError = newReply(fasthttp.StatusInternalServerError, outcomePanic, wire.InternalError,
@@ -121,13 +121,13 @@ func pollRefused(message string) *reply {
 	return r
 }
 
-// methodNotAllowed makes the 405 of a route with these methods.
+// methodNotAllowed returns the 405 of a route with these methods.
 func methodNotAllowed(allow string) *reply {
 	return newReply(fasthttp.StatusMethodNotAllowed, outcomeMethodNotAllowed, wire.MethodNotAllowed,
 		"This path does not have this method.", fasthttp.HeaderAllow, allow)
 }
 
-// The messages of a 429, which need no escaping.
+// Messages of a 429. They need no escaping.
 const (
 	keyLimited = "Too many requests were made with this key. Wait as long as Retry-After says, then try again."
 	// accountLimited names an environment, since each has its own bucket.
@@ -135,8 +135,9 @@ const (
 		"Wait as long as Retry-After says, then try again."
 )
 
-// tooManyRequests makes the 429. Retry-After is in whole seconds and tryAgainIn in milliseconds, both rounded up, so that a client
-// that waits for as long gets through. The reply belongs to this exchange and is encoded by hand, since refusals must stay cheap.
+// tooManyRequests returns the 429. Retry-After is in whole seconds and tryAgainIn in milliseconds, both rounded up, so that a
+// client that waits for this long is admitted. The reply belongs to this exchange and is encoded by hand, because rejections must
+// stay cheap.
 func (x *exchange) tooManyRequests() *reply {
 	message, outcome := keyLimited, outcomeRateLimited
 	if x.limit.ByAccount() {

@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// requestID is the client's own where it is safe in a log, else a new one, written to text.
+// requestID returns the client's request id if it is safe to log, else a new one, which it writes to text.
 func requestID(h *fasthttp.RequestHeader, now time.Time, text *[36]byte) []byte {
 	if own := h.Peek(wire.HeaderRequestID); isRequestID(own) {
 		return own
@@ -24,12 +24,12 @@ func isRequestID(b []byte) bool {
 	return len(b) >= 1 && len(b) <= 64 && all(b, requestIDByte)
 }
 
-// writeUUIDv7 makes a UUID of RFC 9562 section 5.7: milliseconds, then 74 random bits. A request id is no secret, so the
+// writeUUIDv7 writes a UUID of RFC 9562 section 5.7: milliseconds, then 74 random bits. A request id is not a secret, so the
 // generator needs no system call.
 func writeUUIDv7(text *[36]byte, now time.Time) {
 	const version, variant = 7 << 12, 2 << 62
 	var id [16]byte
-	first, second := rand.Uint64(), rand.Uint64() //nolint:gosec // no secret
+	first, second := rand.Uint64(), rand.Uint64() //nolint:gosec // not a secret
 	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|version|first&0xfff)
 	binary.BigEndian.PutUint64(id[8:], variant|second>>2)
 	for n, at := range [...][3]int{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}} {

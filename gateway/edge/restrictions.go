@@ -7,8 +7,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// checkRestrictions refuses a client outside the networks of its key, and a request that needs a scope which the key lacks. A path or
-// method that no route has needs none.
+// checkRestrictions rejects a client outside the networks of its key, and a request that needs a scope which the key lacks. An
+// unknown path or method needs no scope.
 func checkRestrictions(x *exchange) *reply {
 	if !x.verdict.AllowsFrom(x.clientIP) {
 		return networkRefused(x.clientIP.String())
@@ -19,8 +19,8 @@ func checkRestrictions(x *exchange) *reply {
 	return nil
 }
 
-// networkRefused names the client's address, so that the owner of the key can correct its networks, and not the networks, which
-// nobody else is to learn.
+// networkRefused names the client's address, so that the owner of the key can correct its networks. It does not name the
+// networks, which stay private.
 func networkRefused(address string) *reply {
 	return &reply{
 		status:  fasthttp.StatusForbidden,
@@ -33,7 +33,7 @@ func networkRefused(address string) *reply {
 	}
 }
 
-// scopeRefused are the replies by the scope that a request needs.
+// scopeRefused holds the replies by the scope that a request needs.
 var scopeRefused = map[apikey.Scopes]*reply{
 	apikey.IntentsRead:  lacksScope(apikey.IntentsRead),
 	apikey.IntentsWrite: lacksScope(apikey.IntentsWrite),

@@ -10,7 +10,7 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// access is what a route requires of a request before anything else.
+// access is what a route requires before all other checks.
 type access int
 
 const (
@@ -24,14 +24,14 @@ const (
 	webhooksKey
 	// open routes require nothing.
 	open
-	// session routes are authenticated by core, which reads the browser's session.
+	// session routes are authenticated by core from the browser's session.
 	session
 )
 
 // keyed reports whether the routes require an API key.
 func (a access) keyed() bool { return a < open }
 
-// action is what is done with a request that passed the checks.
+// action is how a request that passed the checks is answered.
 type action int
 
 const (
@@ -47,12 +47,12 @@ type route struct {
 	pattern string
 	access  access
 	actions actions
-	// document is the path of core's response that all clients share, empty for routes without one. For a keyed route it is
-	// the response without a query.
+	// document is the path of core's response that all clients share, empty for other routes. If the route is keyed, only the
+	// response without a query is shared.
 	document []byte
-	// fallback is the reply to a method that the route does not have.
+	// fallback is the reply to a method that the route lacks.
 	fallback *reply
-	// honorsIdempotencyKey says that core executes a POST with an Idempotency-Key once, so it may be retried.
+	// honorsIdempotencyKey is set if core executes a POST with the same Idempotency-Key only once, so that it may be retried.
 	honorsIdempotencyKey bool
 	// number is the route's index in the metrics.
 	number int
@@ -86,7 +86,7 @@ const (
 	remove = fasthttp.MethodDelete
 )
 
-// routedMethods are those that some route has, in the order of an Allow header.
+// routedMethods are the methods of all routes, in the order of an Allow header.
 var routedMethods = []string{get, head, post, patch, remove}
 
 var (
@@ -116,11 +116,11 @@ var (
 	auth    = newRoute("/auth/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 
-	// unknownKeyedPath and unknownPath stand for all other paths.
+	// unknownKeyedPath and unknownPath match all other paths.
 	unknownKeyedPath = newRoute("/v2/*", anyKey, actions{})
 	unknownPath      = newRoute("other", open, actions{})
 
-	// unreadPath stands for a request whose path could not be read.
+	// unreadPath is the route of a request whose path could not be parsed.
 	unreadPath = newRoute("unread", open, actions{})
 )
 
@@ -155,14 +155,14 @@ func (r *route) withIdempotencyKey() *route {
 	return r
 }
 
-// newDocument makes the route of a document that all clients share, which core has at the same path.
+// newDocument returns the route of a document that all clients share, at the same path as in core.
 func newDocument(path string, who access, does actions) *route {
 	r := newRoute(path, who, does)
 	r.document = []byte(path)
 	return r
 }
 
-// match returns the route of a path, compared byte by byte: nothing is decoded or cleaned, and these bytes are what core gets.
+// match returns the route of a path. It compares bytes: nothing is decoded or cleaned, and core gets the same bytes.
 func match(path []byte) *route {
 	switch string(path) {
 	case "/health", "/v2/health":
@@ -248,10 +248,10 @@ func matchWebhook(rest []byte) *route {
 	return unknownKeyedPath
 }
 
-// action is the method's action, refuse for a method that the route does not have.
+// action returns the method's action, refuse for a method that the route lacks.
 func (r *route) action(method []byte) action { return r.actions.of(method) }
 
-// wantsKey reports whether the request needs a key. Open paths below /v2 are open for their own methods only.
+// wantsKey reports whether the request needs a key. Open paths below /v2 need none for their own methods only.
 func (r *route) wantsKey(path, method []byte) bool {
 	if r.access == open && r.action(method) == refuse {
 		return bytes.HasPrefix(path, []byte("/v2"))
@@ -259,7 +259,7 @@ func (r *route) wantsKey(path, method []byte) bool {
 	return r.access.keyed()
 }
 
-// scope is the scope that a key needs for the method, zero for a method that the route does not have.
+// scope returns the scope that a key needs for the method, zero for a method that the route lacks.
 func (r *route) scope(method []byte) apikey.Scopes {
 	switch {
 	case r.action(method) == refuse:
@@ -275,7 +275,7 @@ func (r *route) scope(method []byte) apikey.Scopes {
 	}
 }
 
-// streams reports whether the response may be long. Only writes, single records and what is about webhooks never are.
+// streams reports whether the response may be long. Responses to writes, single records and webhook routes are never long.
 func (r *route) streams(method []byte) bool {
 	switch r {
 	case transfer, refund, preflight, webhooks, webhook, deliveries:
@@ -289,7 +289,7 @@ func (r *route) lists(method []byte) bool {
 	return (r == transfers || r == events) && string(method) == get
 }
 
-// methods are those that this server recognizes, whether or not a route has them.
+// methods are the methods that this server recognizes, whether or not a route has them.
 var methods = []string{
 	get, head, post, fasthttp.MethodPut, patch, remove, fasthttp.MethodOptions,
 }

@@ -12,34 +12,35 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ServerOptions bound what clients may cost; all must be set.
+// ServerOptions bound the resources of clients; all must be set.
 type ServerOptions struct {
 	// ReadTimeout is how long a request may take to arrive, headers and body together.
 	ReadTimeout time.Duration
 	// WriteTimeout is how long a client may take to read a response.
 	WriteTimeout time.Duration
-	// StreamTimeout replaces WriteTimeout for responses that may be long. Of these a client must, on average, have read
-	// StreamRate bytes a second up to WriteTimeout ago (0 for no such bound).
+	// StreamTimeout replaces WriteTimeout for responses that may be long. StreamRate is the minimum average rate, in bytes per
+	// second, at which a client must read them; a client that is more than WriteTimeout behind it is disconnected (0 for no such
+	// bound).
 	StreamTimeout time.Duration
 	StreamRate    int
-	// IdleTimeout is how long a connection may wait for its next request. Its first request has ReadTimeout.
+	// IdleTimeout is how long a connection may wait for its next request. ReadTimeout applies to the first request.
 	IdleTimeout time.Duration
-	// MaxConns bounds the connections served at once, MaxConnsPerIP those of one IPv4 address or IPv6 /64 (0 for no bound).
+	// MaxConns bounds the open connections, MaxConnsPerIP those of one IPv4 address or IPv6 /64 (0 for no bound).
 	MaxConns, MaxConnsPerIP int
-	// MaxLongLists bounds the lists that stream, each of which holds a connection to core. One account may have one in 24 of
-	// these, and a quarter as many lists of any length that core is making (0 for no bound).
+	// MaxLongLists bounds the lists that stream, each of which holds a connection to core. One account may have 1/24 of them, and
+	// a quarter as many lists of any length in flight at core (0 for no bound).
 	MaxLongLists int
-	// MaxHeaderBytes bounds the request line and header, MaxBodyBytes the body. There may be 64 header lines.
+	// MaxHeaderBytes bounds the request line and header, MaxBodyBytes the body. A header has at most 64 lines.
 	MaxHeaderBytes, MaxBodyBytes int
 }
 
 const (
-	// unlimited disables fasthttp's own bound, whose response is not JSON. The connLimiter has the bound.
+	// unlimited disables fasthttp's own bound, whose response is not JSON. connLimiter has the bound.
 	unlimited = math.MaxInt32
-	// idleWorkers is how long a goroutine waits for its next connection before it ends.
+	// idleWorkers is how long a worker goroutine stays idle before it exits.
 	idleWorkers = 2 * time.Second
-	// writeBuffer holds the header and the body of most responses, which are then written in one system call. A connection has
-	// it only while a response is written.
+	// writeBuffer fits the header and body of most responses, which are then written in one system call. A connection has the
+	// buffer only during a write.
 	writeBuffer = 16 << 10
 )
 
@@ -70,12 +71,12 @@ func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 	}
 }
 
-// discardLogger discards fasthttp's log lines about clients that disconnected, which the metrics count.
+// discardLogger discards fasthttp's log lines about disconnected clients, which the metrics count.
 type discardLogger struct{}
 
 func (discardLogger) Printf(string, ...any) {}
 
-// requestConfig gives long responses StreamTimeout.
+// requestConfig sets StreamTimeout for long responses.
 func requestConfig(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestConfig {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
 	if match(path).streams(h.Method()) {
@@ -84,7 +85,7 @@ func requestConfig(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestC
 	return fasthttp.RequestConfig{}
 }
 
-// Serve serves the listener's connections until Drain, and then returns nil.
+// Serve serves the listener's connections until Drain, then returns nil.
 func (e *Edge) Serve(listener net.Listener) error {
 	if err := e.server.Serve(&limitedListener{Listener: listener, limiter: e.connLimiter}); err != nil {
 		return fmt.Errorf("serve clients on %s: %w", listener.Addr(), err)
@@ -92,8 +93,8 @@ func (e *Edge) Serve(listener net.Listener) error {
 	return nil
 }
 
-// AnnounceDrain makes every response the last of its connection, while new connections are still served. Requests that wait
-// for events are answered at once.
+// AnnounceDrain makes every response close its connection; new connections are still served. Parked long polls are answered at
+// once.
 func (e *Edge) AnnounceDrain() {
 	e.draining.Store(true)
 	e.polls.Drain()
@@ -109,7 +110,7 @@ func (e *Edge) Draining(context.Context) error {
 	return nil
 }
 
-// Drain accepts no more connections, closes idle ones, and waits for requests in flight until ctx ends.
+// Drain stops accepting, closes idle connections, and waits for requests in flight until ctx ends.
 func (e *Edge) Drain(ctx context.Context) error {
 	e.AnnounceDrain()
 	defer e.connLimiter.waitRejections()
@@ -120,12 +121,12 @@ func (e *Edge) Drain(ctx context.Context) error {
 }
 
 // handleExpect decides whether a client that sent Expect: 100-continue may send its body. It returns 100, or the status of the
-// refusal that it has written.
+// rejection that it has written.
 func (e *Edge) handleExpect(ctx *fasthttp.RequestCtx) (status int) {
-	status = fasthttp.StatusInternalServerError // for a panic in authenticate
+	status = fasthttp.StatusInternalServerError // in case authenticate panics
 	defer func() {
 		if status != fasthttp.StatusContinue {
-			lingerOnClose(ctx) // fasthttp closes, and the client may be sending its body
+			lingerOnClose(ctx) // fasthttp closes the connection, and the client may be sending its body
 		}
 	}()
 	x := e.begin(ctx, time.Now())

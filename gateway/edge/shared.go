@@ -12,8 +12,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// serveShared answers with the catalog's copy of core's response. It forwards the request where there is none: core then
-// answers an invalid query, or with its own error.
+// serveShared responds with the catalog's copy of core's response. If there is none it forwards the request, and core responds to
+// an invalid query or with its own error.
 func (e *Edge) serveShared(x *exchange) *reply {
 	target, shared := e.sharedDocument(x)
 	if !shared {
@@ -43,8 +43,8 @@ func (e *Edge) serveShared(x *exchange) *reply {
 	return nil
 }
 
-// sharedDocument is the path and query that core has the response at, and whether all clients share it. Documents without a
-// key ignore the query. Of the tokens, those of each known chain are shared too.
+// sharedDocument returns the path and query of the document at core, and whether all clients share it. Documents without a key
+// ignore the query. The token lists of each known chain are shared too.
 func (e *Edge) sharedDocument(x *exchange) (target []byte, shared bool) {
 	target = x.target()
 	_, query, queried := bytes.Cut(target, []byte("?"))

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// longListShare is the divisor of the long lists for one account's share. listShare is the divisor for the lists of any
-	// length that core may be making for the account at once.
+	// longListShare divides the bound of long lists into the bound of one account. listShare divides it into the bound of lists
+	// of any length that one account may have in flight at core.
 	longListShare, listShare = 24, 4
 )
 
-// streamLimiter bounds the lists, in all and by account: lists counts those from before core is asked until they are written,
+// streamLimiter bounds the lists, in total and by account. lists counts lists from the request to core until they are written,
 // longLists those that hold a connection to core until the client has read them.
 type streamLimiter struct{ lists, longLists *quota[string] }
 
@@ -36,8 +36,8 @@ func newStreamLimiter(most int, registry prometheus.Registerer) streamLimiter {
 	return l
 }
 
-// acquireList counts a list for the account. An account at its bound of long lists may only ask for pages: core would make a
-// whole list in vain.
+// acquireList counts a list for the account. An account at its bound of long lists may request only pages, because core would
+// produce a complete list in vain.
 func (l *streamLimiter) acquireList(account string, page bool) *reply {
 	if !page && l.longLists.isOwnerAtMax(account) || l.lists.acquire(account) != granted {
 		return accountOverloaded
@@ -45,8 +45,8 @@ func (l *streamLimiter) acquireList(account string, page bool) *reply {
 	return nil
 }
 
-// forwardList forwards a request for a list, which is counted until its response is written: the body, which fasthttp closes
-// in any case, releases it.
+// forwardList forwards a request for a list. The list is counted until its response is written: fasthttp closes the body in any
+// case, which releases it.
 func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 	account := x.verdict.AccountID()
 	if refusal := e.streams.acquireList(account, isPage(target)); refusal != nil {
@@ -81,7 +81,7 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 	return nil
 }
 
-// streamList sets a response that streams as the client's, within the bounds.
+// streamList sets a streamed response for the client, within the bounds.
 func (e *Edge) streamList(x *exchange, stream *forward.Stream, release func()) *reply {
 	account := x.verdict.AccountID()
 	switch e.streams.longLists.acquire(account) {
@@ -118,10 +118,10 @@ type streamedList struct {
 // slowReader is the error.type of a response that the client did not read in time.
 const slowReader = "slow_reader"
 
-// CloseWithError is called with the error of the write, nil for none.
+// CloseWithError gets the error of the write, nil for none.
 func (l *streamedList) CloseWithError(err error) error {
 	switch {
-	case err == nil, l.Broken(): // by core, which has failed the span
+	case err == nil, l.Broken(): // core failed, and the span has its error
 	case isTimeout(err):
 		tracing.Fail(l.span, slowReader)
 	default:

@@ -12,13 +12,14 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// headerTraceparent is the header of W3C Trace Context without which the others have no meaning.
+// headerTraceparent is the header of W3C Trace Context; the other headers mean nothing without it.
 const headerTraceparent = "Traceparent"
 
-// maxTraceState is how many bytes of tracestate W3C Trace Context has a service pass on. Longer ones are dropped.
+// maxTraceState is how many bytes of tracestate a service should propagate at least, by W3C Trace Context. Longer values are
+// dropped.
 const maxTraceState = 512
 
-// traceHeaders are the headers of a request as a propagator reads them. A second traceparent makes both malformed.
+// traceHeaders is the propagator's view of a request's headers. A second traceparent makes both malformed.
 type traceHeaders struct{ *fasthttp.RequestHeader }
 
 // Get implements propagation.TextMapCarrier.
@@ -33,7 +34,7 @@ func (h traceHeaders) Get(name string) string {
 // Keys implements propagation.TextMapCarrier. TraceContext needs none.
 func (traceHeaders) Keys() []string { return nil }
 
-// clientSpan is the span that the client's W3C trace context names. While tracing is off the gateway passes it on.
+// clientSpan is the span in the client's W3C trace context. While tracing is off the gateway propagates it.
 func clientSpan(h *fasthttp.RequestHeader) trace.Span {
 	if len(h.Peek(headerTraceparent)) == 0 {
 		return tracing.Noop
@@ -41,16 +42,16 @@ func clientSpan(h *fasthttp.RequestHeader) trace.Span {
 	return trace.SpanFromContext(propagation.TraceContext{}.Extract(context.Background(), traceHeaders{h}))
 }
 
-// startTrace starts the request's span below the client's, of which only the ids are believed: the gateway decides what is
-// sampled.
+// startTrace starts the request's span as a child of the client's. Only the ids of the client's span are used: the gateway
+// decides on sampling.
 func (e *Edge) startTrace(x *exchange) {
 	if e.tracer != nil {
 		_, x.span = e.tracer.Start(trace.ContextWithSpan(context.Background(), x.span), x.route.pattern, false, x.began)
 	}
 }
 
-// endTrace sets on the span what the access log has of the request and ends it; if the response streams, the end of its
-// body ends the span.
+// endTrace copies the fields of the access log to the span and ends it. If the response streams, the end of its body ends the
+// span.
 func (x *exchange) endTrace() {
 	if !x.span.IsRecording() {
 		return
@@ -59,7 +60,7 @@ func (x *exchange) endTrace() {
 		Method: string(x.method()), Scheme: x.proto, ID: string(x.id),
 		Status: x.ctx.Response.StatusCode(), Outcome: x.outcome.String(),
 	}
-	if x.route != unknownPath { // which is no path
+	if x.route != unknownPath { // not a path
 		r.Route = x.route.pattern
 	}
 	if x.verdict != nil {

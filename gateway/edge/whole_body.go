@@ -8,11 +8,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// smallBody is the longest body that is copied behind its header, into the buffer that both are written from, and that is not
-// counted while it is written.
+// smallBody is the longest body that is copied into the write buffer behind its header. Such a body is not counted while it is
+// written.
 const smallBody = writeBuffer
 
-// wholeBody is a body in memory that is written from there, together with its header.
+// wholeBody is a body in memory that is written without a copy, together with its header.
 type wholeBody struct {
 	bytes.Reader
 	body    []byte
@@ -20,7 +20,7 @@ type wholeBody struct {
 	release func()
 }
 
-// setWholeBody sets the body of the client's response. release is called once it has been written or never will be.
+// setWholeBody sets the body of the client's response. release is called once the body has been written or was dropped.
 func setWholeBody(ctx *fasthttp.RequestCtx, body []byte, release func()) {
 	b := &wholeBody{body: body, conn: connOf(ctx), release: release}
 	b.Reset(body)
@@ -37,7 +37,7 @@ func (b *wholeBody) WriteTo(to io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// CloseWithError is called by fasthttp once the body has been written or never will be.
+// CloseWithError is called by fasthttp once the body has been written or was dropped.
 func (b *wholeBody) CloseWithError(error) error {
 	b.release()
 	return nil

@@ -46,10 +46,11 @@ func (c *Client) readBody(r *Request, from *bufio.Reader, length int) error {
 	return err
 }
 
-// Recycle takes back the buffer of a response's body, which nothing may use any more, for the body of another one that may stream.
+// Recycle takes back the buffer of a response's body, for another body that may stream. The caller must not use the body any
+// more.
 func (c *Client) Recycle(body []byte) { c.bodies.Put(&body) }
 
-// readTrailers reads past the trailers that may follow the last chunk.
+// readTrailers reads and discards the trailers that may follow the last chunk.
 func readTrailers(from *bufio.Reader) error {
 	for range maxTrailers {
 		line, err := from.ReadSlice('\n')
@@ -63,22 +64,22 @@ func readTrailers(from *bufio.Reader) error {
 	return errInvalidResponse
 }
 
-// Stream is a response whose body is read from core as fast as the client takes it: between them are the buffers of one read
-// and of the sockets, and core waits when these are full. It must be closed or rejected.
+// Stream is a response whose body is read from core as fast as the client reads it. Only one read's buffer and the socket buffers
+// are in memory; core waits while these are full. It must be closed or rejected.
 type Stream struct {
 	conn *conn
 	head *fasthttp.ResponseHeader
-	// chunks reads a chunked body, nil for a body with a length; remaining is the rest of that length.
+	// chunks reads a chunked body, nil for a body with a length; remaining is the unread rest of that length.
 	chunks    io.Reader
 	remaining int
 	// timeout bounds each wait for more of the body.
 	timeout time.Duration
-	// complete says that all of the body was read.
+	// complete is set once all of the body was read.
 	complete bool
-	// bytesRead counts the body so far. err is why core's part ended early, nil where it did not.
+	// bytesRead counts the body so far. err is why core's response ended early, nil if it did not.
 	bytesRead int64
 	err       error
-	// attempt and request are the spans, nil where they do not record.
+	// attempt and request are the spans, nil if they do not record.
 	attempt, request trace.Span
 	metrics          *streamMetrics
 }
@@ -114,7 +115,7 @@ func (s *Stream) Send(to *fasthttp.Response, body io.Reader) {
 	to.SetBodyStream(body, s.head.ContentLength())
 }
 
-// Reject ends the exchange without a response to the client.
+// Reject ends the exchange and sends nothing to the client.
 func (s *Stream) Reject() { s.end("rejected", nil) }
 
 func (s *Stream) Read(p []byte) (int, error) {
@@ -126,12 +127,13 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// streamPart is the longest part of a body that is passed on at once: as a chunk it fits the 16 KiB that a server writes at once.
+// streamPart is the longest part of a body that is written at once: with its chunk header it fits into the 16 KiB that a server
+// writes at once.
 const streamPart = 15 << 10
 
 var streamParts = sync.Pool{New: func() any { return new([streamPart]byte) }}
 
-// WriteTo implements io.WriterTo: each part is written as it comes. fasthttp's own copy writes parts of 4 KiB.
+// WriteTo implements io.WriterTo: it writes each part as it arrives. fasthttp's own copy writes parts of 4 KiB.
 func (s *Stream) WriteTo(to io.Writer) (written int64, err error) {
 	part, _ := streamParts.Get().(*[streamPart]byte)
 	defer streamParts.Put(part)
@@ -152,10 +154,10 @@ func (s *Stream) WriteTo(to io.Writer) (written int64, err error) {
 	}
 }
 
-// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: WriteTo reads by Read.
+// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: WriteTo reads with Read.
 func (s *Stream) SupportsBodyWriteTo() bool { return true }
 
-// next reads some of the body; its error is io.EOF at the end of it.
+// next reads a part of the body. Its error is io.EOF at the end of the body.
 func (s *Stream) next(p []byte) (int, error) {
 	if s.complete {
 		return 0, io.EOF
@@ -170,7 +172,7 @@ func (s *Stream) next(p []byte) (int, error) {
 		return n, err
 	}
 	n, err := s.chunks.Read(p)
-	if err != io.EOF { // io.EOF follows the last chunk; a body that stops early is another error
+	if err != io.EOF { // io.EOF follows the last chunk; a truncated body is another error
 		return n, err
 	}
 	if err := readTrailers(s.conn.reader); err != nil {
@@ -180,17 +182,17 @@ func (s *Stream) next(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// Broken reports whether core's part ended before the end of the body.
+// Broken reports whether core's response ended before the end of the body.
 func (s *Stream) Broken() bool { return s.err != nil }
 
-// Close ends the exchange. The connection to core is put back if all of the body was read, else closed, which cancels core's
-// work.
+// Close ends the exchange. The connection to core is returned to the pool if all of the body was read. Otherwise it is closed,
+// which cancels core's work.
 func (s *Stream) Close() error {
 	s.end("client_gone", s.metrics.client)
 	return nil
 }
 
-// end ends the exchange. failure is the reason, and counter its metric, where more of the body was to come.
+// end ends the exchange. If the body is incomplete, failure is the reason and counter its metric.
 func (s *Stream) end(failure string, counter prometheus.Counter) {
 	c := s.conn
 	if c == nil {

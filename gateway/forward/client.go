@@ -1,7 +1,7 @@
 // Package forward sends requests to core and its responses to the client.
 //
-// Both are built from lists of the headers that may cross; nothing else is passed on. The package owns the timeouts, the rule
-// for which request is retried at which core, the cancellation when a client disconnects, and the streaming of long responses.
+// Both are built from allowlists of headers; no other header passes. The package owns the timeouts, the retry rule, the
+// cancellation when a client disconnects, and the streaming of long responses.
 package forward
 
 import (
@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// maxBufferedBody bounds a response body that is held in memory; routes with longer ones stream.
+	// maxBufferedBody bounds a response body that is buffered in memory; routes with longer bodies stream.
 	maxBufferedBody = 1 << 20
-	// maxUnstreamedBody is the longest body of known length that a route that streams holds in memory all the same: the kernel
-	// takes it at once, and the connection to core is free before the client has read it.
+	// maxUnstreamedBody is the longest body of known length that a streaming route buffers: it fits into the kernel's send
+	// buffer, so the connection to core is free before the client has read it.
 	maxUnstreamedBody = 512 << 10
-	// recycledBody is the size of a body above which a response that may stream is read into a buffer of Recycle.
+	// recycledBody is the minimum size of a body of a streaming route that is read into a buffer of Recycle.
 	recycledBody = 16 << 10
-	// idleTimeout closes idle connections to core, long before core does (60 s): a request that is sent as core closes would
-	// be lost.
+	// idleTimeout closes idle connections to core long before core does (60 s), because a request that is sent while core closes
+	// would be lost.
 	idleTimeout = 20 * time.Second
 	// connWait is how long a request waits for a connection when all are in use.
 	connWait = 100 * time.Millisecond
@@ -39,17 +39,17 @@ const (
 )
 
 var (
-	// ErrUnreachable says that no core could be reached. Nothing was sent.
+	// ErrUnreachable means that no core could be reached. Nothing was sent.
 	ErrUnreachable = errors.New("core is unreachable, see GATEWAY_CORE_URL")
-	// errCoreRemoved says that the core was removed from the set after it was picked. Nothing was sent.
+	// errCoreRemoved means that the core was removed from the set after it was picked. Nothing was sent.
 	errCoreRemoved = fmt.Errorf("%w: its name no longer resolves to this address", ErrUnreachable)
-	// ErrBusy says that all connections to core were in use for connWait. Nothing was sent.
+	// ErrBusy means that all connections to core were in use for connWait. Nothing was sent.
 	ErrBusy = errors.New("all GATEWAY_CORE_MAX_CONNS connections to core are in use")
-	// ErrTimeout says that core did not answer in time. It may have executed the request.
+	// ErrTimeout means that core did not respond in time. It may have executed the request.
 	ErrTimeout = errors.New("core did not answer within GATEWAY_CORE_TIMEOUT")
-	// ErrBroken says that core's response broke off or was invalid. It may have executed the request.
+	// ErrBroken means that core's response broke off or was invalid. Core may have executed the request.
 	ErrBroken = errors.New("core's response broke off or was invalid")
-	// ErrClientGone says that the client disconnected. Core may have executed the request.
+	// ErrClientGone means that the client disconnected. Core may have executed the request.
 	ErrClientGone = errors.New("the client disconnected")
 )
 
@@ -58,8 +58,8 @@ type Options struct {
 	Cores *cores.Set
 	// Secret proves to core that a request comes from a gateway.
 	Secret telemetry.Secret
-	// Timeout bounds a whole exchange, retries included. Where the response streams, it bounds the wait for the header and
-	// each wait for more of the body.
+	// Timeout bounds a complete exchange, retries included. If the response streams, it bounds the wait for the header and each
+	// wait for more of the body.
 	Timeout time.Duration
 	// MaxConns bounds each of a core's pools: those for requests with a key whose response may stream, for other requests with
 	// a key, and for requests without one.
@@ -69,9 +69,8 @@ type Options struct {
 
 // Client is safe for concurrent use.
 //
-// It speaks HTTP/1.1 over pools of its own and reads responses with fasthttp's parser. fasthttp's clients report neither
-// whether an attempt sent something nor to which core, so they cannot keep the rule for retries; and they take several times
-// the CPU time.
+// It speaks HTTP/1.1 over its own pools and reads responses with fasthttp's parser. fasthttp's clients report neither whether an
+// attempt sent anything nor to which core, so they cannot implement the retry rule; they also take several times the CPU time.
 type Client struct {
 	cores     *cores.Set
 	upstreams *cores.PerCore[*upstream]
@@ -81,18 +80,18 @@ type Client struct {
 	retries       prometheus.Counter
 	streamMetrics streamMetrics
 
-	// requestBuffers are for requests as they are sent, headers for the headers of responses, bodies for long bodies.
+	// requestBuffers holds encoded requests, headers the headers of responses, bodies long bodies.
 	requestBuffers, headers, bodies sync.Pool
 }
 
-// upstream is one core and its pools: for exchanges that are short, for those that may stream, and for requests without a key,
-// which anyone can send and which must not take the others' connections.
+// upstream is one core and its pools: one for short exchanges, one for those that may stream, and one for requests without a key.
+// Anyone can send the latter, so they must not take the connections of the others.
 type upstream struct {
 	short, streamed, keyless pool
 	metrics                  []prometheus.Collector
 }
 
-// close closes the idle connections now and the others when they are put back.
+// close closes the idle connections now and the others when they are returned.
 func (l *upstream) close() {
 	l.short.close()
 	l.streamed.close()
@@ -110,7 +109,7 @@ func (l *upstream) pool(r *Request) *pool {
 	}
 }
 
-// New makes a client. It opens no connection until the first request.
+// New creates a client. It opens no connection before the first request.
 func New(o Options) *Client {
 	c := &Client{
 		cores:   o.Cores,

@@ -29,13 +29,13 @@ func (d dialer) dial() (*conn, error) {
 	c := &conn{cores: d.cores, core: d.core, epoch: d.core.Generation()}
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
-	// fasthttp's own dialer caches addresses for a minute: a core that was replaced may have another.
+	// fasthttp's own dialer caches addresses for a minute, but a replaced core may have another address.
 	plain, err := new(net.Dialer).DialContext(ctx, "tcp", d.core.Address)
 	if err != nil {
 		return nil, err
 	}
 	c.peeker = socket.NewPeeker(plain)
-	// The deadlines are below TLS, which takes a write that timed out as the end of the connection.
+	// The deadlines are below TLS, because TLS treats a write timeout as the end of the connection.
 	c.Conn = deadline.New(plain)
 	if d.tls != nil {
 		secured := tls.Client(c.Conn, d.tls)
@@ -57,7 +57,7 @@ type conn struct {
 	peeker   *socket.Peeker
 	cores    *cores.Set
 	core     *cores.Core
-	// epoch is the core's, read before the connection was made.
+	// epoch is the core's generation, read before the connection was opened.
 	epoch uint32
 	pool  *pool
 	// idleSince is the end of the last exchange.
@@ -66,16 +66,16 @@ type conn struct {
 	// The fields below belong to the current exchange.
 
 	options attemptOptions
-	// used says that the connection has carried an earlier exchange.
+	// used is set if the connection has carried an earlier exchange.
 	used bool
-	// sent says that a part of the request may have been sent.
+	// sent is set once a part of the request may have been sent.
 	sent bool
 	// abortErr is why the wait for the response was aborted, nil if it was not.
 	abortErr error
 }
 
-// usable reports whether core has not closed the connection as far as is known: nothing was received on it, and the core has
-// not been down since it was made.
+// usable reports whether core appears not to have closed the connection: nothing was received on it, and the core has not been
+// down since the connection was opened.
 func (c *conn) usable() bool {
 	if !c.used {
 		return true
@@ -98,9 +98,9 @@ func (c *conn) send(request []byte, options attemptOptions) error {
 	return err
 }
 
-// release puts the connection back after an exchange, or closes it where core announced that it closes.
+// release returns the connection to the pool after an exchange, or closes it if core announced a close.
 func (c *conn) release(now time.Time, closing bool) {
-	c.options.peer = nil // the request is over
+	c.options.peer = nil // the request has ended
 	if closing {
 		c.core.ProbeNow()
 	}
@@ -118,7 +118,8 @@ func (c *conn) discard() {
 	c.pool.discard(c)
 }
 
-// awaitResponse waits for the response to begin, until the exchange's deadline, which then bounds the rest of it as well.
+// awaitResponse waits for the first byte of the response, until the exchange's deadline. The same deadline bounds the rest of the
+// response.
 func (c *conn) awaitResponse() error {
 	deadline := c.options.deadline
 	for check := c.options.began.Add(checkInterval); ; check = time.Now().Add(checkInterval) {
@@ -141,7 +142,7 @@ func (c *conn) awaitResponse() error {
 	}
 }
 
-// Read returns io.ErrUnexpectedEOF for io.EOF, which some parsers take for the end of the body.
+// Read returns io.ErrUnexpectedEOF for io.EOF, which some parsers treat as the end of the body.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -150,10 +151,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkAbort is why to abort the wait for the response, nil to go on waiting.
+// checkAbort returns why to abort the wait for the response, nil to continue.
 //
-// A client that has closed only its sending side is taken for disconnected, as in net/http and nginx: the two look the same
-// until something is sent.
+// A client that has closed only its sending side counts as disconnected, as in net/http and nginx: both look the same until
+// something is sent.
 func (c *conn) checkAbort() error {
 	if c.options.peer != nil && c.options.peer.Disconnected() {
 		return ErrClientGone
@@ -164,7 +165,7 @@ func (c *conn) checkAbort() error {
 	return nil
 }
 
-// wrapErr turns an error after something was sent into one of this package's errors.
+// wrapErr converts an error after something was sent into one of this package's errors.
 func (c *conn) wrapErr(err error) error {
 	var timeout interface{ Timeout() bool }
 	switch {

@@ -10,55 +10,55 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// Request is a client's request to core. All of it is used only until Do returns.
+// Request is a client's request to core. Do does not use it after it returns.
 type Request struct {
 	Ctx *fasthttp.RequestCtx
 	// Target is the path and query, sent unchanged.
 	Target []byte
 	// ID is the request id.
 	ID []byte
-	// Span is the request's span, nil for none. Core gets the trace context of a span that does not record unchanged. Span should
-	// end after the body of a streamed response, whose failure it records.
+	// Span is the request's span, nil for none. If it does not record, core gets its trace context unchanged. End it after the
+	// body of a streamed response, whose failure it records.
 	Span trace.Span
 	// Route is the path template, for span names.
 	Route string
-	// Began is when the request is handed over. Do sets Ended when the response header, or an error, has come.
+	// Began is when the request is passed to Do. Do sets Ended when the response header or an error has arrived.
 	Began, Ended time.Time
 	// ClientIP is the client's address as text, Proto the scheme it used.
 	ClientIP []byte
 	Proto    string
 	// Verdict is the identity sent to core, nil on routes without a key.
 	Verdict *keys.Verdict
-	// Session lets cookies, and the headers that protect them, cross in both directions.
+	// Session passes cookies, and the headers that protect them, in both directions.
 	Session bool
-	// HonorsIdempotencyKey says that core executes a write with an Idempotency-Key on this route once, however often it comes.
+	// HonorsIdempotencyKey is set if core executes a write with the same Idempotency-Key on this route only once.
 	HonorsIdempotencyKey bool
-	// Peer is the client's connection, nil where it cannot be watched.
+	// Peer is the client's connection, nil if it cannot be watched.
 	Peer Peer
 	// Stream allows a long response to be streamed, in bounded memory.
 	Stream bool
-	// Poll says that the gateway may hold the response back. Do then sets PollWait to how long core allows that, 0 for not at
-	// all, which it is for a response that streams.
+	// Poll allows the gateway to hold the response back. Do sets PollWait to how long core allows that. It is 0 if core does not
+	// allow it or the response streams.
 	Poll     bool
 	PollWait time.Duration
 
-	// stream is the response that streams, nil for one that was read whole.
+	// stream is the response that streams, nil if the response was read completely.
 	stream *Stream
 }
 
 // Peer is the client's connection.
 type Peer interface {
-	// Disconnected reports whether the client has closed its connection. It is called every checkInterval while core has not
-	// answered, and not after Do has returned.
+	// Disconnected reports whether the client has closed its connection. Do calls it every checkInterval while core has not
+	// responded.
 	Disconnected() bool
 }
 
 // Do sends the request to core and sets the client's response from core's. Its errors are ErrUnreachable, ErrBusy, ErrTimeout,
-// ErrBroken and ErrClientGone, which leave the client's response untouched.
+// ErrBroken and ErrClientGone. They leave the client's response unchanged.
 //
-// Do returns a response that streams once its header has come, and leaves the client's response to Stream.Send. If the body
-// fails later, the client's connection is closed before the body's end, so that the client does not take a part for the whole.
-// If the client disconnects, the connection to core is closed, which cancels core's work.
+// If a response streams, Do returns it once its header has arrived, and Stream.Send sets the client's response. If the body fails
+// later, the client's connection is closed before the body's end, so that the client does not mistake a part for the whole. If
+// the client disconnects, the connection to core is closed, which cancels core's work.
 func (c *Client) Do(r *Request) (*Stream, error) {
 	if r.Span == nil {
 		r.Span = tracing.Noop

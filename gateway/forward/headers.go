@@ -16,8 +16,8 @@ const (
 	headerForwardedProto = "X-Forwarded-Proto"
 )
 
-// requestHeaders are passed from the client to core on every route. All others are dropped: hop-by-hop headers, the
-// credential, cookies, and those that only the gateway may set.
+// requestHeaders are forwarded from the client to core on every route. All others are dropped: hop-by-hop headers, the
+// credential, cookies, and headers that only the gateway may set.
 var requestHeaders = []string{
 	fasthttp.HeaderAccept,
 	fasthttp.HeaderAcceptEncoding,
@@ -29,8 +29,8 @@ var requestHeaders = []string{
 	headerIdempotencyKey,
 }
 
-// sessionRequestHeaders are passed besides on the session routes: the browser's session, and what core detects forged requests
-// by.
+// sessionRequestHeaders are also forwarded on the session routes: the browser's session, and the headers from which core detects
+// forged requests.
 var sessionRequestHeaders = []string{
 	fasthttp.HeaderCookie,
 	fasthttp.HeaderOrigin,
@@ -41,8 +41,8 @@ var sessionRequestHeaders = []string{
 	"Sec-Fetch-User",
 }
 
-// responseHeaders are passed from core to the client, in the canonical form of fasthttp's parser; the value is true for those
-// of the session routes only.
+// responseHeaders are forwarded from core to the client, in the canonical form of fasthttp's parser. The value is true for
+// headers of the session routes only.
 var responseHeaders = map[string]bool{
 	fasthttp.HeaderAllow:               false,
 	fasthttp.HeaderCacheControl:        false,
@@ -72,8 +72,7 @@ var responseHeaders = map[string]bool{
 	fasthttp.HeaderXFrameOptions:       true,
 }
 
-// appendRequest appends the request as it is sent: the headers from the lists above and the gateway's own. The span is the
-// attempt's.
+// appendRequest appends the encoded request: the headers from the lists above and the gateway's own. The span is the attempt's.
 func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span) []byte {
 	from := &r.Ctx.Request.Header
 	b = append(b, from.Method()...)
@@ -107,7 +106,8 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 	return append(b, body...)
 }
 
-// appendHeader drops a value that would end its line. Callers have checked this; here it would do the damage.
+// appendHeader drops a value that contains a line break. Callers have checked this already; here an error would allow header
+// injection.
 func appendHeader[text string | []byte](b []byte, name string, value text) []byte {
 	start := len(b)
 	b = append(b, name...)
@@ -129,13 +129,13 @@ func appendHeaders(b []byte, from *fasthttp.RequestHeader, names []string) []byt
 	return b
 }
 
-// IsResponseHeader reports whether this header of core's responses, in canonical form, is passed to clients.
+// IsResponseHeader reports whether this header of core's responses, in canonical form, is forwarded to clients.
 func IsResponseHeader(name string) bool {
 	_, known := responseHeaders[name]
 	return known
 }
 
-// copyResponseHeaders copies the status and the headers that are passed to clients.
+// copyResponseHeaders copies the status and the headers that are forwarded to clients.
 func copyResponseHeaders(to, from *fasthttp.ResponseHeader, session bool) {
 	to.SetStatusCode(from.StatusCode())
 	for name, value := range from.All() {

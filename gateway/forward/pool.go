@@ -8,10 +8,10 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// pool keeps connections of one kind to one core. It hands out the most recently used one, so that the fewest stay open.
+// pool keeps connections of one kind to one core. It reuses the most recently used connection, so that few stay open.
 type pool struct {
 	dial func() (*conn, error)
-	// maxConns bounds the connections, those that are being dialed included.
+	// maxConns bounds the connections, including those that are being dialed.
 	maxConns int
 
 	mu   sync.Mutex
@@ -22,12 +22,12 @@ type pool struct {
 	waiters []chan *conn
 	sweeper *time.Timer
 	closed  bool
-	// waits counts the requests that waited, timedOut those that waited in vain.
+	// waits counts the requests that waited, timedOut those whose wait timed out.
 	waits, timedOut uint64
 }
 
-// get returns a connection, which the caller must put back or discard. newConn rules out idle connections, which core may have
-// closed: for a request that has no other attempt left. Its errors are ErrBusy and ErrUnreachable.
+// get returns a connection, which the caller must put or discard. newConn excludes idle connections, which core may have closed:
+// a request without another attempt needs a new one. Its errors are ErrBusy and ErrUnreachable.
 func (p *pool) get(newConn bool) (*conn, error) {
 	c, waiter := p.acquire(newConn)
 	if waiter != nil {
@@ -47,7 +47,7 @@ func (p *pool) get(newConn bool) (*conn, error) {
 }
 
 // acquire returns an idle connection, nil with the right to dial one, or a place in the queue. It decides in one critical
-// section, so that no connection is put back unseen in between.
+// section, so that it misses no connection that is returned.
 func (p *pool) acquire(newConn bool) (c *conn, waiter chan *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +59,7 @@ func (p *pool) acquire(newConn bool) (c *conn, waiter chan *conn) {
 		p.idle = p.idle[:n-1]
 	case p.open < p.maxConns:
 		p.open++
-	case n > 0: // a new connection replaces the one that was idle for longest
+	case n > 0: // a new connection replaces the one that was idle for the longest time
 		_ = p.idle[0].Close()
 		p.idle = slices.Delete(p.idle, 0, 1)
 	default:
@@ -90,7 +90,7 @@ func (p *pool) wait(waiter chan *conn) (*conn, error) {
 	return nil, ErrBusy
 }
 
-// dialConn opens a connection in a place that the caller has acquired.
+// dialConn opens a connection within the bound; the caller has acquired the right to dial.
 func (p *pool) dialConn() (*conn, error) {
 	c, err := p.dial()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *pool) dialConn() (*conn, error) {
 	return c, nil
 }
 
-// put takes back a connection whose exchange is complete.
+// put returns a connection whose exchange is complete.
 func (p *pool) put(c *conn, now time.Time) {
 	c.idleSince = now
 	p.mu.Lock()
@@ -126,7 +126,7 @@ func (p *pool) discard(c *conn) {
 	p.release()
 }
 
-// release frees the place of a connection for the first waiter.
+// release passes the right to dial a connection to the first waiter.
 func (p *pool) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +161,7 @@ func (p *pool) sweep() {
 	}
 }
 
-// close closes the idle connections now and the others when they are put back.
+// close closes the idle connections now and the others when they are returned.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +175,7 @@ func (p *pool) close() {
 	}
 }
 
-// state is for the pool metrics.
+// state returns the values of the pool metrics.
 func (p *pool) state() telemetry.PoolState {
 	p.mu.Lock()
 	defer p.mu.Unlock()

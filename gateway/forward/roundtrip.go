@@ -22,26 +22,26 @@ const (
 )
 
 var (
-	// errUpstreamDown says that the wait ended because the core is down and another one is up.
+	// errUpstreamDown means that the wait ended because the core is down and another one is up.
 	errUpstreamDown = errors.New("the core is down")
-	// errInvalidResponse says that core's response cannot be passed on. A retry would not change it.
+	// errInvalidResponse means that core's response cannot be forwarded. A retry would not change it.
 	errInvalidResponse = errors.New("core's response is invalid")
 )
 
 // attemptOptions are the rules of one attempt.
 type attemptOptions struct {
 	began time.Time
-	// deadline bounds the wait for the response, and for all of it unless it streams.
+	// deadline bounds the wait for the response, and the complete response unless it streams.
 	deadline time.Time
 	// replayable requests may be executed twice without harm.
 	replayable bool
-	// newConn rules out connections that have been idle.
+	// newConn excludes idle connections.
 	newConn bool
 	peer    Peer
 }
 
-// roundTrip sends the request to a core and reads the response: whole, or without its body where it streams. Its errors are
-// those of this package. The buffer is for the request as it is sent.
+// roundTrip sends the request to a core and reads the response, without its body if it streams. Its errors are those of this
+// package. The buffer is for the encoded request.
 //
 // A request that could not be sent goes to the next core. A request that was sent and not answered is retried once, at another
 // core if there is one, and only if it is replayable: a read, or a write with an Idempotency-Key on a route where core honors
@@ -106,7 +106,7 @@ func (c *Client) attempt(u *upstream, r *Request, request []byte, options attemp
 			return err
 		}
 		if err = conn.send(request, options); err == nil {
-			// Goroutines that are ready run first; meanwhile the response may come, which saves the wait for it.
+			// Other runnable goroutines run first. The response may arrive meanwhile, so the read need not block.
 			runtime.Gosched()
 			return c.readResponse(conn, r)
 		}
@@ -122,7 +122,7 @@ func (c *Client) attempt(u *upstream, r *Request, request []byte, options attemp
 	}
 }
 
-// readResponse reads the response, and puts the connection back unless the body streams from it.
+// readResponse reads the response, and returns the connection to the pool unless the body streams from it.
 func (c *Client) readResponse(from *conn, r *Request) error {
 	head, _ := c.headers.Get().(*fasthttp.ResponseHeader)
 	defer func() {
@@ -150,7 +150,7 @@ func (c *Client) readResponse(from *conn, r *Request) error {
 // readHead reads the status and headers of the final response.
 func (c *conn) readHead(h *fasthttp.ResponseHeader) error {
 	h.Reset()
-	h.SetNoDefaultContentType(true) // fasthttp's default would be sent otherwise
+	h.SetNoDefaultContentType(true) // otherwise fasthttp sends its default content type
 	for range maxInterim {
 		if err := c.awaitResponse(); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (c *Client) setResponse(from *conn, head *fasthttp.ResponseHeader, r *Reque
 			to.Header.SetContentLength(length)
 		}
 	case length < chunked:
-		return errInvalidResponse // a body that ends with the connection may be a part
+		return errInvalidResponse // a body that ends with the connection may be truncated
 	case r.Stream && (length == chunked || length > maxUnstreamedBody):
 		r.stream = from.newStream(head, c.timeout, &c.streamMetrics)
 		return nil
@@ -192,7 +192,7 @@ func (c *Client) setResponse(from *conn, head *fasthttp.ResponseHeader, r *Reque
 	return nil
 }
 
-// pollWait is how long core allows the response to be held back: a whole number of seconds, 0 for none.
+// pollWait returns how long core allows the response to be held back: a whole number of seconds, 0 for none.
 func pollWait(head *fasthttp.ResponseHeader) time.Duration {
 	seconds, err := strconv.ParseUint(string(head.Peek(wire.HeaderPollWait)), 10, 8)
 	if err != nil {
@@ -201,7 +201,7 @@ func pollWait(head *fasthttp.ResponseHeader) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// hasNoBody reports whether no body follows the header, whatever the header says.
+// hasNoBody reports whether no body follows the header, regardless of the header fields.
 func hasNoBody(head *fasthttp.ResponseHeader, r *Request) bool {
 	status := head.StatusCode()
 	return r.Ctx.IsHead() || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified

@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startAttemptSpan starts the span of one attempt, the first of which is 0. In a trace that is not sampled it is the request's
-// own, which passes the trace on.
+// startAttemptSpan starts the span of one attempt; the first attempt is 0. In a trace that is not sampled it returns the
+// request's own span, which propagates the trace.
 func (r *Request) startAttemptSpan(core *cores.Core, attempt int) trace.Span {
 	if !r.Span.IsRecording() {
 		return r.Span
@@ -26,7 +26,7 @@ func (r *Request) startAttemptSpan(core *cores.Core, attempt int) trace.Span {
 	return span
 }
 
-// endAttemptSpan ends the span with the response's status, or why there is none. The end of a streamed body ends it later.
+// endAttemptSpan ends the span with the response's status or the error. The end of a streamed body ends it later.
 func (r *Request) endAttemptSpan(span trace.Span, err error) {
 	switch {
 	case !span.IsRecording():
@@ -43,8 +43,8 @@ func (r *Request) endAttemptSpan(span trace.Span, err error) {
 	}
 }
 
-// endTrace ends the attempt's span when its body ends: complete, by core's failure, or with the given failure. Core's failure
-// is set on the request's span too.
+// endTrace ends the attempt's span when its body ends: complete, with core's failure, or with the given failure. Core's failure
+// is also set on the request's span.
 func (s *Stream) endTrace(from *conn, failure string) {
 	switch {
 	case s.attempt == nil:
@@ -87,8 +87,8 @@ type headerWriter struct {
 // Set implements propagation.TextMapCarrier.
 func (w *headerWriter) Set(name, value string) { w.head = appendHeader(w.head, name, value) }
 
-// appendTrace appends the trace context: the gateway's, which tells core that the sampled flag is the gateway's decision, or
-// while tracing is off the client's.
+// appendTrace appends the trace context. While tracing is on it is the gateway's, which tells core that the gateway decided on
+// the sampled flag; otherwise it is the client's.
 func appendTrace(b []byte, span trace.Span) []byte {
 	c := span.SpanContext()
 	if !c.IsValid() {

@@ -16,10 +16,10 @@ import (
 const (
 	// pollWait is the longest time that core may hold a poll open.
 	pollWait = 250 * time.Millisecond
-	// pollMargin allows a poll to take longer than the one before.
+	// pollMargin is how much longer a poll may take than the one before.
 	pollMargin = 100 * time.Millisecond
-	// pollTimeout ends a poll whose answer would be stale. It doubles with each failure up to maxPollTimeout: the changes of
-	// an outage may take longer to transfer, and no cached verdict is fresh until then.
+	// pollTimeout ends a poll whose response would be stale. It doubles with each failure up to maxPollTimeout: the changes of an
+	// outage may take longer to transfer, and no cached verdict is fresh until then.
 	pollTimeout    = MaxStaleness - pollWait
 	maxPollTimeout = 10 * time.Second
 	// pollRetry is the pause after a failed poll.
@@ -38,7 +38,7 @@ type feed struct {
 	logs          telemetry.Sampler
 }
 
-// Run polls core's change feed, and keeps the filter of existing keys, until ctx ends.
+// Run polls core's change feed and keeps the filter of existing keys current, until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
 	var loading sync.WaitGroup
 	loading.Go(func() { v.loadFilters(ctx) })
@@ -50,8 +50,8 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// pollOnce polls the feed once. Core answers at once where requests wait for the poll, else when a key changes or f.wait is
-// over. A request that begins to wait meanwhile cancels the poll.
+// pollOnce polls the feed once. Core responds at once if requests wait for the poll, otherwise when a key changes or f.wait is
+// over. A request that starts to wait meanwhile cancels the poll.
 func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
 	polling, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -71,7 +71,7 @@ func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
 		return // canceled by a request that waits for the next poll
 	default:
 		v.metrics.pollsFailed.Inc()
-		f.timeout, f.wait = min(2*f.timeout, maxPollTimeout), 0 // the first answer makes verdicts fresh again
+		f.timeout, f.wait = min(2*f.timeout, maxPollTimeout), 0 // the first response makes verdicts fresh again
 	}
 	v.logPoll(ctx, f, err)
 	if err != nil {
@@ -82,14 +82,14 @@ func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
 	}
 }
 
-// nextWait is how long core may hold a poll open, where the last one waited and took this long. Freshness counts from a
-// poll's start and must last until the next one's end, so two polls with their round trips must fit into MaxStaleness.
+// nextWait returns how long core may hold the next poll open, from the wait and the duration of the last poll. Freshness counts
+// from a poll's start and must last until the next poll's end, so two polls with their round trips must fit into MaxStaleness.
 func nextWait(waited, took time.Duration) time.Duration {
 	roundTrip := max(0, took-waited)
 	return min(pollWait, max(0, MaxStaleness/2-pollMargin-roundTrip))
 }
 
-// poll asks for the changes since the cursor, applies them and moves the cursor.
+// poll requests the changes since the cursor, applies them and moves the cursor.
 func (v *Verifier) poll(ctx context.Context, f *feed) error {
 	began := v.now()
 	changes, hashes, err := v.changesSince(ctx, f.cursor, f.wait)
@@ -103,7 +103,7 @@ func (v *Verifier) poll(ctx context.Context, f *feed) error {
 		return err
 	}
 	if f.cursor == "" {
-		// A verdict or filter that is older than this cursor may lack a change that precedes the cursor.
+		// A verdict or filter that is older than this cursor may lack a change before the cursor.
 		v.invalidateAll()
 		f.filterComplete = false
 		v.filters.request()
@@ -134,7 +134,7 @@ func (v *Verifier) changesSince(ctx context.Context, cursor string, wait time.Du
 	return changes.Cursor, hashes, nil
 }
 
-// logPoll logs the first failed poll of a row, then one every logEvery, and the end of the row.
+// logPoll logs the first of consecutive failed polls, then one every logEvery, and the recovery.
 func (v *Verifier) logPoll(ctx context.Context, f *feed, err error) {
 	if err != nil {
 		if suppressed, due := f.logs.Due(); due {
@@ -146,7 +146,7 @@ func (v *Verifier) logPoll(ctx context.Context, f *feed, err error) {
 	f.failing = err != nil
 }
 
-// Ready is a readiness check that passes from the first successful poll on. A feed that fails later does not fail it: stale
+// Ready is a readiness check that passes from the first successful poll on. It does not fail if the feed fails later: stale
 // verdicts are looked up one by one.
 func (v *Verifier) Ready(context.Context) error {
 	if v.syncedAt.Load() < 0 {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// filterMaxAge is how long a filter is used: keys that were deleted since remain in it.
+	// filterMaxAge is how long a filter is used: deleted keys stay in it until then.
 	filterMaxAge = time.Hour
 	// filterTimeout bounds one load, filterRetry is the pause after a failed one.
 	filterTimeout = time.Minute
 	filterRetry   = 2 * time.Second
 )
 
-// filterLoader loads filters in a goroutine of its own, since the polls of the feed must not wait for them.
+// filterLoader loads filters in its own goroutine, because the polls of the feed must not wait for them.
 type filterLoader struct {
-	// requested has a filter loaded at once.
+	// requested triggers a load.
 	requested chan struct{}
 	// loaded passes a filter to the goroutine that polls the feed.
 	loaded chan loadedFilter
@@ -41,7 +41,7 @@ func newFilterLoader() filterLoader {
 func (l *filterLoader) request() {
 	select {
 	case l.requested <- struct{}{}:
-	default: // one is requested already
+	default: // a load is requested already
 	}
 }
 
@@ -100,8 +100,8 @@ func (v *Verifier) loadFilter(ctx context.Context) error {
 	}
 }
 
-// swapFilter replaces the filter by one that was loaded, if any, with the keys that changed since it was made. No change is
-// lost in between, since this goroutine alone applies changes.
+// swapFilter replaces the filter by a loaded one, if any, with the keys that changed since it was made. It misses no change,
+// because only this goroutine applies changes.
 func (v *Verifier) swapFilter(ctx context.Context, f *feed) {
 	if f.cursor == "" {
 		return // the feed has no position yet

@@ -19,14 +19,14 @@ type lookUp struct {
 	// verdict and err are the result, ErrUnavailable until core has answered.
 	verdict *Verdict
 	err     error
-	// invalidated says that the key changed during the look-up, whose answer is not cached. Guarded by Verifier.mu.
+	// invalidated is set if the key changed during the look-up. Then the response is not cached. Guarded by Verifier.mu.
 	invalidated bool
 }
 
 // lookUpSpan is the name of the span that waits for a look-up.
 const lookUpSpan = "key look-up"
 
-// lookUp verifies the key at core in one of these slots, or joins the look-up in flight.
+// lookUp verifies the key at core within one of these slots, or joins the look-up in flight.
 func (v *Verifier) lookUp(span trace.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
 	v.mu.Lock()
 	if verdict, err := v.cached(hash, v.now()); !errors.Is(err, ErrNotCached) { // a look-up has just finished
@@ -111,15 +111,15 @@ func (v *Verifier) askCore(span trace.Span, hash apikey.Hash, slots chan struct{
 	return newVerdict(verification, askedAt), nil
 }
 
-// logLookUp logs the first failed look-up of a row and then one every logEvery.
+// logLookUp logs the first of consecutive failed look-ups, then one every logEvery.
 func (v *Verifier) logLookUp(err error) {
 	if suppressed, due := v.lookUpLogs.Due(); due {
 		v.log.Warn("key look-up failed", "error", err, "suppressed", suppressed)
 	}
 }
 
-// invalidate removes the keys from the caches, adds them to the filter, and keeps their look-ups in flight from being cached
-// or joined.
+// invalidate removes the keys from the caches and adds them to the filter. Their look-ups in flight are neither cached nor
+// joined.
 func (v *Verifier) invalidate(hashes []apikey.Hash) {
 	if filter := v.filter.Load(); filter != nil {
 		addTo(filter, hashes) // before the refusals are invalidated, see refuseUnknown
@@ -136,7 +136,7 @@ func (v *Verifier) invalidate(hashes []apikey.Hash) {
 	}
 }
 
-// invalidateAll is invalidate for every key. The filter stays, though it may lack new keys.
+// invalidateAll invalidates every key. The filter stays, though it may lack new keys.
 func (v *Verifier) invalidateAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// errFilterIncomplete says that the filter may lack keys that exist.
+// errFilterIncomplete means that the filter may lack keys that exist.
 var errFilterIncomplete = errors.New("the filter of existing keys is being reloaded")
 
-// sharedPolls lets requests wait for the next poll of the feed together: one poll runs and one is waited for at most.
+// sharedPolls lets concurrent requests wait for the same next poll of the feed: at most one poll runs and one is pending.
 type sharedPolls struct {
 	mu sync.Mutex
-	// next is the poll that has not begun, nil while no request waits.
+	// next is the poll that has not started, nil while no request waits.
 	next *sharedPoll
-	// cancelPoll ends the long poll that runs, nil where none does.
+	// cancelPoll cancels the long poll that runs, nil if none runs.
 	cancelPoll context.CancelFunc
 	// waiting is how many requests wait.
 	waiting atomic.Int64
 }
 
-// sharedPoll is a poll for all requests that came before it began.
+// sharedPoll is a poll for all requests that arrived before it started.
 type sharedPoll struct {
 	done chan struct{}
 	once sync.Once
@@ -31,7 +31,7 @@ type sharedPoll struct {
 	timer *time.Timer
 }
 
-// request returns the next poll and has it begin at once. Its requests wait for at most the timeout.
+// request returns the next poll and starts it at once. Its requests wait at most for the timeout.
 func (r *sharedPolls) request(timeout time.Duration) *sharedPoll {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *sharedPolls) request(timeout time.Duration) *sharedPoll {
 	return r.next
 }
 
-// begin returns the poll that requests wait for. It returns nil where none wait; cancelPoll is called when one comes.
+// begin returns the poll that requests wait for. If none wait it returns nil, and a request that arrives later calls cancelPoll.
 func (r *sharedPolls) begin(cancelPoll context.CancelFunc) *sharedPoll {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (r *sharedPoll) resolve(err error) {
 // maxSharedPolls is how many failed polls a request waits for.
 const maxSharedPolls = 2
 
-// awaitPoll waits for a poll of the feed that begins after the call. After nil, the filter holds every key that existed at
-// the call: a key whose creation was answered is in the answer to every poll that begins later.
+// awaitPoll waits for a poll of the feed that starts after the call. If it returns nil, the filter holds every key that existed
+// at the call: a key whose creation was confirmed is in the response to every later poll.
 func (v *Verifier) awaitPoll() error {
 	for attempt := 1; ; attempt++ {
 		r := v.polls.request(v.lookUpTimeout)

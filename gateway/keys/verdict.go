@@ -18,20 +18,20 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Verdict describes a key that may be used. It is shared and, except for Usage, never changed. It is kept small because a
-// million may be cached: what can be computed is a method.
+// Verdict describes a key that may be used. It is shared and, except for Usage, immutable. It is small because a million may be
+// cached, so derived values are methods.
 type Verdict struct {
-	// bucket names the key's rate limit bucket, which is the same on every replica and for all rotations of a key, and
-	// accountBucket that of its account and environment, which ends with the account's id.
+	// bucket is the name of the key's rate limit bucket, which is the same on every replica and for all rotations of a key.
+	// accountBucket is the bucket of its account and environment; it ends with the account's id.
 	bucket, accountBucket string
 	// Usage counts the key's requests by kind.
 	Usage usage.Counter
 
 	limit, accountLimit compactLimit
 	scopes              apikey.Scopes
-	// networks are those that the key may be used from, nil for any; a pointer, since few keys have some.
+	// networks are those that the key may be used from, nil for any. It is a pointer because few keys have networks.
 	networks *[]netip.Prefix
-	// askedAt is when the look-up began, as time since the verifier's start: the verdict was true then or later.
+	// askedAt is when the look-up began, as time since the verifier's start. The verdict was true then or later.
 	askedAt time.Duration
 	// expires is when the key expires, by the same clock; never for a key without expiry.
 	expires time.Duration
@@ -40,7 +40,7 @@ type Verdict struct {
 const never time.Duration = math.MaxInt64
 
 func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
-	// One string holds both ids and the bucket's name, and the key id only where a rotation made it differ from the bucket.
+	// One string holds both ids and the bucket's name. It holds the key id only if a rotation made it differ from the bucket.
 	bucket := tokenbucket.KeyName(v.LimitBucket)
 	text := bucket + tokenbucket.AccountName(v.Environment, v.AccountID)
 	bucketEnd, accountEnd := len(bucket), len(text)
@@ -85,7 +85,7 @@ func (v *Verdict) Environment() network.Environment {
 	return network.Test
 }
 
-// Has reports whether the key has the needed scopes.
+// Has reports whether the key has all of the scopes.
 func (v *Verdict) Has(needed apikey.Scopes) bool { return v.scopes.Has(needed) }
 
 // AllowsFrom reports whether the key may be used from the address, which must not be an IPv4-mapped IPv6 address.
@@ -93,11 +93,11 @@ func (v *Verdict) AllowsFrom(address netip.Addr) bool {
 	return v.networks == nil || slices.ContainsFunc(*v.networks, func(n netip.Prefix) bool { return n.Contains(address) })
 }
 
-// liveBuckets begins the names of the buckets of accounts in the live environment.
+// liveBuckets is the prefix of the bucket names of accounts in the live environment.
 var liveBuckets = tokenbucket.AccountName(network.Live, "")
 
 // AccountID is the id of the key's account.
-func (v *Verdict) AccountID() string { return v.accountBucket[len(liveBuckets):] } // those of test are as long
+func (v *Verdict) AccountID() string { return v.accountBucket[len(liveBuckets):] } // the prefix of test is as long
 
 // Limit is the key's rate limit.
 func (v *Verdict) Limit() limit.Limit { return limit.Limit{Bucket: v.bucket, Rule: v.limit.rule()} }

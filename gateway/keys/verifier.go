@@ -1,12 +1,12 @@
-// Package keys turns the hash of an API key into a verdict: the key's account, environment and limit, or a refusal.
+// Package keys turns the hash of an API key into a verdict (the key's account, environment and limit) or a rejection.
 //
-// Verdicts are cached for minutes. A key that was revoked, disabled, deleted or has expired is refused within
-// MaxStaleness on every replica: a cached verdict is used only while its look-up, or the last poll of core's key change
-// feed, is younger than that. A stale verdict is looked up again, and the request is refused where core does not answer.
+// Verdicts are cached for minutes. A key that was revoked, disabled, deleted or has expired is rejected within MaxStaleness on
+// every replica: a cached verdict is used only while its look-up, or the last poll of core's key change feed, is younger than
+// that. A stale verdict is looked up again, and the request is rejected if core does not respond.
 //
-// Keys that do not exist cost core nothing. A Bloom filter holds every key that exists. A request with a key that it lacks
-// waits for the next poll of the feed, which all such requests share; the key is then looked up if the filter holds it, else
-// refused.
+// Keys that do not exist cause no look-up at core. A Bloom filter holds every key that exists. A request with a key that is not
+// in the filter waits for the next poll of the feed, which all such requests share. Then the key is looked up if the filter holds
+// it, otherwise rejected.
 package keys
 
 import (
@@ -30,13 +30,13 @@ import (
 const MaxStaleness = time.Second
 
 var (
-	// ErrUnknown says that no key has this hash.
+	// ErrUnknown means that no key has this hash.
 	ErrUnknown = errors.New("no key has this hash")
-	// ErrRefused says that core refuses the key: it is unknown, disabled, expired, or its account was deleted.
+	// ErrRefused means that core rejects the key: it is unknown, disabled, expired, or its account was deleted.
 	ErrRefused = errors.New("core refuses the key")
-	// ErrUnavailable says that core did not answer and that no fresh verdict is cached.
+	// ErrUnavailable means that core did not respond and that no fresh verdict is cached.
 	ErrUnavailable = errors.New("keys cannot be verified now")
-	// ErrNotCached says that the cache alone cannot tell.
+	// ErrNotCached means that the cache has no verdict on the key and Verify must be called.
 	ErrNotCached = errors.New("no fresh verdict is cached")
 
 	errStale = fmt.Errorf("the cached verdict is stale: %w", ErrNotCached)
@@ -51,8 +51,8 @@ type Options struct {
 	TTL time.Duration
 	// UnknownTTL is how long a refusal is cached.
 	UnknownTTL time.Duration
-	// LookUpTimeout bounds the wait for a poll of the feed, and then one look-up at core. An answer that takes longer
-	// than MaxStaleness is stale.
+	// LookUpTimeout bounds the wait for a poll of the feed, and then one look-up at core. A response that takes longer than
+	// MaxStaleness is stale.
 	LookUpTimeout time.Duration
 	// LookUps bounds the concurrent look-ups.
 	LookUps int
@@ -64,8 +64,8 @@ type Options struct {
 type Verifier struct {
 	core          *control.Client
 	lookUpTimeout time.Duration
-	// slots bounds the look-ups, unknownKeySlots those of keys that an incomplete filter lacks: a flood of unknown keys leaves
-	// most slots to keys that exist.
+	// slots bounds the look-ups, unknownKeySlots those of keys that are not in an incomplete filter: a flood of unknown keys
+	// leaves most slots to existing keys.
 	slots, unknownKeySlots chan struct{}
 
 	verdicts *otter.Cache[apikey.Hash, *Verdict]
@@ -74,12 +74,12 @@ type Verifier struct {
 	syncedAt atomic.Int64
 	start    time.Time
 
-	// filter holds every key that existed at the feed's position, nil before the first one is loaded.
+	// filter holds every key that existed at the feed's position, nil before the first filter is loaded.
 	filter  atomic.Pointer[apikey.Filter]
 	filters filterLoader
 	polls   sharedPolls
 
-	// mu excludes storing a look-up's answer while a changed key is invalidated.
+	// mu prevents that a look-up's response is stored while its key is invalidated.
 	mu      sync.Mutex
 	lookUps map[apikey.Hash]*lookUp
 
@@ -96,7 +96,7 @@ const (
 	refusalCapacity = 100_000
 	// unknownKeyShare is the divisor of LookUps for unknownKeySlots.
 	unknownKeyShare = 4
-	// logEvery is the least time between two log lines about the same failing call.
+	// logEvery is the minimum time between two log lines about the same failing call.
 	logEvery = 5 * time.Second
 )
 
@@ -126,14 +126,14 @@ func New(o Options) *Verifier {
 	return v
 }
 
-// Close stops the housekeeping of the caches. The verifier must not be in use any more.
+// Close stops the background work of the caches. The verifier must not be used after Close.
 func (v *Verifier) Close() {
 	v.verdicts.StopAllGoroutines()
 	v.refusals.StopAllGoroutines()
 }
 
 // Lookup returns the cached verdict on the key with this hash at the time now. Its errors are ErrUnknown and ErrRefused, and
-// ErrNotCached where Verify must be called.
+// ErrNotCached if Verify must be called.
 func (v *Verifier) Lookup(hash apikey.Hash, now time.Time) (*Verdict, error) {
 	verdict, err := v.cached(hash, now.Sub(v.start))
 	if !errors.Is(err, ErrNotCached) {
@@ -142,8 +142,8 @@ func (v *Verifier) Lookup(hash apikey.Hash, now time.Time) (*Verdict, error) {
 	return verdict, err
 }
 
-// Verify returns the verdict on the key with this hash, from the cache or from core. The wait for core is a span below the
-// given one, which may be tracing.Noop. Its errors are ErrUnknown, ErrRefused and ErrUnavailable.
+// Verify returns the verdict on the key with this hash, from the cache or from core. The wait for core is a child of the given
+// span, which may be tracing.Noop. Its errors are ErrUnknown, ErrRefused and ErrUnavailable.
 func (v *Verifier) Verify(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	verdict, err := v.cached(hash, v.now())
 	switch {
@@ -158,7 +158,7 @@ func (v *Verifier) Verify(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	}
 }
 
-// cached returns what the caches hold, else errStale or ErrNotCached.
+// cached returns the cached verdict or rejection, else errStale or ErrNotCached.
 func (v *Verifier) cached(hash apikey.Hash, now time.Duration) (*Verdict, error) {
 	verdict, cached := v.verdicts.GetIfPresent(hash)
 	if cached && !verdict.expired(now) && v.fresh(verdict, now) {
@@ -193,7 +193,7 @@ func (v *Verifier) feedLag(now time.Duration) time.Duration {
 // now is the time since the verifier's start, by the monotonic clock.
 func (v *Verifier) now() time.Duration { return time.Since(v.start) }
 
-// verifyNew verifies a key that the caches do not hold.
+// verifyNew verifies a key that is not cached.
 func (v *Verifier) verifyNew(span trace.Span, hash apikey.Hash) (*Verdict, error) {
 	slots := v.slots
 	if !v.inFilter(hash) {
@@ -213,14 +213,14 @@ func (v *Verifier) verifyNew(span trace.Span, hash apikey.Hash) (*Verdict, error
 	return v.lookUp(span, hash, slots)
 }
 
-// inFilter reports whether the key may exist; every key may until a filter is loaded.
+// inFilter reports whether the key may exist. It is true for every key until a filter is loaded.
 func (v *Verifier) inFilter(hash apikey.Hash) bool {
 	filter := v.filter.Load()
 	return filter == nil || filter.Has(hash)
 }
 
-// refuseUnknown caches that the key is unknown, unless the feed has named it meanwhile: the feed adds a new key to the
-// filter before it invalidates the refusal.
+// refuseUnknown caches that the key is unknown, unless the feed has reported the key meanwhile: the feed adds a new key to the
+// filter before it invalidates the rejection.
 func (v *Verifier) refuseUnknown(hash apikey.Hash) error {
 	v.refusals.Set(hash, refusal{ErrUnknown})
 	if v.inFilter(hash) {

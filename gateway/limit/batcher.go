@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// maxBatch bounds the items of one call, and so how long Redis is busy with nothing else.
+// maxBatch bounds the items of one call, and so how long one call blocks Redis.
 const maxBatch = 256
 
 var errLeaderPanicked = errors.New("the request that ran this one's batch panicked")
@@ -22,24 +22,25 @@ type pending[T any] struct {
 	// done items have their result in item; the others share the error of their batch.
 	done bool
 	err  error
-	// wake is signalled once: when the item has been in a batch, or with leads set when it runs the next batch.
+	// wake is signalled once: when the item's batch has run, or with leads set when the item must run the next batch.
 	wake  chan struct{}
 	leads bool
-	// span is the item's own, batchSpan that of the call its batch was sent in.
+	// span is the item's own, batchSpan that of the call that sent its batch.
 	span, batchSpan trace.Span
 }
 
-// batcher runs the items of concurrent requests in batches, one batch at a time, without a timer or a goroutine of its own
-// (flat combining): the first item that finds no batch running leads, runs a batch of all items that wait, and makes the
-// first of those that came meanwhile the next leader. Batches grow with the load; a lone item waits for no other.
+// batcher runs the items of concurrent requests in batches, one batch at a time, without a timer or a goroutine (flat combining).
+// An item that finds no batch running becomes the leader and runs a batch of all waiting items. The first item that arrived
+// meanwhile is the next leader. Batches grow with the load; a lone item does not wait.
 type batcher[T any] struct {
-	// run sets done on the items that have a result, and err on single items. Its error goes to every item that is not done.
+	// run sets done on the items that have a result, and err on single items. The error that it returns goes to every item that
+	// is not done.
 	run func([]*pending[T]) error
 
 	mu      sync.Mutex
 	waiting []*pending[T]
 	running bool
-	// batch belongs to the leader.
+	// batch is used only by the leader.
 	batch []*pending[T]
 	pool  sync.Pool
 }
@@ -63,7 +64,7 @@ func (b *batcher[T]) do(span trace.Span, item T) (T, error) {
 	return item, err
 }
 
-// enqueue reports whether the item leads at once.
+// enqueue adds the item and reports whether it leads at once.
 func (b *batcher[T]) enqueue(p *pending[T]) (leads bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,9 +74,9 @@ func (b *batcher[T]) enqueue(p *pending[T]) (leads bool) {
 	return leads
 }
 
-// lead runs a batch that holds the leader's own item.
+// lead runs a batch that includes the leader's own item.
 func (b *batcher[T]) lead(own *pending[T]) {
-	// Goroutines that are ready to run join this batch instead of waiting for the next one.
+	// Other runnable goroutines run first, so that their items join this batch instead of the next.
 	runtime.Gosched()
 	runtime.Gosched()
 	b.mu.Lock()
@@ -89,13 +90,13 @@ func (b *batcher[T]) lead(own *pending[T]) {
 	err = b.run(b.batch)
 }
 
-// finish wakes the items of the batch and makes the first item that waits the next leader.
+// finish wakes the items of the batch and makes the first waiting item the next leader.
 func (b *batcher[T]) finish(own *pending[T], err error) {
 	release(b.batch, own, err)
 
 	b.mu.Lock()
 	if err != nil {
-		// Items that waited behind a failed batch fail with it: a batch of their own would double their wait.
+		// Items that waited behind a failed batch fail too, because their own batch would double their wait.
 		behind := slices.Clone(b.waiting)
 		b.waiting = slices.Delete(b.waiting, 0, len(b.waiting))
 		b.running = false

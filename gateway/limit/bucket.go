@@ -10,31 +10,31 @@ import (
 	"intents.internal/pkg/tokenbucket"
 )
 
-// refusalTTL bounds how long a refusal is repeated without a call to Redis.
+// refusalTTL bounds how long a rejection is repeated without a call to Redis.
 const refusalTTL = 5 * time.Second
 
-// bucket is this replica's copy of a shared bucket. Its algorithm is redis_rate's, GCRA: the state is the theoretical arrival
-// time (TAT), at which the bucket will be full again, and each admitted request adds one emission interval to it.
+// bucket is this replica's copy of a shared bucket. It uses the algorithm of redis_rate, GCRA: the state is the theoretical
+// arrival time (TAT), at which the bucket will be full again, and each admitted request adds one emission interval to it.
 //
-// A copy saves calls: until the time Redis named, a bucket that refused can only refuse again, because a refusal takes no token
-// and other replicas can only have taken more. And while Redis does not answer, the copies limit keys and accounts, starting
-// from Redis's last answer.
+// A copy saves calls: a bucket that rejected a request can only reject until the time that Redis returned, because a rejection
+// takes no token and other replicas can only have taken more. While Redis does not respond, the copies limit keys and accounts
+// from Redis's last response on.
 type bucket struct {
-	// name is the bucket's, and field its tokenbucket.Field, a string.
+	// name is the bucket's name, and field its tokenbucket.Field, a string.
 	name  string
 	field any
 
 	mu sync.Mutex
-	// tat is Redis's last answer, counted from askedAt, so it is never too late.
+	// tat is from Redis's last response, measured from askedAt, so it is never too late.
 	tat time.Time
-	// askedAt is when that call began, and rtt how long it took: tat may be too early by rtt.
+	// askedAt is when that call began, and rtt its duration: tat may be too early by rtt.
 	askedAt time.Time
 	rtt     time.Duration
-	// localTAT is tat plus what was admitted without Redis since.
+	// localTAT is tat plus what was admitted since without Redis.
 	localTAT time.Time
 }
 
-// update stores an answer of Redis to a call that began at askedAt and took rtt.
+// update stores a response of Redis to a call that began at askedAt and took rtt.
 func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,9 +42,9 @@ func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 	b.localTAT = b.tat
 }
 
-// peek returns the bucket's state by Redis's last answer, and whether Redis could only refuse now. It never refuses what redis_rate
-// would admit, with one exception: after a bucket was deleted in Redis, the refusal lasts for one emission interval (1.2 s at 50 a
-// minute), at most refusalTTL.
+// peek returns the bucket's state by Redis's last response, and whether Redis could only reject now. It never rejects what
+// redis_rate would admit, with one exception: after a bucket was deleted in Redis, the rejection lasts for one emission interval
+// (1.2 s at 50 a minute), at most refusalTTL.
 func (b *bucket) peek(rule redis_rate.Limit, now time.Time) (q Quota, refused bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *bucket) peek(rule redis_rate.Limit, now time.Time) (q Quota, refused bo
 		q.RetryAfter = 0
 		return q, false
 	}
-	// The times must not be too early, or a client that waits for as long would be refused again.
+	// The times must not be too early: a client that waits for this long must be admitted.
 	q.RetryAfter += b.rtt
 	q.ResetAfter += b.rtt
 	return q, true
@@ -68,7 +68,7 @@ type request struct {
 	rules        rules
 }
 
-// cachedRefusal is Redis's answer where that can only be a refusal, by the key's bucket or by its account's.
+// cachedRefusal returns Redis's decision if it can only be a rejection, by the key's bucket or by its account's.
 func (r request) cachedRefusal(now time.Time) (d Decision, ok bool) {
 	key, byKey := r.key.peek(r.rules.key, now)
 	var account Quota
@@ -86,7 +86,7 @@ func (r request) cachedRefusal(now time.Time) (d Decision, ok bool) {
 
 // takeLocal decides without Redis.
 func (r request) takeLocal(now time.Time) Decision {
-	r.key.mu.Lock() // before the account's, everywhere
+	r.key.mu.Lock() // always before the account's, to avoid deadlock
 	defer r.key.mu.Unlock()
 	key, account := state(r.key.localTAT, r.rules.key, now), Quota{}
 	if r.rules.account.Rate > 0 {
@@ -104,7 +104,7 @@ func (r request) takeLocal(now time.Time) Decision {
 	return d
 }
 
-// state is that of a bucket with this TAT at the time now.
+// state returns the quota of a bucket with this TAT at the time now.
 func state(tat time.Time, rule redis_rate.Limit, now time.Time) Quota {
 	emissionInterval, burstOffset := gcraParameters(rule)
 	q := Quota{Rule: rule, ResetAfter: max(0, tat.Sub(now))}
@@ -124,14 +124,14 @@ func (q *Quota) spend(now time.Time) time.Time {
 	return now.Add(q.ResetAfter)
 }
 
-// gcraParameters are the time that refills one token, and the time that refills the whole bucket.
+// gcraParameters returns the emission interval and the time that fills the whole bucket.
 func gcraParameters(rule redis_rate.Limit) (emissionInterval, burstOffset time.Duration) {
 	period, rate, burst := rule.Period.Nanoseconds(), int64(rule.Rate), int64(rule.Burst)
 	// The product of period and burst may overflow.
 	return time.Duration(max(1, period/rate)), time.Duration(period/rate*burst + period%rate*burst/rate)
 }
 
-// buckets is the bounded set of copies. A copy that is evicted starts again without Redis's answer.
+// buckets is a bounded cache of copies. An evicted copy is created again without Redis's response.
 type buckets struct {
 	cache *otter.Cache[string, *bucket]
 }
@@ -139,12 +139,12 @@ type buckets struct {
 func newBuckets(capacity int) *buckets {
 	return &buckets{cache: otter.Must(&otter.Options[string, *bucket]{
 		MaximumSize: capacity,
-		// A bucket of the usual period is full by then, which is the state of a new one.
+		// After this time a bucket with a usual period is full, which is the state of a new one.
 		ExpiryCalculator: otter.ExpiryAccessing[string, *bucket](10 * time.Minute),
 	})}
 }
 
-// get returns the copy of the bucket name, and makes it if there is none.
+// get returns the copy of the named bucket, and creates it if there is none.
 func (b *buckets) get(name string) *bucket {
 	if found, ok := b.cache.GetIfPresent(name); ok {
 		return found

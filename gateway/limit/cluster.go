@@ -15,25 +15,27 @@ import (
 )
 
 const (
-	// nodeIdleTTL is how long a node is kept after its last request: a node that lost its slots must not count in degraded.
+	// nodeIdleTTL is how long a node is kept after its last request: degraded must not count a node that lost its slots.
 	nodeIdleTTL = 2 * time.Second
-	// migratingTTL is how long a slot has a batcher of its own, and so how often one that still fails may fail its node's batch.
+	// migratingTTL is how long a slot has its own batcher, and so how often a slot that still fails may fail its node's batch.
 	migratingTTL = 10 * time.Second
-	// maxNodes is more than a Cluster can have.
+	// maxNodes is above the limit of a Redis Cluster.
 	maxNodes = 1 << 12
 )
 
-// cluster keeps buckets on the nodes of a Redis Cluster. A script cannot span hash slots, so each account has a call of its own,
-// and concurrent calls share a pipeline to the node of their accounts.
+// cluster keeps buckets on the nodes of a Redis Cluster. A script cannot span hash slots, so each account has its own call, and
+// concurrent calls share a pipeline to the node of their accounts.
 //
-// Each node has its own batcher and breaker, so that a node that is down or hangs costs only the requests of its own accounts.
+// Each node has its own batcher and circuit breaker, so that a node that is down or hangs affects only the requests of its own
+// accounts.
 type cluster struct {
 	client  *redis.ClusterClient
 	budget  time.Duration
 	metrics metrics
-	// nodes are by address; the empty address stands for the node of a slot that is not known yet.
+	// nodes are by address; the empty address is the node of slots whose node is unknown.
 	nodes *otter.Cache[string, *node]
-	// migrating are slots on their way to a node that does not answer: they would fail all batches of the node that has them.
+	// migrating are slots that are being moved to a node that does not respond: they would fail all batches of the node that
+	// still has them.
 	migrating *otter.Cache[uint16, *node]
 }
 
@@ -54,7 +56,7 @@ func (c *cluster) take(span trace.Span, r request) (Decision, error) {
 	return t.decision, err
 }
 
-// node is the one that the requests of the account with this hash go to.
+// node returns the node for the requests of the account with this hash.
 func (c *cluster) node(hash string) *node {
 	if c.migrating.EstimatedSize() > 0 {
 		if n, ok := c.migrating.GetIfPresent(slot(hash)); ok {
@@ -89,14 +91,14 @@ func (c *cluster) close() {
 	c.migrating.StopAllGoroutines()
 }
 
-// node sends calls to one node of the Cluster, a pipeline at a time, unless its breaker is open.
+// node sends calls to one node of the Cluster, one pipeline at a time, unless its breaker is open.
 type node struct {
 	cluster *cluster
-	// known is false for the node of a migrating slot, and where the address is not known.
+	// known is false for the node of a migrating slot, and if the address is unknown.
 	known   bool
 	batcher batcher[tokenTake]
 	breaker *gobreaker.CircuitBreaker[string]
-	// tokens belongs to the leader.
+	// tokens is used only by the leader.
 	tokens tokenbucket.Call
 }
 
@@ -107,7 +109,7 @@ type accountCall struct {
 }
 
 // runBatch sends the calls of a batch within the budget, unless the breaker is open. A node that answered any of the calls works,
-// a redirect included; the calls without an answer fail alone.
+// even with a redirect; only the calls without an answer fail.
 func (n *node) runBatch(batch []*pending[tokenTake]) error {
 	n.cluster.metrics.batch.Observe(float64(len(batch)))
 	span := startBatchSpan("PIPELINE", batch)
@@ -129,7 +131,7 @@ func (n *node) runBatch(batch []*pending[tokenTake]) error {
 	return err
 }
 
-// calls makes the calls of a batch.
+// calls returns the calls of a batch.
 func (n *node) calls(ctx context.Context, batch []*pending[tokenTake]) (calls []accountCall) {
 	sortTakes(batch)
 	for len(batch) > 0 {
@@ -143,18 +145,18 @@ func (n *node) calls(ctx context.Context, batch []*pending[tokenTake]) (calls []
 	return calls
 }
 
-// script is the call for these requests, with the script's text if asked for.
+// script returns the call for these requests, with the script's text if text is set.
 func (n *node) script(ctx context.Context, batch []*pending[tokenTake], text bool) *topology.Script {
 	addTakes(&n.tokens, batch)
 	return n.tokens.OnCluster(ctx, batch[0].item.account.name, text)
 }
 
-// pipeline sends calls and returns those whose script the node does not know. It sets the decisions on the others, or their errors.
+// pipeline sends calls and returns those whose script the node does not know. It sets the decisions or errors of the others.
 func (n *node) pipeline(ctx context.Context, calls []accountCall) (unknown []accountCall, err error) {
 	c := n.cluster
 	pipe := c.client.Pipeline()
 	for _, call := range calls {
-		_ = pipe.Process(ctx, call.script) // which only queues it
+		_ = pipe.Process(ctx, call.script) // this only queues it
 	}
 	askedAt := time.Now()
 	_, err = pipe.Exec(ctx)
@@ -183,7 +185,7 @@ func (n *node) pipeline(ctx context.Context, calls []accountCall) (unknown []acc
 		}
 	}
 	if !all {
-		// A replica may have taken the place of a node that is down.
+		// A replica may have replaced a node that is down.
 		topology.Reload(c.client)
 	}
 	if works {
@@ -192,8 +194,8 @@ func (n *node) pipeline(ctx context.Context, calls []accountCall) (unknown []acc
 	return nil, err
 }
 
-// setDecisions reports whether the call was answered, and else why not. go-redis may set an error on a call that was answered
-// before: the deadline's, where it ended while other calls of the pipeline were redirected.
+// setDecisions reports whether the call was answered, and otherwise the error. go-redis may set an error on a call that was
+// answered before: the deadline's, if it passed while other calls of the pipeline were redirected.
 func (a accountCall) setDecisions(askedAt time.Time, rtt time.Duration) (answered bool, failure error) {
 	if a.script.Val() == nil {
 		return false, a.script.Err()

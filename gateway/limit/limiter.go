@@ -1,8 +1,8 @@
-// Package limit decides whether a key and its account have a request left, on token buckets that all gateway replicas share in
-// Redis in the form of pkg/tokenbucket.
+// Package limit decides whether a key and its account have a request left. The token buckets are in Redis, in the form of
+// pkg/tokenbucket, and all gateway replicas share them.
 //
-// It owns the bounds on what Redis may cost: a time budget, a circuit breaker, and the fallback for when Redis does not
-// answer. A fault of Redis is no error for the client, except under the fallback "closed".
+// It owns the bounds on calls to Redis: a time budget, a circuit breaker, and the fallback while Redis does not respond. A fault
+// of Redis is not an error for the client, except under the fallback "closed".
 package limit
 
 import (
@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// tripAfter is how many failed batches in a row open the breaker. One request waits for one of them at most: those that
-	// wait behind a failed batch are decided without Redis too.
+	// tripAfter is how many consecutive failed batches open the breaker. A request waits for at most one of them: requests behind
+	// a failed batch are also decided without Redis.
 	tripAfter = 3
 	// probeInterval is how long the open breaker waits before it lets one call through to Redis: 5 dials a second.
 	probeInterval = 200 * time.Millisecond
-	// logEvery is the least time between two log lines of one outage.
+	// logEvery is the minimum time between two log lines of one outage.
 	logEvery = 10 * time.Second
 )
 
-// ErrUnavailable says that Redis did not answer and the fallback is closed.
+// ErrUnavailable means that Redis did not respond and the fallback is closed.
 var ErrUnavailable = errors.New("the rate limiter does not answer and GATEWAY_LIMIT_FALLBACK is closed")
 
 // Limit is a bucket's name and its rule.
@@ -46,7 +46,7 @@ type Quota struct {
 	Rule redis_rate.Limit
 	// Remaining is how many more requests would pass now.
 	Remaining int
-	// RetryAfter is the time until the bucket has a token, 0 where it did not refuse.
+	// RetryAfter is the time until the bucket has a token, 0 if it admitted the request.
 	RetryAfter time.Duration
 	// ResetAfter is the time until the bucket will be full.
 	ResetAfter time.Duration
@@ -57,9 +57,9 @@ type Decision struct {
 	Allowed bool
 	// Quota is the key's.
 	Quota
-	// Account is the account's; its Rule is zero where the account has no limit.
+	// Account is the account's; its Rule is zero if the account has no limit.
 	Account Quota
-	// Cached marks a refusal without a call to Redis, which could only have refused.
+	// Cached is set if the request was rejected without a call to Redis, which could only have rejected it.
 	Cached bool
 }
 
@@ -68,10 +68,10 @@ func decide(key, account Quota) Decision {
 	return Decision{Allowed: key.RetryAfter == 0 && account.RetryAfter == 0, Quota: key, Account: account}
 }
 
-// ByAccount reports whether the account's limit is what a refused request waits for.
+// ByAccount reports whether a rejected request waits for the account's limit.
 func (d *Decision) ByAccount() bool { return d.Account.RetryAfter > d.RetryAfter }
 
-// Wait is the time until a refused request will pass.
+// Wait is the time until a rejected request will be admitted.
 func (d *Decision) Wait() time.Duration { return max(d.RetryAfter, d.Account.RetryAfter) }
 
 // Options are the limiter's settings; all must be set.
@@ -80,7 +80,7 @@ type Options struct {
 	Redis redis.UniversalClient
 	// Budget bounds one call to Redis, which a batch of requests shares.
 	Budget time.Duration
-	// Fallback decides while Redis does not answer.
+	// Fallback decides while Redis does not respond.
 	Fallback Fallback
 	// Capacity bounds the copies of buckets, of keys and of accounts, about 300 bytes each.
 	Capacity int
@@ -98,9 +98,9 @@ type Limiter struct {
 	metrics  metrics
 }
 
-// store holds the buckets of all replicas: on one server, or on the nodes of a Cluster.
+// store holds the buckets of all replicas, on one server or on the nodes of a Cluster.
 type store interface {
-	// take takes one token from the request's buckets and updates their copies. After an error Redis has not decided.
+	// take takes one token from the request's buckets and updates their copies. An error means that Redis has not decided.
 	take(span trace.Span, r request) (Decision, error)
 	// degraded is the share of the servers in use whose breaker is not closed, 0 to 1.
 	degraded() float64
@@ -125,7 +125,8 @@ func New(o Options) *Limiter {
 	return l
 }
 
-// newBreaker keeps calls from a server that failed several times, except for a probe every probeInterval.
+// newBreaker returns the circuit breaker of a server. It opens after several failures, and then lets one probe through every
+// probeInterval.
 func newBreaker() *gobreaker.CircuitBreaker[string] {
 	return gobreaker.NewCircuitBreaker[string](gobreaker.Settings{
 		MaxRequests: 1,
@@ -136,7 +137,7 @@ func newBreaker() *gobreaker.CircuitBreaker[string] {
 
 var errDegraded = errors.New("redis does not answer, GATEWAY_LIMIT_FALLBACK decides")
 
-// Ready is a readiness check that fails while no call is let through to Redis. It makes no call itself.
+// Ready is a readiness check that fails while the breaker lets no call through to Redis. It makes no call itself.
 func (l *Limiter) Ready(context.Context) error {
 	if l.store.degraded() == 1 {
 		return errDegraded
@@ -144,14 +145,14 @@ func (l *Limiter) Ready(context.Context) error {
 	return nil
 }
 
-// Close stops the housekeeping of the caches. The limiter must not be in use any more; the Redis client stays open.
+// Close stops the background work of the caches. The limiter must not be used after Close; the Redis client stays open.
 func (l *Limiter) Close() {
 	l.buckets.cache.StopAllGoroutines()
 	l.store.close()
 }
 
-// Take takes one token from the bucket of a key and one from the bucket of its account, or none from either. An account whose Rule
-// is zero has no limit. All replicas share the buckets. The wait for Redis is a span below the given one, which may be
+// Take takes one token from the bucket of a key and one from the bucket of its account, or none from either. An account whose
+// Rule is zero has no limit. All replicas share the buckets. The wait for Redis is a child of the given span, which may be
 // tracing.Noop. The only error is ErrUnavailable.
 func (l *Limiter) Take(span trace.Span, key, account Limit, now time.Time) (Decision, error) {
 	r := request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule}}

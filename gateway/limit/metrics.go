@@ -71,7 +71,7 @@ func newBucketMetrics(registry prometheus.Registerer, b *buckets, capacity int) 
 	}).Set(float64(capacity))
 }
 
-// countCall counts a call to Redis, which requests may share, if it failed.
+// countCall counts a call to Redis if it failed. Requests may share a call.
 func (m metrics) countCall(err error) {
 	if err != nil && !isBreakerOpen(err) {
 		m.failures.Inc()

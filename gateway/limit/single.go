@@ -11,18 +11,19 @@ import (
 	"intents.internal/pkg/tokenbucket"
 )
 
-// single keeps buckets on one server, alone or a master that Sentinels name: a batch is one script call for each pair of rules in it.
+// single keeps buckets on one server, standalone or a master behind Sentinels. A batch is one script call for each pair of rules
+// in it.
 type single struct {
 	redis   redis.UniversalClient
 	budget  time.Duration
 	metrics metrics
 	batcher batcher[tokenTake]
 	breaker *gobreaker.CircuitBreaker[string]
-	// call belongs to the leader.
+	// call is used only by the leader.
 	call tokenbucket.Call
 }
 
-// tokenTake is one request, and the decision once there is one.
+// tokenTake is one request and its decision.
 type tokenTake struct {
 	request
 	decision Decision
@@ -39,7 +40,7 @@ func (s *single) take(span trace.Span, r request) (Decision, error) {
 	return t.decision, err
 }
 
-// runBatch makes one call for each pair of rules in the batch, most often one.
+// runBatch makes one call for each pair of rules in the batch. Usually there is one.
 func (s *single) runBatch(batch []*pending[tokenTake]) error {
 	s.metrics.batch.Observe(float64(len(batch)))
 	sortTakes(batch)
@@ -56,7 +57,7 @@ func (s *single) runBatch(batch []*pending[tokenTake]) error {
 	return nil
 }
 
-// takeTokens is one call within the budget, unless the breaker is open.
+// takeTokens makes one call within the budget, unless the breaker is open.
 func (s *single) takeTokens(batch []*pending[tokenTake]) error {
 	addTakes(&s.call, batch)
 	var reply []int64
@@ -80,7 +81,7 @@ func (s *single) takeTokens(batch []*pending[tokenTake]) error {
 
 func (s *single) degraded() float64 { return openShare(s.breaker) }
 
-// openShare is 0 for a closed breaker, else 1.
+// openShare returns 0 for a closed breaker, else 1.
 func openShare(breaker *gobreaker.CircuitBreaker[string]) float64 {
 	if breaker.State() == gobreaker.StateClosed {
 		return 0

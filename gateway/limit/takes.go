@@ -10,7 +10,7 @@ import (
 	"intents.internal/pkg/tokenbucket"
 )
 
-// sortTakes makes neighbours of those with the same rules, of those of one account, and of those of one key, which stay in their order.
+// sortTakes groups the requests by rules, then by account, then by key. The sort is stable.
 func sortTakes(batch []*pending[tokenTake]) {
 	slices.SortStableFunc(batch, func(a, b *pending[tokenTake]) int {
 		x, y := &a.item, &b.item
@@ -30,7 +30,7 @@ func compareRules(a, b redis_rate.Limit) int {
 	return cmp.Or(cmp.Compare(a.Rate, b.Rate), cmp.Compare(a.Burst, b.Burst), cmp.Compare(a.Period, b.Period))
 }
 
-// addTakes begins a call and adds requests that have the same rules.
+// addTakes starts a call and adds requests that have the same rules.
 func addTakes(call *tokenbucket.Call, batch []*pending[tokenTake]) {
 	r := batch[0].item.rules
 	call.Begin(tokenbucket.Rule(r.key), tokenbucket.Rule(r.account))
@@ -43,7 +43,7 @@ func addTakes(call *tokenbucket.Call, batch []*pending[tokenTake]) {
 	}
 }
 
-// setDecisions sets the decisions on the requests of a call, and updates their copies.
+// setDecisions sets the decisions of the requests of a call, and updates their copies.
 func setDecisions(batch []*pending[tokenTake], reply []int64, askedAt time.Time, rtt time.Duration) {
 	for i, p := range batch {
 		t := &p.item
@@ -59,7 +59,7 @@ func setDecisions(batch []*pending[tokenTake], reply []int64, askedAt time.Time,
 	}
 }
 
-// parseQuota reads one number of a reply of tokenbucket.Call, whose rounding to a microsecond must not reduce Remaining.
+// parseQuota parses one number of a reply of tokenbucket.Call. Its rounding to a microsecond must not reduce Remaining.
 func parseQuota(micros int64, rule redis_rate.Limit) Quota {
 	emissionInterval, burstOffset := gcraParameters(rule)
 	if micros < 0 {

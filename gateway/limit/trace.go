@@ -11,7 +11,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// startBatchSpan starts the span of a call to Redis, below one item of the batch and linked with the others.
+// startBatchSpan starts the span of a call to Redis, as a child of one item of the batch and linked to the others.
 func startBatchSpan[T any](name string, batch []*pending[T]) trace.Span {
 	span := tracing.StartShared(batch, func(p *pending[T]) trace.Span { return p.span }, name)
 	if span.IsRecording() {
@@ -31,7 +31,7 @@ func endBatchSpan(span trace.Span, err error) {
 	tracing.End(span, err, errorType(err))
 }
 
-// errorType is why Redis has not answered, timeouts excepted.
+// errorType returns why Redis has not responded, except for timeouts.
 func errorType(err error) string {
 	if isBreakerOpen(err) {
 		return "breaker_open"
@@ -39,7 +39,7 @@ func errorType(err error) string {
 	return "redis"
 }
 
-// isBreakerOpen reports whether the breaker kept a call from Redis.
+// isBreakerOpen reports whether the breaker blocked a call to Redis.
 func isBreakerOpen(err error) bool {
 	return errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests)
 }

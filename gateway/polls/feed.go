@@ -10,24 +10,25 @@ import (
 )
 
 const (
-	// wakeWait is how long core may hold a question for accounts with news. It is far below wire.MaxEventAccountsWait, since a
-	// core that hangs delays wake-ups by as much.
+	// wakeWait is how long core may hold a request for accounts with new events. It is far below wire.MaxEventAccountsWait,
+	// because a core that hangs delays wake-ups by up to this time.
 	wakeWait = time.Second
-	// wakeTimeout bounds a question.
+	// wakeTimeout bounds a request.
 	wakeTimeout = wakeWait + time.Second
-	// wakeInterval is the least time between two questions: a core that is draining answers at once.
+	// wakeInterval is the minimum time between two requests: a draining core responds at once.
 	wakeInterval = 20 * time.Millisecond
-	// wakeRetry is the pause after a question that failed.
+	// wakeRetry is the pause after a failed request.
 	wakeRetry = 100 * time.Millisecond
-	// pauseAfter is how long core is asked after the last poll: a client that has its events mostly waits for more.
+	// pauseAfter is how long requests to core continue after the last poll: a client that has read its events usually polls
+	// again.
 	pauseAfter = 30 * time.Second
-	// logEvery is the least time between two log lines about questions that fail.
+	// logEvery is the minimum time between two log lines about failed requests.
 	logEvery = 5 * time.Second
 )
 
-// Run asks core, again and again while there are polls, which accounts have new events, and wakes their polls, until ctx ends.
+// Run requests from core, while there are polls, which accounts have new events, and wakes their polls, until ctx ends.
 //
-// The position is kept over failures and while there is no poll: the first answer after it names every account that has had events since.
+// The position is kept over failures and while there is no poll: the next response names every account that has had events since.
 func (p *Polls) Run(ctx context.Context) {
 	position, failing := "", false
 	var lastPoll time.Time
@@ -62,10 +63,10 @@ func (p *Polls) Run(ctx context.Context) {
 	}
 }
 
-// follow asks once, wakes the polls that have news, and returns the next position.
+// follow makes one request, wakes the polls with new events, and returns the next position.
 //
-// Without a position it wakes all polls once it has one: what happened before that position is in the answer to a question
-// that is asked now, and what happens after it is named later.
+// Without a position it first gets one and then wakes all polls: events before that position are in the response to a poll's next
+// request to core, and events after it are reported later.
 func (p *Polls) follow(ctx context.Context, position string) (next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
@@ -90,7 +91,7 @@ func (p *Polls) wakeEach(accounts []wire.EventAccount) {
 	}
 }
 
-// logState logs the first failed question of a row, then one every logEvery, and the end of the row.
+// logState logs the first of consecutive failures, then one every logEvery, and the recovery.
 func (p *Polls) logState(ctx context.Context, err error, failing bool) {
 	switch {
 	case err != nil:

@@ -1,8 +1,8 @@
-// Package polls holds the long polls of the event feed: how many may wait, and which of them an account's news wakes.
+// Package polls holds the long polls of the event feed: how many may wait, and which of them new events of an account wake.
 //
-// Core answers every question for events at once and holds nothing. The gateway keeps the requests that wait, and learns from
-// one long poll at core, for all of them together, which accounts have new events. A wake-up only says that a question is
-// worth asking again; what there is to read is core's answer.
+// Core answers every request for events at once and holds none open. The gateway parks the requests that wait, and one long poll
+// at core, for all of them together, reports which accounts have new events. A wake-up only means that the request to core is
+// worth repeating; core's response has the events.
 package polls
 
 import (
@@ -23,17 +23,17 @@ const (
 	MaxPerKey = 2
 	// MaxPerAccount bounds those of one account.
 	MaxPerAccount = 8
-	// maxQuestions bounds the polls that ask core again at once, so that news for all of them, as after a gap in the feed, do
-	// not take the connections to core from other requests.
+	// maxQuestions bounds the woken polls with a request in flight at core, so that waking all of them, as after a gap in the
+	// feed, leaves connections to other requests.
 	maxQuestions = 32
 )
 
 var (
-	// ErrTooManyOfKey says that the key has MaxPerKey polls.
+	// ErrTooManyOfKey means that the key has MaxPerKey polls.
 	ErrTooManyOfKey = errors.New("the key has as many long polls as it may")
-	// ErrTooManyOfAccount says that the account has MaxPerAccount polls.
+	// ErrTooManyOfAccount means that the account has MaxPerAccount polls.
 	ErrTooManyOfAccount = errors.New("the account has as many long polls as it may")
-	// ErrTooMany says that the replica has as many polls as Options.Max.
+	// ErrTooMany means that the replica has Options.Max polls.
 	ErrTooMany = errors.New("the gateway has GATEWAY_MAX_POLLS long polls")
 )
 
@@ -52,11 +52,11 @@ type Polls struct {
 	max       int
 	questions chan struct{}
 	draining  chan struct{}
-	// first receives when there is a poll after there was none.
+	// first receives when the number of polls rises from zero.
 	first chan struct{}
 
 	mu sync.Mutex
-	// byAccount has the polls of each account that has any; count is their number.
+	// byAccount holds the polls by account; count is their number.
 	byAccount map[string][]*Poll
 	count     int
 	drained   bool
@@ -66,7 +66,7 @@ type Polls struct {
 	metrics metrics
 }
 
-// New makes the polls of a replica, none at first.
+// New returns the polls of a replica, initially none.
 func New(o Options) *Polls {
 	p := &Polls{
 		core:      o.Core,
@@ -82,7 +82,7 @@ func New(o Options) *Polls {
 	return p
 }
 
-// Poll is one long poll, from before its first question until its answer.
+// Poll is one long poll, from before its first request to core until its response.
 type Poll struct {
 	polls     *Polls
 	keyID     string
@@ -91,14 +91,14 @@ type Poll struct {
 	news      chan struct{}
 }
 
-// Acquire counts one more poll and registers it for news of the account in the environment. It must precede the first
-// question: what happens after that question was answered is news. The errors are ErrTooManyOfKey, ErrTooManyOfAccount and
+// Acquire counts one more poll and subscribes it to new events of the account in the environment. It must precede the first
+// request to core, so that no event after that response is missed. The errors are ErrTooManyOfKey, ErrTooManyOfAccount and
 // ErrTooMany. Release must be called.
 func (p *Polls) Acquire(keyID, accountID string, env network.Environment) (*Poll, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	polls, ofKey := p.byAccount[accountID], 0
-	for _, other := range polls { // a key belongs to one account
+	for _, other := range polls { // all polls of a key have the same account
 		if other.keyID == keyID {
 			ofKey++
 		}
@@ -136,13 +136,13 @@ func (w *Poll) Release() {
 	p.count--
 }
 
-// News receives once the account has, or may have, events that came after the last receive.
+// News receives once the account has, or may have, new events since the last receive.
 func (w *Poll) News() <-chan struct{} { return w.news }
 
-// Questions is a semaphore: a poll that was woken sends before it asks core again and receives after.
+// Questions is a semaphore: a woken poll sends to it before its next request to core and receives from it after.
 func (p *Polls) Questions() chan struct{} { return p.questions }
 
-// Draining is closed when polls are to be answered at once.
+// Draining is closed when polls must be answered at once.
 func (p *Polls) Draining() <-chan struct{} { return p.draining }
 
 // Drain closes Draining.
@@ -155,7 +155,7 @@ func (p *Polls) Drain() {
 	}
 }
 
-// wake tells the account's polls in the environment that there is news.
+// wake notifies the account's polls in the environment of new events.
 func (p *Polls) wake(accountID string, env network.Environment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *Polls) wake(accountID string, env network.Environment) {
 	}
 }
 
-// wakeAll tells every poll that there may be news.
+// wakeAll notifies every poll, because there may be new events.
 func (p *Polls) wakeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +180,7 @@ func (p *Polls) wakeAll() {
 func (w *Poll) wake() {
 	select {
 	case w.news <- struct{}{}:
-	default: // it has not been received since the last
+	default: // already notified
 	}
 }
 

@@ -2,8 +2,8 @@ package socket
 
 import "net/netip"
 
-// ClientPrefix is what bounds by client address count as one client: an IPv4 address, or the /64 of an IPv6 address, which one
-// client commonly has to itself (RFC 6177). An IPv4-mapped IPv6 address is the IPv4 address.
+// ClientPrefix returns the prefix that counts as one client: an IPv4 address, or the /64 of an IPv6 address, which usually
+// belongs to one client (RFC 6177). An IPv4-mapped IPv6 address is the IPv4 address.
 func ClientPrefix(address netip.Addr) netip.Addr {
 	address = address.Unmap().WithZone("")
 	if address.Is6() {

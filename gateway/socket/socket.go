@@ -1,4 +1,4 @@
-// Package socket peeks at what a TCP connection has received.
+// Package socket peeks at the receive state of a TCP connection.
 package socket
 
 import (
@@ -6,23 +6,23 @@ import (
 	"syscall"
 )
 
-// State is what a connection has received.
+// State is the receive state of a connection.
 type State int
 
 const (
-	// Unknown is the state on some systems, and of what is no TCP connection.
+	// Unknown is the state on unsupported systems and for connections that are not TCP.
 	Unknown State = iota
 	// Idle connections have no unread bytes.
 	Idle
-	// Readable connections have unread bytes; what follows them is not known.
+	// Readable connections have unread bytes; whether a close follows them is unknown.
 	Readable
-	// Closed connections were reset or closed, or the other side has closed its sending side, as it does when it closes.
+	// Closed connections were reset or closed, or the peer has closed its sending side.
 	Closed
 )
 
-// Peeker peeks at one connection, which others may use meanwhile. It is not for concurrent use itself.
+// Peeker peeks at one connection, which other goroutines may use meanwhile. A Peeker itself is not safe for concurrent use.
 type Peeker struct {
-	raw   syscall.RawConn // nil where the state is Unknown
+	raw   syscall.RawConn // nil if the state is Unknown
 	peek  func(fd uintptr)
 	state State
 }

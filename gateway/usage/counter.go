@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Kind is what the gateway did with a request with a usable key.
+// Kind is how the gateway handled a request with a usable key.
 type Kind int
 
 const (
-	// Refused requests were refused for another reason than the rate limit: the key's networks or scopes, path, method, body or
+	// Refused requests were rejected for another reason than the rate limit: the key's networks or scopes, path, method, body or
 	// environment. It is the zero value.
 	Refused Kind = iota
 	// Limited requests were over the rate limit.
 	Limited
-	// Accepted requests passed all checks and were sent to core, whatever core answered.
+	// Accepted requests passed all checks and were sent to core, whatever core responded.
 	Accepted
 	kinds
 )
 
-// Counter counts the requests of one key between two gathers. It takes 48 bytes and is a part of the key's verdict. It lives
-// as long as the verdict, or until the next gather if it has counted since the last, so an evicted verdict loses no counts and
-// an idle key holds no memory. A key may have several counters, which are added up.
+// Counter counts the requests of one key between two gathers. It takes 48 bytes and is a part of the key's verdict. It lives as
+// long as the verdict, or until the next gather if it has counted since the last, so an evicted verdict loses no counts and an
+// idle key holds no memory. The counters of one key are added up.
 type Counter struct {
 	keyID string
-	// next is the counter below on the recorder's stack. It belongs to the goroutine that set dirty, then to the one that took
-	// the stack.
+	// next is the counter below this one on the recorder's stack. It belongs to the goroutine that set dirty, then to the one
+	// that took the stack.
 	next *Counter
 	// latest is when the last request arrived, in milliseconds since 1970.
 	latest atomic.Int64
@@ -44,7 +44,7 @@ func (c *Counter) KeyID() string { return c.keyID }
 func (c *Counter) add(kind Kind, at time.Time) (first bool) {
 	c.latest.Store(at.UnixMilli())
 	c.counts[kind].Add(1)
-	// After the add: a gather that has not seen it finds the counter on the stack, or lets it be pushed again.
+	// This follows the add: a gather that misses the add finds the counter on the stack, or lets it be pushed again.
 	return c.dirty.Load() == 0 && c.dirty.CompareAndSwap(0, 1)
 }
 

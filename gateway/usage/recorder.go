@@ -1,8 +1,8 @@
-// Package usage counts what the gateway did with the requests of each key and reports the counts to core.
+// Package usage counts how the gateway handled the requests of each key and reports the counts to core.
 //
-// It owns the counters, the minute a request is counted in, and the reports. Each report is sent unchanged until core has
-// answered it, so that core can store it exactly once. Counting is a few atomic operations and never fails a request; rows
-// beyond the backlog are dropped, and counted as dropped.
+// It owns the counters, the minute in which a request is counted, and the reports. Each report is resent unchanged until core has
+// answered it, so that core can store it exactly once. Counting is a few atomic operations and never fails a request; rows beyond
+// the backlog are dropped and counted as dropped.
 package usage
 
 import (
@@ -16,7 +16,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// lastFlush bounds the last reports, after Run's context has ended.
+// lastFlush bounds the final reports, after Run's context has ended.
 const lastFlush = 3 * time.Second
 
 // Options are the recorder's settings; all must be set.
@@ -26,8 +26,8 @@ type Options struct {
 	Report func(context.Context, wire.UsageReport) error
 	// Interval is how often the counts are gathered and reported, a second to a minute.
 	Interval time.Duration
-	// Backlog bounds the rows that wait while core does not answer, one for each key and minute, about 200 bytes each. The
-	// oldest are dropped beyond it.
+	// Backlog bounds the rows that are kept while core does not respond, one for each key and minute, about 200 bytes each.
+	// Beyond it the oldest are dropped.
 	Backlog int
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
@@ -41,7 +41,7 @@ type Recorder struct {
 
 	dirty stack
 
-	// mu guards what follows it.
+	// mu guards the fields below.
 	mu      sync.Mutex
 	backlog backlog
 	// since is the time of the last gather.
@@ -76,8 +76,7 @@ func (r *Recorder) Count(c *Counter, kind Kind, at time.Time) {
 	}
 }
 
-// Run gathers and reports until ctx ends, and then reports the rest, for lastFlush at most. No request may be counted after
-// ctx ends.
+// Run gathers and reports until ctx ends, and then reports the rest within lastFlush. No request may be counted after ctx ends.
 func (r *Recorder) Run(ctx context.Context) {
 	var sender sync.WaitGroup
 	sender.Go(func() { r.send(ctx) })
@@ -93,8 +92,8 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.logLost(last)
 }
 
-// nextGather is the next multiple of the interval or the end of the minute: what is gathered then belongs to one minute,
-// except for requests between the minute's end and the timer.
+// nextGather returns the next multiple of the interval or the end of the minute. So one gather belongs to one minute, except for
+// requests between the minute's end and the timer.
 func (r *Recorder) nextGather(now time.Time) time.Time {
 	at, end := now.Truncate(r.interval).Add(r.interval), now.Truncate(time.Minute).Add(time.Minute)
 	if end.Before(at) {

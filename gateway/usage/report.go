@@ -18,12 +18,12 @@ const (
 	// minRetry and maxRetry bound the pause after failed attempts, which doubles each time.
 	minRetry = 100 * time.Millisecond
 	maxRetry = 5 * time.Second
-	// reportRows bounds the rows of a report. Core accepts more, but its other requests wait meanwhile: 1,000 rows take 10 ms.
+	// reportRows bounds the rows of a report. Core accepts more, but its other requests would wait: 1,000 rows take 10 ms.
 	reportRows = 200
 )
 
-// send reports what was gathered until ctx ends. All replicas gather at the same time; each reports after a random delay, so
-// that core does not get all reports at once.
+// send reports the gathered counts until ctx ends. All replicas gather at the same time; each reports after a random delay, so
+// that the reports to core are spread over time.
 func (r *Recorder) send(ctx context.Context) {
 	delay := rand.N(r.interval / 4) //nolint:gosec // not a secret
 	for {
@@ -66,7 +66,7 @@ func (r *Recorder) deliver(ctx context.Context) {
 	}
 }
 
-// reported drops the report in flight, and logs the end of an outage.
+// reported removes the report in flight, and logs the recovery after an outage.
 func (r *Recorder) reported(ctx context.Context, wait *time.Duration) {
 	r.inFlight = nil
 	if *wait != minRetry {
@@ -75,7 +75,7 @@ func (r *Recorder) reported(ctx context.Context, wait *time.Duration) {
 	}
 }
 
-// nextReport makes sure that a report is in flight, and returns false for an empty backlog.
+// nextReport ensures that a report is in flight, and returns false for an empty backlog.
 func (r *Recorder) nextReport() bool {
 	if r.inFlight != nil {
 		return true

@@ -1,7 +1,7 @@
-// Package apikey reads and makes API keys: a prefix that names the environment and 64 random characters.
+// Package apikey parses and creates API keys: a prefix that names the environment and 64 random characters.
 //
-// A Key can only be had through Parse or New, so code that holds one holds a well-formed one. The whole text leaves it
-// by Reveal alone; logs and errors get the redacted form.
+// A Key comes only from Parse or New, so every Key is well-formed. Only Reveal returns the whole text; logs and errors get the
+// redacted form.
 package apikey
 
 import (
@@ -28,8 +28,8 @@ var ErrMalformed = errors.New("an API key is sk_test_ or sk_live_ and 64 letters
 // Key is a well-formed API key. The zero value is no key.
 type Key struct{ text string }
 
-// Hash is the SHA-256 of the whole key, the only form in which a key is stored or sent between services. A key has
-// 381 random bits, so a plain digest cannot be turned back.
+// Hash is the SHA-256 of the whole key, the only form in which a key is stored or sent between services. A key has 381 random
+// bits, so a plain digest cannot be reversed.
 type Hash [sha256.Size]byte
 
 // Parse reads a presented key strictly: ^sk_(test|live)_[A-Za-z0-9]{64}$.
@@ -74,7 +74,7 @@ func prefix(env network.Environment) string {
 	}
 }
 
-// Environment is the one the prefix names.
+// Environment is the environment of the prefix.
 func (k Key) Environment() network.Environment {
 	if k.Prefix() == livePrefix {
 		return network.Live
@@ -94,7 +94,7 @@ func (k Key) Prefix() string { return k.text[:prefixLen] }
 // Start is the first 12 characters, enough for its owner to tell keys apart and far too little to guess one.
 func (k Key) Start() string { return k.text[:startLen] }
 
-// Reveal is the whole key, for the one answer that shows it to its owner.
+// Reveal returns the whole key, for the one response that shows it to its owner.
 func (k Key) Reveal() string { return k.text }
 
 // String is the redacted form, so that a key printed by accident stays secret.

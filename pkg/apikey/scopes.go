@@ -43,7 +43,7 @@ func ScopeOf(name string) Scopes {
 	return 0
 }
 
-// Has reports whether all of the needed scopes are there.
+// Has reports whether all of the needed scopes are set.
 func (s Scopes) Has(needed Scopes) bool { return s&needed == needed }
 
 // Names are the names of the scopes, always in the same order.

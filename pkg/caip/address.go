@@ -53,8 +53,8 @@ type hasher struct {
 
 var hashers = sync.Pool{New: func() any { return &hasher{Hash: sha3.NewLegacyKeccak256()} }}
 
-// checksums are the spellings of addresses that were read before, by their last three digits: most requests name the same tokens
-// and accounts again, and a hash costs more than all else that reads a request. An address takes the place of another one.
+// checksums caches spellings of addresses by their last three digits: most requests name the same tokens and accounts again, and
+// the hash costs more than the rest of parsing a request. A new address replaces the one in its slot.
 var checksums [1 << 12]atomic.Pointer[spelling]
 
 // spelling is an address in lower case and as EIP-55 spells it.
@@ -85,7 +85,7 @@ func nibble(digit byte) int {
 	return int(digit-'a') + 10
 }
 
-// computeChecksum raises the letters of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
+// computeChecksum capitalizes the letters of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
 func computeChecksum(address [addressLength]byte) string {
 	k := hashers.Get().(*hasher)
 	k.Reset()

@@ -1,7 +1,7 @@
-// Package caip reads and writes the chain-agnostic identifiers of the service: CAIP-2 chain ids and CAIP-10 account ids.
+// Package caip parses and formats the chain-agnostic identifiers of the service: CAIP-2 chain ids and CAIP-10 account ids.
 //
-// It owns their grammar, the narrower one of the eip155 namespace and EIP-55 checksums. Whether a chain or a token is
-// known to the service is not its business.
+// It owns their grammar, the narrower one of the eip155 namespace and EIP-55 checksums. It does not check whether a chain or a
+// token is known to the service.
 package caip
 
 import (
@@ -24,8 +24,8 @@ var (
 	errEIP155Chain = errors.New("the eip155 reference must be a decimal chain number of 1 to 16 digits without leading zeros")
 )
 
-// ParseChainID reads `<namespace>:<reference>` by the CAIP-2 grammar: a namespace of 3–8 characters of [-a-z0-9] and a
-// reference of 1–32 characters of [-_a-zA-Z0-9]. An eip155 reference must besides be [1-9][0-9]{0,15}.
+// ParseChainID parses `<namespace>:<reference>` by the CAIP-2 grammar: a namespace of 3–8 characters of [-a-z0-9] and a reference
+// of 1–32 characters of [-_a-zA-Z0-9]. An eip155 reference must also be [1-9][0-9]{0,15}.
 func ParseChainID(s string) (ChainID, error) {
 	namespace, reference, found := strings.Cut(s, ":")
 	if !found || !spelled(namespace, 3, 8, isNamespace) || !spelled(reference, 1, 32, isReference) {

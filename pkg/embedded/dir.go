@@ -39,7 +39,7 @@ func DataDir() (string, error) {
 	return filepath.Join(dir, "data"), nil
 }
 
-// ErrLocked says that another running process holds the lock.
+// ErrLocked means that another running process holds the lock.
 var ErrLocked = errors.New("in use by another process")
 
 // Lock is a lock file that one process at a time can hold. The kernel releases it when that process ends, also by a crash.

@@ -18,7 +18,7 @@ type Mail struct {
 	To   []string
 	// Data are the header and the body, with lines that end in \n.
 	Data []byte
-	// Encrypted says that the message came over TLS.
+	// Encrypted is set if the message came over TLS.
 	Encrypted bool
 }
 

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ErrNoPgBouncer says that there is no pgbouncer on the machine.
+// ErrNoPgBouncer means that there is no pgbouncer on the machine.
 var ErrNoPgBouncer = errors.New("pgbouncer is missing: install the Debian package pgbouncer")
 
 // PgBouncerConfig configures a PgBouncer.

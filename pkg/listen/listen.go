@@ -6,12 +6,12 @@ import (
 	"net"
 )
 
-// Unsent is how many bytes of answers a connection holds at most, about, that have not been sent because the client has not
-// read what came before. Linux would hold up to 4 MiB for each, so that a crowd of slow readers would have their answers
-// made, and kept in memory, that they never take. It bounds no throughput: what is on its way does not count.
+// Unsent is approximately the maximum number of response bytes that a connection buffers while the client does not read. Linux
+// would buffer up to 4 MiB per connection, so many slow clients would keep complete responses in memory. It does not bound
+// throughput: bytes in flight do not count.
 const Unsent = 128 << 10
 
-// TCP listens on host:port. Linux and macOS hold the connections it accepts to Unsent.
+// TCP listens on host:port. On Linux and macOS the accepted connections have the bound Unsent.
 func TCP(ctx context.Context, address string) (net.Listener, error) {
 	config := net.ListenConfig{Control: boundUnsent}
 	config.SetMultipathTCP(false) // whose connections would not inherit the bound

@@ -1,11 +1,11 @@
 // Package network names the two environments that chains and API keys belong to.
 //
-// It owns the words and nothing else: which chain is in which environment is operator data kept by core.
+// It owns only the names: core stores which chain is in which environment.
 package network
 
 import "fmt"
 
-// Environment tells play money from real money. The zero value is no environment and is never valid.
+// Environment separates test funds from real funds. The zero value is invalid.
 type Environment string
 
 const (

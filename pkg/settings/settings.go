@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// Read parses the environment with the entries of the file that the variable names laid over it. Without the variable there is
-// no file. C is a struct whose fields name their variables by env tags; parse reads and checks all of them, and its error has a
-// line for each fault.
+// Read parses the environment, overridden by the entries of the file that the variable names. Without the variable there is no
+// file. C is a struct whose fields name their variables by env tags; parse reads and checks all of them, and its error has a line
+// for each fault.
 func Read[C any](environment map[string]string, variable string, parse func(map[string]string) (C, error)) (C, error) {
 	path := environment[variable]
 	if path == "" {
@@ -61,7 +61,7 @@ func entriesOf(text, variable string, known []string) (entries map[string]string
 
 var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// entry reads one line. It refuses quotes, which many formats remove and this one would keep.
+// entry parses one line. It rejects quotes, which many formats remove and this one would keep.
 func entry(line string) (name, value, fault string) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] == '#' {

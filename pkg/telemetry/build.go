@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// version and revision are set by the linker (-X) where a build has no version control at hand, such as one in a container.
+// version and revision are set by the linker (-X) for builds without version control, such as those in a container.
 var version, revision string
 
 // Build is the version and the revision that this process was built from, "unknown" where that is not known.
@@ -17,7 +17,7 @@ func Build() (builtVersion, builtRevision string) {
 	return cmp.Or(version, fromGo, "unknown"), cmp.Or(revision, sourced, "unknown")
 }
 
-// newBuildInfo is a metric that is always 1; what it tells is in its labels.
+// newBuildInfo returns a metric that is always 1; its labels have the information.
 func newBuildInfo() prometheus.Collector {
 	version, revision := Build()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -10,19 +10,18 @@ import (
 // checkTimeout bounds one readiness check: an orchestrator's probe gives up after a second or more.
 const checkTimeout = 800 * time.Millisecond
 
-// Check is one thing a service needs. Probe returns nil when it is there and otherwise an error that tells an operator
-// what is missing; it must respect its context.
+// Check is a dependency of a service. Probe returns nil if it is available and otherwise an error for the operator; it must
+// respect its context.
 type Check struct {
 	Name  string
 	Probe func(context.Context) error
-	// Optional is for what a service works without, though worse: where it is missing this is told, and the service is
-	// ready all the same.
+	// Optional is for a dependency without which the service is degraded but ready.
 	Optional bool
 }
 
 type checks []Check
 
-// failing runs the checks side by side and returns why each that failed did, by its place.
+// failing runs the checks concurrently and returns the errors of those that failed, by index.
 func (c checks) failing(ctx context.Context) map[int]error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -45,7 +44,7 @@ var checkPassing = prometheus.NewDesc("intents_check_passing",
 		"or works worse where the thing is optional.",
 	[]string{"check", "optional"}, nil)
 
-// Describe makes the checks a prometheus.Collector, which runs them when it is asked.
+// Describe makes the checks a prometheus.Collector, which runs them at every scrape.
 func (c checks) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- checkPassing }
 
 // Collect runs the checks.

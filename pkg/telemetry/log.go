@@ -1,5 +1,5 @@
-// Package telemetry is how a service shows itself to its operators: the log, the operations listener with metrics,
-// liveness, readiness and profiles, and the type that keeps secrets out of all of them.
+// Package telemetry is a service's interface to its operators: the log, the operations listener with metrics, liveness, readiness
+// and profiles, and the type that keeps secrets out of all of them.
 package telemetry
 
 import (

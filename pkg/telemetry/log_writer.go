@@ -28,8 +28,8 @@ type LogWriterOptions struct {
 	Delay time.Duration
 }
 
-// LogWriter writes log lines in a goroutine of its own: a reader of standard output that stalls delays nobody who logs. Lines
-// beyond MaxBytes are dropped and counted, and a line in their place reports how many there were. It is safe for concurrent use.
+// LogWriter writes log lines in its own goroutine, so that a stalled reader of standard output does not block callers. Lines
+// beyond MaxBytes are dropped and counted, and a line in their place reports their number. It is safe for concurrent use.
 type LogWriter struct {
 	out     io.Writer
 	options LogWriterOptions

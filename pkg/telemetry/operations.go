@@ -14,7 +14,7 @@ import (
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		// The scheduler's tell a process that lacks processors from one that waits for others.
+		// The scheduler's metrics distinguish a process that lacks CPU from one that waits for others.
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newBuildInfo(),

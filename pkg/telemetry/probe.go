@@ -12,9 +12,8 @@ import (
 // probeTimeout is longer than /readyz takes at worst.
 const probeTimeout = 2 * checkTimeout
 
-// Probe asks the service whose operations listener is at this host:port of this machine whether it is ready, and returns
-// nil if so. A container without a shell checks its health by it. An address that stands for every interface is asked on
-// the loopback one.
+// Probe asks the service whose operations listener is at this host:port of this machine whether it is ready, and returns nil if
+// so. A container without a shell uses it as its health check. For an unspecified address it uses the loopback address.
 func Probe(ctx context.Context, listen string) error {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -32,7 +31,7 @@ func Probe(ctx context.Context, listen string) error {
 	if err != nil {
 		return fmt.Errorf("probe the operations listener: %w", err)
 	}
-	// No proxy that the environment may name, and no connection that outlives the question.
+	// No proxy from the environment, and no keep-alive.
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {

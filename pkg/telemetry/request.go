@@ -8,8 +8,8 @@ import (
 // ofRequest is the key of a request's attributes in its context.
 type ofRequest struct{}
 
-// InRequest is ctx of a request. Every line that is logged with it, or a context made of it, by a logger of NewLogger has
-// the attributes: those that tell which request it was, and in which trace.
+// InRequest returns ctx with the attributes of a request. A logger of NewLogger adds them to every line that is logged with this
+// context: they identify the request and its trace.
 func InRequest(ctx context.Context, attributes ...slog.Attr) context.Context {
 	return context.WithValue(ctx, ofRequest{}, attributes)
 }

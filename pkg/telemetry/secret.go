@@ -4,8 +4,8 @@ import "log/slog"
 
 const redacted = "[redacted]"
 
-// Secret is a configured text that must not be seen: every way of printing it says [redacted]. An empty one prints
-// as empty, so that a missing setting is visible.
+// Secret is a configured text that must not be shown: every way of printing it yields [redacted]. An empty one prints as empty,
+// so that a missing setting is visible.
 type Secret string
 
 // Reveal is the text itself.

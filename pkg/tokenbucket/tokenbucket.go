@@ -1,5 +1,5 @@
-// Package tokenbucket is the form in which gateways and cores share the token buckets of keys and accounts in Redis. It decides as
-// redis_rate does (GCRA). A request takes one token from its key's bucket and one from its account's, or none.
+// Package tokenbucket defines how gateways and cores share the token buckets of keys and accounts in Redis. It decides like
+// redis_rate (GCRA). A request takes one token from its key's bucket and one from its account's, or none.
 //
 // On one server or a master behind Sentinels, a bucket is a field of the hash of the current generation, which lasts 64 seconds,
 // or of the previous one. A bucket that takes longer to refill is in redis_rate's key as well. So are all buckets of keys for ten
@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// Prefix begins redis_rate's keys.
+	// Prefix is the prefix of redis_rate's keys.
 	Prefix = "rate:"
 	// Current is the key of the hash of the current generation.
 	Current = Prefix + "buckets:current"
@@ -98,7 +98,7 @@ type Call struct {
 // the number of keys and two keys are before them.
 const firstRule, firstField = 5, 11
 
-// Begin makes it a call without requests.
+// Begin resets the call to one without requests.
 func (c *Call) Begin(key, account Rule) {
 	c.account = nil
 	c.args = append(c.args[:0], "evalsha", takeScript.Hash(), 2, Current, Previous,

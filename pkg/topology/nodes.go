@@ -13,15 +13,15 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// over is a context that has ended: with it a Cluster's client tells what it knows, and asks nobody.
+// over is a context that has ended: with it a Cluster's client returns its cached state and sends nothing.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// Node is the address of the master that holds the key in a Cluster; empty where that is not known yet, and for a client of
-// anything else. It asks nobody.
+// Node returns the address of the master that holds the key in a Cluster, empty if it is not known yet or the client is not of a
+// Cluster. It sends nothing.
 func Node(client redis.UniversalClient, key string) string {
 	cluster, is := client.(*redis.ClusterClient)
 	if !is {
@@ -34,8 +34,8 @@ func Node(client redis.UniversalClient, key string) string {
 	return master.Options().Addr
 }
 
-// Reload has a Cluster's client look again which node holds what, in the background and at most five times a second. A caller that
-// lost a node calls it: its replica may have taken its place.
+// Reload makes a Cluster's client reload the slot assignment in the background, at most five times a second. A caller that lost a
+// node calls it, because a replica may have replaced the node.
 func Reload(client redis.UniversalClient) {
 	if cluster, is := client.(*redis.ClusterClient); is {
 		cluster.ReloadState(context.Background())
@@ -44,7 +44,7 @@ func Reload(client redis.UniversalClient) {
 
 var errClusterState = errors.New("no master of the cluster says that it serves (cluster_state:ok)")
 
-// Serving returns nil while Redis serves, which a Cluster does as long as any of its masters says so.
+// Serving returns nil while Redis works. A Cluster works while any of its masters responds.
 func Serving(ctx context.Context, client redis.UniversalClient) error {
 	cluster, is := client.(*redis.ClusterClient)
 	if !is {

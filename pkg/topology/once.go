@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a script call that go-redis sends on after MOVED and ASK, whose senders have executed nothing, and never sends
-// again after it lost the connection, when it may have been executed.
+// Script is a script call that go-redis follows after MOVED and ASK, which a node returns without executing it, and never resends
+// after a lost connection, when it may have been executed.
 type Script struct {
 	*redis.Cmd
 	redirected bool
@@ -35,7 +35,7 @@ func (s *Script) SetErr(err error) {
 	s.Cmd.SetErr(err)
 }
 
-// Redirected tells whether a node of a Cluster has answered in a pipeline that another is to be asked, whatever came of it.
+// Redirected reports whether a node of a Cluster has redirected the call in a pipeline, whatever its final result.
 func (s *Script) Redirected() bool { return s.redirected }
 
 // Key is the first of the keys.
@@ -44,8 +44,8 @@ func (s *Script) Key() string {
 	return key
 }
 
-// AtMostOnce is a client whose scripts are executed at most once. A script takes no longer than three times what one read may,
-// however many nodes or Sentinels are asked on the way; after a failure a Cluster's client looks again which node holds what.
+// AtMostOnce is a client whose scripts are executed at most once. A script takes at most three times the read timeout, however
+// many nodes or Sentinels are involved; after a failure a Cluster's client reloads the slot assignment.
 type AtMostOnce struct{ redis.UniversalClient }
 
 // Eval implements redis.Scripter.

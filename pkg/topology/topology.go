@@ -1,6 +1,6 @@
-// Package topology makes the go-redis client for the Redis that an operator runs: one server, a Redis Cluster, or a master
-// that Sentinels watch over. It owns how each is written as a URL, what a call may cost, and that no call is sent twice. It
-// refuses a URL that says something else than its mode, and knows nothing of what is kept in Redis.
+// Package topology creates the go-redis client for the operator's Redis: one server, a Redis Cluster, or a master behind
+// Sentinels. It owns the form of their URLs, the timeouts of calls, and that no call is sent twice. It rejects a URL that does
+// not match its mode, and does not depend on what is stored in Redis.
 package topology
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// go-redis prints every failed dial; who calls Redis logs its failures itself, sampled.
+// go-redis prints every failed dial; callers log failures themselves, sampled.
 func init() { logging.Disable() }
 
 // protocol is RESP2, in which go-redis needs nothing else of a new connection.
@@ -41,7 +41,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	}
 }
 
-// Options bound what calls may cost; all but PoolSize must be set.
+// Options bound calls; all but PoolSize must be set.
 type Options struct {
 	// DialTimeout is how long a new connection may take, besides three times Timeout where Sentinels are asked first; Timeout
 	// is how long one read or write may take, and PoolTimeout the wait for a connection that is in use.
@@ -53,7 +53,7 @@ type Options struct {
 	PoolSize int
 }
 
-// Validate returns what New would say of the URL.
+// Validate returns the error that New would return for the URL.
 func Validate(mode Mode, rawURL string) error {
 	_, err := parse(mode, rawURL)
 	return err

@@ -21,7 +21,7 @@ type Config struct {
 	Sampler string
 	// Ratio is the share of traces that parentbased_traceidratio samples, 0 to 1.
 	Ratio float64
-	// TrustClients believes the sampled flag that a client sends. Else a client could have every request sampled.
+	// TrustClients uses the sampled flag of clients. Otherwise a client could have every request sampled.
 	TrustClients bool
 	// ServiceName is the resource's service.name; empty for that of ResourceAttributes, else intents- and Service.
 	ServiceName string
@@ -29,13 +29,13 @@ type Config struct {
 	ResourceAttributes string
 }
 
-// On reports whether spans are made.
+// On reports whether tracing is on.
 func (c Config) On() bool { return c.Endpoint != "" }
 
 // Fault is what is wrong with one variable.
 type Fault struct{ Variable, Text string }
 
-// Faults are all there are. They do not repeat what may be secret.
+// Faults is a list of faults. They do not repeat values that may be secret.
 func (c Config) Faults() []Fault {
 	var faults []Fault
 	check := func(variable string, err error) {

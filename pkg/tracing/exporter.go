@@ -25,11 +25,11 @@ const (
 	batchTimeout = 2 * time.Second
 	// exportTimeout bounds one export, its retries included.
 	exportTimeout = 10 * time.Second
-	// logInterval spaces the log lines of one outage.
+	// logInterval is the minimum time between two log lines of one outage.
 	logInterval = 30 * time.Second
 )
 
-// exporter counts the spans that it exports, and logs now and then why it cannot.
+// exporter counts the spans that it exports, and logs failures, sampled.
 type exporter struct {
 	sdk.SpanExporter
 	spans *prometheus.CounterVec

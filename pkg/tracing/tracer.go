@@ -1,8 +1,8 @@
 // Package tracing follows requests through the services with OpenTelemetry's spans and W3C Trace Context, and exports what
 // was sampled to a collector by OTLP.
 //
-// It owns who decides what is sampled, what spans tell of requests and the bounds of the export: a collector that is away
-// or hangs costs spans, never a request. While tracing is off there is no Tracer, and no span records.
+// It owns the sampling decision, the attributes of requests' spans and the bounds of the export: a collector that is down or
+// hangs costs spans, never a request. While tracing is off there is no Tracer, and no span records.
 package tracing
 
 import (

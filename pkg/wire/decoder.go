@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decoder walks one JSON document and gathers what is wrong with it. After a syntax error every call does nothing.
+// decoder parses one JSON document and collects its issues. After a syntax error every call does nothing.
 type decoder struct {
 	in     jsontext.Decoder
 	body   bytes.Reader
@@ -72,7 +72,7 @@ func (d *decoder) object(names []string, required int, read func(n int)) {
 	}
 }
 
-// text reads one string. A NUL is refused here because no text column can hold it.
+// text reads one string. It rejects NUL, because no text column can store it.
 func (d *decoder) text() (string, bool) {
 	if d.broken {
 		return "", false
@@ -103,12 +103,12 @@ func (d *decoder) string() bool {
 	return err == nil
 }
 
-// issue blames the value that was read last.
+// issue reports an issue with the value that was read last.
 func (d *decoder) issue(message string) {
 	d.issues = append(d.issues, Issue{Path: string(d.in.StackPointer()), Message: message})
 }
 
-// skip passes over the next value and blames it.
+// skip skips the next value and reports an issue with it.
 func (d *decoder) skip(message string) {
 	if err := d.in.SkipValue(); err != nil {
 		d.fail(err)
@@ -139,7 +139,7 @@ func (d *decoder) finish() []Issue {
 	return d.issues
 }
 
-// fail ends the walk. What was found before the break is dropped: it may be an effect of it.
+// fail ends the parse. It drops earlier issues, which may be effects of the syntax error.
 func (d *decoder) fail(err error) {
 	d.broken = true
 	issue := Issue{Message: "is not one valid JSON object: " + err.Error()}

@@ -1,8 +1,8 @@
-// Package wire is what gateway and core say to each other and to clients in the same words: error bodies and codes,
-// identity headers, the internal API between the two, and the strict decoder of a transfer request.
+// Package wire is the shared vocabulary of gateway and core: error bodies and codes, identity headers, the internal API between
+// the two, and the strict decoder of a transfer request.
 //
-// Both services read a request with this one decoder, because a difference between two parsers would be a way around
-// the checks of one of them.
+// Both services use this decoder, because a difference between two parsers would allow a request to bypass the checks of one of
+// them.
 package wire
 
 // Code is the machine-readable name of an error. Clients branch on it, so a code never changes its meaning.
@@ -27,7 +27,7 @@ const (
 	TooManyPolls          Code = "TOO_MANY_POLLS"
 )
 
-// Error is the body of every error answer, the environment refusal excepted.
+// Error is the body of every error response, except for the environment rejection.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
