@@ -1,4 +1,4 @@
-// Package asynctest has what tests need to look at something that works meanwhile.
+// Package asynctest lets tests wait for concurrent work.
 package asynctest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Eventually returns when holds does, which is asked again and again, and fails the test after a minute.
+// Eventually polls holds until it returns true, and fails the test after a minute.
 func Eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -20,7 +20,7 @@ func Eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Completes returns once work that shows its progress is complete, and fails the test after a minute without any progress.
+// Completes returns once the work is complete, and fails the test after a minute without progress.
 func Completes(tb testing.TB, what string, state func() (progress int, complete bool)) {
 	tb.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -39,7 +39,7 @@ func Completes(tb testing.TB, what string, state func() (progress int, complete 
 	}
 }
 
-// Buffer takes a log that is read while it is written.
+// Buffer collects a log that can be read while it is written.
 type Buffer struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -51,7 +51,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.all.Write(p)
 }
 
-// String is all that was written so far.
+// String returns everything that was written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

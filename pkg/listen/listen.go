@@ -1,4 +1,4 @@
-// Package listen opens the TCP ports at which the services are reached.
+// Package listen opens the services' TCP listeners.
 package listen
 
 import (
@@ -6,14 +6,14 @@ import (
 	"net"
 )
 
-// Unsent is how many bytes of answers a connection holds at most, about, that have not been sent because the client has not
-// read what came before. Linux would hold up to 4 MiB for each, so that a crowd of slow readers would have their answers
-// made, and kept in memory, that they never take. It bounds no throughput: what is on its way does not count.
+// Unsent bounds, approximately, the bytes in a connection's send buffer that are not yet sent because the client does not read
+// (TCP_NOTSENT_LOWAT). Linux would buffer up to 4 MiB per connection, so many slow readers would have their responses produced
+// and kept in memory without reading them. It does not limit throughput: bytes in flight do not count.
 const Unsent = 128 << 10
 
-// TCP listens on host:port. Linux and macOS hold the connections it accepts to Unsent.
+// TCP listens on host:port. Linux and macOS apply Unsent to the connections that it accepts.
 func TCP(ctx context.Context, address string) (net.Listener, error) {
 	config := net.ListenConfig{Control: boundUnsent}
-	config.SetMultipathTCP(false) // whose connections would not inherit the bound
+	config.SetMultipathTCP(false) // MPTCP connections would not inherit Unsent
 	return config.Listen(ctx, "tcp", address)
 }

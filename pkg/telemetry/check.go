@@ -7,22 +7,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// checkTimeout bounds one readiness check: an orchestrator's probe gives up after a second or more.
+// checkTimeout bounds one readiness check. An orchestrator's probe times out after a second or more.
 const checkTimeout = 800 * time.Millisecond
 
-// Check is one thing a service needs. Probe returns nil when it is there and otherwise an error that tells an operator
-// what is missing; it must respect its context.
+// Check is the readiness check of one dependency. Probe returns nil if the dependency is available, and otherwise an error that
+// tells an operator what is missing. It must respect its context.
 type Check struct {
 	Name  string
 	Probe func(context.Context) error
-	// Optional is for what a service works without, though worse: where it is missing this is told, and the service is
-	// ready all the same.
+	// Optional marks a dependency that the service works without, in a degraded way. A failure is reported, and the service is
+	// still ready.
 	Optional bool
 }
 
 type checks []Check
 
-// failing runs the checks side by side and returns why each that failed did, by its place.
+// failing runs the checks concurrently and returns the errors of the failed ones by their index.
 func (c checks) failing(ctx context.Context) map[int]error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ var checkPassing = prometheus.NewDesc("intents_check_passing",
 		"or works worse where the thing is optional.",
 	[]string{"check", "optional"}, nil)
 
-// Describe makes the checks a prometheus.Collector, which runs them when it is asked.
+// Describe makes the checks a prometheus.Collector, which runs them at each scrape.
 func (c checks) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- checkPassing }
 
 // Collect runs the checks.
