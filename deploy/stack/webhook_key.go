@@ -23,7 +23,7 @@ func webhookKey(path string) (string, error) {
 		return "", fmt.Errorf("read the key of webhooks: %w", err)
 	}
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails, see crypto/rand
+	_, _ = rand.Read(key) // never fails, see crypto/rand
 	text = hex.AppendEncode(nil, key)
 	if err := writePrivate(path, append(text, '\n')); err != nil {
 		return "", fmt.Errorf("store the key of webhooks: %w", err)
