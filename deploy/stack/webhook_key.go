@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// webhookKeyFile is the file of the key that the database's signing secrets of webhooks are sealed with. Only the user who runs the
+// webhookKeyFile is the file of the key that encrypts the webhooks' signing secrets in the database. Only the user who runs the
 // stack can read it. A reset keeps it, because the database of Config.DatabaseURL is kept as well.
 const webhookKeyFile = "webhook.key"
 
