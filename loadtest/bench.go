@@ -29,14 +29,14 @@ type bench struct {
 	dir    string
 	log    *os.File
 	secret string
-	// account is the one that peers name to core.
+	// account is the account that peers name to core.
 	account uuid.UUID
 	cpus    cpuSplit
 	stack   *stack.Stack
 	env     stack.Env
 	keys    keyLists
 	peers   []*embedded.Process
-	// profiles is the directory for CPU profiles of the gateway under test, empty for none.
+	// profiles is the directory for CPU profiles of the gateway under test; empty: no profiles.
 	profiles string
 
 	// The gateway under test, and the upstream of it and its peers.
@@ -77,10 +77,10 @@ func openBench(ctx context.Context, out, name string, gateways, keys int, pinned
 	return b, err
 }
 
-// newBench is a bench with a secret of its own, for the account of nobody.
+// newBench creates a bench with a new secret and an account id that no database has.
 func newBench() *bench { return &bench{secret: rand.Text() + rand.Text(), account: uuid.New()} }
 
-// openFiles makes the working directory, and the log of the processes in out.
+// openFiles creates the working directory, and the log file of the processes in out.
 func (b *bench) openFiles(out, name string) (err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (b *bench) startPeer(ctx context.Context, c embedded.Command, addresses ...
 	return process, nil
 }
 
-// stopMirroring has gateways keep buckets as they do from ten minutes after Redis's first request on: not in redis_rate's keys.
+// stopMirroring makes gateways stop writing redis_rate's keys, as they do ten minutes after the first request to a Redis.
 func stopMirroring(ctx context.Context, redisURL string) error {
 	options, err := redis.ParseURL(redisURL)
 	if err != nil {
@@ -168,7 +168,7 @@ func stopMirroring(ctx context.Context, redisURL string) error {
 	return errors.Join(client.HSet(ctx, tokenbucket.Current, "mirror_until", 0).Err(), client.Close())
 }
 
-// fallbackDecisions is how many decisions the gateway under test made without Redis, which cost less.
+// fallbackDecisions returns how many rate limit decisions the gateway under test made without Redis. They cost less CPU time.
 func (b *bench) fallbackDecisions(ctx context.Context) (float64, error) {
 	return readCounter(ctx, b.metricsURL, `intents_gateway_limit_decisions_total{decision="fallback_`)
 }

@@ -37,8 +37,8 @@ const (
 	firstChain         = 700_001
 )
 
-// chainScenario measures core while it follows many chains and open intents: what it costs, and how long after its block an event is
-// in the intent's status.
+// chainScenario measures core while it follows many chains and open intents: its cost, and the latency from a block to the change
+// of the intent's status.
 func chainScenario(ctx context.Context, args []string) (err error) {
 	var f chainFlags
 	flags := flag.NewFlagSet("chain", flag.ContinueOnError)
@@ -81,14 +81,14 @@ type chainBench struct {
 	ops     string
 }
 
-// scriptedChain is a chain with its node.
+// scriptedChain is a chain with its scripted node.
 type scriptedChain struct {
 	id   caip.ChainID
 	node *rpctest.Node
 	*rpctest.Chain
 
 	mu sync.Mutex
-	// mined are the times of the blocks, by number.
+	// mined has the times of the blocks, by number.
 	mined map[uint64]time.Time
 	next  []rpctest.Tx
 }
@@ -158,7 +158,7 @@ func (b *chainBench) makeChains(ctx context.Context) error {
 
 func (b *chainBench) rpcFile() string { return filepath.Join(b.dir, "rpc.json") }
 
-// mine mines a block on every chain each block time, the chains one after the other, until ctx ends.
+// mine mines a block on every chain each block time, one chain after the other, until ctx ends.
 func (b *chainBench) mine(ctx context.Context) {
 	ticker := time.NewTicker(b.blockTime / time.Duration(len(b.chains)))
 	defer ticker.Stop()
@@ -180,14 +180,14 @@ func (c *scriptedChain) mineNext() {
 	c.next = nil
 }
 
-// send has a transaction mined in the chain's next block.
+// send adds a transaction to the chain's next block.
 func (c *scriptedChain) send(tx rpctest.Tx) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next = append(c.next, tx)
 }
 
-// minedAt is when the block of that number was mined; ok is false before the measurement.
+// minedAt returns when the block of that number was mined; ok is false before the measurement.
 func (c *scriptedChain) minedAt(number uint64) (at time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,17 +25,17 @@ const (
 	chainRecipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 )
 
-// liveBridge is a bridge of the measurement.
+// liveBridge is a bridge that the measurement opened.
 type liveBridge struct {
 	*transfer.Intent
 	source, destination *scriptedChain
-	// seen are the statuses that it has had.
+	// seen has its statuses so far.
 	seen map[transfer.Status]bool
 }
 
 // measure opens and fills bridges while core follows them.
 func (b *chainBench) measure(ctx context.Context) error {
-	for _, c := range b.chains { // open orders are open by the settlers as well
+	for _, c := range b.chains { // the settlers report open orders as open
 		c.SetFunction(common.HexToAddress(chainSettler), rpctest.NewSelector("orderStatus(bytes32)"), func(rpctest.Call) ([]byte, error) {
 			return rpctest.Text("OPENED"), nil
 		})
@@ -87,7 +87,7 @@ func (b *chainBench) measure(ctx context.Context) error {
 	return nil
 }
 
-// open records a bridge and has its order opened in the source chain's next block.
+// open records a bridge and opens its order in the source chain's next block.
 func (b *chainBench) open(ctx context.Context, n int) (*liveBridge, error) {
 	source, destination := b.chainsOf(n)
 	leg := func(c caip.ChainID, account string) wire.Leg {
@@ -116,11 +116,12 @@ func settlerTx(n int, log rpctest.Log) rpctest.Tx {
 	return rpctest.Tx{From: common.BigToAddress(big.NewInt(int64(n) + 1)), To: &to, Input: log.Topics[0].Bytes(), Logs: []rpctest.Log{log}}
 }
 
-// overlap is how many events are read again: their numbers are given before they are committed, so later ones may be visible first.
+// overlap is how many events are read again: sequence numbers are assigned before the commit, so higher ones may be visible
+// first.
 const overlap = 2000
 
-// readEvents reads the new transitions, fills orders that are confirmed and notes how long after the block that decided
-// it each transition came.
+// readEvents reads the new transitions, fills confirmed orders and records the latency of each transition from the block that
+// caused it.
 func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.UUID]*liveBridge, latencies map[transfer.Status][]time.Duration) (int64, error) {
 	rows, err := b.store.Pool().QueryContext(ctx, `SELECT id, transfer_id, to_status, coalesce(block_number, 0), occurred_at FROM events
 		WHERE id > $1 AND trigger IS NOT NULL ORDER BY id`, last-overlap)
@@ -159,7 +160,7 @@ func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.U
 	return last, rows.Err()
 }
 
-// chainSample is what core has used and done so far.
+// chainSample is core's usage and progress so far.
 type chainSample struct {
 	at                    time.Time
 	cpu                   time.Duration
@@ -203,7 +204,7 @@ func (b *chainBench) print(before, halfway, after chainSample, sent int, latenci
 	}
 }
 
-// catchUp measures how fast core reads the blocks that one chain has mined while core was away.
+// catchUp measures how fast core reads the blocks that one chain has mined while core was stopped.
 func (b *chainBench) catchUp(ctx context.Context) error {
 	if b.backlog == 0 {
 		return nil

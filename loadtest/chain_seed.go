@@ -14,7 +14,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// fill stores the open intents by COPY: of ten, six wait to be filled, two have an attempt that is in no block, two were not sent yet.
+// fill inserts the open intents by COPY: of ten, six wait for their fill, two have an attempt that is in no block, two were not
+// sent yet.
 func (b *chainBench) fill(ctx context.Context) (err error) {
 	fmt.Printf("storing %d open intents\n", b.intents)
 	conn, err := pgx.Connect(ctx, b.server.URL)
@@ -32,7 +33,7 @@ func (b *chainBench) fill(ctx context.Context) (err error) {
 	return err
 }
 
-// kindOf is what the n-th open intent waits for.
+// kindOf returns the status of the n-th open intent.
 func kindOf(n int) transfer.Status {
 	switch n % 10 {
 	case 0, 1:
@@ -82,8 +83,8 @@ func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error 
 	return nil
 }
 
-// copyTransactions stores the attempts: opened orders in block 50 that are compared with the settler within the hour, and attempts that
-// are in no block and are looked up within ten minutes.
+// copyTransactions inserts the attempts: opened orders in block 50 that are compared with the settler within the hour, and
+// attempts that are in no block and are looked up within ten minutes.
 func (b *chainBench) copyTransactions(ctx context.Context, conn *pgx.Conn) error {
 	columns := []string{
 		"account_id", "transfer_id", "chain_id", "hash", "role", "state", "reported", "block_number", "block_hash", "log_index", "confirmed_at",

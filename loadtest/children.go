@@ -17,7 +17,7 @@ import (
 
 // Some peers are this program in processes of their own, so that their CPU time can be measured.
 
-// startChild starts a scenario of this program that listens at a free address.
+// startChild starts a scenario of this program that listens on a free address.
 func (b *bench) startChild(ctx context.Context, scenario string, args ...string) (address string, pids []int, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,7 +59,7 @@ func fixed(ctx context.Context, args []string) error {
 }
 
 // standIn serves the measured request with a copy of core's response, and forwards the gateway's other requests to core. Its
-// arguments are the address to listen at, core's address, and the headers that core requires.
+// arguments are the listen address, core's address, and the headers that core requires.
 func standIn(ctx context.Context, args []string) error {
 	if len(args) < 2 {
 		return errors.New("stand-in needs its own and core's address")
@@ -97,7 +97,7 @@ func serveChild(ctx context.Context, address string, handler fasthttp.RequestHan
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
-		return nil // its clients have ended
+		return nil // the clients have ended
 	}
 }
 

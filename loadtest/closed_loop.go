@@ -99,7 +99,7 @@ func (c *closedLoop) run(ctx context.Context, address string, list *keyList) (cl
 
 func microseconds(n int) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// runInternal generates the load without wrk, for more CPU time.
+// runInternal generates the load without wrk. It uses more CPU time than wrk.
 func (c *closedLoop) runInternal(ctx context.Context, address string, list *keyList, start int) (closedResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.duration)
 	defer cancel()
@@ -177,7 +177,7 @@ func eachConn(ctx context.Context, address string, connections int, work func(do
 	return times, refused, errors.Join(errs...)
 }
 
-// percentile is the given quantile of times, which are in ascending order.
+// percentile returns the given quantile of times, which are in ascending order.
 func percentile(times []time.Duration, share float64) time.Duration {
 	if len(times) == 0 {
 		return 0

@@ -138,7 +138,7 @@ func (k *crowdKind) open(ctx context.Context, n int) *member {
 	return &member{Conn: conn, kind: k, in: bufio.NewReaderSize(conn, 512)}
 }
 
-// keepOpen sends first, and then, if there is one, the slow byte every slowInterval, until the gateway closes the connection.
+// keepOpen sends first, and then slowByte, if not empty, every slowInterval, until the gateway closes the connection.
 func (m *member) keepOpen(first, slowByte string) {
 	m.kind.requests.Add(1)
 	_, err := io.WriteString(m, first)
@@ -171,7 +171,7 @@ func (m *member) readSuccess() bool {
 	return response.StatusCode <= 299
 }
 
-// read requests a long list and reads it byte by byte. After a refusal it waits for Retry-After.
+// read requests a long list and reads it byte by byte. After a rejection it waits for Retry-After.
 func (m *member) read(ctx context.Context, request string) {
 	_ = m.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	for ctx.Err() == nil {

@@ -71,7 +71,7 @@ func sepolia() *registry.Snapshot {
 	)
 }
 
-// newIntent creates the n-th intent of an account with core's code.
+// newIntent creates the n-th intent of an account with core's own code.
 func newIntent(accountID uuid.UUID, n int, snapshot *registry.Snapshot) (*transfer.Intent, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -18,8 +18,8 @@ type eventsFlags struct {
 	duration                                           time.Duration
 }
 
-// events measures the feed and the webhooks: how soon events are read and delivered, what a dead endpoint does to the others, what the
-// service sustains, and what idle long polls and the events of a POST cost.
+// events measures the feed and the webhooks: the latency until events are read and delivered, the effect of a dead endpoint on
+// the others, the sustained rate, and the cost of idle long polls and of the events of a POST.
 func events(ctx context.Context, args []string) (err error) {
 	var f eventsFlags
 	flags := flag.NewFlagSet("events", flag.ContinueOnError)
@@ -115,7 +115,7 @@ func (b *eventsBench) address() string {
 	return strings.TrimPrefix(b.stack.Env().GatewayURL, "http://")
 }
 
-// post makes the requests that create intents, of the first accounts in turn.
+// post returns the requests that create intents, for the accounts in turn.
 func post(address string, accounts []benchAccount) func(n int) []byte {
 	return func(n int) []byte {
 		body := operations["create"].body
@@ -124,7 +124,7 @@ func post(address string, accounts []benchAccount) func(n int) []byte {
 	}
 }
 
-// latencies measures, in turns, how soon events are read and delivered with all endpoints alive and with one dead.
+// latencies measures, in turns, the latency of reads and deliveries with all endpoints alive and with one dead.
 func (b *eventsBench) latencies(ctx context.Context) error {
 	var alive, dead []eventTimes
 	for round := range b.rounds {

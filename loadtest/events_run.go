@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// eventTimes are the latencies of a run in milliseconds, from an event's timestamp: until a long poll answered with it, and until its
-// first attempt arrived.
+// eventTimes are the latencies of a run in milliseconds from an event's timestamp: until a long poll returned it, and until its
+// first delivery attempt arrived.
 type eventTimes struct {
 	read, delivered []float64
 	posts           constantResult
-	// rest is how long after the last POST the last event arrived.
+	// rest is the time from the last POST to the last event.
 	rest time.Duration
 }
 
@@ -27,7 +27,7 @@ func (t eventTimes) String() string {
 	return fmt.Sprintf("read p99 %.0f ms, first attempt p99 %.0f ms, POST p99 %.0f ms", quantile(t.read, 0.99), quantile(t.delivered, 0.99), milliseconds(t.posts.P99))
 }
 
-// arrived is an event as readers and receivers see it.
+// arrived is an event as readers and receivers decode it.
 type arrived struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
@@ -45,18 +45,18 @@ type receiver struct {
 	dead   atomic.Bool
 
 	mu sync.Mutex
-	// ages are those of the first attempts, by event.
+	// ages has the ages of the first attempts, by event.
 	ages map[string]float64
 }
 
 func startReceiver() (*receiver, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it lasts as long as the program
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is open until the program ends
 	if err != nil {
 		return nil, err
 	}
 	r := &receiver{url: "http://" + listener.Addr().String(), ages: map[string]float64{}}
 	r.server = &http.Server{Handler: http.HandlerFunc(r.receive), ReadHeaderTimeout: time.Minute}
-	go func() { _ = r.server.Serve(listener) }() // it ends with close
+	go func() { _ = r.server.Serve(listener) }() // returns after close
 	return r, nil
 }
 
@@ -82,7 +82,7 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// take returns the ages of the events that have arrived and forgets them.
+// take returns and removes the ages of the events that have arrived.
 func (r *receiver) take() (ages []float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ type feedReader struct {
 	err  error
 }
 
-// run reads what happens from now on until ctx ends; ready is called once the reader has its cursor.
+// run reads events from now on until ctx ends; it calls ready once the reader has its cursor.
 func (r *feedReader) run(ctx context.Context, ready func()) {
 	cursor := "now"
 	for ctx.Err() == nil {
@@ -162,7 +162,7 @@ func (r *feedReader) read(ctx context.Context, cursor string) (page feedPage, er
 	return page, json.NewDecoder(response.Body).Decode(&page)
 }
 
-// run has writers create intents at a rate while the feed of readers is read, until every event has arrived.
+// run makes writers create intents at a rate while the feed of readers is read, until every event has arrived.
 func (b *eventsBench) run(ctx context.Context, rate int, writers, readers []benchAccount) (t eventTimes, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.duration+2*time.Minute)
 	defer cancel()
@@ -205,7 +205,8 @@ func (b *eventsBench) run(ctx context.Context, rate int, writers, readers []benc
 	return t, nil
 }
 
-// expectedArrivals is how many of the POSTs' events are delivered, but for those of a dead endpoint of the first writer, and read.
+// expectedArrivals returns how many of the POSTs' events are delivered, except to a dead endpoint of the first writer, and how
+// many are read.
 func expectedArrivals(posted int, writers, readers []benchAccount, firstDead bool) (delivered, read int) {
 	isReader := make(map[string]bool, len(readers))
 	for _, r := range readers {

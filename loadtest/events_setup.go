@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// pollsPerKey and pollsPerAccount are how many long polls a gateway admits at once.
+	// pollsPerKey and pollsPerAccount are the gateway's limits of concurrent long polls.
 	pollsPerKey, pollsPerAccount = 2, 8
 )
 
@@ -28,7 +28,7 @@ type benchAccount struct {
 	keys []string
 }
 
-// makeAccounts inserts accounts with so many test keys each, whose limits nobody reaches.
+// makeAccounts inserts accounts with keysEach test keys each, with limits above the load.
 func makeAccounts(ctx context.Context, env stack.Env, count, keysEach int) (accounts []benchAccount, err error) {
 	conn, err := pgx.Connect(ctx, env.DatabaseURL)
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *eventsBench) createEndpoints(ctx context.Context) error {
 	return nil
 }
 
-// idlePolls measures the memory of long polls that have nothing to answer.
+// idlePolls measures the memory of idle long polls.
 func (b *eventsBench) idlePolls(ctx context.Context) error {
 	if b.polls == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (b *eventsBench) idlePolls(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer func() { stop(); running.Wait() }()
 	failed := make(chan error, b.polls)
-	slots := make(chan struct{}, 16) // what is connecting at once
+	slots := make(chan struct{}, 16) // limits concurrent connects
 	for n := range b.polls {
 		account := b.accounts[n/pollsPerAccount]
 		r := &feedReader{url: b.stack.Env().GatewayURL, key: account.keys[n%pollsPerAccount/pollsPerKey], client: client}
@@ -123,7 +123,7 @@ func (b *eventsBench) idlePolls(ctx context.Context) error {
 			}
 		})
 	}
-	// Long enough that each has been answered once with nothing and asks again.
+	// Long enough for each poll to have been answered empty once and sent again.
 	select {
 	case err := <-failed:
 		return err
@@ -137,7 +137,7 @@ func (b *eventsBench) idlePolls(ctx context.Context) error {
 	stop()
 	running.Wait()
 	client.CloseIdleConnections()
-	select { // the gateway looks for clients that have gone once a second
+	select { // the gateway checks for disconnected clients once a second
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(3 * time.Second):
@@ -150,7 +150,7 @@ func (b *eventsBench) idlePolls(ctx context.Context) error {
 	return nil
 }
 
-// stackTimes are the CPU times of a stack's processes with the children that they have now.
+// stackTimes returns the CPU times of a stack's processes and their current children.
 func stackTimes(env stack.Env) (map[string]time.Duration, error) {
 	processes := map[string][]int{}
 	for _, name := range measuredProcesses {

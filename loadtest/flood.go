@@ -29,7 +29,7 @@ type flood struct {
 	rate, conns int
 	duration    time.Duration
 
-	// took and statuses are the result.
+	// took and statuses are the results.
 	took     time.Duration
 	statuses map[int]int
 }
@@ -109,7 +109,7 @@ func (f *flood) send(ctx context.Context, next time.Time) (statuses map[int]int,
 	return statuses, nil
 }
 
-// coreCounters are how many unknown keys core has looked up and how often it has read the key changes, from its metrics.
+// coreCounters returns how many unknown keys core has looked up and how often it has read the key changes, from its metrics.
 func coreCounters(ctx context.Context, env stack.Env) (lookUps, readings float64, err error) {
 	lookUps, err = readCounter(ctx, env.CoreMetricsURL, `intents_core_requests_total{route="POST `+wire.PathVerifyKey+`",status="404"`)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// lists measures the first page of each kind of list with ever more intents of one account, ten times as many at each step.
+// lists measures the first page of each kind of list, with ten times as many intents of one account at each step.
 func lists(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("lists", flag.ContinueOnError)
 	maxRows := flags.Int("rows", 10_000_000, "number of intents at the end; the steps are 1000, 10000, … up to it")
@@ -82,7 +82,7 @@ type listCase struct {
 	filter postgres.TransferFilter
 }
 
-// listCases are the kinds of lists. Their cursors point to the middle of size intents.
+// listCases returns the kinds of lists. Their cursors point to the middle of size intents.
 func listCases(size int) []listCase {
 	half := time.Now().Add(-time.Duration(size) / 2 * creationInterval)
 	middle := &postgres.KeysetCursor{ID: syntheticID(half, 0), UpdatedAt: half}
@@ -102,7 +102,7 @@ func listCases(size int) []listCase {
 	}
 }
 
-// firstPage is the median time to read the first 100 intents.
+// firstPage returns the median time to read the first 100 intents.
 func firstPage(ctx context.Context, store *postgres.Store, account uuid.UUID, filter postgres.TransferFilter, repeats int) (time.Duration, error) {
 	filter.Limit = 100
 	var times []float64
@@ -140,12 +140,13 @@ func explain(ctx context.Context, store *postgres.Store, account uuid.UUID, filt
 	return plan, nil
 }
 
-// isIndexed is false if the plan reads a whole table or sorts.
+// isIndexed reports whether the plan neither reads a whole table nor sorts.
 func (p queryPlan) isIndexed() bool {
 	return !slices.ContainsFunc(p.nodes, func(node string) bool { return strings.HasPrefix(node, "Seq Scan") || node == "Sort" })
 }
 
-// copyIntents inserts intents from from to to by COPY, created at creationInterval before now. One in ten is cancelled.
+// copyIntents inserts the intents with numbers in the range from–to by COPY, created at creationInterval before now. One in ten
+// is cancelled.
 func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, to int) error {
 	registry := sepolia()
 	pattern, err := newIntent(account, 0, registry)

@@ -41,7 +41,7 @@ type job struct {
 type connResult struct {
 	times, late   []time.Duration
 	refused       int
-	refusedSample string // one of them
+	refusedSample string // one of the refused responses
 	err           error
 }
 
@@ -60,7 +60,7 @@ func (o openLoop) run(ctx context.Context, address string, request func(n int) [
 		defer c.close()
 		conns[n] = c
 	}
-	jobs := make(chan job, total) // so that pace does not wait for the workers
+	jobs := make(chan job, total) // so that pace does not block on the workers
 	results := make([]connResult, len(conns))
 	var workers sync.WaitGroup
 	for n, c := range conns {
@@ -130,7 +130,7 @@ type httpConn struct {
 	in            *bufio.Reader
 	response      fasthttp.Response
 	refused       int
-	refusedSample string // the first of them
+	refusedSample string // the first one
 }
 
 // connTimeout bounds the use of a connection.

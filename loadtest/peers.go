@@ -22,7 +22,7 @@ import (
 
 const stopSignal = syscall.SIGTERM
 
-// identity are the headers that core requires of a gateway.
+// identity returns the headers that core requires from a gateway.
 func (b *bench) identity() [][2]string {
 	return [][2]string{
 		{wire.HeaderGatewaySecret, b.secret},

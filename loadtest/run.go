@@ -29,7 +29,7 @@ type operation struct {
 	method, path, body string
 }
 
-// operations are all kinds. The intents are on a testnet and are not executed.
+// operations are all kinds of requests. The intents are on a testnet and are not executed.
 var operations = map[string]operation{
 	"list":   {http.MethodGet, "/v2/transfers?limit=20", ""},
 	"tokens": {http.MethodGet, "/v2/tokens?chain-id=eip155:11155111", ""},
@@ -91,7 +91,7 @@ func parseDeployment(args []string) (d deployment, err error) {
 	return d, err
 }
 
-// parseMix reads name=share, comma separated.
+// parseMix parses name=share, comma separated.
 func parseMix(text string) (mix []string, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		name, share, _ := strings.Cut(part, "=")
@@ -107,7 +107,8 @@ func parseMix(text string) (mix []string, err error) {
 	return mix, nil
 }
 
-// readKeys reads one key a line. With create, live keys are an error: the intents are on a testnet, which live keys may not use.
+// readKeys reads one key per line. With create, live keys are an error: the intents are on a testnet, and live keys are for
+// mainnets only.
 func readKeys(path string, create bool) ([]string, error) {
 	if path == "" {
 		return nil, errors.New("-keys is required: a file with one API key a line")

@@ -18,8 +18,8 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// target is the request target of every request, of which core has the response in memory. Gateways forward it, instead of
-// serving it from their cache, because its colon is encoded.
+// target is the request target of every request. Core has its response in memory. Gateways forward it instead of serving it from
+// their cache, because its colon is encoded.
 const target = "/v2/tokens?chain-id=eip155%3A11155111"
 
 // keyList is a list of API keys that the load repeats, and a file of them for wrk.
@@ -39,17 +39,17 @@ type requestTemplate string
 // tokensRequest requests the target with a key.
 var tokensRequest = requestTemplate(getRequest("X-Api-Key: KEY"))
 
-// request is the request with the n-th key of the list.
+// request returns the request with the n-th key of the list.
 func (l *keyList) request(template requestTemplate, n int) []byte {
 	return []byte(strings.Replace(string(template), "KEY", l.keys[n%len(l.keys)], 1))
 }
 
-// getRequest requests the target with these headers.
+// getRequest returns a request for the target with these headers.
 func getRequest(headers ...string) []byte {
 	return []byte(formatRequest("GET "+target, "", headers...))
 }
 
-// formatRequest is a request with this method and target, body and headers.
+// formatRequest returns a request with this method and target, body and headers.
 func formatRequest(methodAndTarget, body string, headers ...string) string {
 	lines := append([]string{methodAndTarget + " HTTP/1.1", "Host: loadtest"}, headers...)
 	if body != "" {
@@ -132,7 +132,8 @@ func reveal(keys []apikey.Key) []string {
 	return texts
 }
 
-// raiseAccountLimits lets accounts have more keys in use than clients may have. The schema of a release without the limit is let be.
+// raiseAccountLimits lets accounts have more active keys than clients may create. It skips the schema of a release without the
+// limit.
 func raiseAccountLimits(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `DO $$ BEGIN
 		UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60;

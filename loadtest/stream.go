@@ -20,7 +20,7 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// allowedGrowth bounds the memory that a service needs to send a list of any length.
+// allowedGrowth bounds the memory growth of a service while it sends a list of any length.
 const allowedGrowth = 64 << 20
 
 // stream reads one long list through the gateway and measures the memory of core and gateway.

@@ -28,7 +28,7 @@ type row struct {
 	Turns []turn
 }
 
-// turn is the result of one turn of a row. Times are in milliseconds, CPU times in microseconds a request.
+// turn is the result of one turn of a row. Times are in milliseconds, CPU times in microseconds per request.
 type turn struct {
 	Rate    float64
 	P50     float64
@@ -41,7 +41,7 @@ type turn struct {
 	Others  float64 // share of the machine's CPU time that other programs used
 }
 
-// checks is the CPU time of the proxy and Redis for a request.
+// checks is the CPU time of the proxy and Redis per request.
 func (t turn) checks() float64 { return t.Proxy + t.Redis }
 
 // measure measures one turn of r.
@@ -108,7 +108,7 @@ func cpuTimes(processes map[string][]int) (map[string]time.Duration, error) {
 	return times, nil
 }
 
-// runRounds measures all rows in rounds, each of which begins with another row, so that the order differs.
+// runRounds measures all rows in rounds. Each round starts with another row, so that the order differs.
 func (b *bench) runRounds(ctx context.Context, load *closedLoop, rows []*row, rounds int) error {
 	for round := range rounds {
 		fmt.Printf("round %d of %d\n", round+1, rounds)
@@ -125,7 +125,7 @@ func (b *bench) runRounds(ctx context.Context, load *closedLoop, rows []*row, ro
 	return nil
 }
 
-// medianOf is the median of a figure over the turns.
+// medianOf returns the median of a figure over the turns.
 func (r *row) medianOf(figure func(turn) float64) float64 {
 	values := make([]float64, len(r.Turns))
 	for n, t := range r.Turns {
@@ -134,7 +134,7 @@ func (r *row) medianOf(figure func(turn) float64) float64 {
 	return median(values)
 }
 
-// ratio is the median, over the rounds, of r's CPU time to base's in the same round; 0 without base.
+// ratio returns the median, over the rounds, of r's CPU time relative to base's in the same round; 0 without base.
 func (r *row) ratio(base *row) float64 {
 	if len(base.Turns) != len(r.Turns) {
 		return 0

@@ -66,22 +66,22 @@ func parseWholeFlags(args []string) (f wholeFlags, err error) {
 type wholeRow struct {
 	Request, Server string
 	run             func(context.Context) (closedResult, error)
-	// processes are those whose CPU time is measured, by name.
+	// processes returns the processes whose CPU time is measured, by name.
 	processes func() map[string][]int
-	// base is the row that this one is compared with: by the rate where compareRates is set, else by the edge's CPU time.
+	// base is the row that this one is compared with: by the rate if compareRates is set, else by the edge's CPU time.
 	base         *wholeRow
 	compareRates bool
 
 	Turns []wholeTurn
 }
 
-// wholeTurn is the result of one turn. Times are in milliseconds, CPU times in microseconds a request by process.
+// wholeTurn is the result of one turn. Times are in milliseconds, CPU times in microseconds per request by process.
 type wholeTurn struct {
 	Rate, P50, P99 float64
 	CPU            map[string]float64
 }
 
-// edge is the CPU time of what stands between the client and core.
+// edge is the CPU time of the proxies between the client and core.
 func (t wholeTurn) edge() float64 { return t.CPU["gateway"] + t.CPU["redis"] }
 
 func (r *wholeRow) measure(ctx context.Context) error {
@@ -117,7 +117,7 @@ func (r *wholeRow) medianOf(figure func(wholeTurn) float64) float64 {
 	return median(values)
 }
 
-// ratio is the median, over the rounds, of a figure to that of the base in the same round.
+// ratio returns the median, over the rounds, of a figure relative to that of the base in the same round.
 func (r *wholeRow) ratio() string {
 	if r.base == nil {
 		return ""
@@ -149,7 +149,7 @@ func printWhole(rows []*wholeRow) {
 		}
 		latency := func(figure func(wholeTurn) float64) string {
 			if r.Server == pgbenchServer {
-				return "" // it reports none
+				return "" // it does not report the figure
 			}
 			return fmt.Sprintf("%.2f", r.medianOf(figure))
 		}

@@ -11,10 +11,10 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// acceptGzip is what most clients send.
+// acceptGzip is the header that most clients send.
 const acceptGzip = "Accept-Encoding: gzip"
 
-// rows are the requests to each release and to its peers.
+// rows returns the requests to each release and to its peers.
 func (b *wholeBench) rows(ctx context.Context) ([]*wholeRow, error) {
 	inserts, err := b.pgbenchRow()
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *wholeBench) writeProfiles(ctx context.Context, s *wholeStack, row strin
 
 func (s *wholeStack) address() string { return strings.TrimPrefix(s.stack.Env().GatewayURL, "http://") }
 
-// processes are those of a stack, with the children that they have now.
+// processes returns the processes of a stack and their current children.
 func (s *wholeStack) processes() map[string][]int {
 	env := s.stack.Env()
 	return map[string][]int{
@@ -101,7 +101,7 @@ func (s *wholeStack) processes() map[string][]int {
 	}
 }
 
-// nginxRow sends the requests of one account to core through nginx, which checks nothing.
+// nginxRow sends the requests of one account to core through nginx, without checks.
 func (b *wholeBench) nginxRow(ctx context.Context, page string) (*wholeRow, error) {
 	s := b.stacks[0]
 	b.upstream, b.account = strings.TrimPrefix(s.stack.Env().CoreURL, "http://"), s.paging

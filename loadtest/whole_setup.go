@@ -15,11 +15,11 @@ import (
 
 const (
 	keysPerAccount = 20
-	// pagedAccounts have so many intents each, for pages.
+	// pagedAccounts have pagedIntents intents each, for pages.
 	pagedAccounts, pagedIntents = 50, 200
 )
 
-// bareInsert inserts the row of an intent into a table that has its columns and neither an index nor a constraint.
+// bareInsert inserts the row of an intent into a table with the same columns, without indexes and constraints.
 const bareInsert = `\set n random(1, 1000000000)
 INSERT INTO bare_transfers (id, account_id, key_id, type, status, order_id, order_scheme,
   source_chain, source_account, source_token, source_amount,
@@ -36,9 +36,9 @@ type wholeBench struct {
 	wholeFlags
 	*bench
 	pgbench string
-	// loops counts the closed loops, whose files have its number.
+	// loops counts the closed loops; the number is part of their file names.
 	loops int
-	// stacks are this release's and, with a peer, the other's.
+	// stacks are the stacks of this release and of the peer release, if any.
 	stacks []*wholeStack
 }
 
@@ -47,7 +47,7 @@ type wholeStack struct {
 	name     string
 	postgres *embedded.Postgres
 	stack    *stack.Stack
-	// good keys are within their limits, paged ones are of the accounts with intents, and limited ones over their limit.
+	// good keys are within their limits, paged ones belong to the accounts with intents, and limited ones exceed their limit.
 	good, paged, limited *keyList
 	// paging is an account with intents.
 	paging uuid.UUID
@@ -75,14 +75,14 @@ func openWholeBench(ctx context.Context, f wholeFlags) (b *wholeBench, err error
 	return b, b.startRelease(ctx, "the other release", f.peer)
 }
 
-// startRelease starts the stack of a release, this one's without a directory of binaries, and makes its accounts.
+// startRelease starts the stack of a release, which is this one if binaries is empty, and creates its accounts.
 func (b *wholeBench) startRelease(ctx context.Context, name, binaries string) (err error) {
 	fmt.Println("starting the stack of", name)
 	dir := filepath.Join(b.dir, fmt.Sprintf("stack-%d", len(b.stacks)))
 	w := &wholeStack{name: name}
 	b.stacks = append(b.stacks, w)
 	w.postgres, err = embedded.StartPostgres(ctx, embedded.PostgresConfig{
-		Dir: filepath.Join(dir, "postgres"), Settings: []string{fmt.Sprintf("max_connections=%d", b.clients+100)}, // pgbench has a connection a client
+		Dir: filepath.Join(dir, "postgres"), Settings: []string{fmt.Sprintf("max_connections=%d", b.clients+100)}, // pgbench has a connection per client
 	})
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (b *wholeBench) startRelease(ctx context.Context, name, binaries string) (e
 	return w.makeAccounts(ctx, dir, b.keyCount)
 }
 
-// makeAccounts makes the accounts and their keys, and the intents of some.
+// makeAccounts creates the accounts and their keys, and intents for some.
 func (w *wholeStack) makeAccounts(ctx context.Context, dir string, keys int) (err error) {
 	accounts, err := makeAccounts(ctx, w.stack.Env(), keys/keysPerAccount, keysPerAccount)
 	if err != nil {

@@ -40,11 +40,11 @@ INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence)
 SELECT account_id, id, status, created_at, 1 FROM inserted;
 `
 
-// insertTurn is the result of one turn of pgbench or the store: durable rows a second, and CPU µs a row of Postgres's processes and of
-// this one, which makes the intents too.
+// insertTurn is the result of one turn of pgbench or the store: durable rows per second, and CPU µs per row of Postgres's
+// processes and of this one, which also creates the intents.
 type insertTurn struct{ rate, postgres, client float64 }
 
-// writes compares the store's batches with one transaction a row, in turns on one server.
+// writes compares the store's batches with one transaction per row, in turns on one server.
 func writes(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("writes", flag.ContinueOnError)
 	rounds := flags.Int("rounds", 5, "turns of each")
@@ -135,7 +135,7 @@ func parseCounts(list string) (counts []int, err error) {
 	return counts, nil
 }
 
-// measureInserts measures work, which returns how many rows it has inserted.
+// measureInserts measures work, which returns the number of rows that it inserted.
 func (d *database) measureInserts(work func() (int, error)) (insertTurn, error) {
 	cpu := func() ([2]time.Duration, error) {
 		server, err := cpuTime(processTree(d.server.PID()))

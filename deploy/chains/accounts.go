@@ -44,7 +44,7 @@ func hexKey(text string) *ecdsa.PrivateKey {
 	return key
 }
 
-// phraseKey is the key whose bytes are the hash of a phrase, so that it is the same everywhere.
+// phraseKey derives a key from the hash of a phrase, so that it is the same on every machine.
 func phraseKey(phrase string) *ecdsa.PrivateKey {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte(phrase)))
 	if err != nil {
@@ -70,10 +70,10 @@ type sender struct {
 	signer  types.Signer
 
 	sending sync.Mutex
-	nonce   uint64 // next one; the pool counts a transaction only some time after it took it
+	nonce   uint64 // next one; the pool counts a transaction with a delay
 }
 
-// call is what a transaction does. Gas 0 means as much as an estimate says.
+// call is the action of a transaction. Gas 0 means the estimated gas.
 type call struct {
 	to    *common.Address // nil deploys data
 	value *big.Int
@@ -85,7 +85,7 @@ func newSender(c *chain, key *ecdsa.PrivateKey) *sender {
 	return &sender{chain: c, key: key, address: address(key), signer: types.LatestSignerForChainID(new(big.Int).SetUint64(uint64(c.id)))}
 }
 
-// send passes a transaction to the pool. It is lost with the process until it is in a block.
+// send submits a transaction to the pool. If the process ends before the transaction is in a block, it is lost.
 func (s *sender) send(ctx context.Context, call call) (common.Hash, error) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -96,7 +96,7 @@ func (s *sender) send(ctx context.Context, call call) (common.Hash, error) {
 		if gas, err = s.chain.client.EstimateGas(ctx, message); err != nil {
 			return common.Hash{}, fmt.Errorf("estimate gas: %w", err)
 		}
-		gas += gas / 5 // the state may be another one when it is mined
+		gas += gas / 5 // the state may differ when it is mined
 	}
 	nonce, err := s.chain.client.PendingNonceAt(ctx, s.address)
 	if err != nil {

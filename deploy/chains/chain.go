@@ -31,8 +31,8 @@ const (
 	gasLimit  = 60_000_000
 )
 
-// chain is a go-ethereum node without peers. The simulated beacon makes its blocks, as in geth's developer mode; the package
-// ethclient/simulated has the same parts, but goes back to the genesis block at each start.
+// chain is a go-ethereum node without peers. The simulated beacon produces its blocks, as in geth's developer mode. The package
+// ethclient/simulated has the same parts, but restarts from the genesis block at each start.
 type chain struct {
 	id     uint32
 	dir    string
@@ -44,7 +44,7 @@ type chain struct {
 	faucet *sender
 }
 
-// newChain opens the chain that is kept in data, or begins one, and serves its JSON-RPC at listen.
+// newChain opens the chain in the directory data, or creates it, and serves its JSON-RPC at listen.
 func newChain(id uint32, data, listen string, origins []string) (_ *chain, err error) {
 	c := &chain{id: id, dir: filepath.Join(data, strconv.FormatUint(uint64(id), 10))}
 	config, err := c.nodeConfig(listen, origins)
@@ -88,7 +88,7 @@ func (c *chain) nodeConfig(listen string, origins []string) (*node.Config, error
 	if err != nil {
 		return nil, fmt.Errorf("-listen: %w", err)
 	}
-	if host == "" { // geth would serve nothing
+	if host == "" { // geth would serve no HTTP
 		return nil, fmt.Errorf("-listen: %q has no host; 0.0.0.0 is every address", listen)
 	}
 	config := node.DefaultConfig
@@ -103,8 +103,7 @@ func (c *chain) nodeConfig(listen string, origins []string) (*node.Config, error
 	return &config, nil
 }
 
-// ethConfig keeps the state of every block, so that nothing but the newest block can be lost when the process is killed, and
-// has small caches.
+// ethConfig stores the state of every block, so that a killed process loses only the newest block, and uses small caches.
 func (c *chain) ethConfig() (*ethconfig.Config, error) {
 	genesis, err := c.genesis()
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *chain) ethConfig() (*ethconfig.Config, error) {
 	config.Genesis = genesis
 	config.SyncMode = ethconfig.FullSync
 	config.NoPruning, config.StateScheme = true, rawdb.HashScheme
-	config.SnapshotCache = 0 // a snapshot that was not closed sets the chain back
+	config.SnapshotCache = 0 // after a crash, a snapshot rewinds the chain
 	config.DatabaseCache, config.TrieCleanCache, config.TrieDirtyCache = 16, 16, 16
 	config.TransactionHistory, config.LogNoHistory = 0, true
 	config.TxPool.NoLocals = true
@@ -122,9 +121,9 @@ func (c *chain) ethConfig() (*ethconfig.Config, error) {
 	return &config, nil
 }
 
-// genesis has the development accounts. Its extra data is a hash of what is deployed, so that the chain of a version that
-// deployed something else is not continued. The contracts of EIP-2935 and EIP-4788 are left out: they write to the state in
-// each block, which would be 0.5 GB a day.
+// genesis funds the development accounts. Its extra data is a hash of the deployment, so that a chain with the deployment of
+// another version is not continued. It omits the contracts of EIP-2935 and EIP-4788: they write to the state in each block, which
+// would be 0.5 GB a day.
 func (c *chain) genesis() (*core.Genesis, error) {
 	hash, err := deploymentHash(c.id)
 	if err != nil {
@@ -160,8 +159,8 @@ func (c *chain) registerAPIs() error {
 	return nil
 }
 
-// produceBlocks makes a block a second until ctx ends. Each is on disk before the next: when the process is killed, at most
-// the newest block of a chain is lost.
+// produceBlocks produces one block per second until ctx ends. Each is on disk before the next one: a killed process loses at most
+// the newest block of a chain.
 func (c *chain) produceBlocks(ctx context.Context) error {
 	tick := time.NewTicker(blockTime)
 	defer tick.Stop()

@@ -18,18 +18,18 @@ var (
 	settlerContract = contracts.MustCompiled("Settler")
 	tokenContract   = contracts.MustCompiled("TestToken")
 
-	// The addresses are the same on both chains: they follow from the deployer and its nonce.
+	// The addresses are the same on both chains: they depend on the deployer and its nonce only.
 	settlerAddress = crypto.CreateAddress(address(ownerKey), 0)
 )
 
-// Gas that suffices for what is deployed.
+// These gas limits are sufficient for the deployed contracts.
 const (
 	creationGas = 4_000_000
 	mintGas     = 100_000
 )
 
-// messageFee is what settle and refund cost. It is not zero, so that a client that sends no value with them fails here already,
-// as it would at a settler with a real bridge.
+// messageFee is the fee of settle and refund. It is not zero, so that a client that sends no value fails here as it would at a
+// settler with a real bridge.
 var messageFee = big.NewInt(1000)
 
 type token struct {
@@ -46,8 +46,8 @@ var tokens = [3]token{
 	{"Test Fee Token", "tFEE", 18, true, crypto.CreateAddress(address(ownerKey), 3)},
 }
 
-// deploy executes what is missing of the deployment. The owner's nonce says how much there is, since these are its first
-// transactions. They are all in one block unless the process is killed meanwhile.
+// deploy executes the missing part of the deployment. The owner's nonce shows how much is done, because the deployment is its
+// first transactions. They are all in one block unless the process is killed meanwhile.
 func deploy(ctx context.Context, c *chain) error {
 	calls, err := deployment(c.id)
 	if err != nil {
@@ -71,7 +71,7 @@ func deploy(ctx context.Context, c *chain) error {
 	return c.succeeded(ctx, hashes)
 }
 
-// succeeded waits until the transactions are in blocks; one that reverted is an error.
+// succeeded waits until the transactions are in blocks. It returns an error if one reverted.
 func (c *chain) succeeded(ctx context.Context, hashes []common.Hash) error {
 	for _, hash := range hashes {
 		receipt, err := c.receipt(ctx, hash)
@@ -87,7 +87,7 @@ func (c *chain) succeeded(ctx context.Context, hashes []common.Hash) error {
 
 var errReverted = errors.New("execution reverted")
 
-// deployment is the first calls of the owner: the settler, the tokens, and what accounts get of them.
+// deployment returns the owner's first calls: they deploy the settler and the tokens, and mint tokens for accounts.
 func deployment(id uint32) ([]call, error) {
 	settler, err := settlerContract.Creation(id, true, messageFee)
 	if err != nil {
@@ -124,7 +124,7 @@ func deploymentHash(id uint32) (common.Hash, error) {
 func (t token) mint(account common.Address, amount int64) call {
 	data, err := tokenContract.ABI.Pack("mint", account, units(amount, t.decimals))
 	if err != nil {
-		panic(err) // the contract's own ABI
+		panic(err) // unreachable: the ABI is the contract's own
 	}
 	return call{to: &t.address, data: data, gas: mintGas}
 }

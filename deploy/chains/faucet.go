@@ -10,8 +10,7 @@ import (
 // faucetAPI is the namespace faucet of the JSON-RPC.
 type faucetAPI struct{ chain *chain }
 
-// Fund is faucet_fund: it gives an account 10 ETH and 1,000 of each token, and returns the transactions once they are in a
-// block.
+// Fund is faucet_fund: it sends an account 10 ETH and 1,000 of each token, and returns the transactions once they are in a block.
 func (f *faucetAPI) Fund(ctx context.Context, account common.Address) ([]common.Hash, error) {
 	calls := []call{{to: &account, value: units(10, 18)}}
 	for _, t := range tokens {

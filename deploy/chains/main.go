@@ -25,7 +25,7 @@ type config struct {
 	Data    string   // directory of the state
 	Listen  []string // address of each chain's JSON-RPC
 	CORS    []string // origins that may call from a browser
-	Gateway string   // URL of the API for the solver; none runs without it
+	Gateway string   // URL of the API for the solver; empty: no solver
 	APIKey  string   // the solver's key
 }
 
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends or a part fails. It logs to out, the error too.
+// run serves until ctx ends or a part fails. It logs to out, including the error.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	config, err := parse(args, out)
 	if errors.Is(err, flag.ErrHelp) {
@@ -135,7 +135,7 @@ func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
 	return nil
 }
 
-// errorsOnly drops geth's warnings, which are about clients' faults and about states that are normal here.
+// errorsOnly drops geth's warnings, which report faults of clients and states that are normal here.
 type errorsOnly struct{ slog.Handler }
 
 func (e errorsOnly) Enabled(_ context.Context, level slog.Level) bool {

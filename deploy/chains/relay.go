@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// relayDepth is how many blocks a message waits for, so about as many seconds.
+	// relayDepth is the number of confirmations of a message, in blocks of about one second.
 	relayDepth = 2
-	// relaySaveEvery is how many blocks are at most read again after a restart.
+	// relaySaveEvery bounds how many blocks are read again after a restart.
 	relaySaveEvery = 10
 )
 
-// relay is the bridge from one settler to another: it reads the messages Settle and Refund of the one, and the owner delivers
-// them to the other. A message may be delivered again; the settler then leaves its orders as they are.
+// relay is the bridge from one settler to another: it reads the Settle and Refund messages of one, and the owner delivers them to
+// the other. A message may be delivered twice; the settler ignores the second delivery.
 type relay struct {
 	from, to *chain
 	log      *slog.Logger
-	next     uint64 // first block whose messages may not be delivered
+	next     uint64 // first block with messages that may be undelivered
 	saved    uint64
 }
 
-// relays are one for each direction.
+// relays returns one relay for each direction.
 func relays(chains []*chain, log *slog.Logger) (all []*relay) {
 	for _, from := range chains {
 		for _, to := range chains {
@@ -48,7 +48,7 @@ func relays(chains []*chain, log *slog.Logger) (all []*relay) {
 	return all
 }
 
-// run delivers messages until ctx ends. It fails only if it cannot read where it was.
+// run delivers messages until ctx ends. It fails only if it cannot read its saved position.
 func (r *relay) run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (r *relay) run(ctx context.Context) error {
 	}
 }
 
-// forward delivers the messages of all blocks that are deep enough, and moves on once the deliveries are in blocks.
+// forward delivers the messages of all blocks with enough confirmations, and advances once the deliveries are in blocks.
 func (r *relay) forward(ctx context.Context) error {
 	head, err := r.from.client.BlockNumber(ctx)
 	if err != nil {
@@ -100,8 +100,8 @@ func (r *relay) forward(ctx context.Context) error {
 	return r.save()
 }
 
-// deliver sends a message's orders one by one, because one that cannot be paid must not keep the others. Those that are not open
-// at the receiver are left out.
+// deliver sends a message's orders one by one, because an order that cannot be paid must not block the others. It skips orders
+// that are not open at the receiver.
 func (r *relay) deliver(ctx context.Context, message types.Log) (sent []common.Hash, err error) {
 	var content struct {
 		OrderIDs         [][32]byte `abi:"orderIds"`
@@ -161,8 +161,8 @@ func (r *relay) file() string {
 	return filepath.Join(r.from.dir, fmt.Sprintf("relayed-to-%d", r.to.id))
 }
 
-// load reads the block to continue at. That is at most the newest one, since a killed process loses its newest block and the
-// transactions of that block may be in another one then.
+// load reads the saved position. It returns at most the newest block: a killed process loses its newest block, and the
+// transactions of that block may then be in another one.
 func (r *relay) load(ctx context.Context) error {
 	text, err := os.ReadFile(r.file())
 	if errors.Is(err, fs.ErrNotExist) {

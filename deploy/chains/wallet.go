@@ -15,14 +15,14 @@ import (
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 )
 
-// walletAPI is what the JSON-RPC adds to geth's own methods for the unlocked development accounts.
+// walletAPI has the methods that the JSON-RPC adds to geth's own for the unlocked development accounts.
 type walletAPI struct {
 	chain *chain
 	keys  *keystore.KeyStore
 	geth  *rpc.Client // geth's own methods, also those that this API replaces
 }
 
-// newWallet unlocks the development accounts. The files of the key store need no protection, and so no costly scrypt.
+// newWallet unlocks the development accounts. The keys are public, so the key store uses a cheap scrypt.
 func newWallet(c *chain) (*walletAPI, error) {
 	keys := keystore.NewKeyStore(c.node.KeyStoreDir(), 2, 1)
 	for i, key := range developmentKeys {
@@ -56,8 +56,8 @@ func (w *walletAPI) SendTransaction(ctx context.Context, args map[string]json.Ra
 	return hash, err
 }
 
-// awaitMined returns when the pool has no transaction of an account, or after some blocks: one that offers too little for its gas
-// stays there.
+// awaitMined returns when the pool has no transaction of an account, or after some blocks, because an underpriced transaction
+// stays in the pool.
 func (w *walletAPI) awaitMined(ctx context.Context, account common.Address) error {
 	timeout := time.After(5 * blockTime)
 	tick := time.NewTicker(blockTime / 20)
@@ -76,7 +76,7 @@ func (w *walletAPI) awaitMined(ctx context.Context, account common.Address) erro
 	}
 }
 
-// SignTypedData_v4 is eth_signTypedData_v4 (EIP-712). The data is an object, or JSON text as MetaMask takes it.
+// SignTypedData_v4 is eth_signTypedData_v4 (EIP-712). The data is an object, or JSON text as MetaMask accepts it.
 func (w *walletAPI) SignTypedData_v4(account common.Address, data json.RawMessage) (hexutil.Bytes, error) {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -98,11 +98,11 @@ func (w *walletAPI) sign(account common.Address, hash []byte) (hexutil.Bytes, er
 	if err != nil {
 		return nil, err
 	}
-	signature[64] += 27 // wallets count the recovery id from 27
+	signature[64] += 27 // wallets use 27 or 28 as the recovery id
 	return signature, nil
 }
 
-// personalAPI is the namespace personal, which geth lacks.
+// personalAPI is the namespace personal, which geth does not have.
 type personalAPI struct{ wallet *walletAPI }
 
 // Sign is personal_sign (EIP-191), which is eth_sign with its parameters swapped.

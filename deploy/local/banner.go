@@ -8,7 +8,7 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// printBanner prints the addresses, the account and what to try next. Its keys are secrets of this machine's demo account only.
+// printBanner prints the addresses, the account and the next commands. The keys belong to this machine's demo account only.
 func printBanner(out io.Writer, env stack.Env, data string) {
 	_, _ = fmt.Fprintf(out, `
 The service is ready.
@@ -35,7 +35,7 @@ The service is ready.
 	_, _ = io.WriteString(out, strings.ReplaceAll(next, " FLAG", flag)+"\nCtrl-C stops all processes and keeps the data.\n\n")
 }
 
-// chainsLine names the local chains and says whether they answer.
+// chainsLine names the local chains and their state.
 func chainsLine(env stack.Env) string {
 	var parts []string
 	for _, chain := range env.LocalChains {
@@ -50,7 +50,7 @@ func chainsLine(env stack.Env) string {
 	return strings.Join(parts, "   ")
 }
 
-// tryNext creates an intent of each kind as README.md does. The tokens are tUSDC and tWETH of deploy/chains/lists.
+// tryNext creates an intent of each kind, like README.md. The tokens are tUSDC and tWETH of deploy/chains/lists.
 const tryNext = `A transfer, a swap and a bridge, to paste in another terminal. Each answer has an id:
 
   eval "$(go run ./deploy/local env FLAG)"

@@ -8,7 +8,7 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// printMail prints to whom a mail would go, and the link in it.
+// printMail prints the recipient of a mail and the link in it.
 func printMail(out io.Writer) func(embedded.Mail) {
 	return func(m embedded.Mail) {
 		_, _ = fmt.Fprintf(out, "mail to %s: %s\n", strings.Join(m.To, ", "), m.Link())

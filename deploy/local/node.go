@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// errNodeDown says that a node does not answer JSON-RPC.
+// errNodeDown is returned if a node does not answer JSON-RPC.
 var errNodeDown = errors.New("the node does not answer")
 
-// errReverted says that a transaction is in a block without effect.
+// errReverted is returned if a transaction was included in a block and reverted.
 var errReverted = errors.New("the transaction was reverted")
 
 const (
@@ -35,7 +35,7 @@ type node struct {
 	http *http.Client
 }
 
-// transaction is what eth_sendTransaction takes; the node chooses the rest.
+// transaction is the argument of eth_sendTransaction; the node chooses the other fields.
 type transaction struct {
 	From  string `json:"from"`
 	To    string `json:"to"`

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// walletTx is what is read of a transaction for wallets.
+// walletTx has the fields that are read of a transaction for wallets.
 type walletTx struct {
 	Calls struct {
 		From  string `json:"from"`
@@ -26,12 +26,12 @@ type call struct {
 	Data  string `json:"data"`
 }
 
-// intent is what is read of an intent's record.
+// intent has the fields that are read of an intent.
 type intent struct {
 	ID     string `json:"id"`
 	Type   string `json:"type"`
 	Status string `json:"status"`
-	// Reference is refund-me for orders that the demonstration solver leaves alone.
+	// Reference is refund-me for orders that the demonstration solver does not fill.
 	Reference string    `json:"reference"`
 	Deadline  time.Time `json:"deadline"`
 	Tx        *walletTx `json:"tx"`
@@ -46,7 +46,7 @@ type sender struct {
 }
 
 func newSender(env map[string]string, out io.Writer) *sender {
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}} // without the proxies of the environment
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}} // ignores the proxies of the environment
 	return &sender{env: env, api: api{env["GATEWAY_URL"], env["TEST_KEY"], client}, http: client, out: out}
 }
 
@@ -89,7 +89,7 @@ func (s *sender) send(ctx context.Context, id string) error {
 	return nil
 }
 
-// refund sends the transaction that refunds an order. The chains tell the service of it, so nothing is reported.
+// refund sends the transaction that refunds an order. Core learns of it from the chain, so it is not reported.
 func (s *sender) refund(ctx context.Context, id string) error {
 	intent, err := s.read(ctx, id)
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *sender) sendCalls(ctx context.Context, node node, tx *walletTx) (hash s
 	return hash, nil
 }
 
-// explain adds what to do to the error of a transaction.
+// explain adds advice to the error of a transaction.
 func explain(err error, node node, from, attempted string) error {
 	err = fmt.Errorf("send %s: %w", attempted, err)
 	var refused *rpcError

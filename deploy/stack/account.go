@@ -22,7 +22,7 @@ import (
 // accountFile is the file of the account. Only the user who runs the stack can read it.
 const accountFile = "account.json"
 
-// firstEmail is the address of the first demo account of a database. That of another data directory has another one.
+// firstEmail is the email of the first demo account of a database. Other data directories use another one.
 const firstEmail = "demo@example.com"
 
 // account is the demo account. It is created through the public API.
@@ -87,8 +87,8 @@ type client struct {
 	mails <-chan embedded.Mail
 }
 
-// signIn signs in to a, or signs up for it. If the address has an account with another password, as in a database that others
-// use, it signs up with another address.
+// signIn signs in to a, or signs up. If the email has an account with another password, such as in a shared database, it signs up
+// with another one.
 func (c client) signIn(ctx context.Context, a account) (account, error) {
 	if a.TestKey != "" {
 		err := c.post(ctx, "/auth/sign-in/email", map[string]string{"email": a.Email, "password": a.Password}, nil)
@@ -108,7 +108,7 @@ func (c client) signIn(ctx context.Context, a account) (account, error) {
 // errTaken means that another account has the address.
 var errTaken = errors.New("the address has another account")
 
-// signUp makes an account. Where cores send mail, which is so unless CoreEnv says otherwise, it uses the link in the mail and signs in.
+// signUp creates an account. If cores send mail, which is the default, it uses the link in the mail and signs in.
 func (c client) signUp(ctx context.Context, a account) error {
 	err := c.post(ctx, "/auth/sign-up/email", map[string]string{"name": "Demo", "email": a.Email, "password": a.Password}, nil)
 	site, _ := url.Parse(c.base)
@@ -125,7 +125,7 @@ func (c client) signUp(ctx context.Context, a account) error {
 	return c.post(ctx, "/auth/sign-in/email", map[string]string{"email": a.Email, "password": a.Password}, nil)
 }
 
-// awaitToken is the token of the link that is mailed to an address, or errTaken for a mail without one.
+// awaitToken returns the token of the link that is mailed to an address, or errTaken if the mail has none.
 func (c client) awaitToken(ctx context.Context, email string) (string, error) {
 	for {
 		select {

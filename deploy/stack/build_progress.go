@@ -13,7 +13,8 @@ const progressEvery = 5 * time.Second
 // packagePath matches the lines of go build -v, each the path of a package that is being compiled.
 var packagePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]*$`)
 
-// buildProgress counts what go build downloads and compiles, and passes on all other lines, such as errors. It is for one goroutine.
+// buildProgress counts what go build downloads and compiles, and forwards all other lines, such as errors. It is not safe for
+// concurrent use.
 type buildProgress struct {
 	name       string
 	log        func(line string)
@@ -33,7 +34,7 @@ func (p *buildProgress) line(line string) {
 		return
 	}
 	now := time.Now()
-	if p.next.IsZero() { // nothing is said of a short build
+	if p.next.IsZero() { // a short build prints no progress
 		p.next = now.Add(progressEvery)
 	}
 	if now.Before(p.next) {

@@ -20,7 +20,7 @@ import (
 // Chains is the name of the process that runs the local chains.
 const Chains = "chains"
 
-// The files of the local chains in the data directory. They belong to the database, which has intents on these chains.
+// The files of the local chains in the data directory. They belong to the database, which stores intents on these chains.
 const (
 	chainsDir      = "chains"
 	chainPortsFile = "chain-ports.json"
@@ -28,7 +28,7 @@ const (
 	chainListFile  = "local-chains.json"
 )
 
-// localChains are the ids of the local chains with their usual ports.
+// localChains are the ids and default ports of the local chains.
 var localChains = []struct {
 	id   string
 	port int
@@ -50,11 +50,11 @@ type chainsProcess struct {
 	process *embedded.Process
 
 	mu  sync.Mutex
-	err error // why there are no chains
+	err error // why the chains do not run
 }
 
-// assignChainPorts chooses the addresses of the local chains, those of the last run if they are free, and writes them to the file of
-// RPC URLs that cores read.
+// assignChainPorts chooses the addresses of the local chains, those of the last run if they are free, and writes them to the RPC
+// file of the cores.
 func (s *Stack) assignChainPorts() error {
 	if !s.config.LocalChains {
 		return nil
@@ -85,7 +85,7 @@ func (s *Stack) assignChainPorts() error {
 	return s.writeRPCFile()
 }
 
-// chainPort is the first of the wanted ports that is free, or any free one.
+// chainPort returns the first of the wanted ports that is free, or any free one.
 func chainPort(wanted ...int) (int, error) {
 	for _, port := range wanted {
 		if port == 0 {
@@ -98,7 +98,8 @@ func chainPort(wanted ...int) (int, error) {
 	return embedded.FreePort("")
 }
 
-// writeRPCFile writes the URLs of the local chains, and those of the configured file, which wins, to a file of the data directory.
+// writeRPCFile writes the URLs of the local chains to a file of the data directory, merged with the configured file, which takes
+// precedence.
 func (s *Stack) writeRPCFile() error {
 	providers := map[string]any{}
 	for _, chain := range s.chains.chains {
@@ -123,7 +124,7 @@ func (s *Stack) writeRPCFile() error {
 	return nil
 }
 
-// rpcFile is the file of RPC URLs for cores.
+// rpcFile is the path of the cores' file of RPC URLs.
 func (s *Stack) rpcFile() string {
 	if s.chains == nil {
 		return s.config.RPCFile
@@ -131,7 +132,7 @@ func (s *Stack) rpcFile() string {
 	return s.path(rpcFile)
 }
 
-// configureChains sets the command of the local chains. The account must have its keys.
+// configureChains sets the command of the local chains. The account must have its keys already.
 func (s *Stack) configureChains() {
 	var addresses, origins []string
 	for _, chain := range s.chains.chains {
@@ -151,13 +152,13 @@ func (s *Stack) configureChains() {
 	}
 }
 
-// errOtherChains is why there are no local chains where the database belongs to those of another data directory. Core would take new ones
-// for a reorganization of them.
+// errOtherChains is returned if the database belongs to the local chains of another data directory. Core would take new chains
+// for a reorganization of these.
 var errOtherChains = errors.New("the database has the account of another data directory, and intents on that one's local chains: use its " +
 	"--data DIR, another LOCAL_DATABASE_URL, or --no-chains")
 
-// checkChainsDatabase returns errOtherChains for a configured database that another data directory has used first, unless this one has
-// chains as well. The account must have its keys.
+// checkChainsDatabase returns errOtherChains for a configured database that another data directory used first, unless this one
+// has chains as well. The account must have its keys already.
 func (s *Stack) checkChainsDatabase() error {
 	if s.config.DatabaseURL == "" || s.account.Email == firstEmail {
 		return nil
@@ -168,10 +169,11 @@ func (s *Stack) checkChainsDatabase() error {
 	return errOtherChains
 }
 
-// firstStarts is how often the local chains are started before the stack goes on without them.
+// firstStarts is how often the start of the local chains is tried before the stack continues without them.
 const firstStarts = 3
 
-// runChains starts the local chains once they are built. Without them the stack runs on, and the log says why there are none.
+// runChains starts the local chains once they are built. If that fails, the stack continues without them, and the log has the
+// reason.
 func (s *Stack) runChains(ctx context.Context, built <-chan error) {
 	err := s.checkChainsDatabase()
 	if err == nil {
@@ -197,7 +199,7 @@ func (s *Stack) runChains(ctx context.Context, built <-chan error) {
 	s.log.print("the local chains are ready")
 }
 
-// oneLine is the first line of an error and the last one of the output of a process that it shows.
+// oneLine returns the first line of an error and the last line of the process output in it.
 func oneLine(err error) string {
 	first, output, found := strings.Cut(err.Error(), "\n")
 	if !found {
@@ -247,7 +249,7 @@ func (c *chainsProcess) Restart(ctx context.Context) error {
 	}
 }
 
-// isReadyLine reports whether a line of the log says that both chains are served.
+// isReadyLine reports whether a log line means that both chains are served.
 func isReadyLine(line string) bool {
 	var entry struct {
 		Message string `json:"msg"`
@@ -285,7 +287,7 @@ func (c *chainsProcess) fail(err error) {
 	c.err = err
 }
 
-// list has the chains, unless they failed to be built or started.
+// list returns the chains, unless they failed to be built or started.
 func (c *chainsProcess) list() []LocalChain {
 	if c == nil {
 		return nil

@@ -35,9 +35,9 @@ type Config struct {
 	TokensFile string
 	RPCFile    string
 
-	// LocalChains builds and runs the two chains of deploy/chains, with their test tokens and demonstration solver. The stack is ready
-	// before they are. RPCFile and the lists may name other chains beside them. None run on a DatabaseURL that another data directory has
-	// used first, as their intents would be on other chains. Default: false.
+	// LocalChains builds and runs the two chains of deploy/chains, with their test tokens and demonstration solver. The stack is
+	// ready before they are. RPCFile and the lists may name additional chains. The chains do not run on a DatabaseURL that
+	// another data directory used first, because its intents are on other chains. Default: false.
 	LocalChains bool
 
 	// Ephemeral is for tests: the database is empty at the start, not durable, and removed at the end. Its files are in memory if
@@ -58,7 +58,7 @@ type Config struct {
 	CoreEnv    []string
 	GatewayEnv []string
 
-	// Mail is called with each mail that cores send, one at a time; nil for nobody to call. The mails go nowhere else.
+	// Mail is called with each mail that cores send, one at a time; nil discards them. The mails are not delivered.
 	Mail func(embedded.Mail)
 
 	// Log receives the output of every process and the stack's log, each line with the name of its process; nil discards them.

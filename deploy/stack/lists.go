@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// checkFiles makes the paths of the lists and of the RPC file absolute, and reports all files that cannot be read or are not JSON.
-// Core checks their contents.
+// checkFiles makes the paths of the lists and of the RPC file absolute, and reports all files that cannot be read or are not
+// JSON. Core checks their contents.
 func (c *Config) checkFiles() error {
 	var faults []error
 	for _, file := range []struct {
@@ -34,8 +34,8 @@ func (c *Config) checkFiles() error {
 	return errors.Join(faults...)
 }
 
-// writeChainList writes the list of the local chains to a file of the data directory, with the URLs that a wallet on this machine reaches
-// them at.
+// writeChainList writes the list of the local chains to a file of the data directory, with the URLs that a wallet on this machine
+// uses.
 func (s *Stack) writeChainList(published string) error {
 	text, err := os.ReadFile(published)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package stack runs the whole service on one machine as real processes: Postgres, Redis, core and its gateways. It builds
-// the two services, migrates the database, loads chains and tokens, and keeps a demo account with one key of each kind.
+// Package stack runs the whole service on one machine as real processes: Postgres, Redis, cores and gateways. It builds the two
+// services, migrates the database, loads chains and tokens, and maintains a demo account with one key of each kind.
 //
-// It can also run two local chains, which are a program of their own (deploy/chains).
+// It can also run two local chains, which are a separate program (deploy/chains).
 //
-// It starts and stops them in order, restarts a process that exits, and leaves no process behind, also when this program is
-// killed. It is for development and tests, not for production.
+// It starts and stops the processes in order, restarts a process that exits, and leaves no process behind, also when this program
+// is killed. It is for development and tests, not for production.
 package stack
 
 import (
@@ -50,7 +50,7 @@ type Stack struct {
 	postgres    *embedded.Postgres
 	redis       *embedded.Redis
 	smtp        *embedded.SMTP
-	mails       chan embedded.Mail // a copy of the first mails, for the start
+	mails       chan embedded.Mail // a copy of the first mails, for signUp
 	cores       []*service
 	gateways    []*service
 	chains      *chainsProcess // nil without local chains
@@ -78,7 +78,7 @@ func Start(ctx context.Context, config Config) (*Stack, error) {
 	return s, nil
 }
 
-// start starts everything. What it leaves running in the background ends with running.
+// start starts everything. Its background work ends with running.
 func (s *Stack) start(ctx, running context.Context) error {
 	err := s.config.checkFiles()
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Stack) lockData() error {
 	}
 	s.log.print("removing the database, the local chains and the account in " + data)
 	removed := []string{"postgres", accountFile, chainsDir, chainPortsFile}
-	if s.config.DatabaseURL != "" { // that database has intents on the local chains
+	if s.config.DatabaseURL != "" { // the database of DatabaseURL has intents on the local chains
 		removed = []string{"postgres", accountFile}
 	}
 	for _, name := range removed {
@@ -197,13 +197,13 @@ func (s *Stack) startRedis(ctx context.Context) error {
 	return err
 }
 
-// startSMTP starts the server that takes the mails of cores.
+// startSMTP starts the server that receives the cores' mails.
 func (s *Stack) startSMTP(ctx context.Context) (err error) {
 	s.smtp, err = embedded.StartSMTP(ctx, embedded.SMTPConfig{Received: func(m embedded.Mail) error {
 		s.config.Mail(m)
 		select {
 		case s.mails <- m:
-		default: // nobody waits for it any more
+		default: // signUp has ended
 		}
 		return nil
 	}})
@@ -227,13 +227,13 @@ func (s *Stack) configure() {
 			"CORE_MIGRATE_ON_START=false",
 			"CORE_RPC_FILE="+s.rpcFile(),
 			"CORE_WEBHOOK_SECRET_KEY="+s.webhookKey,
-			"CORE_WEBHOOK_ALLOW=127.0.0.0/8,::1/128", // receivers that are being developed on this machine
+			"CORE_WEBHOOK_ALLOW=127.0.0.0/8,::1/128", // webhook receivers in development on this machine
 		)
 		if s.chains != nil && s.config.RPCFile == "" {
-			core.env = append(core.env, "CORE_CHAIN_TICK=1s") // the time between local blocks, and no provider has a quota
+			core.env = append(core.env, "CORE_CHAIN_TICK=1s") // local chains produce a block each second, and have no quota of requests
 		}
 		if len(s.cores) == 1 {
-			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // gateways have no other core to use meanwhile
+			core.env = append(core.env, "CORE_DRAIN_DELAY=0s") // gateways have no other core meanwhile
 		}
 		core.env = append(core.env, s.config.CoreEnv...)
 		core.args = []string{"serve"}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// webhookKeyFile is the file of the key that the database's signing secrets of webhooks are sealed with. Only the user who runs the
+// webhookKeyFile is the file of the key that encrypts the webhooks' signing secrets in the database. Only the user who runs the
 // stack can read it. A reset keeps it, because the database of Config.DatabaseURL is kept as well.
 const webhookKeyFile = "webhook.key"
 
@@ -23,7 +23,7 @@ func webhookKey(path string) (string, error) {
 		return "", fmt.Errorf("read the key of webhooks: %w", err)
 	}
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails, see crypto/rand
+	_, _ = rand.Read(key) // never fails, see crypto/rand
 	text = hex.AppendEncode(nil, key)
 	if err := writePrivate(path, append(text, '\n')); err != nil {
 		return "", fmt.Errorf("store the key of webhooks: %w", err)

@@ -1,5 +1,5 @@
-// Package anvil runs Foundry's development node for tests and drives its chain over JSON-RPC: accounts that need no signature, blocks
-// and reorganizations on demand, and the contracts of deploy/chains.
+// Package anvil runs Foundry's development node for tests and controls its chain over JSON-RPC: unlocked accounts, blocks and
+// reorganizations on demand, and the contracts of deploy/chains.
 package anvil
 
 import (
@@ -26,10 +26,10 @@ type Config struct {
 	ChainID uint64
 	// BlockTime is the time between two blocks, in whole seconds. 0 mines a block for each transaction.
 	BlockTime time.Duration
-	// SlotsInAnEpoch is how many blocks the tag safe is behind the newest one; finalized is twice as many behind. Default: anvil's
-	// own, 32.
+	// SlotsInAnEpoch is how many blocks the tag safe is behind the newest block; finalized is twice as many behind. Default: 32,
+	// as in anvil.
 	SlotsInAnEpoch int
-	// Accounts is how many accounts have ether and sign on request. Default: 10.
+	// Accounts is the number of funded and unlocked accounts. Default: 10.
 	Accounts int
 	// Genesis is the time of the first block. Default: now.
 	Genesis time.Time
@@ -40,7 +40,7 @@ const (
 	stopGrace    = 5 * time.Second
 )
 
-// Start runs a node on a free port until the test ends. Without the program the test is skipped; it fails where CI=true.
+// Start runs a node on a free port until the test ends. If anvil is missing, the test is skipped, and fails if CI=true.
 func Start(tb testing.TB, config Config) *Node {
 	tb.Helper()
 	program, err := find()
@@ -98,10 +98,10 @@ func (c Config) args() []string {
 //go:embed package-lock.json
 var lock []byte
 
-// errMissing is returned where the program is neither on PATH nor in the cache.
+// errMissing is returned if anvil is neither on PATH nor in the cache.
 var errMissing = errors.New("anvil is missing: install Foundry, or let .ci/run install it")
 
-// find returns the program: the one on PATH, or the one that .ci/run installs in the cache directory, by the hash of the lock file.
+// find returns the path of anvil: on PATH, or in the cache directory, where .ci/run installs it by the hash of the lock file.
 func find() (string, error) {
 	if path, err := exec.LookPath("anvil"); err == nil {
 		return path, nil

@@ -43,7 +43,7 @@ type Deployed struct {
 	Address common.Address
 }
 
-// Deploy deploys a contract to a node that mines at once.
+// Deploy deploys a contract to a node that mines a block for each transaction.
 func (n *Node) Deploy(tb testing.TB, from common.Address, c Contract, args ...any) Deployed {
 	tb.Helper()
 	encoded, err := c.ABI.Pack("", args...)
@@ -106,8 +106,8 @@ func (d Deployed) find(tb testing.TB, receipt Receipt, name string) (values []an
 	return nil, false
 }
 
-// Delivery is the transaction by which the owner of a Settler delivers the message (Settle or Refund) that the Settler of another
-// domain has sent.
+// Delivery returns the transaction by which the owner of a Settler delivers a message (Settle or Refund) from the Settler of
+// another domain.
 func (d Deployed) Delivery(tb testing.TB, owner common.Address, from Deployed, domain uint32, sent Receipt) Transaction {
 	tb.Helper()
 	filled, orders, data := false, any(nil), any([][]byte{})

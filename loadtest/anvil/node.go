@@ -23,10 +23,10 @@ const callTimeout = 20 * time.Second
 type Node struct {
 	ChainID uint64
 	URL     string
-	// Accounts have ether, and transactions from them need no signature.
+	// Accounts are funded and unlocked: their transactions need no signature.
 	Accounts []common.Address
 
-	// sending is held while the node chooses a nonce, which it does twice alike for two requests at once.
+	// sending is held while the node chooses a nonce, because it chooses the same one for two concurrent requests.
 	sending sync.Mutex
 }
 
@@ -37,7 +37,7 @@ func newNode(tb testing.TB, chainID uint64, url string) *Node {
 	return n
 }
 
-// Transaction is what eth_sendTransaction takes; the node chooses what is left out.
+// Transaction is the argument of eth_sendTransaction; the node chooses the omitted fields.
 type Transaction struct {
 	From     common.Address  `json:"from"`
 	To       *common.Address `json:"to,omitempty"`
@@ -117,7 +117,7 @@ func (n *Node) Try(ctx context.Context, result any, method string, params ...any
 	return nil
 }
 
-// Send submits a transaction, which need not be mined then.
+// Send submits a transaction. It does not wait until it is mined.
 func (n *Node) Send(tb testing.TB, t Transaction) common.Hash {
 	tb.Helper()
 	n.sending.Lock()
@@ -127,7 +127,7 @@ func (n *Node) Send(tb testing.TB, t Transaction) common.Hash {
 	return hash
 }
 
-// Execute submits a transaction to a node that mines by itself, and wants that it succeeds.
+// Execute submits a transaction to a node that mines without Mine, and fails the test if it reverts.
 func (n *Node) Execute(tb testing.TB, t Transaction) Receipt {
 	tb.Helper()
 	receipt := n.Mined(tb, n.Send(tb, t))
@@ -137,7 +137,7 @@ func (n *Node) Execute(tb testing.TB, t Transaction) Receipt {
 	return receipt
 }
 
-// Mined returns the receipt of a transaction once it is in a block, which is a moment after Send even if the node mines at once.
+// Mined waits for the receipt of a transaction. Even a node that mines at once has it only shortly after Send.
 func (n *Node) Mined(tb testing.TB, hash common.Hash) (mined Receipt) {
 	tb.Helper()
 	asynctest.Eventually(tb, "transaction "+hash.String()+" is mined", func() bool {
@@ -150,7 +150,7 @@ func (n *Node) Mined(tb testing.TB, hash common.Hash) (mined Receipt) {
 	return mined
 }
 
-// Receipt is the receipt of a transaction, nil if it is in no block.
+// Receipt returns the receipt of a transaction, nil if it is in no block.
 func (n *Node) Receipt(tb testing.TB, hash common.Hash) *Receipt {
 	tb.Helper()
 	var receipt *Receipt
@@ -166,7 +166,7 @@ func (n *Node) Read(tb testing.TB, to common.Address, data []byte) []byte {
 	return result
 }
 
-// Nonce is the next nonce of an account, pending transactions left out.
+// Nonce returns the next nonce of an account, without pending transactions.
 func (n *Node) Nonce(tb testing.TB, account common.Address) uint64 {
 	tb.Helper()
 	var nonce hexutil.Uint64
@@ -174,26 +174,26 @@ func (n *Node) Nonce(tb testing.TB, account common.Address) uint64 {
 	return uint64(nonce)
 }
 
-// Mine mines so many blocks, the first with the pending transactions.
+// Mine mines this many blocks, the first with the pending transactions.
 func (n *Node) Mine(tb testing.TB, blocks int) {
 	tb.Helper()
 	n.Call(tb, nil, "anvil_mine", hexutil.Uint64(blocks)) //nolint:gosec // small numbers of a test
 }
 
-// Automine has a block mined for each transaction, or blocks on demand only.
+// Automine sets whether a block is mined for each transaction, or on demand only.
 func (n *Node) Automine(tb testing.TB, on bool) {
 	tb.Helper()
 	n.Call(tb, nil, "evm_setAutomine", on)
 }
 
-// MineEvery has a block mined after each interval, in whole seconds, instead of for each transaction.
+// MineEvery mines a block after each interval, in whole seconds, instead of for each transaction.
 func (n *Node) MineEvery(tb testing.TB, interval time.Duration) {
 	tb.Helper()
 	n.Call(tb, nil, "evm_setIntervalMining", int(interval/time.Second))
 }
 
-// Reorganize replaces so many of the newest blocks with as many others. Their transactions are dropped, except kept, which go into the
-// first of the new blocks.
+// Reorganize replaces this many of the newest blocks with as many new ones. Their transactions are dropped, except kept, which
+// are mined in the first new block.
 func (n *Node) Reorganize(tb testing.TB, depth int, kept ...Transaction) {
 	tb.Helper()
 	blocks := make([]any, len(kept))
@@ -203,13 +203,13 @@ func (n *Node) Reorganize(tb testing.TB, depth int, kept ...Transaction) {
 	n.Call(tb, nil, "anvil_reorg", depth, blocks)
 }
 
-// Rollback removes so many of the newest blocks.
+// Rollback removes this many of the newest blocks.
 func (n *Node) Rollback(tb testing.TB, depth int) {
 	tb.Helper()
 	n.Call(tb, nil, "anvil_rollback", depth)
 }
 
-// PassTime mines a block of this time or later, if the chain's clock is already there.
+// PassTime mines a block at this time, or later if the chain's clock is past it.
 func (n *Node) PassTime(tb testing.TB, until time.Time) {
 	tb.Helper()
 	var head struct{ Timestamp hexutil.Uint64 }

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// mistakes is the false positive rate of a full Filter; a key takes 20 bits at this rate.
+	// mistakes is the false positive rate of a full Filter. It costs 20 bits per key.
 	mistakes = 1e-4
 	saltLen  = 8
 )
 
-// Filter is a Bloom filter of keys: it contains every key that was added to it, and one in 10,000 of the others as a false
-// positive. The false positives depend on a random salt, so that nobody can collect them for the next Filter. It is safe for
-// concurrent use.
+// Filter is a Bloom filter of keys: it contains every key that was added, and has a false positive for one in 10,000 other keys.
+// A random salt decides which these are, so that false positives collected for one Filter are useless for the next. It is safe
+// for concurrent use.
 type Filter struct {
 	salt [saltLen]byte
 	mu   sync.RWMutex
 	bits *bloom.BloomFilter
 }
 
-// NewFilter creates an empty Filter for this number of keys. With more keys the false positive rate rises.
+// NewFilter creates an empty Filter for this many keys. More can be added, which raises the false positive rate.
 func NewFilter(keys int) *Filter {
 	f := &Filter{bits: bloom.NewWithEstimates(uint(max(1, keys)), mistakes)}
 	_, _ = rand.Read(f.salt[:]) // never fails: crypto/rand ends the program instead
 	return f
 }
 
-// Add puts a key in.
+// Add adds a key.
 func (f *Filter) Add(hash Hash) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func (f *Filter) Has(hash Hash) bool {
 
 func (f *Filter) salted(hash Hash) []byte { return append(f.salt[:], hash[:]...) }
 
-// MarshalBinary writes the Filter for UnmarshalBinary.
+// MarshalBinary encodes the Filter for UnmarshalBinary.
 func (f *Filter) MarshalBinary() ([]byte, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -54,7 +54,7 @@ func (f *Filter) MarshalBinary() ([]byte, error) {
 	return append(f.salt[:], bits...), err
 }
 
-// UnmarshalBinary replaces the Filter by one that MarshalBinary wrote.
+// UnmarshalBinary replaces the Filter with one that MarshalBinary encoded.
 func (f *Filter) UnmarshalBinary(data []byte) error {
 	if len(data) < saltLen {
 		return errors.New("a filter of keys is cut off")

@@ -2,16 +2,16 @@ package apikey
 
 import "fmt"
 
-// Scopes is what a key may do. The zero value is nothing.
+// Scopes is the set of operations that a key allows. The zero value allows nothing.
 type Scopes uint8
 
 // The scopes of a key.
 const (
-	// IntentsRead lets a key read intents and events.
+	// IntentsRead allows reading intents and events.
 	IntentsRead Scopes = 1 << iota
-	// IntentsWrite lets a key make and change intents.
+	// IntentsWrite allows creating and changing intents.
 	IntentsWrite
-	// Webhooks lets a key read and change webhooks.
+	// Webhooks allows reading and changing webhooks.
 	Webhooks
 
 	AllScopes = IntentsRead | IntentsWrite | Webhooks
@@ -20,7 +20,7 @@ const (
 // scopeNames are the names by bit.
 var scopeNames = [...]string{"intents:read", "intents:write", "webhooks"}
 
-// ParseScopes reads names of scopes, in any order. Of none it makes the zero value.
+// ParseScopes parses scope names, in any order. An empty list is the zero value.
 func ParseScopes(names []string) (Scopes, error) {
 	var s Scopes
 	for _, name := range names {
@@ -33,7 +33,7 @@ func ParseScopes(names []string) (Scopes, error) {
 	return s, nil
 }
 
-// ScopeOf is the scope of this name, zero for none.
+// ScopeOf returns the scope of this name, zero if there is none.
 func ScopeOf(name string) Scopes {
 	for bit, known := range scopeNames {
 		if name == known {
@@ -43,10 +43,10 @@ func ScopeOf(name string) Scopes {
 	return 0
 }
 
-// Has reports whether all of the needed scopes are set.
+// Has reports whether s contains all needed scopes.
 func (s Scopes) Has(needed Scopes) bool { return s&needed == needed }
 
-// Names are the names of the scopes, always in the same order.
+// Names returns the names of the scopes, always in the same order.
 func (s Scopes) Names() []string {
 	names := make([]string, 0, len(scopeNames))
 	for bit, name := range scopeNames {

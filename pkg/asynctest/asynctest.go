@@ -1,4 +1,4 @@
-// Package asynctest helps tests to observe concurrent work.
+// Package asynctest lets tests wait for concurrent work.
 package asynctest
 
 import (
@@ -20,7 +20,7 @@ func Eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Completes waits until work that reports its progress is complete, and fails the test after a minute without progress.
+// Completes returns once the work is complete, and fails the test after a minute without progress.
 func Completes(tb testing.TB, what string, state func() (progress int, complete bool)) {
 	tb.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -39,7 +39,7 @@ func Completes(tb testing.TB, what string, state func() (progress int, complete 
 	}
 }
 
-// Buffer is a log that can be read while it is written.
+// Buffer collects a log that can be read while it is written.
 type Buffer struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -51,7 +51,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.all.Write(p)
 }
 
-// String is all that was written so far.
+// String returns everything that was written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// AccountID is a CAIP-10 account id, which names a token contract as well as a person's account. It is comparable:
-// ParseAccountID gives every eip155 address its one EIP-55 spelling. The zero value is no account.
+// AccountID is a CAIP-10 account id. It identifies an account or a token contract. It is comparable: ParseAccountID stores an
+// eip155 address in its EIP-55 form. The zero value is no account.
 type AccountID struct {
 	Chain   ChainID
 	Address string
@@ -14,8 +14,8 @@ type AccountID struct {
 
 var errAccountID = errors.New("must be a CAIP-10 account id such as eip155:1:0x0000000000000000000000000000000000000001")
 
-// ParseAccountID reads `<chain id>:<address>` by the CAIP-10 grammar: a CAIP-2 chain id and an address of 1–128
-// characters of [-.%a-zA-Z0-9]. In the eip155 namespace the address must pass ParseAddress and is kept as it spells it.
+// ParseAccountID parses `<chain id>:<address>` by the CAIP-10 grammar: a CAIP-2 chain id and an address of 1–128 characters of
+// [-.%a-zA-Z0-9]. In the eip155 namespace the address must pass ParseAddress and is stored in the form that it returns.
 func ParseAccountID(s string) (AccountID, error) {
 	cut := strings.LastIndexByte(s, ':')
 	if cut < 0 || strings.IndexByte(s, ':') == cut {
@@ -37,7 +37,7 @@ func ParseAccountID(s string) (AccountID, error) {
 	return AccountID{Chain: chain, Address: address}, nil
 }
 
-// String is the CAIP-10 form, empty for the zero value.
+// String returns the CAIP-10 form, empty for the zero value.
 func (a AccountID) String() string {
 	if a == (AccountID{}) {
 		return ""

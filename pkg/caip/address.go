@@ -17,8 +17,8 @@ var (
 	errChecksum = errors.New("the address has a wrong EIP-55 checksum; copy it again or write it all in lower case")
 )
 
-// ParseAddress reads a 20-byte EVM address and returns its EIP-55 spelling. An address all in lower case carries no
-// checksum and is taken as it is; any other spelling, all upper case included, must be the one EIP-55 gives.
+// ParseAddress parses a 20-byte EVM address and returns its EIP-55 form. A lower-case address has no checksum and is accepted.
+// Any other form, upper case included, must match its EIP-55 form.
 func ParseAddress(s string) (string, error) {
 	if len(s) != addressLength || s[0] != '0' || s[1] != 'x' {
 		return "", errAddress
@@ -44,7 +44,7 @@ func ParseAddress(s string) (string, error) {
 	return sum, nil
 }
 
-// hasher is a Keccak-256 with its input and output, which would be allocated for each address otherwise.
+// hasher is a Keccak-256 with its input and output buffers, so that they are not allocated for each address.
 type hasher struct {
 	hash.Hash
 	address [addressLength]byte
@@ -53,17 +53,17 @@ type hasher struct {
 
 var hashers = sync.Pool{New: func() any { return &hasher{Hash: sha3.NewLegacyKeccak256()} }}
 
-// checksums caches spellings of addresses by their last three digits: most requests name the same tokens and accounts again, and
-// the hash costs more than the rest of parsing a request. A new address replaces the one in its slot.
+// checksums caches the EIP-55 forms of addresses, by their last three digits: most requests name the same tokens and accounts,
+// and the hash costs more than the rest of parsing a request. On a collision the new address replaces the old one.
 var checksums [1 << 12]atomic.Pointer[spelling]
 
-// spelling is an address in lower case and as EIP-55 spells it.
+// spelling is an address in lower case and in its EIP-55 form.
 type spelling struct {
 	lower [addressLength]byte
 	sum   string
 }
 
-// checksum is the EIP-55 spelling of a lower-case address.
+// checksum returns the EIP-55 form of a lower-case address.
 func checksum(address [addressLength]byte) string {
 	place := 0
 	for _, digit := range address[addressLength-3:] {
@@ -77,7 +77,7 @@ func checksum(address [addressLength]byte) string {
 	return sum
 }
 
-// nibble is the value of a lower-case hexadecimal digit.
+// nibble returns the value of a lower-case hexadecimal digit.
 func nibble(digit byte) int {
 	if isDigit(digit) {
 		return int(digit - '0')
@@ -85,7 +85,7 @@ func nibble(digit byte) int {
 	return int(digit-'a') + 10
 }
 
-// computeChecksum capitalizes the letters of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
+// computeChecksum upper-cases each letter of a lower-case address whose nibble in the address's Keccak-256 is 8 or more (EIP-55).
 func computeChecksum(address [addressLength]byte) string {
 	k := hashers.Get().(*hasher)
 	k.Reset()

@@ -1,7 +1,7 @@
-// Package caip parses and formats the chain-agnostic identifiers of the service: CAIP-2 chain ids and CAIP-10 account ids.
+// Package caip parses and formats chain-agnostic identifiers: CAIP-2 chain ids and CAIP-10 account ids.
 //
-// It owns their grammar, the narrower one of the eip155 namespace and EIP-55 checksums. It does not check whether a chain or a
-// token is known to the service.
+// It owns their grammar, the narrower grammar of the eip155 namespace and EIP-55 checksums. It does not know which chains and
+// tokens the service supports.
 package caip
 
 import (
@@ -25,7 +25,7 @@ var (
 )
 
 // ParseChainID parses `<namespace>:<reference>` by the CAIP-2 grammar: a namespace of 3–8 characters of [-a-z0-9] and a reference
-// of 1–32 characters of [-_a-zA-Z0-9]. An eip155 reference must also be [1-9][0-9]{0,15}.
+// of 1–32 characters of [-_a-zA-Z0-9]. An eip155 reference must also match [1-9][0-9]{0,15}.
 func ParseChainID(s string) (ChainID, error) {
 	namespace, reference, found := strings.Cut(s, ":")
 	if !found || !spelled(namespace, 3, 8, isNamespace) || !spelled(reference, 1, 32, isReference) {
@@ -37,12 +37,12 @@ func ParseChainID(s string) (ChainID, error) {
 	return ChainID{Namespace: namespace, Reference: reference}, nil
 }
 
-// EIP155Chain names the EVM chain of that number.
+// EIP155Chain returns the id of the EVM chain with this number.
 func EIP155Chain(number uint64) ChainID {
 	return ChainID{Namespace: EIP155, Reference: strconv.FormatUint(number, 10)}
 }
 
-// String is the CAIP-2 form, empty for the zero value.
+// String returns the CAIP-2 form, empty for the zero value.
 func (c ChainID) String() string {
 	if c == (ChainID{}) {
 		return ""
@@ -50,7 +50,7 @@ func (c ChainID) String() string {
 	return c.Namespace + ":" + c.Reference
 }
 
-// Number is the EVM chain number; ok is false outside the eip155 namespace.
+// Number returns the EVM chain number; ok is false outside the eip155 namespace.
 func (c ChainID) Number() (number uint64, ok bool) {
 	if c.Namespace != EIP155 {
 		return 0, false

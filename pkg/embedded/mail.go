@@ -12,7 +12,7 @@ import (
 	"regexp"
 )
 
-// Mail is a message that the server took.
+// Mail is a message that the server accepted.
 type Mail struct {
 	From string
 	To   []string
@@ -22,7 +22,8 @@ type Mail struct {
 	Encrypted bool
 }
 
-// Parts are the decoded bodies of a multipart message by their media type, such as text/plain. Of two of one type it has the last.
+// Parts returns the decoded bodies of a multipart message by their media type, such as text/plain. If a type occurs twice, the
+// last one is returned.
 func (m Mail) Parts() (map[string]string, error) {
 	message, err := mail.ReadMessage(bytes.NewReader(m.Data))
 	if err != nil {
@@ -59,7 +60,7 @@ func (m Mail) Parts() (map[string]string, error) {
 
 var link = regexp.MustCompile(`https?://\S+`)
 
-// Link is the first URL of the plain text, empty for none.
+// Link returns the first URL of the plain text, empty if there is none.
 func (m Mail) Link() string {
 	parts, err := m.Parts()
 	if err != nil {

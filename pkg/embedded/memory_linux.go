@@ -11,7 +11,7 @@ import (
 // tmpfsDir is the usual tmpfs of Linux.
 const tmpfsDir = "/dev/shm"
 
-// minTmpfsSpace is enough for dozens of small databases, each of which begins with 45 MB.
+// minTmpfsSpace is enough for dozens of small databases. An empty one takes 45 MB.
 const minTmpfsSpace = 4 << 30
 
 // tmpfsHasSpace reports whether tmpfsDir is a tmpfs with minTmpfsSpace free, and as much memory is available. The default in a

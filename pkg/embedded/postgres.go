@@ -50,10 +50,10 @@ type Postgres struct {
 	Source string
 
 	ephemeral bool
-	inMemory  bool     // as far as ephemeralParents finds memory
-	env       []string // added to that of the binaries
+	inMemory  bool     // ephemeralParents prefers directories in memory
+	env       []string // added to the environment of the binaries
 	settings  []string
-	parents   []string // where run may be
+	parents   []string // candidate parents of run
 	log       func(line string)
 	progress  func(line string)
 	user      *serverUser

@@ -9,7 +9,7 @@ import (
 )
 
 // StartReplica starts a read-only streaming replica of p from a pg_basebackup, and returns when it accepts connections. Stop
-// removes it, as every ephemeral server. ctx bounds the start only.
+// removes it, like every ephemeral server. ctx bounds the start only.
 func (p *Postgres) StartReplica(ctx context.Context) (*Postgres, error) {
 	if p.binaries == nil {
 		return nil, errors.New("start a replica: an external Postgres is not supported")

@@ -54,7 +54,7 @@ func StartProcess(c Command) (*Process, error) {
 // Run runs c to its end. If ctx ends first, the process and its children are stopped. The error has the last lines of the
 // output.
 func Run(ctx context.Context, c Command) error {
-	// A compiler, for one, starts children, which the parent death signal would not reach.
+	// The parent death signal does not reach the children of a child, such as those of a compiler.
 	p, err := start(c, false)
 	if err != nil {
 		return err

@@ -27,10 +27,10 @@ type RedisConfig struct {
 	Log func(line string)
 }
 
-// Redis is a running server, private or external (RedisConfig.URL). A private one keeps nothing on disk. Restart and Stop must
+// Redis is a running server, private or external (RedisConfig.URL). A private one stores nothing on disk. Restart and Stop must
 // not be called concurrently.
 type Redis struct {
-	// URL is redis://127.0.0.1:PORT/0, or that of the external server.
+	// URL is redis://127.0.0.1:PORT/0, or the URL of the external server.
 	URL string
 	// Source describes where this Redis comes from.
 	Source string

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// serverUser is the user that a Postgres server runs as when this program runs as root, as which Postgres does not run. The
+// serverUser is the user that runs a Postgres server when this program runs as root, because Postgres refuses to run as root. The
 // nil serverUser is the user of this program.
 type serverUser struct {
 	name     string

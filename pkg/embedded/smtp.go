@@ -21,19 +21,19 @@ const maxMailBytes = 1 << 20
 
 // SMTPConfig configures a private SMTP server. The zero value is usable.
 type SMTPConfig struct {
-	// TLS is offered with STARTTLS, nil for none. Without it passwords are taken over plain connections.
+	// TLS is offered with STARTTLS; nil: not offered. Without it AUTH is accepted over plain connections.
 	TLS *tls.Config
-	// ImplicitTLS speaks TLS from the first byte instead.
+	// ImplicitTLS starts TLS at the first byte instead.
 	ImplicitTLS bool
-	// Username and Password must be given with AUTH PLAIN; without a Username nobody signs in.
+	// Username and Password must be given with AUTH PLAIN; without a Username AUTH is not offered.
 	Username, Password string
-	// Accept answers RCPT, nil for all recipients. An error that is no *SMTPRefusal is answered with a temporary failure.
+	// Accept decides on RCPT; nil accepts all recipients. An error that is not a *SMTPRefusal becomes a temporary failure.
 	Accept func(recipient string) error
-	// Received is called with each message, one at a time, nil for nobody to call. An error refuses the message.
+	// Received is called with each message, one at a time; nil discards messages. An error rejects the message.
 	Received func(Mail) error
 }
 
-// SMTPRefusal is an error that the server answers with this code.
+// SMTPRefusal is an error with the code of the server's reply.
 type SMTPRefusal struct {
 	Code int
 	Text string
@@ -70,7 +70,7 @@ func StartSMTP(ctx context.Context, config SMTPConfig) (*SMTP, error) {
 	s := &SMTP{Address: listener.Addr().String(), listener: listener, server: server, served: make(chan struct{})}
 	go func() {
 		defer close(s.served)
-		_ = server.Serve(listener) // it ends with Stop
+		_ = server.Serve(listener) // returns after Stop
 	}()
 	return s, nil
 }
@@ -78,7 +78,7 @@ func StartSMTP(ctx context.Context, config SMTPConfig) (*SMTP, error) {
 // Stop closes the listener and all connections. It may be called more than once.
 func (s *SMTP) Stop() error {
 	err := s.server.Close()
-	_ = s.listener.Close() // the server does not know it before it serves
+	_ = s.listener.Close() // the server closes the listener only once it serves
 	<-s.served
 	if errors.Is(err, smtp.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
@@ -86,7 +86,7 @@ func (s *SMTP) Stop() error {
 	return err
 }
 
-// discardLog drops what go-smtp logs of clients that left.
+// discardLog drops go-smtp's log lines about disconnected clients.
 type discardLog struct{}
 
 func (discardLog) Printf(string, ...any) {}
@@ -172,7 +172,7 @@ func (s *mailSession) Reset() { s.mail = Mail{} }
 // Logout implements smtp.Session.
 func (s *mailSession) Logout() error { return nil }
 
-// refusal is an error as go-smtp answers it.
+// refusal converts an error to go-smtp's reply.
 func refusal(err error) error {
 	if refused, ok := errors.AsType[*SMTPRefusal](err); ok {
 		return &smtp.SMTPError{Code: refused.Code, EnhancedCode: smtp.EnhancedCode{refused.Code / 100, 0, 0}, Message: refused.Text}

@@ -1,4 +1,4 @@
-// Package listen opens the TCP ports at which the services are reached.
+// Package listen opens the services' TCP listeners.
 package listen
 
 import (
@@ -6,14 +6,14 @@ import (
 	"net"
 )
 
-// Unsent is approximately the maximum number of response bytes that a connection buffers while the client does not read. Linux
-// would buffer up to 4 MiB per connection, so many slow clients would keep complete responses in memory. It does not bound
-// throughput: bytes in flight do not count.
+// Unsent bounds, approximately, the bytes in a connection's send buffer that are not yet sent because the client does not read
+// (TCP_NOTSENT_LOWAT). Linux would buffer up to 4 MiB per connection, so many slow readers would have their responses produced
+// and kept in memory without reading them. It does not limit throughput: bytes in flight do not count.
 const Unsent = 128 << 10
 
-// TCP listens on host:port. On Linux and macOS the accepted connections have the bound Unsent.
+// TCP listens on host:port. Linux and macOS apply Unsent to the connections that it accepts.
 func TCP(ctx context.Context, address string) (net.Listener, error) {
 	config := net.ListenConfig{Control: boundUnsent}
-	config.SetMultipathTCP(false) // whose connections would not inherit the bound
+	config.SetMultipathTCP(false) // MPTCP connections would not inherit Unsent
 	return config.Listen(ctx, "tcp", address)
 }

@@ -1,21 +1,21 @@
 // Package network names the two environments that chains and API keys belong to.
 //
-// It owns only the names: core stores which chain is in which environment.
+// It owns the names only: which chain belongs to which environment is operator data in core.
 package network
 
 import "fmt"
 
-// Environment separates test funds from real funds. The zero value is invalid.
+// Environment separates testnets from mainnets. The zero value is not a valid environment.
 type Environment string
 
 const (
-	// Test holds the testnet chains; keys that begin with sk_test_ work there.
+	// Test has the testnet chains. Its keys begin with sk_test_.
 	Test Environment = "test"
-	// Live holds the mainnet chains; keys that begin with sk_live_ work there.
+	// Live has the mainnet chains. Its keys begin with sk_live_.
 	Live Environment = "live"
 )
 
-// Parse reads "test" or "live", exactly as written.
+// Parse accepts exactly "test" or "live".
 func Parse(s string) (Environment, error) {
 	switch env := Environment(s); env {
 	case Test, Live:

@@ -1,6 +1,6 @@
 // Package settings reads a service's settings from its environment and from a file whose entries override the environment.
 //
-// It owns the form of the file. Its errors name every fault at once and contain no values.
+// It owns the file format. Its errors list all faults at once and contain no values.
 package settings
 
 import (
@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// Read parses the environment, overridden by the entries of the file that the variable names. Without the variable there is no
-// file. C is a struct whose fields name their variables by env tags; parse reads and checks all of them, and its error has a line
-// for each fault.
+// Read parses the environment, overridden by the entries of the file that the variable names. If the variable is unset, there is
+// no file. C is a struct whose fields name their variables by env tags. parse reads and checks all of them, and its error has one
+// line per fault.
 func Read[C any](environment map[string]string, variable string, parse func(map[string]string) (C, error)) (C, error) {
 	path := environment[variable]
 	if path == "" {
@@ -34,7 +34,7 @@ func Read[C any](environment map[string]string, variable string, parse func(map[
 	return config, errors.Join(append(faults, err)...)
 }
 
-// entriesOf reads the file that the variable names. Entries must be among the known variables.
+// entriesOf parses the file that the variable names. An entry for an unknown variable is a fault.
 func entriesOf(text, variable string, known []string) (entries map[string]string, faults []error) {
 	entries, seen := map[string]string{}, map[string]int{}
 	for i, line := range strings.Split(text, "\n") {
@@ -61,7 +61,7 @@ func entriesOf(text, variable string, known []string) (entries map[string]string
 
 var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// entry parses one line. It rejects quotes, which many formats remove and this one would keep.
+// entry parses one line. It rejects quotes, because many formats remove them and this one does not.
 func entry(line string) (name, value, fault string) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] == '#' {
@@ -78,7 +78,7 @@ func entry(line string) (name, value, fault string) {
 	return name, value, ""
 }
 
-// variables are those of C's fields.
+// variables returns the variables of C's fields.
 func variables[C any]() []string {
 	var all []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[C]()) {

@@ -8,16 +8,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// version and revision are set by the linker (-X) for builds without version control, such as those in a container.
+// version and revision are set by the linker (-X) in builds without version control, such as in a container.
 var version, revision string
 
-// Build is the version and the revision that this process was built from, "unknown" where that is not known.
+// Build returns the version and the revision that this process was built from, "unknown" for each that is unknown.
 func Build() (builtVersion, builtRevision string) {
 	fromGo, sourced := moduleVersion(debug.ReadBuildInfo())
 	return cmp.Or(version, fromGo, "unknown"), cmp.Or(revision, sourced, "unknown")
 }
 
-// newBuildInfo returns a metric that is always 1; its labels have the information.
+// newBuildInfo returns a metric that is always 1 and has the build in its labels.
 func newBuildInfo() prometheus.Collector {
 	version, revision := Build()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -31,8 +31,8 @@ func newBuildInfo() prometheus.Collector {
 	}, func() float64 { return 1 })
 }
 
-// moduleVersion is what the go command noted in the binary, empty where it knew nothing. A revision with changes that were
-// not committed ends in "+dirty".
+// moduleVersion returns what the go command recorded in the binary, empty if there is nothing. The revision of a build with
+// uncommitted changes ends in "+dirty".
 func moduleVersion(info *debug.BuildInfo, ok bool) (version, revision string) {
 	if !ok {
 		return "", ""

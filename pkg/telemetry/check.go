@@ -7,21 +7,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// checkTimeout bounds one readiness check: an orchestrator's probe gives up after a second or more.
+// checkTimeout bounds one readiness check. An orchestrator's probe times out after a second or more.
 const checkTimeout = 800 * time.Millisecond
 
-// Check is a dependency of a service. Probe returns nil if it is available and otherwise an error for the operator; it must
-// respect its context.
+// Check is the readiness check of one dependency. Probe returns nil if the dependency is available, and otherwise an error that
+// tells an operator what is missing. It must respect its context.
 type Check struct {
 	Name  string
 	Probe func(context.Context) error
-	// Optional is for a dependency without which the service is degraded but ready.
+	// Optional marks a dependency that the service works without, in a degraded way. A failure is reported, and the service is
+	// still ready.
 	Optional bool
 }
 
 type checks []Check
 
-// failing runs the checks concurrently and returns the errors of those that failed, by index.
+// failing runs the checks concurrently and returns the errors of the failed ones by their index.
 func (c checks) failing(ctx context.Context) map[int]error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -44,7 +45,7 @@ var checkPassing = prometheus.NewDesc("intents_check_passing",
 		"or works worse where the thing is optional.",
 	[]string{"check", "optional"}, nil)
 
-// Describe makes the checks a prometheus.Collector, which runs them at every scrape.
+// Describe makes the checks a prometheus.Collector, which runs them at each scrape.
 func (c checks) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- checkPassing }
 
 // Collect runs the checks.

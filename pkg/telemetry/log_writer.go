@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// logBatchBytes is how much is written without further delay; one system call carries a few hundred lines.
+	// logBatchBytes is the size of a batch that is written without further delay; one system call writes a few hundred lines.
 	logBatchBytes = 64 << 10
-	// logCloseTimeout bounds the wait for a reader that stalls at the end.
+	// logCloseTimeout bounds how long Close waits for a stalled reader.
 	logCloseTimeout = 2 * time.Second
 )
 
-// LogWriterOptions are a LogWriter's settings; all must be set unless said otherwise.
+// LogWriterOptions are a LogWriter's settings. All are required unless stated otherwise.
 type LogWriterOptions struct {
-	// Service is the name of the service in the line that reports dropped lines.
+	// Service is the service's name in the line that reports dropped lines.
 	Service string
-	// MaxBytes bounds the lines that wait to be written. As many may be in the batch that is being written.
+	// MaxBytes bounds the queued lines. The batch that is being written may have as many again.
 	MaxBytes int
-	// Delay is how long a line may wait for others to be written with it; 0 writes it at once.
+	// Delay is how long a line may wait for others to be written in the same batch; 0 writes it at once.
 	Delay time.Duration
 }
 
-// LogWriter writes log lines in its own goroutine, so that a stalled reader of standard output does not block callers. Lines
-// beyond MaxBytes are dropped and counted, and a line in their place reports their number. It is safe for concurrent use.
+// LogWriter writes log lines in its own goroutine, so that a stalled reader of standard output does not block logging. Lines
+// beyond MaxBytes are dropped and counted, and a line in their place reports the count. It is safe for concurrent use.
 type LogWriter struct {
 	out     io.Writer
 	options LogWriterOptions
@@ -37,21 +37,21 @@ type LogWriter struct {
 
 	mu      sync.Mutex
 	waiting []byte
-	// unreported counts the dropped lines that no line has reported yet.
+	// unreported counts the dropped lines since the last report.
 	unreported int
 	closed     bool
 
 	wake, closing, done chan struct{}
 }
 
-// NewLogWriter starts a writer, which must be closed.
+// NewLogWriter starts a writer. Close must be called.
 func NewLogWriter(out io.Writer, o LogWriterOptions) *LogWriter {
 	w := &LogWriter{out: out, options: o, wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
 	go w.run()
 	return w
 }
 
-// Dropped is the count of lines that were dropped, as a metric of that name.
+// Dropped returns the count of dropped lines as a metric with the given name.
 func (w *LogWriter) Dropped(name string) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: name,
@@ -60,7 +60,7 @@ func (w *LogWriter) Dropped(name string) prometheus.Collector {
 	}, func() float64 { return float64(w.dropped.Load()) })
 }
 
-// Write takes one or more whole lines. It never waits for the output, and never fails.
+// Write queues one or more whole lines. It never blocks on the output and never fails.
 func (w *LogWriter) Write(lines []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *LogWriter) Write(lines []byte) (int, error) {
 	if before == 0 || before < logBatchBytes && after >= logBatchBytes {
 		select {
 		case w.wake <- struct{}{}:
-		default: // it is awake
+		default: // already woken
 		}
 	}
 	return len(lines), nil
@@ -86,7 +86,7 @@ func (w *LogWriter) drop(lines []byte) {
 	w.dropped.Add(uint64(count)) //nolint:gosec // a count is not negative
 }
 
-// Close writes what waits, for at most logCloseTimeout. Its error says that lines are lost. Later lines are dropped.
+// Close writes the queued lines within logCloseTimeout. It returns an error if lines are lost. Later lines are dropped.
 func (w *LogWriter) Close() error {
 	w.mu.Lock()
 	if !w.closed {
@@ -120,12 +120,12 @@ func (w *LogWriter) run() {
 			w.mu.Unlock()
 		}
 		if cap(batch) > 4*logBatchBytes {
-			batch = nil // memory that only a stall needs
+			batch = nil // grown during a stall only
 		}
 	}
 }
 
-// await waits until there is something to write, and reports whether more may come.
+// await blocks until there is something to write, and reports whether the writer is still open.
 func (w *LogWriter) await() (open bool) {
 	select {
 	case <-w.wake:
@@ -146,14 +146,14 @@ func (w *LogWriter) await() (open bool) {
 	return true
 }
 
-// isDue reports whether there is enough to write at once: a full batch, or the end of a stall.
+// isDue reports whether to write at once: a full batch, or the end of a stall.
 func (w *LogWriter) isDue() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.waiting) >= logBatchBytes || w.unreported > 0
 }
 
-// next takes the lines that wait, and the count of those dropped after them. Empty is where new lines go.
+// next returns the queued lines and the count of lines dropped after them. empty becomes the new queue.
 func (w *LogWriter) next(empty []byte) (lines []byte, unreported int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,7 +162,7 @@ func (w *LogWriter) next(empty []byte) (lines []byte, unreported int) {
 	return lines, unreported
 }
 
-// withReport is the lines and, where some were dropped after them, one that says so.
+// withReport returns the lines, followed by a line with the count of those dropped after them, if any.
 func (w *LogWriter) withReport(lines []byte, unreported int) []byte {
 	if unreported == 0 {
 		return lines

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// NewRegistry holds the metrics of the Go runtime, the process and the build; services add their own.
+// NewRegistry creates a registry with the metrics of the Go runtime, the process and the build.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -22,9 +22,9 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
-// Operations serves what only operators may see, on a listener of its own: /metrics, /livez (200 while the process
-// runs), /readyz (200, or 503 where a check fails, with why; 200 with what is degraded where only optional ones do) and
-// /debug/pprof. It adds the checks to the registry.
+// Operations returns the handler of the operations listener: /metrics, /livez (200 while the process runs), /readyz (503 with the
+// reasons if a required check fails, otherwise 200, with the failed optional checks) and /debug/pprof. It registers the checks as
+// metrics.
 func Operations(registry *prometheus.Registry, check ...Check) http.Handler {
 	all := checks(check)
 	registry.MustRegister(all)
@@ -48,7 +48,7 @@ func Operations(registry *prometheus.Registry, check ...Check) http.Handler {
 	return mux
 }
 
-// report is the answer of a probe; the maps say why, by the name of the check.
+// report is the response of a probe; the maps have the reasons by the name of the check.
 type report struct {
 	Status   string            `json:"status"`
 	Missing  map[string]string `json:"missing,omitempty"`
@@ -63,5 +63,5 @@ func writeReport(w http.ResponseWriter, r report) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(r) // the prober is gone if this fails
+	_ = json.NewEncoder(w).Encode(r) // fails only if the prober has disconnected
 }

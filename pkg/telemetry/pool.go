@@ -2,16 +2,16 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PoolState is the state of a connection pool. Open and Limit are connections; InUse is how many of the open ones are in
-// use. Waits and TimedOut are counts since the start: of the waits for a connection, and of those that timed out. A field
-// that the pool does not know stays 0.
+// PoolState is the state of a connection pool. Open and Limit are connections; InUse is how many of the open ones are in use.
+// Waits and TimedOut count, since the start, the waits for a connection and those that timed out. A field that the pool does not
+// report stays 0.
 type PoolState struct {
 	Limit, Open, InUse int
 	Waits, TimedOut    uint64
 }
 
-// Pool is the metrics of a connection pool, for a registry. service is the prefix of their names and name the label of the pool;
-// read must be fast and safe for concurrent use.
+// Pool returns the metrics of a connection pool, for a registry. service is the prefix of their names and name the label of the
+// pool; read must be fast and safe for concurrent use.
 func Pool(service, name string, read func() PoolState) prometheus.Collector {
 	describe := func(metric, help string) *prometheus.Desc {
 		return prometheus.NewDesc("intents_"+service+"_pool_"+metric, help, nil, prometheus.Labels{"pool": name})

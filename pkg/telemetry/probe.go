@@ -9,11 +9,11 @@ import (
 	"net/netip"
 )
 
-// probeTimeout is longer than /readyz takes at worst.
+// probeTimeout is longer than /readyz can take.
 const probeTimeout = 2 * checkTimeout
 
-// Probe asks the service whose operations listener is at this host:port of this machine whether it is ready, and returns nil if
-// so. A container without a shell uses it as its health check. For an unspecified address it uses the loopback address.
+// Probe requests /readyz of the service whose operations listener is at this host:port of this machine, and returns nil if it is
+// ready. It is the health check of containers without a shell. For a wildcard address it connects to the loopback address.
 func Probe(ctx context.Context, listen string) error {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -31,7 +31,7 @@ func Probe(ctx context.Context, listen string) error {
 	if err != nil {
 		return fmt.Errorf("probe the operations listener: %w", err)
 	}
-	// No proxy from the environment, and no keep-alive.
+	// It uses no proxy from the environment and keeps no idle connection.
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {

@@ -5,16 +5,16 @@ import (
 	"log/slog"
 )
 
-// ofRequest is the key of a request's attributes in its context.
+// ofRequest is the context key of a request's attributes.
 type ofRequest struct{}
 
-// InRequest returns ctx with the attributes of a request. A logger of NewLogger adds them to every line that is logged with this
-// context: they identify the request and its trace.
+// InRequest returns a context that carries the attributes of a request, such as its ids. A logger of NewLogger adds them to every
+// line that is logged with this context or one derived from it.
 func InRequest(ctx context.Context, attributes ...slog.Attr) context.Context {
 	return context.WithValue(ctx, ofRequest{}, attributes)
 }
 
-// requestHandler adds what InRequest left in the context.
+// requestHandler adds the attributes that InRequest stored in the context.
 type requestHandler struct{ slog.Handler }
 
 func (h requestHandler) Handle(ctx context.Context, line slog.Record) error {

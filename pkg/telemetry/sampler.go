@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Sampler lets one log line through per interval, the first one at once, and counts those that it suppresses. It is safe
-// for concurrent use.
+// Sampler allows one log line per interval, the first one at once, and counts the lines that it suppresses. It is safe for
+// concurrent use.
 type Sampler struct {
-	// Every is the interval; zero lets every line through.
+	// Every is the interval; zero allows every line.
 	Every      time.Duration
 	next       atomic.Int64
 	suppressed atomic.Int64

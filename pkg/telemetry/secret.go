@@ -4,11 +4,11 @@ import "log/slog"
 
 const redacted = "[redacted]"
 
-// Secret is a configured text that must not be shown: every way of printing it yields [redacted]. An empty one prints as empty,
-// so that a missing setting is visible.
+// Secret is a configured text that prints as [redacted] in every format. An empty one prints as empty, so that a missing setting
+// is visible.
 type Secret string
 
-// Reveal is the text itself.
+// Reveal returns the text itself.
 func (s Secret) Reveal() string { return string(s) }
 
 func (s Secret) String() string {

@@ -1,11 +1,11 @@
-// Package tokenbucket defines how gateways and cores share the token buckets of keys and accounts in Redis. It decides like
-// redis_rate (GCRA). A request takes one token from its key's bucket and one from its account's, or none.
+// Package tokenbucket is the storage format in which gateways and cores share the token buckets of keys and accounts in Redis. It
+// uses the algorithm of redis_rate (GCRA). A request takes one token from its key's bucket and one from its account's, or none.
 //
 // On one server or a master behind Sentinels, a bucket is a field of the hash of the current generation, which lasts 64 seconds,
-// or of the previous one. A bucket that takes longer to refill is in redis_rate's key as well. So are all buckets of keys for ten
-// minutes after the hashes begin or a release that knows only redis_rate's keys took from one of them: both releases keep to one
-// limit during an upgrade. The hashes never expire, since that would keep Redis from everything else for as long as it takes to
-// free them: a generation is unlinked.
+// or of the previous one. A bucket that takes longer to refill is also stored in redis_rate's key. All buckets of keys are, for
+// ten minutes after the hashes are created or after a release that knows only redis_rate's keys took from one of them, so that
+// both releases enforce the same limit during an upgrade. The hashes have no TTL, because Redis would block while it frees an
+// expired hash: an old generation is removed with UNLINK.
 //
 // On a Cluster, where a script cannot span hash slots, an account's bucket and those of its keys are the fields of one hash.
 package tokenbucket
@@ -53,30 +53,30 @@ var (
 	takeAccountScript = redis.NewScript(gcraSource + takeAccountSource)
 )
 
-// Rule is a limit: Burst requests, which refill at Rate a Period. The zero Rule is no limit.
+// Rule is a limit: Burst requests, refilled at Rate per Period. The zero Rule is no limit.
 type Rule struct {
 	Rate, Burst int
 	Period      time.Duration
 }
 
-// KeyName is the name of the bucket of a key, whose id is its LimitBucket.
+// KeyName returns the name of the bucket of a key; id is its LimitBucket.
 func KeyName(id string) string { return keyPrefix + id }
 
-// AccountName is the name of the bucket that all keys of an account in one environment share.
+// AccountName returns the name of the bucket that all keys of an account in one environment share.
 func AccountName(env network.Environment, accountID string) string {
 	return accountPrefix + string(env) + ":" + accountID
 }
 
-// AccountHash is the key of the hash in which a Cluster has the account's bucket of this name and those of its keys.
+// AccountHash returns the key of the hash that stores, on a Cluster, the account's bucket of this name and those of its keys.
 func AccountHash(account string) string { return Prefix + "{" + account + "}" }
 
-// fieldLetters are the first letters of the fields of buckets whose names are one of these and a UUID.
+// fieldLetters are the first letters of the fields of buckets that are named by one of these prefixes and a UUID.
 var fieldLetters = map[string]string{
 	keyPrefix: "k", accountPrefix + string(network.Live) + ":": "l", accountPrefix + string(network.Test) + ":": "t",
 }
 
-// Field is the field of the bucket name: a letter and the 16 bytes of the UUID for a name "key:UUID", "account:live:UUID" or
-// "account:test:UUID", or n and the name.
+// Field returns the field of the bucket name: a letter and the 16 bytes of the UUID for a name "key:UUID", "account:live:UUID" or
+// "account:test:UUID", and n and the name for any other.
 func Field(name string) string {
 	end := strings.LastIndexByte(name, ':') + 1
 	if letter, text := fieldLetters[name[:end]], name[end:]; letter != "" && len(text) == 36 && strings.ToLower(text) == text {
@@ -87,15 +87,15 @@ func Field(name string) string {
 	return "n" + name
 }
 
-// Call is one call of a script for requests whose keys have one rule and whose accounts have one. A Call may be used again after
-// Begin; it is not safe for concurrent use.
+// Call is one script call for requests whose keys share one rule and whose accounts share one. Begin resets a Call for reuse. It
+// is not safe for concurrent use.
 type Call struct {
 	args    []any
 	account any
 }
 
-// firstRule and firstField are the indexes of the first word of the rules and of the first bucket in the arguments: the script,
-// the number of keys and two keys are before them.
+// firstRule and firstField are the indexes of the rules and of the first bucket in the arguments, after the script, the number of
+// keys and two keys.
 const firstRule, firstField = 5, 11
 
 // Begin resets the call to one without requests.
@@ -105,11 +105,11 @@ func (c *Call) Begin(key, account Rule) {
 		key.Burst, key.Rate, key.Period.Seconds(), account.Burst, account.Rate, account.Period.Seconds())
 }
 
-// sameAccount is the field that stands for none, and for the account of the request before.
+// sameAccount is the field for no account, and for the account of the previous request.
 var sameAccount any = ""
 
-// Add adds a request. The fields are each a Field, as any so that the caller can keep them without a copy for each call; account
-// is nil where the account has no rule. Requests of one account must be added one after the other, and so must those of one key.
+// Add adds a request. Each argument is a Field, as any so that the caller can reuse it without an allocation for each call;
+// account is nil if the account has no rule. Requests of one account must be added consecutively, and so must those of one key.
 func (c *Call) Add(key, account any) {
 	if account == c.account {
 		account = sameAccount
@@ -119,8 +119,8 @@ func (c *Call) Add(key, account any) {
 	c.args = append(c.args, key, account)
 }
 
-// Do makes the call on one server. It returns for each request two numbers, one of its key's bucket and one of its account's: the
-// microseconds until the bucket is full, or -1 minus these where it refuses the request.
+// Do makes the call on one server. It returns two numbers for each request, one for its key's bucket and one for its account's:
+// the microseconds until the bucket is full, or -1 minus these if the bucket rejects the request.
 func (c *Call) Do(ctx context.Context, client redis.UniversalClient) ([]int64, error) {
 	c.args = append(c.args, "began", "mirror_until")
 	cmd := redis.NewIntSliceCmd(ctx, c.args...)
@@ -139,8 +139,8 @@ func (c *Call) Do(ctx context.Context, client redis.UniversalClient) ([]int64, e
 	return cmd.Val(), nil
 }
 
-// OnCluster is the call for a pipeline to a Cluster, all of whose requests are of the account whose bucket has this name: EVALSHA,
-// or EVAL with the script's text. Its reply is that of Do.
+// OnCluster returns the call for a pipeline to a Cluster: EVALSHA, or EVAL with the script's text. All its requests must belong
+// to the account whose bucket has this name. Its reply is that of Do.
 func (c *Call) OnCluster(ctx context.Context, account string, text bool) *topology.Script {
 	command, script := "evalsha", takeAccountScript.Hash()
 	if text {
@@ -155,7 +155,7 @@ type Bucket struct {
 	Rule Rule
 }
 
-// Take takes one token from the bucket of a key and one from that of its account, or returns the time until both have one.
+// Take takes one token from the bucket of a key and one from its account's, or returns the time until both have one.
 func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket) (wait time.Duration, err error) {
 	var call Call
 	call.Begin(key.Rule, account.Rule)
@@ -183,16 +183,16 @@ func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket
 	return wait, nil
 }
 
-// wait is the time until a bucket that refused with this number has a token: it takes one emission interval less than the whole
-// burst to refill then.
+// wait returns the time until a bucket that rejected with this number has a token: the time to refill the whole burst, less one
+// emission interval.
 func (r Rule) wait(micros int64) time.Duration {
 	full := time.Duration(-1-micros) * time.Microsecond
 	interval := r.Period.Seconds() / float64(r.Rate)
 	return max(time.Millisecond, full-time.Duration(interval*float64(r.Burst-1)*float64(time.Second)))
 }
 
-// Full returns when each of the buckets is full, in seconds since Epoch: 0 for a bucket that was not used, and NaN where Redis
-// holds something else than a bucket. All are the account's whose bucket has this name, or its keys'. It takes nothing, in one
+// Full returns when each of the buckets is full, in seconds since Epoch: 0 for an unused bucket, and NaN if the value in Redis is
+// not a bucket. All buckets belong to the account whose bucket has this name, or to its keys. It takes no token and needs one
 // round trip.
 func Full(ctx context.Context, client redis.UniversalClient, account string, names ...string) ([]float64, error) {
 	fields, keys := make([]string, len(names)), make([]string, len(names))
@@ -213,14 +213,14 @@ func Full(ctx context.Context, client redis.UniversalClient, account string, nam
 	for _, reply := range replies {
 		for i, value := range reply.Val() {
 			if text, found := value.(string); found {
-				full[i] = max(full[i], decode(text)) // which is NaN if either is
+				full[i] = max(full[i], decode(text)) // NaN if either is NaN
 			}
 		}
 	}
 	return full, nil
 }
 
-// decode reads a bucket: 8 bytes in a hash, decimal in redis_rate's keys and wherever Redis's Lua has no struct.
+// decode parses a bucket: 8 bytes in a hash; decimal in redis_rate's keys, and wherever Redis's Lua has no struct library.
 func decode(text string) float64 {
 	if len(text) == 8 {
 		return math.Float64frombits(binary.LittleEndian.Uint64([]byte(text)))

@@ -13,15 +13,15 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// over is a context that has ended: with it a Cluster's client returns its cached state and sends nothing.
+// over is a canceled context: with it a Cluster's client returns its cached state and sends no command.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// Node returns the address of the master that holds the key in a Cluster, empty if it is not known yet or the client is not of a
-// Cluster. It sends nothing.
+// Node returns the address of the master that owns the key in a Cluster. It is empty if that is not known yet, and for other
+// clients. It sends no command.
 func Node(client redis.UniversalClient, key string) string {
 	cluster, is := client.(*redis.ClusterClient)
 	if !is {
@@ -34,8 +34,8 @@ func Node(client redis.UniversalClient, key string) string {
 	return master.Options().Addr
 }
 
-// Reload makes a Cluster's client reload the slot assignment in the background, at most five times a second. A caller that lost a
-// node calls it, because a replica may have replaced the node.
+// Reload makes a Cluster's client reload the slot map, in the background and at most five times a second. A caller calls it after
+// it lost a node, because a replica may have been promoted.
 func Reload(client redis.UniversalClient) {
 	if cluster, is := client.(*redis.ClusterClient); is {
 		cluster.ReloadState(context.Background())
@@ -44,7 +44,7 @@ func Reload(client redis.UniversalClient) {
 
 var errClusterState = errors.New("no master of the cluster says that it serves (cluster_state:ok)")
 
-// Serving returns nil while Redis works. A Cluster works while any of its masters responds.
+// Serving returns nil if Redis is up. A Cluster is up if any of its masters reports so.
 func Serving(ctx context.Context, client redis.UniversalClient) error {
 	cluster, is := client.(*redis.ClusterClient)
 	if !is {
@@ -68,7 +68,7 @@ func Serving(ctx context.Context, client redis.UniversalClient) error {
 	}
 }
 
-// Pool is the metrics of a client's connections, for a registry; of a Cluster's, those to all nodes that it knows.
+// Pool returns the metrics of a client's connections, for a registry; for a Cluster, of those to all known nodes.
 func Pool(service string, client redis.UniversalClient) prometheus.Collector {
 	limit := func() int { return 0 }
 	switch client := client.(type) {
@@ -78,14 +78,14 @@ func Pool(service string, client redis.UniversalClient) prometheus.Collector {
 		nodes := new(atomic.Int64)
 		client.OnNewNode(func(node *redis.Client) {
 			nodes.Add(1)
-			// go-redis tells of no end.
+			// go-redis has no hook for the end of a node.
 			runtime.AddCleanup(node, func(nodes *atomic.Int64) { nodes.Add(-1) }, nodes)
 		})
 		limit = func() int { return int(nodes.Load()) * client.Options().MaxActiveConns }
 	}
 	return telemetry.Pool(service, "redis", func() telemetry.PoolState {
 		if cluster, is := client.(*redis.ClusterClient); is && Node(cluster, "") == "" {
-			return telemetry.PoolState{} // the nodes are not known yet, and reading must not wait for them
+			return telemetry.PoolState{} // the nodes are not known yet, and reading must not block on them
 		}
 		stats := client.PoolStats()
 		return telemetry.PoolState{

@@ -7,14 +7,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a script call that go-redis follows after MOVED and ASK, which a node returns without executing it, and never resends
-// after a lost connection, when it may have been executed.
+// Script is a script call that go-redis redirects after MOVED and ASK, because the node has not executed it, but does not retry
+// after a lost connection, because it may have been executed.
 type Script struct {
 	*redis.Cmd
 	redirected bool
 }
 
-// NewScript is the call of EVAL with a script's text, or of EVALSHA with its SHA-1, on at least one key.
+// NewScript creates a call of EVAL with a script's text, or of EVALSHA with its SHA-1, with at least one key.
 func NewScript(ctx context.Context, command, script string, keys []string, args []any) *Script {
 	words := make([]any, 0, 3+len(keys)+len(args))
 	words = append(words, command, script, len(keys))
@@ -35,17 +35,17 @@ func (s *Script) SetErr(err error) {
 	s.Cmd.SetErr(err)
 }
 
-// Redirected reports whether a node of a Cluster has redirected the call in a pipeline, whatever its final result.
+// Redirected reports whether a node of a Cluster redirected the call in a pipeline, whatever the final result.
 func (s *Script) Redirected() bool { return s.redirected }
 
-// Key is the first of the keys.
+// Key returns the first key.
 func (s *Script) Key() string {
 	key, _ := s.Args()[3].(string)
 	return key
 }
 
-// AtMostOnce is a client whose scripts are executed at most once. A script takes at most three times the read timeout, however
-// many nodes or Sentinels are involved; after a failure a Cluster's client reloads the slot assignment.
+// AtMostOnce is a client that executes each script at most once. A script call takes at most three times the read timeout,
+// however many nodes or Sentinels it contacts; after a failure a Cluster's client reloads the slot map.
 type AtMostOnce struct{ redis.UniversalClient }
 
 // Eval implements redis.Scripter.

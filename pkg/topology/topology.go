@@ -1,6 +1,8 @@
-// Package topology creates the go-redis client for the operator's Redis: one server, a Redis Cluster, or a master behind
-// Sentinels. It owns the form of their URLs, the timeouts of calls, and that no call is sent twice. It rejects a URL that does
-// not match its mode, and does not depend on what is stored in Redis.
+// Package topology creates the go-redis client for the Redis that an operator runs: one server, a Redis Cluster, or a master
+// behind Sentinels.
+//
+// It owns the URL format of each, the timeouts of a call, and that no call is retried. It rejects a URL that does not match its
+// mode, and knows nothing of the data in Redis.
 package topology
 
 import (
@@ -12,25 +14,25 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// go-redis prints every failed dial; callers log failures themselves, sampled.
+// go-redis prints every failed dial. Callers log their failures themselves, sampled.
 func init() { logging.Disable() }
 
-// protocol is RESP2, in which go-redis needs nothing else of a new connection.
+// protocol is RESP2, for which go-redis needs no other command on a new connection.
 const protocol = 2
 
-// Mode is which Redis the URL means; the zero value is Single.
+// Mode is the kind of Redis that the URL names; the zero value is Single.
 type Mode string
 
 const (
-	// Single is one server, or what looks like one.
+	// Single is one server, or a proxy that looks like one.
 	Single Mode = "single"
-	// Cluster is a Redis Cluster; the URL names some of its nodes, which know the others.
+	// Cluster is a Redis Cluster. The URL names some of its nodes, from which the client learns the others.
 	Cluster Mode = "cluster"
-	// Sentinel is one master and its replicas; the URL names Sentinels, which know who is master.
+	// Sentinel is one master and its replicas. The URL names Sentinels, from which the client learns the master.
 	Sentinel Mode = "sentinel"
 )
 
-// UnmarshalText reads single, cluster or sentinel.
+// UnmarshalText parses single, cluster or sentinel.
 func (m *Mode) UnmarshalText(text []byte) error {
 	switch mode := Mode(text); mode {
 	case Single, Cluster, Sentinel:
@@ -41,15 +43,15 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	}
 }
 
-// Options bound calls; all but PoolSize must be set.
+// Options bound the cost of calls. All but PoolSize are required.
 type Options struct {
-	// DialTimeout is how long a new connection may take, besides three times Timeout where Sentinels are asked first; Timeout
-	// is how long one read or write may take, and PoolTimeout the wait for a connection that is in use.
+	// DialTimeout bounds a new connection, plus three times Timeout if Sentinels are asked first; Timeout bounds one read or
+	// write, and PoolTimeout the wait for a connection that is in use.
 	DialTimeout, Timeout, PoolTimeout time.Duration
-	// Conns bounds the connections, to each node where there are several.
+	// Conns bounds the connections, per node if there are several.
 	Conns int
-	// PoolSize is how many calls may hold or wait for a connection, and the number of failed dials in a row after which
-	// go-redis dials no more than once a second. Default Conns.
+	// PoolSize bounds the calls that hold or wait for a connection. It is also the number of consecutive failed dials after which
+	// go-redis dials at most once a second. Default: Conns.
 	PoolSize int
 }
 
@@ -59,13 +61,13 @@ func Validate(mode Mode, rawURL string) error {
 	return err
 }
 
-// New makes a client, which opens no connection yet. Its errors tell what to write, and never repeat the URL, since it may
+// New creates a client, which opens no connection yet. Its errors tell how to write the URL and never contain it, because it may
 // hold a password.
 //
-// A call that was sent may have been executed, so none is sent again: neither by a client's own retries nor, with a
-// Cluster, after a connection was lost; for the latter scripts must be run through AtMostOnce. Replies are RESP2. go-redis
-// says HELLO on each new connection all the same, which costs one round trip, and a second one where the URL names a
-// database other than 0; with these options it says nothing else there.
+// No call is retried once it was sent, because it may have been executed: neither by a client's own retries nor, with a Cluster,
+// after a lost connection. On a Cluster scripts must be run through AtMostOnce for this. Replies are RESP2. go-redis still sends
+// HELLO on each new connection, which costs one round trip, and a second one if the URL names a database other than 0; with these
+// options it sends nothing else.
 func New(mode Mode, rawURL string, o Options) (redis.UniversalClient, error) {
 	p, err := parse(mode, rawURL)
 	if err != nil {
@@ -98,13 +100,13 @@ func (o Options) boundSingle(c *redis.Options) {
 
 func (o Options) boundCluster(c *redis.ClusterOptions) {
 	c.MaxRetries, c.DialerRetries = -1, 1
-	// MOVED and ASK are answers of a node that has executed nothing, and followed at once.
+	// A node answers MOVED and ASK without executing the command, so they are followed at once.
 	c.MaxRedirects, c.MinRetryBackoff, c.MaxRetryBackoff = 3, -1, -1
-	// Otherwise go-redis asks for the server's list of commands now and then, whatever time the call has.
+	// Otherwise go-redis sometimes fetches the server's list of commands, regardless of the deadline of the call.
 	c.DisableRoutingPolicies = true
 	c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.PoolTimeout = o.DialTimeout, o.Timeout, o.Timeout, o.PoolTimeout
 	c.ContextTimeoutEnabled = true
-	// A pipeline pool of its own would have no bound.
+	// A separate pipeline pool would be unbounded.
 	c.MaxActiveConns, c.PoolSize, c.PipelinePoolSize = o.Conns, o.PoolSize, -1
 	c.Protocol, c.DisableIdentity = protocol, true
 	c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -113,7 +115,7 @@ func (o Options) boundCluster(c *redis.ClusterOptions) {
 func (o Options) boundSentinel(c *redis.FailoverOptions) {
 	c.MaxRetries, c.DialerRetries = -1, 1
 	c.ReadTimeout, c.WriteTimeout, c.PoolTimeout = o.Timeout, o.Timeout, o.PoolTimeout
-	// A new connection begins at a Sentinel. One that hangs is asked twice before the others are, and there must be time left
+	// A new connection begins at a Sentinel. A Sentinel that hangs is tried twice before the others, and there must be time left
 	// for them and for the master.
 	c.DialTimeout = o.DialTimeout + 3*o.Timeout
 	c.ContextTimeoutEnabled = true

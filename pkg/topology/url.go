@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What to write, for each mode, in the words of go-redis.
+// The errors show how to write the URL for each mode, in the parameter names of go-redis.
 var (
 	errSingle   = errors.New("must be a URL such as redis://127.0.0.1:6379/0")
 	errSeveral  = errors.New("has addr or master_name, which are for the modes cluster and sentinel: set the mode, or leave them out")
@@ -20,7 +20,7 @@ var (
 	errReplicas = errors.New("must not ask for replicas (read_only, replica_only, route_by_latency, route_randomly): they may be behind, and take no writes")
 )
 
-// parsed is what a URL says: one of the three, as its mode has it.
+// parsed is the parsed URL: one of the three fields is set, by the mode.
 type parsed struct {
 	single   *redis.Options
 	cluster  *redis.ClusterOptions
@@ -55,7 +55,7 @@ func parseSingle(rawURL string) (*redis.Options, error) {
 func parseCluster(rawURL string) (*redis.ClusterOptions, error) {
 	u, options := parts(rawURL), (*redis.ClusterOptions)(nil)
 	if u != nil {
-		options, _ = redis.ParseClusterURL(rawURL) // what is wrong may hold the password
+		options, _ = redis.ParseClusterURL(rawURL) // the error may contain the password
 	}
 	switch {
 	case options == nil:
@@ -74,10 +74,10 @@ func parseCluster(rawURL string) (*redis.ClusterOptions, error) {
 func parseSentinel(rawURL string) (*redis.FailoverOptions, error) {
 	u, options := parts(rawURL), (*redis.FailoverOptions)(nil)
 	if u != nil {
-		options, _ = redis.ParseFailoverURL(rawURL) // what is wrong may hold the password
+		options, _ = redis.ParseFailoverURL(rawURL) // the error may contain the password
 	}
 	switch {
-	case options == nil || options.MasterName == "" || u.Port() == "": // the default would be a server's port
+	case options == nil || options.MasterName == "" || u.Port() == "": // the default would be the port of a server, not of a Sentinel
 		return nil, errSentinel
 	case options.ReplicaOnly || options.UseDisconnectedReplicas || options.RouteByLatency || options.RouteRandomly:
 		return nil, errReplicas
@@ -88,8 +88,8 @@ func parseSentinel(rawURL string) (*redis.FailoverOptions, error) {
 	return options, nil
 }
 
-// parts is the URL, nil where it names no host. Certificates are held to the address that each node is reached at: the one
-// in the URL, or the one that the others gave; go-redis would hold all of them to the first.
+// parts parses the URL; nil if it has no host. TLS verifies each node's certificate for the address that it is reached at, from
+// the URL or from the other nodes; go-redis would verify all of them for the first address.
 func parts(rawURL string) *url.URL {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Hostname() == "" {

@@ -9,21 +9,21 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// Config is how a service traces, as its operator set it. The zero value is off.
+// Config configures the tracing of a service. The zero value is off.
 type Config struct {
-	// Service is the name of the program, which begins the names of its metrics.
+	// Service is the name of the program and the prefix of its metrics.
 	Service string
-	// Endpoint is the base URL of the collector's OTLP over HTTP; spans go to /v1/traces below it. Empty for off.
+	// Endpoint is the base URL of the collector for OTLP over HTTP; spans are sent to /v1/traces below it. Empty: off.
 	Endpoint string
-	// Headers go with every export, name=value, comma separated and percent-encoded.
+	// Headers are sent with every export: name=value, comma separated and percent-encoded.
 	Headers telemetry.Secret
-	// Sampler is parentbased_traceidratio, parentbased_always_on or parentbased_always_off; empty for the first.
+	// Sampler is parentbased_traceidratio, parentbased_always_on or parentbased_always_off; empty: the first.
 	Sampler string
 	// Ratio is the share of traces that parentbased_traceidratio samples, 0 to 1.
 	Ratio float64
-	// TrustClients uses the sampled flag of clients. Otherwise a client could have every request sampled.
+	// TrustClients accepts the sampled flag that a client sends. With it a client can have every request sampled.
 	TrustClients bool
-	// ServiceName is the resource's service.name; empty for that of ResourceAttributes, else intents- and Service.
+	// ServiceName is the resource's service.name. Empty: that of ResourceAttributes, else intents- and Service.
 	ServiceName string
 	// ResourceAttributes describe the process, name=value, comma separated and percent-encoded.
 	ResourceAttributes string
@@ -32,10 +32,10 @@ type Config struct {
 // On reports whether tracing is on.
 func (c Config) On() bool { return c.Endpoint != "" }
 
-// Fault is what is wrong with one variable.
+// Fault is an error in one variable.
 type Fault struct{ Variable, Text string }
 
-// Faults is a list of faults. They do not repeat values that may be secret.
+// Faults returns all faults. They do not contain values that may be secret.
 func (c Config) Faults() []Fault {
 	var faults []Fault
 	check := func(variable string, err error) {
@@ -57,7 +57,7 @@ func (c Config) Faults() []Fault {
 	return faults
 }
 
-// Validate returns all faults.
+// Validate returns all faults as one error.
 func (c Config) Validate() error {
 	var errs []error
 	for _, f := range c.Faults() {
@@ -66,7 +66,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ratio is the share of traces that the sampler takes where the parent has not decided.
+// ratio returns the share of traces that the sampler takes if the parent has not decided.
 func (c Config) ratio() (float64, error) {
 	switch c.Sampler {
 	case "parentbased_always_on":
@@ -80,7 +80,7 @@ func (c Config) ratio() (float64, error) {
 	}
 }
 
-// target is the URL of exports, empty for off. The error does not repeat the endpoint, which may hold a password.
+// target returns the URL of exports, empty for off. The error does not contain the endpoint, which may hold a password.
 func (c Config) target() (string, error) {
 	if !c.On() {
 		return "", nil
@@ -93,7 +93,7 @@ func (c Config) target() (string, error) {
 	return base.JoinPath("v1", "traces").String(), nil
 }
 
-// pairs reads name=value, comma separated and percent-encoded, as OpenTelemetry writes headers and attributes.
+// pairs parses name=value, comma separated and percent-encoded, the format of OpenTelemetry for headers and attributes.
 func pairs(text string) (map[string]string, error) {
 	all := map[string]string{}
 	for n, pair := range strings.Split(text, ",") {

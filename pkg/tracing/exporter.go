@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// maxQueue bounds the spans that wait for the collector or are on their way there, about 2 KB each.
+	// maxQueue bounds the spans that are queued or being exported, about 2 KB each.
 	maxQueue = 8192
 	// maxBatch bounds the spans of one export.
 	maxBatch = 512
-	// batchTimeout is how long a span waits for others at most.
+	// batchTimeout bounds how long a span waits for a full batch.
 	batchTimeout = 2 * time.Second
-	// exportTimeout bounds one export, its retries included.
+	// exportTimeout bounds one export, including retries.
 	exportTimeout = 10 * time.Second
-	// logInterval is the minimum time between two log lines of one outage.
+	// logInterval is the interval between log lines of one outage.
 	logInterval = 30 * time.Second
 )
 
-// exporter counts the spans that it exports, and logs failures, sampled.
+// exporter counts the spans that it exports, and logs failures at most once per logInterval.
 type exporter struct {
 	sdk.SpanExporter
 	spans *prometheus.CounterVec
 	log   *slog.Logger
 	logs  telemetry.Sampler
-	// queued are the spans that the processor has taken and the exporter has not yet sent or given up.
+	// queued counts the spans that the processor has accepted and the exporter has neither sent nor given up.
 	queued atomic.Int64
 }
 
@@ -51,7 +51,7 @@ func newSpanCounter(service string, registry prometheus.Registerer) *prometheus.
 	return spans
 }
 
-// newProcessor queues spans for the collector of a config without faults. It connects once there are any.
+// newProcessor creates the queue to the collector of a valid config. It connects at the first export.
 func newProcessor(c Config, spans *prometheus.CounterVec, log *slog.Logger) (sdk.SpanProcessor, error) {
 	target, _ := c.target()
 	headers, _ := pairs(c.Headers.Reveal())
@@ -64,13 +64,13 @@ func newProcessor(c Config, spans *prometheus.CounterVec, log *slog.Logger) (sdk
 		return nil, fmt.Errorf("prepare the export of traces: %w", err)
 	}
 	out := &exporter{SpanExporter: otlp, spans: spans, log: log, logs: telemetry.Sampler{Every: logInterval}}
-	// The SDK has one handler of its errors for the whole process.
+	// The SDK has one error handler per process.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(out.warn))
 	return processor{out, sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(maxQueue), sdk.WithMaxExportBatchSize(maxBatch),
 		sdk.WithBatchTimeout(batchTimeout), sdk.WithExportTimeout(exportTimeout))}, nil
 }
 
-// ExportSpans sends a batch. It returns no error to the SDK, which could only log it.
+// ExportSpans sends a batch. It returns no error, because the SDK could only log it.
 func (e *exporter) ExportSpans(ctx context.Context, batch []sdk.ReadOnlySpan) error {
 	defer e.queued.Add(-int64(len(batch)))
 	outcome := "exported"
@@ -88,13 +88,13 @@ func (e *exporter) warn(err error) {
 	}
 }
 
-// processor counts the spans that the SDK's queue has no room for: the SDK drops them without a count.
+// processor counts the spans that the SDK's full queue drops, because the SDK does not count them.
 type processor struct {
 	exporter *exporter
 	sdk.SpanProcessor
 }
 
-// OnEnd queues a span, or drops it.
+// OnEnd queues a span, or drops it if the queue is full.
 func (p processor) OnEnd(span sdk.ReadOnlySpan) {
 	if p.exporter.queued.Add(1) > maxQueue {
 		p.exporter.queued.Add(-1)

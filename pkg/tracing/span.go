@@ -14,13 +14,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Noop is the span of no trace. Its methods do nothing.
+// Noop is a span that is not recorded. Its methods do nothing.
 var Noop = trace.SpanFromContext(context.Background())
 
-// ResponseStarted is the event that the head of a response has come whose body is streamed.
+// ResponseStarted is the event that the header of a streamed response has arrived.
 const ResponseStarted = "answer begins"
 
-// Start starts a span below parent. Below one that does not record it returns parent, which passes the trace on.
+// Start starts a child span of parent. If parent does not record, it returns parent, which propagates the trace.
 func Start(parent trace.Span, name string, options ...trace.SpanStartOption) trace.Span {
 	if !parent.IsRecording() {
 		return parent
@@ -37,8 +37,8 @@ func StartClient(parent trace.Span, name string, attributes ...attribute.KeyValu
 	return Start(parent, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
 }
 
-// StartShared starts the span of one call for a whole batch: below the first of its spans that records, and linked with the
-// others, which should link to it. Where none records it returns Noop.
+// StartShared starts the span of one call for a batch: a child of the first span of the batch that records, linked with the
+// others, which should link to it. It returns Noop if none records.
 func StartShared[T any](batch []T, spanOf func(T) trace.Span, name string) trace.Span {
 	var first trace.Span
 	var links []trace.Link
@@ -55,20 +55,20 @@ func StartShared[T any](batch []T, spanOf func(T) trace.Span, name string) trace
 		return Noop
 	}
 	shared := Start(first, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
-	if len(batch) > 1 { // one operation is no batch by the conventions
+	if len(batch) > 1 { // by the conventions a single operation is not a batch
 		shared.SetAttributes(semconv.DBOperationBatchSize(len(batch)))
 	}
 	return shared
 }
 
-// Link links a span to a sampled one that it has a part in, nil for none.
+// Link links a span to a sampled one that it is part of; to may be nil.
 func Link(span, to trace.Span) {
 	if span.IsRecording() && to != nil && to.SpanContext().IsSampled() {
 		span.AddLink(trace.Link{SpanContext: to.SpanContext()})
 	}
 }
 
-// Fail marks a span as failed. reason is a word of a closed set, an HTTP status or an SQLSTATE, never a message.
+// Fail marks a span as failed. reason is from a closed set, an HTTP status or an SQLSTATE, never a message.
 func Fail(span trace.Span, reason string) {
 	if span.IsRecording() {
 		span.SetAttributes(semconv.ErrorTypeKey.String(reason))
@@ -76,7 +76,7 @@ func Fail(span trace.Span, reason string) {
 	}
 }
 
-// End ends a span. With an error it is failed: by a timeout, a cancellation, or for this reason.
+// End ends a span. An error marks it as failed, with the reason timeout or cancellation if it is one, else with the given reason.
 func End(span trace.Span, err error, reason string) {
 	switch {
 	case err == nil:
@@ -103,7 +103,7 @@ func StartRequest(parent trace.Span, method, template, address string) trace.Spa
 	return span
 }
 
-// SetResponse adds the status of the response. By the conventions 400 and more are failures of the client's span.
+// SetResponse sets the status of the response. By the conventions a status of 400 or more fails a client span.
 func SetResponse(span trace.Span, status int) {
 	if span.IsRecording() {
 		span.SetAttributes(semconv.HTTPResponseStatusCode(status))
@@ -113,17 +113,17 @@ func SetResponse(span trace.Span, status int) {
 	}
 }
 
-// Request is what the span of a received request tells. No field is a path, query, body, address of a client or key.
+// Request has the attributes of a received request's span. No field is a path, query, body, client address or key.
 type Request struct {
 	Method, Scheme, ID, KeyID, Environment string
-	// Route is the template of the path, empty for none.
+	// Route is the template of the path; may be empty.
 	Route  string
 	Status int
-	// Outcome is the word of the metrics, Failure a reason as Fail has it; empty for none.
+	// Outcome is the metrics' outcome label, Failure a reason for Fail; may be empty.
 	Outcome, Failure string
 }
 
-// SetRequest names the span of a received request, and adds what has become known of it.
+// SetRequest names the span of a received request and sets its attributes.
 func SetRequest(span trace.Span, r Request) {
 	name := r.Method
 	switch r.Method {
@@ -150,8 +150,8 @@ func SetRequest(span trace.Span, r Request) {
 	}
 }
 
-// AppendLogAttrs adds the ids of the span to those of a request's log line. Of a remote span, which a client sent while
-// tracing is off, it adds the trace's alone.
+// AppendLogAttrs adds the ids of the span to the attributes of a request's log line. For a client's remote span, which is the
+// current one while tracing is off, it adds the trace id only.
 func AppendLogAttrs(attributes []slog.Attr, span trace.Span) []slog.Attr {
 	c := span.SpanContext()
 	if c.HasTraceID() {

@@ -1,8 +1,8 @@
-// Package tracing follows requests through the services with OpenTelemetry's spans and W3C Trace Context, and exports what
-// was sampled to a collector by OTLP.
+// Package tracing traces requests through the services with OpenTelemetry spans and W3C Trace Context, and exports sampled spans
+// to a collector by OTLP.
 //
-// It owns the sampling decision, the attributes of requests' spans and the bounds of the export: a collector that is down or
-// hangs costs spans, never a request. While tracing is off there is no Tracer, and no span records.
+// It owns the sampling decision, the span attributes of requests and the bounds of the export: a collector that is down or hangs
+// costs spans, never a request. While tracing is off there is no Tracer, and no span records.
 package tracing
 
 import (
@@ -28,11 +28,11 @@ import (
 const (
 	// scope is the instrumentation scope of all spans.
 	scope = "intents"
-	// FlushTimeout bounds the export of the last spans when a service ends.
+	// FlushTimeout bounds the export of the last spans at shutdown.
 	FlushTimeout = 2 * time.Second
 )
 
-// Tracer starts the spans of requests. It is safe for concurrent use; nil starts none.
+// Tracer starts the spans of requests. It is safe for concurrent use. A nil Tracer starts none.
 type Tracer struct {
 	provider     *sdk.TracerProvider
 	tracer       trace.Tracer
@@ -40,7 +40,7 @@ type Tracer struct {
 	trustClients bool
 }
 
-// New makes a tracer, nil where tracing is off. Shutdown must be called.
+// New creates a tracer, nil if tracing is off. Shutdown must be called.
 func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, error) {
 	spans := newSpanCounter(c.Service, metrics)
 	if !c.On() {
@@ -63,7 +63,7 @@ func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, er
 	return &Tracer{provider: provider, tracer: provider.Tracer(scope), ratio: ratio, trustClients: c.TrustClients}, nil
 }
 
-// limits bound a span. Only the links of a call that many requests share come near.
+// limits bound a span. Only the links of a call that many requests share come close to them.
 var limits = sdk.SpanLimits{AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8, LinkCountLimit: 256}
 
 // resource describes this process.
@@ -74,17 +74,17 @@ func (c Config) resource() *resource.Resource {
 	for name, value := range given {
 		attributes = append(attributes, attribute.String(name, value))
 	}
-	// The last of two attributes with one name counts.
+	// The last of two attributes with the same name wins.
 	attributes = append(attributes, semconv.ServiceName(cmp.Or(c.ServiceName, given["service.name"], "intents-"+c.Service)))
 	process, _ := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(attributes...))
 	return process
 }
 
-// Start starts the span of a request that this service received at this time, below the remote span of ctx. decided says
-// that a service of this system has decided whether the trace is sampled; else it is decided here.
+// Start starts the span of a request that this service received at this time, as a child of the remote span in ctx. If decided is
+// set, a service of this system has decided whether the trace is sampled; otherwise Start decides.
 //
-// Whether a client's trace is sampled is decided at random and not by its id, as SDKs do: clients choose their ids, and
-// could choose those that are always sampled.
+// Start samples client traces at random and not by their trace id, as SDKs do: clients choose their ids and could choose ones
+// that are always sampled.
 func (t *Tracer) Start(ctx context.Context, name string, decided bool, at time.Time) (context.Context, trace.Span) {
 	if t == nil {
 		return ctx, trace.SpanFromContext(ctx)
@@ -96,7 +96,7 @@ func (t *Tracer) Start(ctx context.Context, name string, decided bool, at time.T
 	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(at))
 }
 
-// Shutdown exports what is left, until ctx ends or for FlushTimeout. No span may end after it.
+// Shutdown exports the remaining spans, until ctx ends or for FlushTimeout. No span may end after it.
 func (t *Tracer) Shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -15,7 +15,7 @@ type ChainNotAllowed struct {
 	KeyEnv  network.Environment `json:"keyEnv"`
 }
 
-// NewChainNotAllowed refuses chain, which is in environment chainEnv, to a key of environment keyEnv.
+// NewChainNotAllowed is the body for chain, in environment chainEnv, and a key of environment keyEnv.
 func NewChainNotAllowed(chain caip.ChainID, chainEnv, keyEnv network.Environment) ChainNotAllowed {
 	number, _ := chain.Number()
 	return ChainNotAllowed{

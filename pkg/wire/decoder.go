@@ -20,10 +20,10 @@ type decoder struct {
 	broken bool
 }
 
-// decoders are kept for their buffers: high-volume clients send many small documents.
+// decoders pools decoders for their buffers: high-volume clients send many small documents.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// newDecoder returns one that release must be called on.
+// newDecoder returns a decoder. The caller must call release.
 func newDecoder(body []byte) *decoder {
 	d := decoders.Get().(*decoder)
 	d.body.Reset(body)
@@ -37,8 +37,8 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-// object reads one object, calling read with the place of each name among the names, at its value. So many of the names, the
-// first ones, are required.
+// object parses one object. It calls read at each value, with the index of its name in names. The first required of the names are
+// required.
 func (d *decoder) object(names []string, required int, read func(n int)) {
 	if d.broken {
 		return
@@ -50,7 +50,7 @@ func (d *decoder) object(names []string, required int, read func(n int)) {
 	if !d.next() {
 		return
 	}
-	var seen [8]bool // of more names than any object has
+	var seen [8]bool // no object has more names
 	for !d.broken && d.in.PeekKind() == '"' {
 		if !d.string() {
 			return
@@ -72,7 +72,7 @@ func (d *decoder) object(names []string, required int, read func(n int)) {
 	}
 }
 
-// text reads one string. It rejects NUL, because no text column can store it.
+// text parses one string. It rejects NUL, because no text column can store it.
 func (d *decoder) text() (string, bool) {
 	if d.broken {
 		return "", false
@@ -91,7 +91,7 @@ func (d *decoder) text() (string, bool) {
 	return string(d.word), true
 }
 
-// string reads the string that comes next, a name or a value, into word.
+// string parses the next string, a name or a value, into word.
 func (d *decoder) string() bool {
 	value, err := d.in.ReadValue()
 	if err == nil {
@@ -103,12 +103,12 @@ func (d *decoder) string() bool {
 	return err == nil
 }
 
-// issue reports an issue with the value that was read last.
+// issue reports an issue of the last value.
 func (d *decoder) issue(message string) {
 	d.issues = append(d.issues, Issue{Path: string(d.in.StackPointer()), Message: message})
 }
 
-// skip skips the next value and reports an issue with it.
+// skip skips the next value and reports an issue of it.
 func (d *decoder) skip(message string) {
 	if err := d.in.SkipValue(); err != nil {
 		d.fail(err)
@@ -117,7 +117,7 @@ func (d *decoder) skip(message string) {
 	d.issue(message)
 }
 
-// next passes over a brace.
+// next consumes a brace.
 func (d *decoder) next() bool {
 	if _, err := d.in.ReadToken(); err != nil {
 		d.fail(err)
@@ -139,7 +139,7 @@ func (d *decoder) finish() []Issue {
 	return d.issues
 }
 
-// fail ends the parse. It drops earlier issues, which may be effects of the syntax error.
+// fail stops the parser. It drops the issues found before, because the syntax error may have caused them.
 func (d *decoder) fail(err error) {
 	d.broken = true
 	issue := Issue{Message: "is not one valid JSON object: " + err.Error()}

@@ -1,14 +1,14 @@
-// Package wire is the shared vocabulary of gateway and core: error bodies and codes, identity headers, the internal API between
-// the two, and the strict decoder of a transfer request.
+// Package wire is the vocabulary that gateway and core share with each other and with clients: error bodies and codes, identity
+// headers, the internal API between the two, and the strict decoder of a transfer request.
 //
-// Both services use this decoder, because a difference between two parsers would allow a request to bypass the checks of one of
-// them.
+// Both services parse a request with this decoder, because a difference between two parsers could be used to bypass the checks of
+// one of them.
 package wire
 
 // Code is the machine-readable name of an error. Clients branch on it, so a code never changes its meaning.
 type Code string
 
-// The codes either service answers with; those that only core gives are beside core's rules.
+// These are the codes that either service may respond with. Core defines its own codes beside its rules.
 const (
 	InvalidAPIKey         Code = "INVALID_API_KEY"
 	ChainNotAllowedForKey Code = "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT"
@@ -27,7 +27,7 @@ const (
 	TooManyPolls          Code = "TOO_MANY_POLLS"
 )
 
-// Error is the body of every error response, except for the environment rejection.
+// Error is the body of every error response except ChainNotAllowed.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
@@ -36,7 +36,7 @@ type Error struct {
 
 // RateLimitDetails are the details of RATE_LIMITED.
 type RateLimitDetails struct {
-	// TryAgainIn is the time until a request will pass, in milliseconds.
+	// TryAgainIn is the time until the next request is allowed, in milliseconds.
 	TryAgainIn int64 `json:"tryAgainIn"`
 }
 
@@ -52,14 +52,14 @@ type NetworkDetails struct {
 	Address string `json:"address"`
 }
 
-// Issue is one thing wrong with a request. Path is a JSON Pointer (RFC 6901) into the body, empty for the body as a
-// whole, or the name of a query parameter or header.
+// Issue is one fault in a request. Path is a JSON Pointer (RFC 6901) into the body, empty for the body as a whole, or the name of
+// a query parameter or header.
 type Issue struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
 }
 
-// NewInvalidRequest is the body of a 400 that says what is wrong where.
+// NewInvalidRequest returns the body of a 400 that lists the issues.
 func NewInvalidRequest(issues []Issue) Error {
 	return Error{
 		Code:    InvalidRequest,

@@ -14,14 +14,14 @@ const (
 	HeaderKeyID         = "X-Key-Id"
 	HeaderKeyEnv        = "X-Key-Env"
 	HeaderGatewaySecret = "X-Gateway-Secret"
-	// HeaderTraceDecided is there where a gateway has decided whether the trace of traceparent is sampled. Without it that
-	// is what the client would like.
+	// HeaderTraceDecided is set if a gateway has decided whether the trace of traceparent is sampled. Without it the sampled flag
+	// is only the client's wish.
 	HeaderTraceDecided = "X-Trace-Decided"
-	// HeaderEnforcesRestrictions is there in the calls of gateways that enforce VerifiedKey's Scopes and Networks. For all others core
-	// refuses the keys that have any, since a gateway of an earlier release would let them do everything.
+	// HeaderEnforcesRestrictions is set by gateways that enforce VerifiedKey's Scopes and Networks. For all others core rejects
+	// restricted keys, because a gateway of an earlier release would ignore the restrictions.
 	HeaderEnforcesRestrictions = "X-Enforces-Restrictions"
-	// HeaderPollWait is core's, on an empty page of events whose request may wait: how many whole seconds the gateway may hold
-	// the page back for an event. The gateway passes it on to no client.
+	// HeaderPollWait is set by core on an empty page of events whose request may wait: for how many whole seconds the gateway may
+	// hold the response until there is an event. The gateway does not forward it to clients.
 	HeaderPollWait = "X-Poll-Wait"
 )
 
@@ -31,13 +31,13 @@ const (
 	PathKeyChanges = "/internal/key-changes"
 	PathKeyFilter  = "/internal/key-filter"
 	PathUsage      = "/internal/usage"
-	// PathEventAccounts answers with EventAccounts once there is one above the position "after", or after the duration "wait",
-	// at most MaxEventAccountsWait. Without "after" it answers at once with the present position. Where core cannot say who has
-	// events above "after" it answers 410 CURSOR_EXPIRED.
+	// PathEventAccounts responds with EventAccounts once there is one above the position "after", or after the duration "wait",
+	// at most MaxEventAccountsWait. Without "after" it responds at once with the current position. If core cannot tell which
+	// accounts have events above "after", it responds with 410 CURSOR_EXPIRED.
 	PathEventAccounts = "/internal/event-accounts"
-	// PathChains answers as /v2/chains does; gateways of the previous release ask here.
+	// PathChains responds like /v2/chains; gateways of the previous release use it.
 	PathChains = "/internal/chains"
-	// PathReady answers 204 while core can work and will go on to, else 503.
+	// PathReady responds with 204 while core works and is not shutting down, else 503.
 	PathReady = "/internal/ready"
 )
 
@@ -47,23 +47,23 @@ type VerifyKeyRequest struct {
 	Hash string `json:"hash"`
 }
 
-// VerifiedKey is the answer for a key that may be used. Every other key is answered with 404 INVALID_API_KEY.
+// VerifiedKey is the response for a usable key. For every other key it is 404 INVALID_API_KEY.
 type VerifiedKey struct {
 	KeyID       string              `json:"keyId"`
 	AccountID   string              `json:"accountId"`
 	Environment network.Environment `json:"environment"`
-	// ExpiresAt is the moment from which the key is refused, null for never.
+	// ExpiresAt is the time from which the key is rejected, null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	Limit     KeyLimit   `json:"limit"`
-	// AccountLimit is the limit of all keys of the account in this environment together. A core of a release without it sends
-	// none: then the account has no limit.
+	// AccountLimit is the limit of all keys of the account in this environment together. An earlier release of core does not send
+	// it: then the account has no limit.
 	AccountLimit KeyLimit `json:"accountLimit,omitzero"`
-	// LimitBucket is the UUID of the bucket the key spends: its own id, or its predecessor's bucket where it came of a
+	// LimitBucket is the UUID of the bucket that the key uses: its own id, or its predecessor's bucket if it was created by a
 	// rotation.
 	LimitBucket string `json:"limitBucket"`
-	// Scopes are the names of what the key may do. Absent is everything; a name that the gateway does not know allows nothing.
+	// Scopes are the names of the key's scopes. Absent: all. A name that the gateway does not know allows nothing.
 	Scopes []string `json:"scopes,omitempty"`
-	// Networks are those that the key may be used from. Absent is any.
+	// Networks are the networks that the key may be used from. Absent: any.
 	Networks []netip.Prefix `json:"networks,omitempty"`
 }
 
@@ -73,29 +73,29 @@ type KeyLimit struct {
 	PeriodSeconds int `json:"periodSeconds"`
 }
 
-// KeyChanges lists the hashes (lower-case hexadecimal) of keys whose verdict may have changed since the cursor that
-// was asked with, and the cursor to ask with next.
+// KeyChanges lists the hashes (lower-case hexadecimal) of keys whose verdict may have changed since the cursor of the request,
+// and the cursor for the next request.
 type KeyChanges struct {
 	Cursor string   `json:"cursor"`
 	Hashes []string `json:"hashes"`
 }
 
-// KeyFilter tells which keys exist, so that gateways refuse others without asking core.
+// KeyFilter contains the existing keys, so that gateways reject others without a call to core.
 type KeyFilter struct {
-	// Filter is an apikey.Filter. It has every key that was there at the Cursor, usable or not; the changes since tell those
-	// made later.
+	// Filter is an apikey.Filter. It contains every key that existed at the Cursor, usable or not. Keys created later are in the
+	// changes since.
 	Filter []byte `json:"filter"`
 	Cursor string `json:"cursor"`
 }
 
-// MaxEventAccountsWait is the longest wait that PathEventAccounts takes.
+// MaxEventAccountsWait is the longest wait that PathEventAccounts accepts.
 const MaxEventAccountsWait = 5 * time.Second
 
-// EventAccounts tells gateways whose waiting requests to wake.
+// EventAccounts tells gateways for which accounts to wake long polls.
 type EventAccounts struct {
-	// Position is the decimal position in the feed to ask with next.
+	// Position is the decimal position in the feed for the next request.
 	Position string `json:"position"`
-	// Accounts are those with events above the position that was asked with, each account and environment once.
+	// Accounts have events above the position of the request; each account and environment is listed once.
 	Accounts []EventAccount `json:"accounts"`
 }
 
@@ -108,24 +108,24 @@ type EventAccount struct {
 // MaxUsageRows is how many rows a usage report may have.
 const MaxUsageRows = 1000
 
-// UsageReport tells what became of the requests of some keys. A report is stored once however often it arrives, so it
-// is sent again, unchanged, until it is answered: 204 when it is stored, 400 when it never can be.
+// UsageReport counts the requests of some keys by outcome. A report is stored once however often it arrives. The gateway resends
+// it unchanged until core responds with 204, when it is stored, or 400, when it can never be.
 type UsageReport struct {
 	// ReportID is a UUID.
 	ReportID string     `json:"reportId"`
 	Keys     []KeyUsage `json:"keys"`
 }
 
-// KeyUsage counts one key's requests in one minute since the last report. A report has one row for a key and minute.
+// KeyUsage counts one key's requests in one minute since the last report. A report has one row per key and minute.
 type KeyUsage struct {
 	KeyID string `json:"keyId"`
 	// Minute is the start of the minute, UTC.
 	Minute time.Time `json:"minute"`
-	// Accepted passed every check of the gateway, Limited were refused with 429, and Refused were turned
-	// away by the gateway for another reason.
+	// Accepted requests passed every check of the gateway, Limited ones were rejected with 429, and Refused ones were rejected by
+	// the gateway for another reason.
 	Accepted int64 `json:"accepted"`
 	Limited  int64 `json:"limited"`
 	Refused  int64 `json:"refused"`
-	// LastUsedAt is when the latest of them arrived.
+	// LastUsedAt is the arrival time of the latest request.
 	LastUsedAt time.Time `json:"lastUsedAt"`
 }

@@ -2,11 +2,11 @@ package wire
 
 import "strings"
 
-// Codings are the content codings that core's JSON and pages come in, the preferred one first.
+// Codings are the content codings of core's JSON and pages, the preferred one first.
 var Codings = []string{"zstd", "gzip"}
 
-// PreferredCoding is the first of Codings that an Accept-Encoding header names and does not weigh with 0; empty for none,
-// which is the identity.
+// PreferredCoding returns the first of Codings that an Accept-Encoding header accepts with a nonzero weight; empty for none,
+// which is the identity coding.
 func PreferredCoding(acceptEncoding string) string {
 	for _, coding := range Codings {
 		if acceptsCoding(acceptEncoding, coding) {
@@ -28,7 +28,7 @@ func acceptsCoding(acceptEncoding, coding string) bool {
 	return false
 }
 
-// MatchesETag compares an If-None-Match header with an entity tag weakly, as RFC 9110 section 13.1.2 asks.
+// MatchesETag compares an If-None-Match header with an entity tag by weak comparison (RFC 9110 section 13.1.2).
 func MatchesETag(ifNoneMatch, etag string) bool {
 	weak := strings.TrimPrefix(etag, "W/")
 	for tag := range strings.SplitSeq(ifNoneMatch, ",") {

@@ -8,15 +8,16 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// scanner reads a transfer request that is written as clients usually write it: valid, its names and strings of printable ASCII
-// characters without escapes. It refuses all else without a reason, also where JSON has another spelling of the same; the decoder
-// has the exact rules and the issues.
+// scanner is the fast path for a transfer request that is written as clients usually write it: valid, with names and strings of
+// printable ASCII characters without escapes. It rejects everything else without a reason, even equivalent JSON; the decoder has
+// the exact rules and reports the issues.
 type scanner struct {
 	text string
 	at   int
 }
 
-// scanTransferRequest reports whether the whole text is a request that the decoder would read in the same way.
+// scanTransferRequest reports whether the whole text is a request that the scanner supports. The decoder would return the same
+// result.
 func scanTransferRequest(text string) (r TransferRequest, ok bool) {
 	s := scanner{text: text}
 	ok = s.object(requestFields, requiredRequestFields, func(n int) bool {
@@ -35,8 +36,8 @@ func scanTransferRequest(text string) (r TransferRequest, ok bool) {
 	return r, ok && s.at == len(s.text)
 }
 
-// object reads one object, calling read with the place of each name among the names, at its value. So many of the names, the
-// first ones, are required, and none may come twice.
+// object parses one object. It calls read at each value, with the index of its name in names. The first required of the names are
+// required, and none may be repeated.
 func (s *scanner) object(names []string, required int, read func(n int) bool) bool {
 	if !s.next('{') {
 		return false
@@ -100,7 +101,7 @@ func (s *scanner) reference(reference *string) (ok bool) {
 	return ok && len(*reference) >= 1 && len(*reference) <= MaxReferenceLength
 }
 
-// string reads one string, a name or a value.
+// string parses one string, a name or a value.
 func (s *scanner) string() (text string, ok bool) {
 	if !s.next('"') {
 		return "", false
@@ -117,7 +118,7 @@ func (s *scanner) string() (text string, ok bool) {
 	return "", false
 }
 
-// next passes over blanks and the given character, if that comes next.
+// next skips white space, and consumes the given character if it is next.
 func (s *scanner) next(c byte) bool {
 	s.skipBlanks()
 	if s.at == len(s.text) || s.text[s.at] != c {
@@ -127,7 +128,7 @@ func (s *scanner) next(c byte) bool {
 	return true
 }
 
-// skipBlanks passes over the white space of RFC 8259 section 2.
+// skipBlanks skips the white space of RFC 8259 section 2.
 func (s *scanner) skipBlanks() {
 	for s.at < len(s.text) {
 		switch s.text[s.at] {

@@ -10,34 +10,33 @@ import (
 )
 
 const (
-	// MaxTransferRequestBytes bounds the body of POST /v2/transfers; a longer one is PAYLOAD_TOO_LARGE.
+	// MaxTransferRequestBytes bounds the body of POST /v2/transfers; a longer one is rejected with PAYLOAD_TOO_LARGE.
 	MaxTransferRequestBytes = 16 << 10
-	// MaxReferenceLength is in characters.
+	// MaxReferenceLength is the maximum in characters.
 	MaxReferenceLength = 128
 )
 
-// TransferRequest is the body of POST /v2/transfers with its grammar checked: ids are well formed, amounts are digits.
-// Whether the request means something, the chain known, the amount in range, is for core to say.
+// TransferRequest is a body of POST /v2/transfers that follows the grammar: ids are well formed, amounts are digits. Core checks
+// the meaning, such as whether the chain is supported and the amount in range.
 type TransferRequest struct {
 	Source      Leg
 	Destination Leg
-	// Deadline is the zero time where none was given.
+	// Deadline is the zero time if the body has none.
 	Deadline time.Time
-	// Reference is the client's own name for the intent, empty where none was given.
+	// Reference is the client's own name for the intent; may be empty.
 	Reference string
 }
 
 // Leg is one side of a transfer.
 type Leg struct {
 	Account caip.AccountID
-	// Token is the zero AccountID where the destination leaves it out.
+	// Token is the zero AccountID if the destination has none.
 	Token caip.AccountID
-	// Amount is in the token's smallest unit, decimal digits without leading zeros, empty where the destination leaves
-	// it out.
+	// Amount is in the token's smallest unit: decimal digits without leading zeros, empty if the destination has none.
 	Amount string
 }
 
-// Chains are the chains the request names, in the order of the body's fields, each once.
+// Chains returns the chains that the request names, in the order of the body's fields, each once.
 func (r TransferRequest) Chains() []caip.ChainID {
 	chains := make([]caip.ChainID, 0, 4)
 	for _, id := range [...]caip.AccountID{r.Source.Account, r.Source.Token, r.Destination.Account, r.Destination.Token} {
@@ -48,9 +47,9 @@ func (r TransferRequest) Chains() []caip.ChainID {
 	return chains
 }
 
-// DecodeTransferRequest reads the body of POST /v2/transfers strictly: one JSON object in valid UTF-8, no name twice,
-// no unknown name, no null, strings where strings belong, nothing after it. It returns every issue it finds, save that
-// it stops where the text is not JSON; the request is whole only when there is none.
+// DecodeTransferRequest parses the body of POST /v2/transfers strictly: one JSON object in valid UTF-8, without duplicate names,
+// unknown names, null, values of other types than string, or trailing data. It returns every issue, except that it stops at a
+// JSON syntax error; the request is complete only if there are no issues.
 func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 	if r, ok := scanTransferRequest(string(body)); ok {
 		return r, nil
@@ -77,7 +76,7 @@ func decodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 	return r, d.finish()
 }
 
-// The names of each object, those first that are required.
+// The names of each object; the required ones are first.
 var (
 	requestFields = []string{"source", "destination", "deadline", "reference"}
 	legFields     = []string{"account", "token", "amount"}

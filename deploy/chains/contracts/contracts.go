@@ -1,4 +1,4 @@
-// Package contracts has the compiled contracts for local chains and tests.
+// Package contracts contains the compiled contracts for local chains and tests.
 package contracts
 
 import (
@@ -16,11 +16,11 @@ var compiled embed.FS
 // Contract is a compiled contract.
 type Contract struct {
 	ABI abi.ABI `json:"abi"`
-	// Bytecode creates the contract; the packed arguments of its constructor follow it.
+	// Bytecode is the creation code; the packed constructor arguments follow it.
 	Bytecode hexutil.Bytes `json:"bytecode"`
 }
 
-// Compiled returns a contract by its name, or an error if there is none of this name.
+// Compiled returns a contract by its name, or an error if there is none.
 func Compiled(name string) (Contract, error) {
 	text, err := compiled.ReadFile("out/" + name + ".json")
 	if err != nil {
@@ -42,7 +42,7 @@ func MustCompiled(name string) Contract {
 	return c
 }
 
-// Creation is the data of the transaction that creates the contract with these arguments of its constructor.
+// Creation returns the data of the transaction that creates the contract with these constructor arguments.
 func (c Contract) Creation(args ...any) ([]byte, error) {
 	packed, err := c.ABI.Pack("", args...)
 	if err != nil {

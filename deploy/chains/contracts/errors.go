@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// RevertData is what a call returned that reverted; ok is false for an error that is no revert, or where the node leaves the data out.
+// RevertData returns the data of a reverted call; ok is false for any other error, and if the node omits the data.
 func RevertData(err error) (data []byte, ok bool) {
 	withData, ok := errors.AsType[rpc.DataError](err)
 	if !ok {
@@ -24,8 +24,8 @@ func RevertData(err error) (data []byte, ok bool) {
 	return data, err == nil
 }
 
-// ErrorName is the name of the Solidity error that a call reverted with, Error(…) with its text or Panic(…) with its reason; it is
-// empty for an error that none of the contracts here has.
+// ErrorName returns the name of the Solidity error that a call reverted with, or Error(…) with its text, or Panic(…) with its
+// reason; it is empty if none of these contracts defines the error.
 func ErrorName(data []byte) string {
 	if reason, err := abi.UnpackRevert(data); err == nil {
 		return fmt.Sprintf("Error(%q)", reason)

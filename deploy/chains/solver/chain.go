@@ -25,7 +25,7 @@ import (
 
 const (
 	requestTimeout = 10 * time.Second
-	// receiptTimeout is how long a transaction may take to be in a block.
+	// receiptTimeout bounds how long a transaction may take to be included in a block.
 	receiptTimeout = time.Minute
 )
 
@@ -34,7 +34,7 @@ var (
 	tokenABI   = contracts.MustCompiled("TestToken").ABI
 )
 
-// chain is a chain, its node and what its settler says of itself.
+// chain is a chain with its node and the settings that its settler reports.
 type chain struct {
 	Chain
 	account common.Address
@@ -42,13 +42,13 @@ type chain struct {
 	client  *ethclient.Client
 
 	mu sync.Mutex
-	// checked means that the node is of this chain and that domain and sameChain are the settler's.
+	// checked is set once the node's chain id was verified, and domain and sameChain were read from the settler.
 	checked   bool
 	domain    uint32
 	sameChain bool
 
-	// sending is held while a transaction takes the account's next nonce. A node may count a transaction only some time after it took it,
-	// so nonce is above those that were sent; 0 relies on the node.
+	// sending is held while a transaction takes the account's next nonce. A node may count a transaction with a delay, so nonce
+	// is the one after the last transaction sent; 0 means to ask the node.
 	sending sync.Mutex
 	nonce   uint64
 }
@@ -62,7 +62,7 @@ func parseChainID(id string) (*big.Int, error) {
 	return new(big.Int).SetUint64(number), nil
 }
 
-// newChain sends nothing yet.
+// newChain creates a chain. It sends no request.
 func newChain(ctx context.Context, configured Chain) (*chain, error) {
 	id, err := parseChainID(configured.ID)
 	if err != nil {
@@ -102,14 +102,14 @@ func (c *chain) check(ctx context.Context) error {
 	return nil
 }
 
-// settlement is what check has read.
+// settlement returns what check has read.
 func (c *chain) settlement() (domain uint32, sameChain, checked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.domain, c.sameChain, c.checked
 }
 
-// opened are the orders that the settler opened in a range of blocks, in their order there.
+// opened returns the orders that the settler opened in a range of blocks, in block order.
 func (c *chain) opened(ctx context.Context, from, to uint64) ([]*order, error) {
 	event := settlerABI.Events["Open"]
 	logs, err := c.client.FilterLogs(ctx, ethereum.FilterQuery{
@@ -150,12 +150,12 @@ func read[T any](ctx context.Context, c *chain, at common.Address, contract abi.
 	return value, nil
 }
 
-// revertedError is a transaction that is in a block without effect.
+// revertedError is the error of a transaction that was included in a block and reverted.
 type revertedError struct{ hash common.Hash }
 
 func (e *revertedError) Error() string { return "the transaction " + e.hash.Hex() + " was reverted" }
 
-// transact calls a method in a transaction and waits until it has succeeded. What would revert is not sent.
+// transact calls a method in a transaction and waits until it has succeeded. It does not send a transaction that would revert.
 func (c *chain) transact(ctx context.Context, to common.Address, value *big.Int, contract abi.ABI, method string, args ...any) (common.Hash, error) {
 	data, err := contract.Pack(method, args...)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *chain) send(ctx context.Context, to common.Address, value *big.Int, dat
 		return nil, errors.New("the newest block has no base fee (EIP-1559)")
 	}
 	tx, err := types.SignNewTx(c.Key, types.LatestSignerForChainID(c.id), &types.DynamicFeeTx{
-		ChainID: c.id, Nonce: nonce, To: &to, Value: value, Data: data, Gas: gas + gas/4, // the state may change until it is in a block
+		ChainID: c.id, Nonce: nonce, To: &to, Value: value, Data: data, Gas: gas + gas/4, // the state may change before it is included
 		GasTipCap: tip, GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(head.BaseFee, 1)),
 	})
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *chain) send(ctx context.Context, to common.Address, value *big.Int, dat
 	return tx, nil
 }
 
-// forgetNonce makes the next transaction use the nonce that the node says, as one that was sent may be lost.
+// forgetNonce makes the next transaction ask the node for the nonce, because a sent transaction may be lost.
 func (c *chain) forgetNonce() {
 	c.sending.Lock()
 	defer c.sending.Unlock()

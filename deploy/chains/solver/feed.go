@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// pollWait is how long the gateway may hold a request back until there is an event, in seconds.
+	// pollWait is the long poll wait, in seconds: the gateway may hold the response for so long until there is an event.
 	pollWait = 25
-	// pageLimit is the largest page that the API gives.
+	// pageLimit is the largest page size of the API.
 	pageLimit = 1000
-	// pageInterval is the pause after a page with events, because a key may ask 50 times a minute.
+	// pageInterval is the pause after a page with events, because a key may make 50 requests a minute.
 	pageInterval = 2 * time.Second
 	// maxPage bounds a page's length in bytes.
 	maxPage = 16 << 20
 )
 
-// errCursorExpired says that events after the cursor are no longer kept.
+// errCursorExpired is returned if events after the cursor have been deleted.
 var errCursorExpired = errors.New("the cursor has expired")
 
-// feed reads GET /v2/events and keeps the references of orders.
+// feed reads GET /v2/events and stores the references of orders.
 type feed struct {
 	events *url.URL
 	apiKey string
@@ -54,8 +54,8 @@ func newFeed(config Config) (*feed, error) {
 	}, nil
 }
 
-// reference returns the reference of an order's intent, empty for one without. It is known if the account has made the order's
-// intent; upToDate tells whether an intent that was made by now would be known.
+// reference returns the reference of an order's intent, empty if it has none. known is set if the account created the order's
+// intent; upToDate is set if the feed has been read completely, so that an existing intent would be known.
 func (f *feed) reference(orderID common.Hash) (reference string, known, upToDate bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *feed) reference(orderID common.Hash) (reference string, known, upToDate
 	return reference, known, f.upToDate
 }
 
-// eventPage is the answer to GET /v2/events, as far as it is needed here.
+// eventPage has the fields of GET /v2/events that are used here.
 type eventPage struct {
 	Events []struct {
 		Data struct {
@@ -74,7 +74,7 @@ type eventPage struct {
 	Next string `json:"next"`
 }
 
-// run reads the feed from its beginning, since nothing is remembered of an earlier run, and then waits for events.
+// run reads the feed from the beginning, because nothing is stored between runs, and then waits for events.
 func (f *feed) run(ctx context.Context) {
 	after := ""
 	for {

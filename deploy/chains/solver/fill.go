@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// deadlineMargin is the least time between a fill and the order's deadline.
+	// deadlineMargin is the minimum time between a fill and the order's deadline.
 	deadlineMargin = 10 * time.Second
-	// mintFactor is how many orders of the same amount a mint suffices for.
+	// mintFactor is the number of orders of the same amount that one mint covers.
 	mintFactor = 100
-	// maxMultipliedBits is the size of amounts beyond which only one order's is minted, as the product must fit 256 bits.
+	// maxMultipliedBits is the size of amounts above which mintFactor is not applied, because the product must fit into 256 bits.
 	maxMultipliedBits = 128
 
 	statusOpened = "OPENED"
 	statusFilled = "FILLED"
 )
 
-// errNotConnected is returned until every chain has told its domain.
+// errNotConnected is returned until the domain of every chain was read.
 var errNotConnected = errors.New("not all chains have answered yet")
 
-// skippedError says why an order is not filled.
+// skippedError is the reason why an order is not filled.
 type skippedError struct{ reason string }
 
 func (e *skippedError) Error() string { return "the order is skipped: " + e.reason }
@@ -61,7 +61,7 @@ func (f *follower) fill(ctx context.Context, o *order, log *slog.Logger) error {
 		if err := f.pay(ctx, o, destination, log); err != nil {
 			return err
 		}
-	case statusFilled: // before a restart, or by another: anyone may send the message, and again
+	case statusFilled: // before a restart, or by another solver: anyone may send the message, also repeatedly
 	default:
 		return &skippedError{"its status on the destination is " + atDestination}
 	}
@@ -111,7 +111,7 @@ func (f *follower) pay(ctx context.Context, o *order, destination *chain, log *s
 	if err != nil {
 		return err
 	}
-	receiver := common.LeftPadBytes(f.origin.account[:], common.HashLength) // who gets the input on the origin
+	receiver := common.LeftPadBytes(f.origin.account[:], common.HashLength) // the recipient of the input on the origin
 	hash, err := destination.transact(ctx, destination.Settler, value, settlerABI, "fill", o.id, o.encoded, receiver)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (f *follower) settle(ctx context.Context, o *order, destination *chain, log
 	return nil
 }
 
-// requireNative returns a skippedError unless the account has more than the amount, as it pays for gas too.
+// requireNative returns a skippedError unless the balance exceeds the amount, because the account also pays for gas.
 func (c *chain) requireNative(ctx context.Context, amount *big.Int) error {
 	balance, err := c.client.BalanceAt(ctx, c.account, nil)
 	if err != nil {

@@ -17,28 +17,28 @@ const (
 	// lookBack is how many blocks before the newest are read at the start. Older orders are past their deadline on local chains, which
 	// make a block a second.
 	lookBack = 10_000
-	// rangeLimit is the most blocks a request asks for.
+	// rangeLimit bounds the blocks of one request.
 	rangeLimit = 2_000
-	// rereadBlocks are read again each time, as a reorganization may have changed them.
+	// rereadBlocks is how many blocks are read again each time, because a reorganization may have changed them.
 	rereadBlocks = 16
-	// unknownOrderDelay is how much longer an order waits that the feed does not know.
+	// unknownOrderDelay is the additional delay of an order that the feed does not contain.
 	unknownOrderDelay = 5 * time.Second
-	// maxRefusals is how often a fill is tried that nodes or settlers refuse.
+	// maxRefusals bounds the attempts of a fill that nodes or settlers reject.
 	maxRefusals = 3
 )
 
-// follower has the orders of one origin.
+// follower follows the orders of one origin.
 type follower struct {
 	*solver
 	origin *chain
 	// next is the block after the last that was read, 0 at the start.
 	next uint64
-	// seen has the block of each order, as the newest blocks are read again.
+	// seen has the block of each order, because the newest blocks are read again.
 	seen    map[common.Hash]uint64
 	pending []*order
 }
 
-// follow reads what the settler of a chain opens, and fills it, until the context ends.
+// follow reads the orders that the settler of a chain opens, and fills them, until the context ends.
 func (s *solver) follow(ctx context.Context, origin *chain) {
 	f := &follower{solver: s, origin: origin, seen: map[common.Hash]uint64{}}
 	state := health{log: s.log.With("chain", origin.ID)}
@@ -53,7 +53,7 @@ func (s *solver) follow(ctx context.Context, origin *chain) {
 	}
 }
 
-// readOrders takes the orders of new blocks.
+// readOrders reads the orders of new blocks.
 func (f *follower) readOrders(ctx context.Context) error {
 	if err := f.origin.check(ctx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f *follower) readOrders(ctx context.Context) error {
 	return nil
 }
 
-// enqueue adds the orders that were not read before.
+// enqueue adds the orders that are new.
 func (f *follower) enqueue(orders []*order) {
 	for _, o := range orders {
 		if _, known := f.seen[o.id]; !known {
@@ -96,7 +96,7 @@ func (f *follower) enqueue(orders []*order) {
 	}
 }
 
-// fillDue fills the orders whose time has come, one after the other, and keeps those that are not done.
+// fillDue fills the orders that are due, one after the other, and keeps the unfinished ones.
 func (f *follower) fillDue(ctx context.Context) {
 	var kept []*order
 	for _, o := range f.pending {
@@ -107,7 +107,7 @@ func (f *follower) fillDue(ctx context.Context) {
 	f.pending = kept
 }
 
-// process fills an order if it is due, and reports whether it is done with: filled, skipped or refused too often.
+// process fills an order if it is due. done is set if the order was filled, skipped, or rejected too often.
 func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	if ctx.Err() != nil || time.Now().Before(o.notBefore) {
 		return false
@@ -115,8 +115,8 @@ func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	log := f.log.With("chain", f.origin.ID, "order_id", o.id)
 	reference, known, upToDate := f.feed.reference(o.id)
 	if !known && (!upToDate || time.Since(o.seen) <= f.delay+unknownOrderDelay) {
-		// An intent of this account is in the feed before its order can be opened, so the feed has only to be read. Other accounts'
-		// orders are filled as well, since an order pays its filler; only this account can ask for a refund.
+		// The feed contains an intent of this account before its order can be opened, so it only has to be read. Orders of other
+		// accounts are filled as well, because every order pays its filler; only this account can request a refund.
 		return false
 	}
 	if known && reference == RefundReference {
@@ -141,7 +141,7 @@ func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	return err == nil
 }
 
-// refusal returns why a node or a contract refused a call. An error of the transport is none.
+// refusal returns why a node or a contract rejected a call. refused is false for a transport error.
 func refusal(err error) (reason string, refused bool) {
 	if reverted, ok := errors.AsType[*revertedError](err); ok {
 		return reverted.Error(), true

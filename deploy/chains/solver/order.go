@@ -19,7 +19,7 @@ type order struct {
 	terms orderData
 	// encoded is the encoded terms, whose hash is the id.
 	encoded []byte
-	// fault says why the event cannot be understood.
+	// fault is why the event cannot be decoded.
 	fault error
 
 	seen, notBefore time.Time
@@ -60,7 +60,7 @@ type fillInstruction struct {
 	OriginData         []byte
 }
 
-// orderDataType is the EIP-712 type string of the order data, as the settler has it.
+// orderDataType is the EIP-712 type string of the order data, the same as the settler's.
 const orderDataType = "OrderData(bytes32 sender,bytes32 recipient,bytes32 inputToken,bytes32 outputToken,uint256 amountIn," +
 	"uint256 amountOut,uint256 senderNonce,uint32 originDomain,uint32 destinationDomain,bytes32 destinationSettler," +
 	"uint32 fillDeadline,bytes data)"
@@ -79,7 +79,7 @@ var orderDataArguments = func() abi.Arguments {
 	return abi.Arguments{{Type: tuple}}
 }()
 
-// newOrder reads an Open event. An order that cannot be understood has a fault.
+// newOrder decodes an Open event. An order that cannot be decoded has a fault.
 func newOrder(id common.Hash, event []byte, block uint64) *order {
 	now := time.Now()
 	o := &order{id: id, block: block, seen: now, notBefore: now}
@@ -111,8 +111,8 @@ func (o *order) decode(event []byte) error {
 	return nil
 }
 
-// outputToken is the zero address for the native asset.
+// outputToken returns the zero address for the native asset.
 func (o *order) outputToken() common.Address { return common.BytesToAddress(o.terms.OutputToken[:]) }
 
-// native tells whether the output is the chain's native asset.
+// native reports whether the output is the chain's native asset.
 func (o *order) native() bool { return o.terms.OutputToken == [32]byte{} }

@@ -1,7 +1,7 @@
-// Package solver is a demonstration of a filler: it pays the output of orders that it sees opened and has their input paid out.
+// Package solver is a demonstration of a filler: it pays the output of opened orders and has their input paid out.
 //
-// It knows what any stranger's solver can know: the public API's event feed and the chains' JSON-RPC. It keeps nothing on disk and
-// judges no prices, and it mints the tokens that it pays, so it is for local chains only.
+// It uses only what every solver can use: the public API's event feed and the chains' JSON-RPC. It stores nothing on disk, does
+// not judge prices, and mints the tokens that it pays, so it is for local chains only.
 package solver
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// RefundReference is the reference of intents whose orders are left unfilled, so that their refund can be tried.
+// RefundReference is the reference of intents whose orders are not filled, so that a refund can be tried.
 const RefundReference = "refund-me"
 
 // DefaultDelay is the pause before a fill.
 const DefaultDelay = 3 * time.Second
 
-// Config is what the solver works with.
+// Config configures a solver.
 type Config struct {
 	// Gateway is the URL of the public API, without a path.
 	Gateway string
-	// APIKey is sent as x-api-key. Its account's feed tells the references of orders.
+	// APIKey is sent as x-api-key. The event feed of its account has the references of orders.
 	APIKey string
-	// Chains are those whose orders are filled, at least one.
+	// Chains are the chains whose orders are filled, at least one.
 	Chains []Chain
 	// Delay is the pause between seeing an order and filling it; DefaultDelay if it is zero.
 	Delay time.Duration
@@ -44,7 +44,7 @@ type Chain struct {
 	RPC string
 	// Settler is the only settler whose orders are filled.
 	Settler common.Address
-	// Key is that of the account that fills. It pays with its own native asset.
+	// Key is the key of the account that fills. It pays with its native asset.
 	Key *ecdsa.PrivateKey
 }
 
@@ -74,7 +74,7 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// solver has what the loops of all chains share.
+// solver is the state that the loops of all chains share.
 type solver struct {
 	feed   *feed
 	chains []*chain
@@ -82,8 +82,8 @@ type solver struct {
 	log    *slog.Logger
 }
 
-// Run fills orders until the context ends and returns nil then. It returns an error at once if the configuration is wrong. A gateway
-// or a chain that does not answer is tried again for as long as it takes.
+// Run fills orders until the context ends and then returns nil. It returns an error at once if the configuration is invalid. It
+// retries a gateway or a chain that does not answer without limit.
 func Run(ctx context.Context, config Config) error {
 	if err := config.validate(); err != nil {
 		return fmt.Errorf("configure the solver: %w", err)
@@ -128,7 +128,8 @@ type health struct {
 	backOff time.Duration
 }
 
-// report takes the error of an attempt, nil for none, and returns the pause before the next: longer after each failure, else the one given.
+// report records the error of an attempt, nil for none, and returns the pause before the next attempt: longer after each failure,
+// otherwise the given pause.
 func (h *health) report(ctx context.Context, err error, pause time.Duration) time.Duration {
 	if ctx.Err() != nil {
 		return 0

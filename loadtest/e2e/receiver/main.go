@@ -1,5 +1,5 @@
-// Command receiver receives webhooks: it verifies signatures, answers at once, handles every event once, and reads the feed for those
-// that did not come.
+// Command receiver receives webhooks: it verifies signatures, responds at once, handles every event once, and reads the feed for
+// missed events.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// event is one event. A delivery has the id in its header webhook-id, the feed has it in the event.
+// event is one event. A delivery has its id in the header webhook-id, the feed in the event.
 type event struct {
 	ID       string          `json:"id"`
 	Type     string          `json:"type"`
@@ -30,7 +30,7 @@ type event struct {
 func main() {
 	secret := os.Getenv("WEBHOOK_SECRET") // whsec_…
 	webhook, err := standardwebhooks.NewWebhook(secret)
-	if err != nil || secret == "" { // an empty secret would verify what anybody signs
+	if err != nil || secret == "" { // an empty secret would verify any signature
 		slog.Error("set WEBHOOK_SECRET to the endpoint's secret", "err", err)
 		os.Exit(1)
 	}
@@ -52,14 +52,14 @@ type receiver struct {
 	cursor string
 }
 
-// ServeHTTP takes one delivery. Everything but 2xx, and no answer within 15 seconds, is delivered again.
+// ServeHTTP receives one delivery. A response other than 2xx, or none within 15 seconds, leads to a retry.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, 64<<10))
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	// The signature is over the bytes as they came, so verify before decoding. Verify refuses timestamps that are 5 minutes off.
+	// The signature covers the raw bytes, so verify before decoding. Verify rejects timestamps that are more than 5 minutes off.
 	if err := r.webhook.Verify(body, request.Header); err != nil {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
@@ -73,13 +73,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// take handles an event unless it was handled before: every event may come more than once, by webhook and in the feed. In your service
-// it stores the event in one transaction with seen and last, and a job does what takes long, so that the answer never waits for it.
+// take handles an event unless it was handled before: every event may arrive more than once, by webhook and in the feed. In your
+// service it stores the event in one transaction with seen and last, and a job does the slow work, so that the response does not
+// wait for it.
 func (r *receiver) take(e event) {
 	var subject struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(e.Data, &subject) // webhook.test need not have one
+	_ = json.Unmarshal(e.Data, &subject) // webhook.test may have none
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seen[e.ID] {
@@ -91,13 +92,13 @@ func (r *receiver) take(e event) {
 		return
 	}
 	last := r.last[subject.ID]
-	if *e.Sequence > last+1 { // those between come later, or are only in the feed
+	if *e.Sequence > last+1 { // the events between arrive later, or only in the feed
 		select {
 		case r.gap <- struct{}{}:
 		default:
 		}
 	}
-	if *e.Sequence < last { // deliveries come in no order: do not overwrite what is newer
+	if *e.Sequence < last { // deliveries are unordered: do not overwrite newer state
 		fmt.Println("handled", e.ID, e.Type, "late")
 		return
 	}
@@ -122,11 +123,11 @@ func (r *receiver) followFeed(ctx context.Context) {
 	}
 }
 
-// readFeed takes all events after the cursor, which it moves on only when they are taken.
+// readFeed reads all events after the cursor, which it advances only after they were handled.
 func (r *receiver) readFeed(ctx context.Context) error {
 	for {
 		page, next, err := readPage(ctx, r.cursor)
-		if errors.Is(err, errCursorExpired) && r.cursor != "" { // what happened meanwhile shows in GET /v2/transfers alone
+		if errors.Is(err, errCursorExpired) && r.cursor != "" { // expired events show in GET /v2/transfers only
 			r.cursor = ""
 			continue
 		}

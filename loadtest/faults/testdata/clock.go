@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// clockOffset is what the wall clock is wrong by, in seconds: those in a file, an int64 in the machine's byte order, which may
-// change while the program runs. The monotonic clock stays right. Nothing is wrong where no file is named.
+// clockOffset is the error of the wall clock in seconds. It is read from a file, an int64 in the machine's byte order, which may
+// change while the program runs. The monotonic clock is not changed. Without a file name the offset is 0.
 var clockOffset = func() *int64 {
 	path, ok := syscall.Getenv("CLOCK_OFFSET_FILE")
 	if !ok {

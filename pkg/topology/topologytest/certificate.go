@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Certificate is for servers on 127.0.0.1, with an authority of its own.
+// Certificate is for servers on 127.0.0.1, signed by its own certificate authority.
 type Certificate struct {
-	// Authority is the file with the authority's certificate: what SSL_CERT_FILE must name for a client that is to trust it.
+	// Authority is the file of the authority's certificate, which SSL_CERT_FILE must name for a client to trust it.
 	Authority string
 
 	cert, key string
 	pool      *x509.CertPool
 }
 
-// NewCertificate makes one in the directory, valid for an hour.
+// NewCertificate creates one in the directory, valid for an hour.
 func NewCertificate(dir string) (*Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

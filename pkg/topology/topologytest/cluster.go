@@ -10,13 +10,13 @@ import (
 	"intents.internal/pkg/asynctest"
 )
 
-// slots are how many a Redis Cluster has.
+// slots is the number of hash slots in a Redis Cluster.
 const slots = 1 << 14
 
-// Cluster is a Redis Cluster whose slots are divided evenly. A master that is lost is replaced by its replica after one to
-// three seconds; until then the others go on (cluster-require-full-coverage no).
+// Cluster is a Redis Cluster whose slots are divided evenly. A replica replaces a lost master after one to three seconds; until
+// then the other masters serve their slots (cluster-require-full-coverage no).
 type Cluster struct {
-	// Masters and Replicas are as they were at the start: replica n follows master n modulo their number.
+	// Masters and Replicas are the roles at the start: replica n follows master n modulo their number.
 	Masters, Replicas []*Node
 	// URL names all masters, for topology.Cluster.
 	URL string
@@ -24,7 +24,7 @@ type Cluster struct {
 	tb testing.TB
 }
 
-// StartCluster starts one and returns when all of it works. It has at least three masters.
+// StartCluster starts a cluster of at least three masters and returns when every node is up.
 func StartCluster(tb testing.TB, masters, replicas int, s Security) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb}
@@ -96,14 +96,14 @@ func startClusterNode(tb testing.TB, s Security) *Node {
 	return n
 }
 
-// busPort is where it speaks to the other nodes.
+// busPort is the port of the cluster bus.
 func (n *Node) busPort() string {
 	n.tb.Helper()
 	port, _ := n.Do("CONFIG", "GET", "cluster-port").([]any)
 	return fmt.Sprint(port[1])
 }
 
-// ID is the node's name in its Cluster.
+// ID returns the node's id in its Cluster.
 func (n *Node) ID() string {
 	n.tb.Helper()
 	return fmt.Sprint(n.Do("CLUSTER", "MYID"))
@@ -118,14 +118,14 @@ func (c *Cluster) awaitAll(what string, is func(*Node) bool) {
 	}
 }
 
-// Slot is the key's, as the Cluster itself counts.
+// Slot returns the hash slot of the key, as the Cluster computes it.
 func (c *Cluster) Slot(key string) int {
 	c.tb.Helper()
 	slot, _ := c.Masters[0].Do("CLUSTER", "KEYSLOT", key).(int64)
 	return int(slot)
 }
 
-// Owner is which of the Masters had the slot at the start.
+// Owner returns the master that owned the slot at the start.
 func (c *Cluster) Owner(slot int) *Node {
 	for i, n := range c.Masters {
 		if slot < (i+1)*slots/len(c.Masters) {
@@ -135,14 +135,14 @@ func (c *Cluster) Owner(slot int) *Node {
 	return nil
 }
 
-// Begin begins to move a slot from one master to another: keys that are there stay, others are sent on (ASK).
+// Begin starts migrating a slot: keys that exist stay at the source, others are redirected (ASK).
 func (c *Cluster) Begin(slot int, from, to *Node) {
 	c.tb.Helper()
 	to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", from.ID())
 	from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.ID())
 }
 
-// Carry moves the slot's keys after Begin, as redis-cli does.
+// Carry migrates the slot's keys after Begin, like redis-cli.
 func (c *Cluster) Carry(slot int, from, to *Node) {
 	c.tb.Helper()
 	for {
@@ -154,7 +154,7 @@ func (c *Cluster) Carry(slot int, from, to *Node) {
 	}
 }
 
-// Finish makes the slot the other's after Carry: clients that still ask the first are sent on (MOVED).
+// Finish assigns the slot to its new owner after Carry: clients that still ask the old owner are redirected (MOVED).
 func (c *Cluster) Finish(slot int, from, to *Node) {
 	c.tb.Helper()
 	id := to.ID()
@@ -165,7 +165,7 @@ func (c *Cluster) Finish(slot int, from, to *Node) {
 			n.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
 		}
 	}
-	// A node that took another slot before it has heard of this would do so in the same epoch, and both might lose theirs.
+	// A node that took another slot before it learned of this change would use the same epoch, and both might lose their slot.
 	epoch := to.epoch("cluster_my_epoch")
 	c.awaitAll("has heard of the move", func(n *Node) bool { return n.epoch("cluster_current_epoch") >= epoch })
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Cutter is a way to a Redis on which replies can be lost: what was asked has been done, and nobody is told.
+// Cutter is a proxy to a Redis that can drop replies: the command was executed, and the client does not get the result.
 type Cutter struct {
-	// Port is its own on 127.0.0.1.
+	// Port is the proxy's port on 127.0.0.1.
 	Port int
 
 	target string
@@ -21,7 +21,7 @@ type Cutter struct {
 	conns  sync.WaitGroup
 }
 
-// StartCutter starts one before the node, until the test ends.
+// StartCutter starts a proxy in front of the node, until the test ends.
 func StartCutter(tb testing.TB, target *Node) *Cutter {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -48,10 +48,10 @@ func StartCutter(tb testing.TB, target *Node) *Cutter {
 	return c
 }
 
-// CutNextReply has the reply to the next script lost, and its connection with it.
+// CutNextReply drops the reply to the next script and closes its connection.
 func (c *Cutter) CutNextReply() { c.armed.Store(true) }
 
-// Cut is how many replies were lost.
+// Cut returns the number of dropped replies.
 func (c *Cutter) Cut() int { return int(c.cut.Load()) }
 
 func (c *Cutter) serve(ctx context.Context, client net.Conn) {
@@ -82,7 +82,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 	})
 }
 
-// forward passes on what comes, as long as it may.
+// forward copies bytes while may allows it.
 func forward(to io.Writer, from io.Reader, may func([]byte) bool) {
 	passed := make([]byte, 64<<10)
 	for {

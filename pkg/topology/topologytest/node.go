@@ -1,5 +1,5 @@
-// Package topologytest runs real Redis Clusters, and real masters with replicas and Sentinels, for tests. All of them keep
-// their data in temporary directories and end with the test.
+// Package topologytest runs real Redis Clusters, and real masters with replicas and Sentinels, for tests. They keep their data in
+// temporary directories and stop at the end of the test.
 package topologytest
 
 import (
@@ -21,19 +21,19 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// Security is what a client must show and may expect; the zero value is neither passwords nor TLS.
+// Security is the authentication and TLS of the servers; the zero value is neither passwords nor TLS.
 type Security struct {
-	// Password is the servers', SentinelPassword the Sentinels'.
+	// Password is the servers' password, SentinelPassword that of the Sentinels.
 	Password, SentinelPassword string
-	// TLS is the certificate that all of them show. They ask clients for none.
+	// TLS is the certificate of all servers. They require no client certificate.
 	TLS *Certificate
 }
 
-// Node is one Redis, or one Sentinel. Its methods fail the test.
+// Node is one Redis or one Sentinel. Its methods fail the test on errors.
 type Node struct {
 	// Address is its host:port.
 	Address string
-	// Client speaks to this node alone.
+	// Client connects to this node only.
 	Client *redis.Client
 
 	tb      testing.TB
@@ -43,7 +43,7 @@ type Node struct {
 	log     asynctest.Buffer
 }
 
-// Start starts it, again if need be, and returns when it answers.
+// Start starts or restarts the node, and returns when it answers.
 func (n *Node) Start() {
 	n.tb.Helper()
 	process, err := embedded.StartProcess(embedded.Command{Name: "redis", Path: program(n.tb), Args: n.args, Output: func(line string) { fmt.Fprintln(&n.log, line) }})
@@ -54,13 +54,13 @@ func (n *Node) Start() {
 	asynctest.Eventually(n.tb, "the Redis at "+n.Address+" answers", func() bool { return n.Client.Ping(n.tb.Context()).Err() == nil })
 }
 
-// Kill ends it as a crash would.
+// Kill ends the node like a crash.
 func (n *Node) Kill() { n.process.Kill() }
 
-// Pause stops it in its tracks, so that it takes connections and never answers, until Resume.
+// Pause suspends the node until Resume: it accepts connections and never answers.
 func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
 
-// Resume lets it go on.
+// Resume continues a suspended node.
 func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
 
 func (n *Node) signal(s os.Signal) {
@@ -70,7 +70,7 @@ func (n *Node) signal(s os.Signal) {
 	}
 }
 
-// Do runs one command on it.
+// Do runs one command on the node.
 func (n *Node) Do(command ...any) any {
 	n.tb.Helper()
 	reply, err := n.Client.Do(n.tb.Context(), command...).Result()
@@ -80,7 +80,7 @@ func (n *Node) Do(command ...any) any {
 	return reply
 }
 
-// Info is one field of INFO, empty where the node does not answer: a Sentinel cuts the connections of one that it makes a
+// Info returns one field of INFO, empty if the node does not answer: a Sentinel closes the connections of a node that it makes a
 // replica.
 func (n *Node) Info(section, field string) string {
 	n.tb.Helper()
@@ -126,7 +126,7 @@ func newNode(tb testing.TB, password string, certificate *Certificate, args ...s
 	return n
 }
 
-// newServer is a Redis that keeps nothing on disk and lets replicas in at once.
+// newServer starts a Redis that stores nothing on disk and accepts replicas at once.
 func newServer(tb testing.TB, s Security, args ...string) *Node {
 	tb.Helper()
 	args = append([]string{"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"}, args...)
@@ -136,7 +136,7 @@ func newServer(tb testing.TB, s Security, args ...string) *Node {
 	return newNode(tb, s.Password, s.TLS, args...)
 }
 
-// program finds the server. The one inside a Go program is no part of a Cluster.
+// program finds the server binary. miniredis cannot be part of a Cluster.
 func program(tb testing.TB) string {
 	tb.Helper()
 	for _, name := range []string{"redis-server", "valkey-server"} {
@@ -160,7 +160,7 @@ func freePort(tb testing.TB) int {
 	return port
 }
 
-// writeConfig writes a file that the Redis may change.
+// writeConfig writes a config file that Redis may rewrite.
 func writeConfig(tb testing.TB, text string) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "redis.conf")

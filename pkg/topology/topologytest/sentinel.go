@@ -9,10 +9,10 @@ import (
 	"intents.internal/pkg/asynctest"
 )
 
-// masterName is what the Sentinels call the master.
+// masterName is the Sentinels' name for the master.
 const masterName = "buckets"
 
-// Sentinels are a master, its replicas and those that watch over them. A master that is lost is replaced after about a second.
+// Sentinels are a master, its replicas and the Sentinels that monitor them. A lost master is replaced after about a second.
 type Sentinels struct {
 	Master   *Node
 	Replicas []*Node
@@ -21,7 +21,8 @@ type Sentinels struct {
 	URL string
 }
 
-// StartSentinels starts a master with replicas and three Sentinels, two of which must agree, and returns when all know all.
+// StartSentinels starts a master with replicas and three Sentinels, with a quorum of two, and returns when all have discovered
+// each other.
 func StartSentinels(tb testing.TB, replicas int, s Security) *Sentinels {
 	tb.Helper()
 	all := &Sentinels{Master: newServer(tb, s)}
@@ -55,7 +56,7 @@ func StartSentinels(tb testing.TB, replicas int, s Security) *Sentinels {
 	return all
 }
 
-// Named is the address of the master as a Sentinel names it.
+// Named returns the address of the master that a Sentinel reports.
 func (s *Sentinels) Named() string {
 	named, _ := s.Nodes[0].Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).([]any)
 	if len(named) != 2 {
@@ -72,7 +73,7 @@ func startSentinel(tb testing.TB, master *Node, s Security) *Node {
 	if s.Password != "" {
 		text += fmt.Sprintf("sentinel auth-pass %s %s\n", masterName, s.Password)
 	}
-	if s.SentinelPassword != "" { // of the Sentinels among themselves too
+	if s.SentinelPassword != "" { // also between the Sentinels
 		text += fmt.Sprintf("sentinel sentinel-pass %s\n", s.SentinelPassword)
 	}
 	n := newNode(tb, s.SentinelPassword, s.TLS)
@@ -82,9 +83,9 @@ func startSentinel(tb testing.TB, master *Node, s Security) *Node {
 	return n
 }
 
-// hurry has a Sentinel look around more often. By itself it asks servers for their role every ten seconds and tells of itself
-// every two, so that a master which comes back after it was replaced stays one for up to twenty. A Sentinel of Redis 6 has no
-// such command, and takes its time.
+// hurry shortens a Sentinel's intervals. By default it asks servers for their role every ten seconds and announces itself every
+// two, so that a master that comes back after a failover stays a master for up to twenty seconds. Redis 6 has no such command and
+// keeps the defaults.
 func (n *Node) hurry() {
 	_ = n.Client.Do(n.tb.Context(), "SENTINEL", "DEBUG", "info-period", 1000, "publish-period", 500).Err()
 }

@@ -23,7 +23,7 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
-// Span is a received span. Ids are in hexadecimal digits; Parent is empty for a root span.
+// Span is a received span. Ids are hexadecimal; Parent is empty for a root span.
 type Span struct {
 	// Service is the resource's service.name.
 	Service string
@@ -41,7 +41,7 @@ type Span struct {
 	Start, End time.Time
 }
 
-// Link is to another span.
+// Link is a link to another span.
 type Link struct{ TraceID, ID string }
 
 // Event is an event of a span.
@@ -52,7 +52,7 @@ type Event struct {
 
 // Collector receives spans.
 type Collector struct {
-	// URL is the endpoint that services are given.
+	// URL is the endpoint to configure in services.
 	URL string
 
 	mu       sync.Mutex
@@ -62,7 +62,7 @@ type Collector struct {
 	answer   http.HandlerFunc
 }
 
-// Start runs a collector until the test ends. A handler other than nil answers in its place, until Answer changes it.
+// Start runs a collector until the test ends. If answer is not nil, it handles exports instead, until Answer replaces it.
 func Start(tb testing.TB, answer http.HandlerFunc) *Collector {
 	tb.Helper()
 	c := &Collector{answer: answer}
@@ -75,7 +75,7 @@ func Start(tb testing.TB, answer http.HandlerFunc) *Collector {
 	return c
 }
 
-// Tracer makes a tracer of this service that samples everything, and its collector.
+// Tracer creates a tracer of this service that samples everything, and its collector.
 func Tracer(tb testing.TB, service string) (*tracing.Tracer, *Collector) {
 	tb.Helper()
 	c := Start(tb, nil)
@@ -87,7 +87,7 @@ func Tracer(tb testing.TB, service string) (*tracing.Tracer, *Collector) {
 	return tracer, c
 }
 
-// Answer changes the handler; nil receives spans.
+// Answer replaces the handler; nil receives spans.
 func (c *Collector) Answer(answer http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.headers = r.Header.Clone()
 	answer := c.answer
 	c.mu.Unlock()
-	body, err := io.ReadAll(r.Body) // else a handler that hangs does not see that the client has closed the connection
+	body, err := io.ReadAll(r.Body) // otherwise a handler that hangs does not notice that the client has closed the connection
 	if answer != nil {
 		answer(w, r)
 		return
@@ -115,7 +115,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.take(&export)
-	w.Header().Set("Content-Type", "application/x-protobuf") // of an empty ExportTraceServiceResponse
+	w.Header().Set("Content-Type", "application/x-protobuf") // the body is an empty ExportTraceServiceResponse
 }
 
 func (c *Collector) take(export *collector.ExportTraceServiceRequest) {
@@ -164,21 +164,21 @@ func values(attributes []*common.KeyValue) map[string]any {
 	return all
 }
 
-// Spans are the spans received so far.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// Exports is the number of exports, and the headers of the last.
+// Exports returns the number of exports, and the headers of the last one.
 func (c *Collector) Exports() (count int, last http.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.requests, c.headers
 }
 
-// Await waits up to 20 s until the spans of one trace fulfil holds, and returns them.
+// Await waits up to 20 s until holds returns true for the spans of one trace, and returns them.
 func (c *Collector) Await(tb testing.TB, traceID, what string, holds func([]Span) bool) []Span {
 	tb.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -196,12 +196,12 @@ func (c *Collector) Await(tb testing.TB, traceID, what string, holds func([]Span
 	}
 }
 
-// Of are the spans of one trace.
+// Of returns the spans of one trace.
 func Of(traceID string, spans []Span) []Span {
 	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.TraceID != traceID })
 }
 
-// Find is the first span of this service with this name.
+// Find returns the first span of this service with this name.
 func Find(spans []Span, service, name string) (Span, bool) {
 	for _, s := range spans {
 		if s.Service == service && s.Name == name {
@@ -211,7 +211,7 @@ func Find(spans []Span, service, name string) (Span, bool) {
 	return Span{}, false
 }
 
-// Text lists spans, for the message of a test that failed.
+// Text formats spans for the message of a failed test.
 func Text(spans []Span) string {
 	var text strings.Builder
 	for _, s := range spans {

@@ -26,17 +26,17 @@ import (
 	"intents.internal/deploy/chains/contracts"
 )
 
-// gasLimit is that of each transaction. Nothing is estimated, so transactions that revert are in blocks too.
+// gasLimit is the gas limit of each transaction. Gas is not estimated, so reverting transactions are included in blocks too.
 const gasLimit = 5_000_000
 
 // Chain is a chain with funded accounts.
 type Chain struct {
 	ID *big.Int
-	// Keys are those of the accounts. Tests that send for one account from several goroutines do so by Send.
+	// Keys are the keys of the accounts. Tests that send from one account in several goroutines must use Send.
 	Keys []*ecdsa.PrivateKey
 	// URL serves JSON-RPC.
 	URL string
-	// Down has the URL answer 503.
+	// Down makes the URL respond with 503.
 	Down atomic.Bool
 
 	mu      sync.Mutex
@@ -70,7 +70,7 @@ func Start(tb testing.TB, id int64) *Chain {
 			tb.Error(err)
 		}
 	})
-	c.backend.Commit() // the genesis block is of 1970
+	c.backend.Commit() // the genesis block has a time in 1970
 	client, err := rpc.DialIPC(tb.Context(), socket)
 	if err != nil {
 		tb.Fatal(err)
@@ -83,7 +83,7 @@ func Start(tb testing.TB, id int64) *Chain {
 	return c
 }
 
-// shortTempDir is a directory for a socket, whose path must be shorter than that of TempDir may be.
+// shortTempDir creates a directory for a socket. Paths of TempDir may be too long for one.
 func shortTempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "chain") //nolint:usetesting // see above
@@ -107,7 +107,7 @@ type Deployed struct {
 	Address common.Address
 }
 
-// Word is the address as the 32 bytes that order data have.
+// Word returns the address as 32 bytes, the format of order data.
 func (d Deployed) Word() [32]byte { return common.BytesToHash(d.Address[:]) }
 
 // Deploy creates a contract from the first account.
@@ -162,8 +162,8 @@ func (c *Chain) send(tb testing.TB, n int, to *common.Address, value *big.Int, d
 	return receipt
 }
 
-// Revert is the name of the error with which a call of the nth account reverts, or what the node says; it is empty for a call that
-// succeeds.
+// Revert calls a method from the nth account and returns the name of the error that it reverts with, or the node's message; empty
+// if the call succeeds.
 func (c *Chain) Revert(tb testing.TB, n int, value int64, d Deployed, method string, args ...any) string {
 	tb.Helper()
 	_, err := c.backend.Client().CallContract(tb.Context(), ethereum.CallMsg{
@@ -202,7 +202,7 @@ func (c *Chain) Balance(tb testing.TB, account common.Address) *big.Int {
 	return balance
 }
 
-// Logs are all events of a contract by their name.
+// Logs returns all logs of an event of a contract.
 func (c *Chain) Logs(tb testing.TB, d Deployed, event string) []types.Log {
 	tb.Helper()
 	logs, err := c.backend.Client().FilterLogs(tb.Context(), ethereum.FilterQuery{
@@ -224,7 +224,7 @@ func (c *Chain) Now(tb testing.TB) time.Time {
 	return time.Unix(int64(head.Time), 0) //nolint:gosec // block times are small
 }
 
-// PassTime makes a block that is later than the one before.
+// PassTime produces a block whose time is later by this duration.
 func (c *Chain) PassTime(tb testing.TB, by time.Duration) {
 	tb.Helper()
 	c.mu.Lock()

@@ -27,7 +27,7 @@ type OrderData struct {
 	Data                                       []byte
 }
 
-// Encode is abi.encode of the order data, word by word, so that it depends on no ABI.
+// Encode is abi.encode of the order data, word by word, so that it does not depend on an ABI.
 func (o OrderData) Encode() []byte {
 	number := func(n int) []byte { return common.BigToHash(big.NewInt(int64(n))).Bytes() }
 	encoded := number(32)
@@ -46,7 +46,7 @@ func (o OrderData) Encode() []byte {
 // ID is the order's id.
 func (o OrderData) ID() common.Hash { return crypto.Keccak256Hash(o.Encode()) }
 
-// Order is the order as open and refund take it.
+// Order returns the argument of open and refund.
 func (o OrderData) Order() OnchainOrder {
 	return OnchainOrder{o.FillDeadline, OrderDataType, o.Encode()}
 }

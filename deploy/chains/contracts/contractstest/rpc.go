@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// request and response are those of JSON-RPC 2.0.
+// request and response are JSON-RPC 2.0 messages.
 type request struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -28,8 +28,8 @@ type rpcError struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// ServeHTTP answers single JSON-RPC requests and makes a block for each transaction. The backend's own server would need a port that
-// is chosen before it listens.
+// ServeHTTP handles single JSON-RPC requests and produces a block for each transaction. The backend's own server would need a
+// port that is chosen before it listens.
 func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.Down.Load() {
 		http.Error(w, "the chain is down", http.StatusServiceUnavailable)
@@ -49,7 +49,7 @@ func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.mu.Unlock()
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // it fails only if the client is gone
+	_ = json.NewEncoder(w).Encode(answer) // fails only if the client has disconnected
 }
 
 func toRPCError(err error) *rpcError {
