@@ -20,8 +20,8 @@ import (
 // as much as the positions of 200 events, so fewer rounds make each event cheaper.
 const Interval = 100 * time.Millisecond
 
-// remembered is how many of the newest events are buffered for Wait.
-const remembered = 10_000
+// bufferSize is how many of the newest events are buffered for Wait.
+const bufferSize = 10_000
 
 var (
 	// ErrMissed is returned if the buffer does not reach back to a position.
@@ -33,12 +33,12 @@ var (
 // Follower follows the feed in one process. It is safe for concurrent use; any number of processes may have a follower each.
 type Follower struct {
 	store *postgres.Store
-	// turn is a semaphore of one: its holder runs a round or reads new events.
-	turn chan struct{}
-	// begun counts the runs that have begun, and caughtUp is the newest run that found every waiting event. turn guards caughtUp.
-	begun    atomic.Uint64
+	// roundLock is a semaphore of one: its holder runs a round or reads new events.
+	roundLock chan struct{}
+	// runs counts the runs that have begun, and caughtUp is the newest run that found every waiting event. roundLock guards caughtUp.
+	runs     atomic.Uint64
 	caughtUp uint64
-	// behind means that the last round was full. turn guards it.
+	// behind means that the last round was full. roundLock guards it.
 	behind bool
 
 	mu sync.Mutex
@@ -55,15 +55,15 @@ type Follower struct {
 
 // New returns a follower, which Follow advances.
 func New(store *postgres.Store) *Follower {
-	return &Follower{store: store, turn: make(chan struct{}, 1), news: make(chan struct{}), draining: make(chan struct{})}
+	return &Follower{store: store, roundLock: make(chan struct{}, 1), news: make(chan struct{}), draining: make(chan struct{})}
 }
 
 // Follow assigns positions to the waiting events, unless another process does so, and reads the new events of all processes. Call
 // it every Interval, and again immediately if more is true.
 func (f *Follower) Follow(ctx context.Context) (more bool, err error) {
 	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
+	case f.roundLock <- struct{}{}:
+		defer func() { <-f.roundLock }()
 		return f.follow(ctx, false)
 	default:
 		return false, nil // a concurrent call runs the round
@@ -72,10 +72,10 @@ func (f *Follower) Follow(ctx context.Context) (more bool, err error) {
 
 // CatchUp returns once every event that was committed before the call has its position. Concurrent calls share their rounds.
 func (f *Follower) CatchUp(ctx context.Context) error {
-	before := f.begun.Load()
+	before := f.runs.Load()
 	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
+	case f.roundLock <- struct{}{}:
+		defer func() { <-f.roundLock }()
 	case <-ctx.Done():
 		return fmt.Errorf("catch up with the events: %w", ctx.Err())
 	}
@@ -90,7 +90,7 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 
 // follow runs a round if an event waits, and then reads the new events.
 func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error) {
-	run := f.begun.Add(1)
+	run := f.runs.Add(1)
 	status, err := f.store.FeedStatus(ctx)
 	if err != nil {
 		return false, err
@@ -125,27 +125,27 @@ func (f *Follower) startAt(position int64) (last int64) {
 // readNews reads the events above the newest known position and wakes the waiters.
 func (f *Follower) readNews(ctx context.Context, last int64) error {
 	for {
-		entries, err := f.store.FeedEntries(ctx, last, remembered)
+		entries, err := f.store.FeedEntries(ctx, last, bufferSize)
 		if err != nil {
 			return err
 		}
 		if len(entries) == 0 {
 			return nil
 		}
-		f.remember(entries)
-		if len(entries) < remembered {
+		f.buffer(entries)
+		if len(entries) < bufferSize {
 			return nil
 		}
 		last = entries[len(entries)-1].Position
 	}
 }
 
-func (f *Follower) remember(entries []postgres.FeedEntry) {
+func (f *Follower) buffer(entries []postgres.FeedEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = append(f.entries, entries...)
 	f.seen = entries[len(entries)-1].Position
-	if more := len(f.entries) - remembered; more > 0 {
+	if more := len(f.entries) - bufferSize; more > 0 {
 		f.from = f.entries[more-1].Position
 		f.entries = slices.Delete(f.entries, 0, more)
 	}
