@@ -17,15 +17,15 @@ type Account struct {
 	ID    uuid.UUID
 	Name  string
 	Email string
-	// PasswordHash is an Argon2id hash in PHC string format. It is empty for an account that signs in by an Identity alone.
+	// PasswordHash is an Argon2id hash in PHC string format. It is empty for an account that signs in only with an Identity.
 	PasswordHash string
-	// EmailVerifiedAt is when the owner proved to receive mail at the address, zero for never.
+	// EmailVerifiedAt is when the owner verified the address, zero for never.
 	EmailVerifiedAt time.Time
-	// VerificationRequired keeps the owner from signing in by password until the address is verified, where mail is configured.
+	// VerificationRequired prevents sign-in by password until the address is verified, if mail is configured.
 	VerificationRequired bool
-	// Limit is that of all its keys in one environment together.
+	// Limit is the total limit of its keys in one environment.
 	Limit Limit
-	// Shared accounts belong to their members alone: nobody signs in to them.
+	// Shared accounts belong only to their members: nobody signs in to them.
 	Shared    bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -50,7 +50,7 @@ var (
 	ErrKeyRotated = errors.New("the key was rotated and is on its way out")
 )
 
-// InvalidError is an invalid field, with a message for the client.
+// InvalidError is the error for an invalid field, with a message for the client.
 type InvalidError struct {
 	// Field is the field's name as clients write it.
 	Field   string
@@ -59,8 +59,8 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return e.Field + " " + e.Message }
 
-// New makes an account. The name defaults to the e-mail address; the address is kept in lower case. Addresses under
-// .invalid are refused: they stand for accounts that have none.
+// New creates an account. The name defaults to the e-mail address; the address is stored in lower case. Addresses under .invalid
+// are rejected: they are placeholders for accounts without an address.
 func New(name, email, passwordHash string, now time.Time) (*Account, error) {
 	email, err := ParseNewEmail("email", email)
 	if err != nil {
@@ -69,7 +69,7 @@ func New(name, email, passwordHash string, now time.Time) (*Account, error) {
 	return newAccount(name, email, passwordHash, now)
 }
 
-// NewOfAddress makes an account for who proved to receive mail at an address that an account has or had.
+// NewOfAddress creates an account for a person who verified an address that another account has or had.
 func NewOfAddress(email, passwordHash string, now time.Time) (*Account, error) {
 	a, err := newAccount(clipTo(email, longestName), email, passwordHash, now)
 	if err != nil {
@@ -93,15 +93,15 @@ func newAccount(name, email, passwordHash string, now time.Time) (_ *Account, er
 	return &Account{ID: id, Name: name, Email: email, PasswordHash: passwordHash, Limit: DefaultAccountLimit, CreatedAt: now, UpdatedAt: now}, nil
 }
 
-// HasEmail reports whether the address can receive mail: one under .invalid stands for none.
+// HasEmail reports whether the account has an e-mail address: one under .invalid is a placeholder.
 func (a *Account) HasEmail() bool { return !strings.HasSuffix(a.Email, ".invalid") }
 
-// EmailVerified reports whether the owner proved to receive mail at the address.
+// EmailVerified reports whether the owner verified the address.
 func (a *Account) EmailVerified() bool { return !a.EmailVerifiedAt.IsZero() }
 
-// ParseNewEmail reads, in lower case, an address that an account is to get. It must be in ASCII, an international domain as its A-labels
-// (xn--…, RFC 5890): an address in other letters can look like somebody else's, in a mail and on a page. Addresses under .invalid stand for
-// none.
+// ParseNewEmail parses a new address of an account and returns it in lower case. It must be ASCII, with an international domain
+// as A-labels (xn--…, RFC 5890), because other letters allow homograph spoofing in mails and on pages. Addresses under .invalid
+// are placeholders and are rejected.
 func ParseNewEmail(field, s string) (string, error) {
 	email, err := ParseEmail(s)
 	if err != nil {
@@ -118,7 +118,7 @@ func ParseNewEmail(field, s string) (string, error) {
 
 const mustBeEmail = "must be an e-mail address such as name@example.com"
 
-// ParseEmail reads one bare address (RFC 5322 addr-spec, at most the 254 characters of RFC 5321) in lower case.
+// ParseEmail parses one bare address (RFC 5322 addr-spec, at most the 254 characters of RFC 5321) and returns it in lower case.
 func ParseEmail(s string) (string, error) {
 	parsed, err := mail.ParseAddress(s)
 	if err != nil || parsed.Address != s || len(s) > 254 || unstorable(s) {
@@ -138,5 +138,6 @@ func parseName(s string, longest int) (string, error) {
 // unstorable reports whether Postgres cannot store a text.
 func unstorable(s string) bool { return strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) }
 
-// LostEmail is the address of an account that lost its own to who proved it. The account's password works with it.
+// LostEmail returns the placeholder address of an account whose address another person verified. The account's password works
+// with it.
 func LostEmail(id uuid.UUID) string { return id.String() + "@account.invalid" }

@@ -9,7 +9,7 @@ import (
 // Actor is the author of an action: a member of the account in a browser, or an operator on the command line.
 type Actor struct {
 	Operator bool
-	// PersonID is the member of the account who acts, uuid.Nil for an operator and where nobody is signed in yet.
+	// PersonID is the acting member of the account, uuid.Nil for an operator and if nobody is signed in yet.
 	PersonID uuid.UUID
 	// IPAddress and UserAgent are the member's browser, empty for an operator.
 	IPAddress string
@@ -31,7 +31,7 @@ const (
 	EmailVerified        Action = "email_verified"
 	EmailChangeRequested Action = "email_change_requested"
 	EmailChanged         Action = "email_changed"
-	// EmailLost means that somebody else proved to own the address.
+	// EmailLost means that another person verified the address.
 	EmailLost Action = "email_lost"
 
 	AccountDisabled Action = "account_disabled"
@@ -70,18 +70,18 @@ type AuditEntry struct {
 	OccurredAt time.Time
 	Actor      Actor
 	Action     Action
-	// KeyID and KeyName are the key that the action was about, or that took it. They are nil and empty for all other actions. Storing an
-	// entry with an id alone adds the name.
+	// KeyID and KeyName are the key that was changed or that acted, nil and empty for all other actions. If only the id is set,
+	// storing the entry adds the name.
 	KeyID   *uuid.UUID
 	KeyName string
-	// PersonName and PersonEmail are those of the member who acted, or of the account's holder where no member is known. Only reading an
-	// entry sets them.
+	// PersonName and PersonEmail are those of the acting member, or of the account's holder if no member is known. They are set
+	// only on entries that are read.
 	PersonName, PersonEmail string
 	// Detail is further text, empty for none.
 	Detail string
 }
 
-// NewAuditEntry makes an entry about an account, with the actor's user agent clipped.
+// NewAuditEntry creates an entry about an account, with the actor's user agent truncated.
 func NewAuditEntry(accountID uuid.UUID, actor Actor, action Action, now time.Time) (AuditEntry, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -91,13 +91,13 @@ func NewAuditEntry(accountID uuid.UUID, actor Actor, action Action, now time.Tim
 	return AuditEntry{ID: id, AccountID: accountID, OccurredAt: now, Actor: actor, Action: action}, nil
 }
 
-// ByKey is the entry of an action that a key took.
+// ByKey returns the entry of an action by a key.
 func (e AuditEntry) ByKey(id uuid.UUID) AuditEntry {
 	e.KeyID = &id
 	return e
 }
 
-// OfWebhook is the entry with the webhook that the action was about and what was done.
+// OfWebhook returns the entry with the changed webhook and a description of the change.
 func (e AuditEntry) OfWebhook(id uuid.UUID, detail string) AuditEntry {
 	e.Detail = id.String()
 	if detail != "" {
@@ -106,7 +106,7 @@ func (e AuditEntry) OfWebhook(id uuid.UUID, detail string) AuditEntry {
 	return e
 }
 
-// OfKey is the entry with the key that the action was about, such as `disabled`.
+// OfKey returns the entry with the changed key and a detail such as `disabled`.
 func (e AuditEntry) OfKey(k *Key, detail string) AuditEntry {
 	id := k.ID
 	e.KeyID, e.KeyName, e.Detail = &id, k.Name, detail

@@ -10,15 +10,15 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// WalletIssuer is the issuer of identities that are wallets with a key, which is the same on every chain.
+// WalletIssuer is the issuer of wallets with a private key (EOAs), which have the same address on every chain.
 const WalletIssuer = "eip155"
 
-// MaxIdentities is the most that one account has.
+// MaxIdentities is the maximum number of identities of one account.
 const MaxIdentities = 10
 
-// Identity is a way to sign in besides the password: the `sub` of an OpenID Connect issuer, or a wallet, whose issuer is WalletIssuer and
-// whose subject is its address in lower case. The issuer of a smart account is the CAIP-2 id of its chain, such as eip155:1, because the
-// same address on another chain may be somebody else's contract.
+// Identity is a way to sign in other than the password: the `sub` of an OpenID Connect issuer, or a wallet, whose issuer is
+// WalletIssuer and whose subject is its address in lower case. The issuer of a smart account is the CAIP-2 id of its chain, such
+// as eip155:1, because the same address on another chain may be another person's contract.
 type Identity struct {
 	Issuer  string
 	Subject string
@@ -30,8 +30,8 @@ type LinkedIdentity struct {
 	LinkedAt time.Time
 }
 
-// NewWalletIdentity reads a wallet's address, in lower case or with its EIP-55 checksum. It returns an *InvalidError for
-// any other text.
+// NewWalletIdentity parses a wallet's address, in lower case or with its EIP-55 checksum. It returns an *InvalidError for any
+// other text.
 func NewWalletIdentity(address string) (Identity, error) {
 	return newWalletIdentity(WalletIssuer, address)
 }
@@ -49,7 +49,8 @@ func newWalletIdentity(issuer, address string) (Identity, error) {
 	return Identity{Issuer: issuer, Subject: strings.ToLower(spelled)}, nil
 }
 
-// IsWallet reports whether the identity is a wallet. The chain is that of a smart account, the zero value for a wallet with a key.
+// IsWallet reports whether the identity is a wallet. The chain is the smart account's, the zero value for a wallet with a private
+// key.
 func (i Identity) IsWallet() (chain caip.ChainID, wallet bool) {
 	if i.Issuer == WalletIssuer {
 		return caip.ChainID{}, true
@@ -58,7 +59,7 @@ func (i Identity) IsWallet() (chain caip.ChainID, wallet bool) {
 	return chain, err == nil && chain.Namespace == caip.EIP155
 }
 
-// Address is a wallet's address in EIP-55 spelling, empty for an identity that is no wallet.
+// Address returns a wallet's address in EIP-55 spelling, empty for any other identity.
 func (i Identity) Address() string {
 	if _, wallet := i.IsWallet(); !wallet {
 		return ""
@@ -70,7 +71,7 @@ func (i Identity) Address() string {
 	return spelled
 }
 
-// Placeholder is the address under .invalid (RFC 2606) of an account that this identity made and that has no e-mail address.
+// Placeholder returns the address under .invalid (RFC 2606) for an account without an e-mail address that this identity created.
 func (i Identity) Placeholder() string {
 	chain, wallet := i.IsWallet()
 	switch {
@@ -83,7 +84,7 @@ func (i Identity) Placeholder() string {
 	return i.Subject + "@" + WalletIssuer + ".invalid"
 }
 
-// String is the identity in the audit log and on pages.
+// String returns the identity as the audit log and pages show it.
 func (i Identity) String() string {
 	chain, wallet := i.IsWallet()
 	switch {
@@ -95,13 +96,13 @@ func (i Identity) String() string {
 	return "wallet " + i.Address()
 }
 
-// NewWalletAccount makes the account of a wallet, which has no password. Its name is the address in EIP-55 spelling.
+// NewWalletAccount creates the account of a wallet, without a password. Its name is the address in EIP-55 spelling.
 func NewWalletAccount(wallet Identity, now time.Time) (*Account, error) {
 	return newAccount(wallet.Address(), wallet.Placeholder(), "", now)
 }
 
-// NewOIDCIdentity takes an issuer's URL and a subject of at most 255 characters (OpenID Connect Core, section 2), both
-// as the checked ID token has them.
+// NewOIDCIdentity takes the iss and sub claims of a verified ID token: an issuer's URL and a subject of at most 255 characters
+// (OpenID Connect Core, section 2).
 func NewOIDCIdentity(issuer, subject string) (Identity, error) {
 	if !strings.HasPrefix(issuer, "https://") && !strings.HasPrefix(issuer, "http://") || len(issuer) > 2048 || unstorable(issuer) {
 		return Identity{}, &InvalidError{Field: "issuer", Message: "must be a URL"}
@@ -112,9 +113,9 @@ func NewOIDCIdentity(issuer, subject string) (Identity, error) {
 	return Identity{Issuer: issuer, Subject: subject}, nil
 }
 
-// NewOIDCAccount makes the account of an OpenID Connect identity, which has no password. verifiedEmail is empty if
-// the issuer has verified none; the account then gets an address under .invalid (RFC 2606). A name is clipped to 128
-// characters and defaults to the e-mail address.
+// NewOIDCAccount creates the account of an OpenID Connect identity, without a password. verifiedEmail is empty if the issuer has
+// verified none; the account then gets an address under .invalid (RFC 2606). The name is truncated to 128 characters and defaults
+// to the e-mail address.
 func NewOIDCAccount(issuer, subject, name, verifiedEmail string, now time.Time) (*Account, Identity, error) {
 	identity, err := NewOIDCIdentity(issuer, subject)
 	if err != nil {

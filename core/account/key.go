@@ -20,7 +20,7 @@ const (
 	longestGrace   = 24 * time.Hour
 )
 
-// Key is the metadata of an API key; its text is shown once, when it is made.
+// Key is the metadata of an API key; its text is shown once, at creation.
 type Key struct {
 	ID          uuid.UUID
 	AccountID   uuid.UUID
@@ -29,40 +29,41 @@ type Key struct {
 	Start       string
 	Environment network.Environment
 	Enabled     bool
-	// ExpiresAt is the moment from which the key is refused, nil for never.
+	// ExpiresAt is the time from which the key is rejected, nil for never.
 	ExpiresAt *time.Time
 	// LastUsedAt is nil until the key is first used.
 	LastUsedAt *time.Time
 	Limit      Limit
-	// LimitBucket is the id of the key's rate limit bucket: its own, or that of the first key in a chain of rotations, so that a rotation
-	// gives no full bucket.
+	// LimitBucket is the id of the key's rate limit bucket: its own, or that of the first key in a chain of rotations, so that a
+	// rotation does not refill the bucket.
 	LimitBucket uuid.UUID
-	// RotatedAt is the time at which another key replaced this one, nil for never. Such a key does not exist from its ExpiresAt on.
+	// RotatedAt is the time at which another key replaced this one, nil for never. A rotated key counts as deleted from its
+	// ExpiresAt on.
 	RotatedAt *time.Time
-	// Scopes are what the key may do, at least one.
+	// Scopes are the key's permissions, at least one.
 	Scopes apikey.Scopes
-	// Networks are those that the key may be used from, as ParseNetworks gives them; none is any.
+	// Networks are the networks from which the key may be used, as ParseNetworks returns them; empty means any.
 	Networks  []netip.Prefix
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
 
-// KeyRequest is the properties that an owner chooses for a new key.
+// KeyRequest holds the properties that an owner chooses for a new key.
 type KeyRequest struct {
 	Name string
 	// Environment defaults to Test.
 	Environment network.Environment
-	// ExpiresIn is how long the key will be valid, as ParseExpiresIn gives it; zero for ever.
+	// ExpiresIn is the key's lifetime, as ParseExpiresIn returns it; zero means no expiry.
 	ExpiresIn time.Duration
-	// Scopes are what the key may do; zero is everything.
+	// Scopes are the key's permissions; zero means all.
 	Scopes apikey.Scopes
-	// Networks are those that the key may be used from, as ParseNetworks gives them; none is any.
+	// Networks are the networks from which the key may be used, as ParseNetworks returns them; empty means any.
 	Networks []netip.Prefix
-	// FormToken is the SHA-256 of the one-time token of the form that makes the key, zero where no form does. A form makes one key.
+	// FormToken is the SHA-256 of the form's one-time token, zero without a form. A form creates only one key.
 	FormToken [32]byte
 }
 
-// NewKey makes a key and its text, which is not stored. It returns an *InvalidError for a field that breaks a rule.
+// NewKey creates a key and its text, which is not stored. It returns an *InvalidError for a field that breaks a rule.
 func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key, error) {
 	name, err := parseName(r.Name, longestKeyName)
 	if err != nil {
@@ -87,7 +88,7 @@ func NewKey(accountID uuid.UUID, r KeyRequest, now time.Time) (*Key, apikey.Key,
 	}, text, nil
 }
 
-// ParseExpiresIn reads a key's lifetime in seconds, at least one and at most ten years.
+// ParseExpiresIn parses a key's lifetime in seconds, at least one second and at most ten years.
 func ParseExpiresIn(seconds int64) (time.Duration, error) {
 	const most = int64(longestLife / time.Second)
 	if seconds < 1 || seconds > most {

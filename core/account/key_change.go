@@ -15,15 +15,15 @@ import (
 type KeyChange struct {
 	Name    *string
 	Enabled *bool
-	// ExpiresIn is how long the key will be valid from now on, as ParseExpiresIn gives it; zero for ever.
+	// ExpiresIn is the key's lifetime from now on, as ParseExpiresIn returns it; zero means no expiry.
 	ExpiresIn *time.Duration
-	// Scopes are as ParseScopes gives them, Networks as ParseNetworks does.
+	// Scopes are as ParseScopes returns them, Networks as ParseNetworks does.
 	Scopes   *apikey.Scopes
 	Networks *[]netip.Prefix
 }
 
-// Change makes a change and returns its description for the audit log. It returns an *InvalidError for a
-// name that breaks the rule, and ErrKeyRotated for a new expiry of a key that was rotated: its grace is fixed.
+// Change applies a change and returns its description for the audit log. It returns an *InvalidError for a name that breaks the
+// rule, and ErrKeyRotated for a new expiry of a rotated key: its grace period is fixed.
 func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 	var changes []string
 	if c.ExpiresIn != nil {
@@ -55,9 +55,9 @@ func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 	return strings.Join(changes, ", "), nil
 }
 
-// Rotate makes the key that replaces this one, with the same name, environment, state, expiry, limit, bucket, scopes and networks.
-// With a grace period, this key stays valid until its end, but no longer than its own expiry; without one, the caller deletes it. It
-// returns ErrKeyExpired or ErrKeyRotated for a key that is not valid any more.
+// Rotate creates the key that replaces this one, with the same name, environment, state, expiry, limit, bucket, scopes and
+// networks. With a grace period, this key stays valid until the period ends, but not beyond its own expiry; without one, the
+// caller deletes it. It returns ErrKeyExpired or ErrKeyRotated for a key that is no longer valid.
 func (k *Key) Rotate(grace time.Duration, now time.Time) (next *Key, text apikey.Key, err error) {
 	if k.RotatedAt != nil {
 		return nil, apikey.Key{}, ErrKeyRotated
@@ -86,7 +86,7 @@ func (k *Key) Rotate(grace time.Duration, now time.Time) (next *Key, text apikey
 	return next, text, nil
 }
 
-// ParseGracePeriod reads the seconds for which a rotated key stays valid, at most a day.
+// ParseGracePeriod parses the seconds for which a rotated key stays valid, at most a day.
 func ParseGracePeriod(seconds int64) (time.Duration, error) {
 	const most = int64(longestGrace / time.Second)
 	if seconds < 0 || seconds > most {
@@ -95,7 +95,7 @@ func ParseGracePeriod(seconds int64) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// Describe is the key's environment, expiry and restrictions for the audit log.
+// Describe returns the key's environment, expiry and restrictions for the audit log.
 func (k *Key) Describe() string {
 	text := string(k.Environment) + " key, " + k.expiryText()
 	if k.Scopes != apikey.AllScopes {
@@ -114,7 +114,7 @@ func (k *Key) expiryText() string {
 	return "expires " + k.ExpiresAt.UTC().Format(time.RFC3339)
 }
 
-// expiry is the end of a duration from now, nil for the zero duration, which has no end.
+// expiry returns the end of a duration from now, nil for the zero duration, which means no expiry.
 func expiry(d time.Duration, now time.Time) *time.Time {
 	if d == 0 {
 		return nil

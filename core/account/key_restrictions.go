@@ -9,10 +9,10 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// maxNetworks is how many networks a key may have.
+// maxNetworks is the maximum number of networks of a key.
 const maxNetworks = 32
 
-// ParseScopes reads the names of a key's scopes, at least one.
+// ParseScopes parses the names of a key's scopes, at least one.
 func ParseScopes(names []string) (apikey.Scopes, error) {
 	scopes, err := apikey.ParseScopes(names)
 	if err != nil || scopes == 0 {
@@ -21,9 +21,9 @@ func ParseScopes(names []string) (apikey.Scopes, error) {
 	return scopes, nil
 }
 
-// ParseNetworks reads addresses and networks in CIDR notation (RFC 4632, RFC 4291 section 2.3), at most 32 different ones. It
-// returns each once, sorted, with the bits after its prefix cleared; an address is the network of itself alone, and an IPv4-mapped
-// IPv6 address (RFC 4291 section 2.5.5.2) is that IPv4 address. None is any network.
+// ParseNetworks parses addresses and networks in CIDR notation (RFC 4632, RFC 4291 section 2.3), at most 32 different ones. It
+// returns each once, sorted, with the bits after its prefix cleared. An address is a network of one address, and an IPv4-mapped
+// IPv6 address (RFC 4291 section 2.5.5.2) is that IPv4 address. None means any network.
 func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 	var networks []netip.Prefix
 	for _, text := range texts {
@@ -45,18 +45,18 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 func parseNetwork(text string) (netip.Prefix, bool) {
 	if !strings.Contains(text, "/") {
 		address, err := netip.ParseAddr(text)
-		if err != nil || address.Zone() != "" { // which Unmap drops
+		if err != nil || address.Zone() != "" { // Unmap drops the zone
 			return netip.Prefix{}, false
 		}
 		address = address.Unmap()
 		return netip.PrefixFrom(address, address.BitLen()), true
 	}
-	network, err := netip.ParsePrefix(text) // which takes no zone
+	network, err := netip.ParsePrefix(text) // rejects zones
 	if err != nil {
 		return netip.Prefix{}, false
 	}
 	if address, bits := network.Addr(), network.Bits(); address.Is4In6() {
-		if bits < 96 { // it would also hold addresses that are not IPv4
+		if bits < 96 { // the network would also contain addresses that are not IPv4
 			return netip.Prefix{}, false
 		}
 		network = netip.PrefixFrom(address.Unmap(), bits-96)
@@ -67,7 +67,7 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 // Restricted reports whether the key lacks a scope or has networks.
 func (k *Key) Restricted() bool { return k.Scopes != apikey.AllScopes || len(k.Networks) > 0 }
 
-// restrict makes a change of scopes or networks and returns its descriptions for the audit log.
+// restrict applies a change of scopes or networks and returns its descriptions for the audit log.
 func (k *Key) restrict(c KeyChange) (changes []string) {
 	if c.Scopes != nil && *c.Scopes != k.Scopes {
 		k.Scopes = *c.Scopes

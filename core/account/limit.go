@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// accountShare is how many keys of the default limit an account may use up at once.
+// accountShare is the account's default limit as a multiple of a key's.
 const accountShare = 20
 
 var (
 	// DefaultLimit is a key's limit: 50 requests a minute, a bucket of 50 that refills continuously.
 	DefaultLimit = Limit{Requests: 50, Period: time.Minute}
-	// DefaultAccountLimit is the limit of all keys of an account in one environment together.
+	// DefaultAccountLimit is the total limit of an account's keys in one environment.
 	DefaultAccountLimit = Limit{Requests: accountShare * DefaultLimit.Requests, Period: DefaultLimit.Period}
 )
 
-// The greatest limit of an account.
+// The maximum limit of an account.
 const (
 	mostRequests  = 1_000_000_000
 	longestPeriod = 24 * time.Hour
 )
 
-// Limit is a bucket of Requests that refills at Requests a Period.
+// Limit is a token bucket of Requests that refills at Requests per Period.
 type Limit struct {
 	Requests int
 	// Period is a whole number of seconds.
 	Period time.Duration
 }
 
-// ParseLimit reads a limit such as 1000/60s.
+// ParseLimit parses a limit such as 1000/60s.
 func ParseLimit(text string) (Limit, error) {
 	before, after, _ := strings.Cut(text, "/")
 	requests, err := strconv.Atoi(before)

@@ -13,11 +13,11 @@ type MailKind string
 const (
 	// MailResetPassword has the link to a new password.
 	MailResetPassword MailKind = "reset_password"
-	// MailSignUp has the link that ends a sign-up, or says that the address has an account.
+	// MailSignUp has the link that completes a sign-up, or says that the address has an account.
 	MailSignUp MailKind = "sign_up"
 	// MailVerifyEmail has the link that verifies the address of an account.
 	MailVerifyEmail MailKind = "verify_email"
-	// MailConfirmEmailChange goes to the address that an account has, and MailChangeEmail to the one that it is to get.
+	// MailConfirmEmailChange goes to the account's present address, and MailChangeEmail to the new one.
 	MailConfirmEmailChange MailKind = "confirm_email_change"
 	MailChangeEmail        MailKind = "change_email"
 )
@@ -25,25 +25,25 @@ const (
 // MailInvitation has the link to an invitation.
 const MailInvitation MailKind = "invitation"
 
-// MailKinds are those that this version writes.
+// MailKinds are the kinds that this version sends.
 var MailKinds = []MailKind{MailResetPassword, MailSignUp, MailVerifyEmail, MailConfirmEmailChange, MailChangeEmail, MailInvitation}
 
-// LinkLifetime is how long a mailed link works.
+// LinkLifetime is how long a mailed link is valid.
 const LinkLifetime = time.Hour
 
-// LinkPurpose is what a link does that proves an address.
+// LinkPurpose is the purpose of a link that verifies an address.
 type LinkPurpose string
 
-// The purposes of links. A change of a verified address is confirmed there before the link of the change is sent to the new one.
+// The purposes of links. A change of a verified address is confirmed at that address before the new address gets its link.
 const (
 	VerifyEmail        LinkPurpose = "verify_email"
 	ConfirmEmailChange LinkPurpose = "confirm_email_change"
 	ChangeEmail        LinkPurpose = "change_email"
 )
 
-// NewLinkToken makes the token of a link that is mailed: 32 random bytes in base64url. Only its HashToken is stored.
+// NewLinkToken returns the token of a mailed link: 32 random bytes in base64url. Only its HashToken is stored.
 func NewLinkToken() string {
 	var token [32]byte
-	_, _ = rand.Read(token[:]) // it never fails
+	_, _ = rand.Read(token[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(token[:])
 }

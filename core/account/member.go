@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Role is what a member may do with an account. Package access has the table.
+// Role determines what a member may do with an account. Package access has the permissions.
 type Role string
 
 // The roles.
@@ -18,10 +18,10 @@ const (
 	RoleViewer    Role = "viewer"
 )
 
-// Roles are all, from the one that may do the most.
+// Roles are all roles, the most powerful first.
 var Roles = []Role{RoleOwner, RoleDeveloper, RoleViewer}
 
-// ParseRole reads a role by its name.
+// ParseRole parses the name of a role.
 func ParseRole(s string) (Role, error) {
 	if role := Role(s); slices.Contains(Roles, role) {
 		return role, nil
@@ -29,17 +29,17 @@ func ParseRole(s string) (Role, error) {
 	return "", &InvalidError{Field: "role", Message: "must be owner, developer or viewer"}
 }
 
-// The bounds of what people share.
+// The limits of sharing.
 const (
-	// MaxMembers is how many members and open invitations an account has at most.
+	// MaxMembers is the maximum number of members and open invitations of an account.
 	MaxMembers = 100
-	// MaxSharedAccounts is how many shared accounts a person owns at most, by making them.
+	// MaxSharedAccounts bounds new shared accounts: a person who owns this many cannot create another.
 	MaxSharedAccounts = 10
 	// InvitationLifetime is how long an invitation can be accepted.
 	InvitationLifetime = 48 * time.Hour
 )
 
-// What callers branch on.
+// The errors that callers branch on.
 var (
 	ErrNotMember      = errors.New("not a member of the account")
 	ErrNoSuchMember   = errors.New("the account has no such member")
@@ -67,13 +67,13 @@ type Member struct {
 // Holder reports whether the account is the member's own.
 func (m Member) Holder() bool { return m.AccountID == m.PersonID }
 
-// Membership is an account as one of its members has it.
+// Membership is an account with a member's role in it.
 type Membership struct {
 	Account *Account
 	Role    Role
 }
 
-// Roster is all members of one account.
+// Roster is the list of all members of one account.
 type Roster []Member
 
 // Find returns a member, or ErrNoSuchMember.
@@ -86,7 +86,7 @@ func (r Roster) Find(person uuid.UUID) (Member, error) {
 	return Member{}, ErrNoSuchMember
 }
 
-// CanLose returns ErrHolder or ErrLastOwner for an owner whom the account needs.
+// CanLose returns ErrHolder or ErrLastOwner for an owner that the account must keep.
 func (r Roster) CanLose(m Member) error {
 	if m.Holder() {
 		return ErrHolder
@@ -103,7 +103,7 @@ func (r Roster) CanLose(m Member) error {
 	return nil
 }
 
-// NewSharedAccount makes an account that nobody signs in to. Its address is one under .invalid (RFC 2606).
+// NewSharedAccount creates an account that nobody signs in to. Its address is under .invalid (RFC 2606).
 func NewSharedAccount(name string, now time.Time) (*Account, error) {
 	name, err := parseName(name, longestName)
 	if err != nil {
@@ -117,7 +117,7 @@ func NewSharedAccount(name string, now time.Time) (*Account, error) {
 	return a, nil
 }
 
-// Rename gives a shared account another name. It returns ErrNotShared or an *InvalidError.
+// Rename renames a shared account. It returns ErrNotShared or an *InvalidError.
 func (a *Account) Rename(name string) error {
 	if !a.Shared {
 		return ErrNotShared
@@ -136,15 +136,15 @@ type Invitation struct {
 	InviterID uuid.UUID
 	Email     string
 	Role      Role
-	// Mailed invitations are for the owner of the address alone. Others are for anybody who has the link.
+	// Mailed invitations are only for the owner of the address. Others are for anyone who has the link.
 	Mailed    bool
 	ExpiresAt time.Time
 	CreatedAt time.Time
-	// AccountName and InviterEmail are as they are now.
+	// AccountName and InviterEmail are the current values.
 	AccountName, InviterEmail string
 }
 
-// NewInvitation invites an address to an account.
+// NewInvitation returns an invitation of an address to an account.
 func NewInvitation(accountID, inviterID uuid.UUID, email string, role Role, now time.Time) (*Invitation, error) {
 	email, err := ParseNewEmail("email", email)
 	if err != nil {
@@ -159,7 +159,7 @@ func NewInvitation(accountID, inviterID uuid.UUID, email string, role Role, now 
 	}, nil
 }
 
-// For returns ErrNotInvited for a person who may not answer the invitation.
+// For returns ErrNotInvited for a person who may neither accept nor decline the invitation.
 func (i *Invitation) For(person *Account) error {
 	if i.Mailed && i.Email != person.Email {
 		return ErrNotInvited

@@ -10,14 +10,14 @@ import (
 )
 
 // Passwords hashes and checks passwords with Argon2id, a few at a time: each hash takes 19 MiB and a processor for tens of
-// milliseconds, and a flood of sign-ins must leave both to the API.
+// milliseconds, and a flood of sign-ins must not starve the API of either.
 type Passwords struct {
 	slots  chan struct{}
 	params argon2id.Params
 	decoy  string
 }
 
-// NewPasswords uses the first parameters of OWASP's Password Storage Cheat Sheet.
+// NewPasswords uses the first Argon2id parameters of OWASP's Password Storage Cheat Sheet.
 func NewPasswords() (*Passwords, error) {
 	p := &Passwords{
 		slots:  make(chan struct{}, max(1, runtime.NumCPU()/2)),
@@ -39,7 +39,7 @@ func CheckPassword(field, password string) error {
 	return nil
 }
 
-// Hash checks the rule for new passwords and hashes one.
+// Hash validates a new password and hashes it.
 func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	if err := CheckPassword("password", password); err != nil {
 		return "", err
@@ -55,8 +55,8 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	return hash, nil
 }
 
-// Matches reports whether hash is of the password. An empty hash, of an account that does not exist, takes as long as any other and
-// never matches, so that the response time does not reveal which accounts exist.
+// Matches reports whether the password matches the hash. An empty hash, for an account that does not exist, takes as long as any
+// other and never matches, so that the response time does not reveal which accounts exist.
 func (p *Passwords) Matches(ctx context.Context, password, hash string) (bool, error) {
 	if err := p.acquire(ctx); err != nil {
 		return false, err

@@ -22,11 +22,11 @@ type Session struct {
 	ExpiresAt time.Time
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// Acting is the account of others that the session acts on, nil where it is the person's own.
+	// Acting is the other account that the session acts on, nil for the person's own.
 	Acting *Membership
 }
 
-// ActingID is the account that the session acts on.
+// ActingID returns the account that the session acts on.
 func (s *Session) ActingID() uuid.UUID {
 	if s.Acting == nil {
 		return s.AccountID
@@ -34,7 +34,7 @@ func (s *Session) ActingID() uuid.UUID {
 	return s.Acting.Account.ID
 }
 
-// NewSession starts a session and returns the token for its cookie, which is not stored.
+// NewSession creates a session and returns the token for its cookie, which is not stored.
 func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time) (*Session, string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -48,13 +48,13 @@ func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time)
 	}, token, nil
 }
 
-// HashToken is the SHA-256 of a session token. A token has 260 random bits, so its digest needs no salt.
+// HashToken returns the SHA-256 of a session token. A token has 260 random bits, so its digest needs no salt.
 func HashToken(token string) [32]byte { return sha256.Sum256([]byte(token)) }
 
-// clip bounds the length of a user agent.
+// clip truncates a user agent.
 func clip(s string) string { return clipTo(s, 256) }
 
-// clipTo drops control characters, replaces invalid UTF-8 and keeps at most longest characters.
+// clipTo drops control characters, replaces invalid UTF-8 and truncates to longest characters.
 func clipTo(s string, longest int) string {
 	printable := make([]rune, 0, min(len(s), longest))
 	for _, r := range s {

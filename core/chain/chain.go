@@ -1,7 +1,7 @@
 // Package chain defines the chains of transfers and the rules for their definitions.
 //
-// Chains are operator data: the environment, the domain in orders, the settler of a chain and how deep a block of it must be
-// come from an imported file, never from code.
+// Chains are operator data: the environment, the domain in orders, the settler of a chain and its confirmations come from an
+// imported file, never from code.
 package chain
 
 import (
@@ -22,18 +22,19 @@ type Chain struct {
 	Name           string
 	Environment    network.Environment
 	NativeCurrency Currency
-	// Domain names the chain inside orders. It is often, but not always, the chain number: see DefaultDomain.
+	// Domain identifies the chain in orders. It is often, but not always, the chain number: see DefaultDomain.
 	Domain uint32
-	// Settler opens and fills orders on this chain; a chain without one, nil, has no swaps or bridges.
+	// Settler opens and fills orders on this chain. If it is nil, the chain has no swaps or bridges.
 	Settler *Settler
-	// Confirmations is the depth N at which a block counts as permanent, 1 for the head: 1 to MaxConfirmations.
+	// Confirmations is the depth at which a block counts as final, 1 for the head: 1 to MaxConfirmations.
 	Confirmations uint64
-	// Finality is the rule that says when a block counts as permanent.
+	// Finality is the rule that decides when a block counts as final.
 	Finality Finality
 	// BlockTime is the usual time between two blocks, in whole milliseconds from MinBlockTime to MaxBlockTime.
 	BlockTime time.Duration
-	// RPCURLs are public JSON-RPC URLs that wallets get to add the chain (EIP-3085), the preferred one first: nil or 1 to MaxRPCURLs of
-	// at most MaxRPCURLBytes each. They are https, or http to a loopback address, and never the private URLs of CORE_RPC_FILE.
+	// RPCURLs are public JSON-RPC URLs for wallets that add the chain (EIP-3085), the preferred one first: nil or 1 to
+	// MaxRPCURLs, each of at most MaxRPCURLBytes. They are https, or http to a loopback address, and never the private URLs of
+	// CORE_RPC_FILE.
 	RPCURLs []string
 }
 
@@ -47,20 +48,20 @@ const (
 	MaxBlockTime     = 10 * time.Minute
 )
 
-// Finality is a rule for when a block counts as permanent.
+// Finality is a rule for when a block counts as final.
 type Finality string
 
 // The three rules.
 const (
-	// Depth asks for Confirmations blocks, the block itself included. It is the default.
+	// Depth requires Confirmations blocks, including the block itself. It is the default.
 	Depth Finality = "depth"
-	// Safe asks for the JSON-RPC block tag "safe".
+	// Safe uses the JSON-RPC block tag "safe".
 	Safe Finality = "safe"
-	// Finalized asks for the JSON-RPC block tag "finalized".
+	// Finalized uses the JSON-RPC block tag "finalized".
 	Finalized Finality = "finalized"
 )
 
-// ParseFinality reads one of the three words exactly.
+// ParseFinality parses one of the three rules exactly.
 func ParseFinality(s string) (Finality, error) {
 	switch f := Finality(s); f {
 	case Depth, Safe, Finalized:
@@ -81,19 +82,20 @@ type Currency struct {
 type Settler struct {
 	// Address is in EIP-55 spelling.
 	Address string
-	// SameChain means that the settler can fill an order on the chain it was opened on, which a swap needs.
+	// SameChain means that the settler can fill an order on the chain where it was opened, which a swap needs.
 	SameChain bool
-	// Scheme is the encoding of the orders that the settler understands: OrderDataScheme.
+	// Scheme is the order encoding of the settler: OrderDataScheme.
 	Scheme string
 }
 
-// OrderDataScheme names orders that are ABI-encoded OrderData and the ids that are their Keccak-256. There is no other scheme.
+// OrderDataScheme is the scheme of orders that are ABI-encoded OrderData, with their Keccak-256 as the id. There is no other
+// scheme.
 const OrderDataScheme = "erc7683-v1/OrderData"
 
-// ErrNoDomain is returned where a chain names no domain and its number does not fit one.
+// ErrNoDomain is returned if a chain has no domain and its number does not fit 32 bits.
 var ErrNoDomain = errors.New("has no domain and its chain number does not fit the 32 bits of one")
 
-// DefaultDomain is the domain of a chain that names none: its number, if that fits 32 bits.
+// DefaultDomain returns the domain of a chain without an explicit one: its number, if it fits 32 bits.
 func DefaultDomain(id caip.ChainID) (uint32, error) {
 	number, ok := id.Number()
 	if !ok || number > math.MaxUint32 {
@@ -102,7 +104,7 @@ func DefaultDomain(id caip.ChainID) (uint32, error) {
 	return uint32(number), nil
 }
 
-// validate reports the first rule the definition breaks.
+// validate returns an error for the first rule that the definition breaks.
 func (c Chain) validate() error {
 	switch {
 	case c.ID.Namespace != caip.EIP155:

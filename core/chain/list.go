@@ -12,15 +12,15 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// List is what a chain file holds: the definitions that keep the rules and the rows that do not.
+// List is the content of a chain file: the valid definitions and the rejected rows.
 type List struct {
 	Chains  []Entry
 	Refused []Refusal
 }
 
-// Entry is one definition to import. What a row leaves out of the operator's own data stays as it is configured, so that a
-// published list can be imported again and again over an operator's own; null takes a settler or RPC URLs away and returns the
-// others to their defaults, which a new chain starts with.
+// Entry is one definition to import. Operator data that a row omits keeps its configured value, so that a published list can be
+// imported repeatedly over an operator's configuration. null removes a settler or RPC URLs and resets the others to the defaults
+// of a new chain.
 type Entry struct {
 	Chain
 	KeepSettler       bool
@@ -30,7 +30,7 @@ type Entry struct {
 	KeepRPCURLs       bool
 }
 
-// Over is the definition that the import of the entry makes of a chain that is known.
+// Over returns the definition after the entry is imported over a known chain.
 func (e Entry) Over(known Chain) Chain {
 	after := e.Chain
 	if e.KeepSettler {
@@ -51,7 +51,7 @@ func (e Entry) Over(known Chain) Chain {
 	return after
 }
 
-// Refusal is a row that was left out and why.
+// Refusal is a rejected row and the reason.
 type Refusal struct {
 	// Row counts from 0 in the file's order.
 	Row    int
@@ -76,8 +76,9 @@ type row struct {
 	RPCURLs       json.RawMessage `json:"rpcUrls"`
 }
 
-// ReadList reads a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, domain?, settler?, confirmations?,
-// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule is refused alone; an error means that the file as a whole could not be read.
+// ReadList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, domain?, settler?, confirmations?,
+// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule is rejected alone; an error means that the complete file could
+// not be read.
 func ReadList(r io.Reader) (List, error) {
 	var file struct {
 		Chains []json.RawMessage `json:"chains"`
@@ -188,7 +189,7 @@ func parseFinality(raw json.RawMessage) (Finality, error) {
 	return ParseFinality(word)
 }
 
-// parseWholeNumber takes a number in plain digits only: neither 12.0 nor 1e1 nor "12".
+// parseWholeNumber accepts only a number in plain digits, not 12.0, 1e1 or "12".
 func parseWholeNumber(name string, raw json.RawMessage, least, most, byDefault uint64) (uint64, error) {
 	if unset(raw) {
 		return byDefault, nil

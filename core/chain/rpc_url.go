@@ -14,8 +14,8 @@ const (
 	MaxRPCURLBytes = 256
 )
 
-// validateRPCURL checks a public JSON-RPC URL as EIP-3085 wants it: https, or http to this machine. User info, a query and a fragment are
-// refused, since a URL that browsers get must not carry a credential.
+// validateRPCURL validates a public JSON-RPC URL as EIP-3085 requires: https, or http to a loopback address. User info, a query
+// and a fragment are rejected, because a URL for browsers must not contain a credential.
 func validateRPCURL(text string) error {
 	if len(text) > MaxRPCURLBytes {
 		return fmt.Errorf("must have at most %d bytes", MaxRPCURLBytes)
@@ -38,7 +38,7 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// parseRPCURLs is nil for none. An error names the URL by its index alone, since it may carry a credential.
+// parseRPCURLs returns nil for none. An error names the URL only by its index, because it may contain a credential.
 func parseRPCURLs(raw json.RawMessage) ([]string, error) {
 	if unset(raw) {
 		return nil, nil

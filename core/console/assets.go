@@ -17,7 +17,8 @@ var assetFiles embed.FS
 
 const assetsPath = "/console/assets/"
 
-// assets are the files that pages load, by file name. Their URLs have a hash of the content, so browsers may cache them for ever.
+// assets are the files that pages load, by file name. Their URLs contain a hash of the content, so browsers may cache them
+// without limit.
 type assets map[string]asset
 
 type asset struct {
@@ -47,7 +48,7 @@ func newAssets() assets {
 	for _, file := range assetTypes {
 		body, err := assetFiles.ReadFile("assets/" + file.name)
 		if err != nil {
-			panic(fmt.Sprintf("console: %v", err)) // it is compiled in
+			panic(fmt.Sprintf("console: %v", err)) // the file is embedded
 		}
 		if file.mediaType == javascript {
 			body = all.resolveImports(body)
@@ -60,7 +61,7 @@ func newAssets() assets {
 	return all
 }
 
-// resolveImports gives the imports of a script the URLs of the files, so that browsers may cache those too.
+// resolveImports replaces the imports of a script with the URLs of the files, so that browsers may cache those too.
 func (a assets) resolveImports(script []byte) []byte {
 	for name, file := range a {
 		script = bytes.ReplaceAll(script, []byte(`"./`+name+`"`), []byte(`"`+file.url+`"`))
@@ -68,8 +69,8 @@ func (a assets) resolveImports(script []byte) []byte {
 	return script
 }
 
-// serve answers with the file. While an update is rolled out a page may ask for another core's version: it gets this
-// one's, and may not keep it.
+// serve writes the file. During a rolling update a page may request another core's version: the response is this core's version,
+// and the browser must not cache it.
 func (a assets) serve(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	given := r.PathValue("name")
@@ -86,5 +87,5 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", found.mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(found.body)))
-	_, _ = w.Write(found.body) // it fails only if the client is gone
+	_, _ = w.Write(found.body) // fails only if the client has disconnected
 }

@@ -33,7 +33,7 @@ func (c *console) showEmail(w http.ResponseWriter, r *http.Request, user current
 	return c.renderEmail(w, r, user, f)
 }
 
-// changeEmail answers POST /console/account/email. The response is the same if another account has the address.
+// changeEmail answers POST /console/account/email. The response is the same for an address that another account has.
 func (c *console) changeEmail(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "newEmail")
 	if err != nil {

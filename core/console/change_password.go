@@ -17,7 +17,7 @@ func (c *console) showPassword(w http.ResponseWriter, r *http.Request, user curr
 	return c.renderPassword(w, r, user, f)
 }
 
-// changePassword answers POST /console/account/password. The browser gets a new session, and all others end.
+// changePassword answers POST /console/account/password. The browser gets a new session, and all other sessions end.
 func (c *console) changePassword(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "password", "newPassword")
 	if err != nil {

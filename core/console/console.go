@@ -1,8 +1,8 @@
-// Package console is the signed-in pages below /console: HTML written on the server, with a style sheet and small
-// scripts of its own and nothing from elsewhere. Every page works without scripts; asking a wallet needs them.
+// Package console serves the pages below /console for signed-in users: HTML rendered on the server, with its own style sheet and
+// small scripts and no third-party content. Every page works without scripts; only wallets need them.
 //
-// It reads through the store, changes data through package access, and owns no rule of either. An error is a page; an invalid
-// form is shown again with its values, except for passwords.
+// It reads from the store and makes changes through package access, and has no domain rules of its own. An error is answered with
+// a page; an error in a form shows the form again with the values, except passwords.
 package console
 
 import (
@@ -27,26 +27,26 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Config is what the console needs; every field must be set but Webhooks, Chains, Reported and Created.
+// Config is what the console needs; every field except Webhooks, Chains, Reported and Created must be set.
 type Config struct {
 	Access   *access.Service
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
 	Cookie   access.Cookie
-	// Webhooks are the operator's rules of webhooks; nil where they are not set up.
+	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
 	Webhooks *webhook.Rules
-	// Chains has the nodes of the chains; nil where no chain has any.
+	// Chains has the nodes of the chains, nil if no chain has a node.
 	Chains *rpc.Client
-	// Reported is called after a new transaction of an intent was reported; nil for none. It must not block.
+	// Reported is called after a new transaction of an intent was reported. It must not block; nil means no call.
 	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
-	// Created is called with each intent that the console recorded or found, and must not wait; nil for nothing.
+	// Created is called with each intent that the console recorded or found. It must not block; nil means no call.
 	Created func(*transfer.Intent)
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger
 }
 
-// pageTimeout bounds the work on one page. It is below the gateway's deadline, so that core responds when the database is slow.
+// pageTimeout bounds the work on one page. It is below the gateway's deadline, so that core itself reports a slow database.
 const pageTimeout = 5 * time.Second
 
 type console struct {
@@ -55,18 +55,18 @@ type console struct {
 	assets assets
 }
 
-// currentUser is the signed-in person with the session, and the account that it acts on; all are nil on a public page.
+// currentUser is the signed-in person, the session, and the account that the session acts on; all are nil on a public page.
 type currentUser struct {
 	session *account.Session
 	owner   *account.Account
 	acting  *access.Acting
 }
 
-// page answers a request, or returns an error and has written nothing.
+// page answers a request, or writes nothing and returns an error.
 type page func(w http.ResponseWriter, r *http.Request, user currentUser) error
 
-// New returns the handler of all pages. It rejects cross-origin requests itself, with a page. It leaves the pattern of the route in the
-// request.
+// New returns the handler of all pages. It rejects cross-origin requests with a page, and sets the request's Pattern to the
+// route's.
 func New(config Config) (http.Handler, error) {
 	c := &console{Config: config, assets: newAssets()}
 	var err error
@@ -92,14 +92,14 @@ func (c *console) routes() *http.ServeMux {
 	for path, route := range c.formRoutes() {
 		mux.Handle("POST "+path, c.requireSession(route))
 		if _, isPage := pages["GET "+path]; !isPage {
-			// Reloading the address of a form's response leads to the page with the form.
+			// A GET of a form's path, such as a reload, redirects to the page with the form.
 			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { redirect(w, r, parentPath(r.URL.Path)) })
 		}
 	}
 	return mux
 }
 
-// sessionRoute is a page for those who are signed in, and what it needs of their role in the account that they act on.
+// sessionRoute is a page that needs a session, and the permission that the user's role in the current account must have.
 type sessionRoute struct {
 	need   access.Need
 	answer page
@@ -202,17 +202,17 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 
 const home = "/console"
 
-// parentPath is the path of the page with a form: forms post to a path below it.
+// parentPath is the path of the page with a form: forms post one step below it.
 func parentPath(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
-// redirect leads to another page with GET, whatever the method was.
+// redirect redirects to another page with GET, regardless of the request's method.
 func redirect(w http.ResponseWriter, r *http.Request, target string) {
 	protect(w.Header())
 	http.Redirect(w, r, target, http.StatusSeeOther)
 }
 
-// requireSession calls the page with the current user, whose role must allow what it needs. Without a session it redirects to the
-// sign-in page, which redirects back.
+// requireSession calls the page with the current user, whose role must have the route's permission. Without a session it
+// redirects to the sign-in page, which returns to this page afterwards.
 func (c *console) requireSession(route sessionRoute) http.Handler {
 	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 		user, err := c.authenticate(r)
@@ -229,7 +229,7 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 	})
 }
 
-// checkAccount rejects a form for another account than the one that the session acts on now, see view.On.
+// checkAccount rejects a form that was rendered for another account than the session's current one, see view.On.
 func checkAccount(r *http.Request, user currentUser) error {
 	named := r.URL.Query().Get("account")
 	if r.Method == http.MethodPost && named != "" && named != user.acting.Account.ID.String() {
@@ -261,7 +261,7 @@ func (c *console) open(answer page) http.Handler {
 	})
 }
 
-// recoverPanic calls the page and returns a panic as an error, so that one request never ends the process.
+// recoverPanic calls the page and returns a panic as an error, so that one request cannot crash the process.
 func recoverPanic(answer page, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -271,7 +271,7 @@ func recoverPanic(answer page, w http.ResponseWriter, r *http.Request) (err erro
 	return answer(w, r, currentUser{})
 }
 
-// protect sets the headers of every page. Pages must not be cached or framed, and load nothing from other origins.
+// protect sets the security headers of every page: it may not be cached, framed or load content from other origins.
 func protect(header http.Header) {
 	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
 		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")

@@ -15,7 +15,7 @@ import (
 // choice is an option of a select.
 type choice struct{ Value, Text string }
 
-// never is the expiry of a key that has none.
+// never is the choice of no expiry.
 const never = "never"
 
 // expiries are the choices of the forms; the API takes any number of seconds.
@@ -30,7 +30,7 @@ var expiries = []choice{
 
 func days(n int) string { return strconv.Itoa(n * int(24*time.Hour/time.Second)) }
 
-// parseExpiresIn reads a field with one of the expiries, or another number of seconds.
+// parseExpiresIn parses a field that has one of the expiries or another number of seconds.
 func (f *form) parseExpiresIn(name string) (time.Duration, error) {
 	if f.is(name, never) {
 		return 0, nil
@@ -83,7 +83,8 @@ func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *acco
 type newKeyPage struct {
 	Key  *account.Key
 	Text string
-	// Replaces is the key that it replaces, nil for none, and Grace how long that key stays valid, empty for not at all.
+	// Replaces is the key that the new one replaces, nil for none. Grace is how long that key stays valid, empty if it is invalid
+	// now.
 	Replaces *account.Key
 	Grace    string
 	Curl     string

@@ -19,7 +19,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// transferBody is the body of POST /v2/transfers. The form makes one, so that the API's decoder and rules decide about what was typed.
+// transferBody is the body of POST /v2/transfers. The form is converted to it, so that the API's decoder and rules validate the
+// form's values.
 type transferBody struct {
 	Source      legBody `json:"source"`
 	Destination legBody `json:"destination"`
@@ -33,7 +34,7 @@ type legBody struct {
 	Amount  string `json:"amount,omitempty"`
 }
 
-// memberFields are the form's fields of the body's members.
+// memberFields maps the body's members to the form's fields.
 var memberFields = map[string]string{
 	"/source/account": "sourceAccount", "/source/token": "sourceToken", "/source/amount": "sourceAmount",
 	"/destination/account": "destinationAccount", "/destination/token": "destinationToken", "/destination/amount": "destinationAmount",
@@ -46,15 +47,15 @@ type confirmView struct {
 	Source, Destination legView
 	Environment         network.Environment
 	Key                 *account.Key
-	// Request is what will be recorded, as the body of POST /v2/transfers. It is sent back whole, so that a change of the registry in the
-	// meantime cannot change its amounts.
+	// Request is the body of POST /v2/transfers that will be recorded. The confirmation sends it back complete, so that a
+	// registry change in the meantime cannot change its amounts.
 	Request string
-	// Fields are the form's, to fill it in again.
+	// Fields are the form's values, to fill it in again.
 	Fields    []hiddenField
 	FormToken string
 }
 
-// hiddenField is a field that the person does not see.
+// hiddenField is a hidden input.
 type hiddenField struct{ Name, Value string }
 
 // confirmTransfer answers POST /console/transfers/new/confirm with the intent that the form asks for. Nothing is stored.
@@ -140,7 +141,8 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	return nil
 }
 
-// transferBody is the request that the form's fields ask for. What cannot be written into one is an error of its field.
+// transferBody encodes the form's fields as the body of POST /v2/transfers. A value that cannot be encoded is an error of its
+// field.
 func (c *console) transferBody(f *form) ([]byte, error) {
 	source, destination := f.values["sourceChain"], cmp.Or(f.values["destinationChain"], f.values["sourceChain"])
 	body := transferBody{
@@ -151,7 +153,7 @@ func (c *console) transferBody(f *form) ([]byte, error) {
 	body.Source.Amount = c.amount(f, "sourceAmount", "sourceToken")
 	switch {
 	case f.is("destinationAmount", ""):
-	case f.is("destinationToken", ""): // it is the token that is sent
+	case f.is("destinationToken", ""): // it defaults to the source token
 		body.Destination.Amount = c.amount(f, "destinationAmount", "sourceToken")
 	default:
 		body.Destination.Amount = c.amount(f, "destinationAmount", "destinationToken")
@@ -159,7 +161,7 @@ func (c *console) transferBody(f *form) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// account is the CAIP-10 id of an address on a chain; a whole id is taken as well.
+// account returns the CAIP-10 id of an address on a chain. The field may also hold a complete CAIP-10 id.
 func (f *form) account(field, chain string) string {
 	address := strings.TrimSpace(f.values[field])
 	if address == "" {
@@ -168,7 +170,7 @@ func (f *form) account(field, chain string) string {
 	return chain + ":" + strings.TrimPrefix(address, chain+":")
 }
 
-// amount reads an amount of a token in its smallest unit.
+// amount parses an amount and returns it in the token's smallest unit.
 func (c *console) amount(f *form, field, tokenField string) string {
 	id, err := caip.ParseAccountID(f.values[tokenField])
 	known, ok := c.Registry.Current().Token(id)
@@ -193,8 +195,8 @@ func (c *console) deadline(f *form) string {
 	return c.Store.Now().UTC().Add(time.Duration(seconds) * time.Second).Truncate(time.Second).Format(time.RFC3339)
 }
 
-// transferRequest decodes the body of a request. Its issues are errors of the fields that have none yet, and chains of the other
-// environment are refused as gateways and core's API do.
+// transferRequest decodes the body of a request. Its issues become errors of the fields that have none yet. Chains of the other
+// environment are rejected, as the gateway and core's API do.
 func (c *console) transferRequest(f *form, body []byte, key *account.Key) wire.TransferRequest {
 	request, issues := wire.DecodeTransferRequest(body)
 	for _, issue := range issues {
@@ -207,8 +209,8 @@ func (c *console) transferRequest(f *form, body []byte, key *account.Key) wire.T
 	return request
 }
 
-// checkChoices reads the environment, the chains and the key of the form, which decide what else the form has. The key is nil and an error
-// of its field unless it is one that usableKeys lists.
+// checkChoices reads the environment, the chains and the key of the form, on which its other fields depend. A key that usableKeys
+// does not list is nil and an error of its field.
 func (c *console) checkChoices(r *http.Request, user currentUser, f *form) (key *account.Key, err error) {
 	env, err := network.Parse(f.values["environment"])
 	if err != nil {
@@ -234,7 +236,7 @@ func (c *console) checkChoices(r *http.Request, user currentUser, f *form) (key 
 	return key, nil
 }
 
-// noteRejection adds a *transfer.Rejection to the form, beside the field that it names, and returns any other error.
+// noteRejection adds a *transfer.Rejection to the form as an error of the field that it names, and returns any other error.
 func (f *form) noteRejection(err error) error {
 	var rejection *transfer.Rejection
 	if !errors.As(err, &rejection) {
@@ -248,5 +250,5 @@ func callerOf(key *account.Key) transfer.Caller {
 	return transfer.Caller{AccountID: key.AccountID, KeyID: key.ID, Environment: key.Environment}
 }
 
-// formKey is the idempotency key of a form's token. It cannot be guessed without the form.
+// formKey returns the idempotency key of a form's token. It cannot be guessed without the form.
 func formKey(token [32]byte) string { return fmt.Sprintf("console form %x", token) }

@@ -51,7 +51,7 @@ func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*we
 	return created, secret, c.Store.InsertWebhook(r.Context(), created, entry, token)
 }
 
-// types reads the names of event types, with spaces or commas between them; none are all.
+// types parses the names of event types, separated by spaces or commas; no name means all types.
 func (f *form) types() []string {
 	names := strings.FieldsFunc(f.values["types"], func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
 	if len(names) == 0 {
@@ -60,7 +60,7 @@ func (f *form) types() []string {
 	return names
 }
 
-// auditEntry is what the signed-in owner does, for the audit log.
+// auditEntry returns the audit log entry for an action of the signed-in owner.
 func (c *console) auditEntry(r *http.Request, user currentUser, action account.Action) (account.AuditEntry, error) {
 	return account.NewAuditEntry(user.acting.Account.ID, access.VisitorOf(r, c.Cookie).Actor(), action, c.Store.Now())
 }
@@ -69,7 +69,7 @@ func (c *console) auditEntry(r *http.Request, user currentUser, action account.A
 type secretPage struct {
 	Webhook *webhook.Endpoint
 	Secret  string
-	// PreviousUntil is until when the secret before signs too, nil where there was none.
+	// PreviousUntil is until when the previous secret also signs, nil if there was none.
 	PreviousUntil *time.Time
 }
 

@@ -6,7 +6,7 @@ import (
 	"intents.internal/core/access"
 )
 
-// confirmDeleteKey answers GET /console/keys/{id}/delete with a page that names the key and asks.
+// confirmDeleteKey answers GET /console/keys/{id}/delete with a page that names the key and asks for confirmation.
 func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	key, err := c.keyOf(r, user)
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxFormBytes bounds a form. It is far above the console's forms, so that an error can distinguish a field that is too long from a
-// body that is.
+// maxFormBytes bounds a form. It is far above the size of the console's forms, so that an error can distinguish a field that is
+// too long from a body that is too long.
 const maxFormBytes = 64 << 10
 
-// form is the values of a form, or nothing before it is sent, and their errors.
+// form holds the values of a form and their errors; it is empty before the form is sent.
 type form struct {
 	values map[string]string
 	// Errors are in the order in which they were found.
 	Errors []pageError
 }
 
-// readForm reads the body of a POST, which may have these fields, each once. A value that no field can hold is an
-// error of the field; an unknown field is an error of the request.
+// readForm parses the body of a POST, which may have these fields, each once. A value with a NUL byte or invalid UTF-8 is an
+// error of its field; an unknown or repeated field is an error of the request.
 func readForm(r *http.Request, fields ...string) (*form, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxFormBytes+1))
 	if err != nil {
@@ -44,7 +44,8 @@ func readForm(r *http.Request, fields ...string) (*form, error) {
 	return newForm(sent, fields)
 }
 
-// readQuery is readForm for the query of a GET. done is there on any page, and account where a form is sent to the page's own address.
+// readQuery is readForm for the query of a GET. The parameter done is allowed on every page, and account where a form is sent to
+// the page's own path.
 func readQuery(r *http.Request, fields ...string) (*form, error) {
 	sent, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -74,7 +75,7 @@ func newForm(sent url.Values, fields []string) (*form, error) {
 	return f, nil
 }
 
-// Value is the value of a field, clipped for the page that shows it again.
+// Value returns the value of a field, truncated for the page that shows it again.
 func (f *form) Value(name string) string {
 	const longest = 300
 	value := f.values[name]
@@ -95,7 +96,7 @@ func (f *form) ok() bool { return len(f.Errors) == 0 }
 
 func (f *form) add(e pageError) { f.Errors = append(f.Errors, e) }
 
-// note adds an error that the user can correct to the form, and returns any other.
+// note adds an error that the user can correct to the form, and returns any other error.
 func (f *form) note(err error) error {
 	if err == nil {
 		return nil
@@ -108,7 +109,7 @@ func (f *form) note(err error) error {
 	return nil
 }
 
-// number reads a field as a whole number; anything else is -1, which no rule takes.
+// number parses a field as a whole number. For anything else it returns -1, which every rule rejects.
 func (f *form) number(name string) int64 {
 	n, err := strconv.ParseInt(f.values[name], 10, 64)
 	if err != nil {
@@ -117,7 +118,7 @@ func (f *form) number(name string) int64 {
 	return n
 }
 
-// At is the help of a field, for the templates that tie its hints and its error to it.
+// At returns the help of a field, for the templates that refer to its hints and its error in aria-describedby.
 func (f *form) At(name string, hints ...string) fieldHelp {
 	help := fieldHelp{Name: name, Hints: hints}
 	for _, found := range f.Errors {
@@ -136,7 +137,7 @@ type fieldHelp struct {
 	Error string
 }
 
-// DescribedBy are the ids of the elements that describe the field.
+// DescribedBy returns the ids of the elements that describe the field.
 func (h fieldHelp) DescribedBy() string {
 	ids := h.Hints
 	if h.Error != "" {
@@ -145,7 +146,7 @@ func (h fieldHelp) DescribedBy() string {
 	return strings.Join(ids, " ")
 }
 
-// status is that of the page with this form.
+// status returns the HTTP status of the page with this form.
 func (f *form) status() int {
 	if f.ok() {
 		return http.StatusOK
@@ -162,5 +163,5 @@ func (f *form) announce(header http.Header) {
 	}
 }
 
-// seconds rounds up, to one at least.
+// seconds rounds up, to at least one.
 func seconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }

@@ -5,8 +5,9 @@ import (
 	"crypto/sha256"
 )
 
-// Creating a key or a webhook is not idempotent, and its text or secret is shown once. The form has a one-time token, which is used in the
-// transaction that stores the key or the webhook, so a browser that sends it twice gets account.ErrFormUsed and no second one.
+// Creating a key or a webhook is not idempotent, and its text or secret is shown once. The form has a one-time token, which is
+// used in the transaction that stores the key or the webhook, so a browser that sends it twice gets account.ErrFormUsed instead
+// of a second key or webhook.
 
 func newFormToken() string { return rand.Text() }
 

@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// inviteMember answers POST /console/members/invite. Where the service sends no mail, the answer is the page with the link, which is shown
-// only once.
+// inviteMember answers POST /console/members/invite. If mail is not configured, the response is the page with the link, which is
+// shown only once.
 func (c *console) inviteMember(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "email", "role")
 	if err != nil {

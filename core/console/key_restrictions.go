@@ -8,16 +8,16 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// restrictionFields are the form's fields of a key's scopes, a box each, and of its networks.
+// restrictionFields are the form's fields for a key's scopes, a checkbox each, and for its networks.
 var restrictionFields = append(apikey.AllScopes.Names(), "networks")
 
-// hasRestrictions reports whether the form that was sent has the fields. A browser sends those of text also where they are empty.
+// hasRestrictions reports whether the sent form has these fields. A browser also sends text fields that are empty.
 func (f *form) hasRestrictions() bool {
 	_, sent := f.values["networks"]
 	return sent
 }
 
-// restrictions reads the scopes whose boxes are ticked, and the networks, with spaces, commas or new lines between them.
+// restrictions parses the scopes whose checkboxes are checked, and the networks, separated by spaces, commas or newlines.
 func (f *form) restrictions() (apikey.Scopes, []netip.Prefix, error) {
 	var names []string
 	for _, name := range apikey.AllScopes.Names() {
@@ -35,7 +35,7 @@ func (f *form) restrictions() (apikey.Scopes, []netip.Prefix, error) {
 	return scopes, networks, err
 }
 
-// restrictionsView is what a form shows of a key's scopes and networks.
+// restrictionsView shows a key's scopes and networks in a form.
 type restrictionsView struct {
 	Scopes   []scopeBox
 	Networks string
@@ -43,7 +43,7 @@ type restrictionsView struct {
 	ScopesAt, NetworksAt fieldHelp
 }
 
-// scopeBox is the box of a scope.
+// scopeBox is the checkbox of a scope.
 type scopeBox struct {
 	Name, Text string
 	Ticked     bool
@@ -55,7 +55,7 @@ var scopeTexts = map[string]string{
 	"webhooks":      "read and change webhooks",
 }
 
-// newRestrictionsView shows what was sent with the form, or the given scopes and networks before it is sent.
+// newRestrictionsView shows the form's values, or the given scopes and networks before the form is sent.
 func newRestrictionsView(f *form, scopes apikey.Scopes, networks []netip.Prefix) restrictionsView {
 	v := restrictionsView{Networks: networkLines(networks), ScopesAt: f.At("scopes", "scopes-hint"), NetworksAt: f.At("networks", "networks-hint")}
 	sent := f.hasRestrictions()

@@ -12,7 +12,7 @@ const (
 	unlinkPath = "/console/account/unlink"
 )
 
-// linkFailures are the texts for a link with OpenID Connect that failed, by the query parameter error.
+// linkFailures are the texts for a failed OpenID Connect link, by the query parameter error.
 var linkFailures = map[string]string{
 	"oidc_denied":         "You did not finish signing in at the provider, so nothing was linked.",
 	"oidc_failed":         "The sign-in provider did not confirm who you are, so nothing was linked. Try again.",
@@ -30,8 +30,9 @@ func (c *console) showLink(w http.ResponseWriter, r *http.Request, user currentU
 	return c.renderLink(w, r, user, f, "")
 }
 
-// linkOpenIDConnect answers POST /console/account/link/openid-connect with a page that leads to the provider: browsers apply form-action
-// to the redirects of a form too, and a link that started this would work from other sites.
+// linkOpenIDConnect answers POST /console/account/link/openid-connect with a page that goes on to the provider. It does not
+// redirect, because browsers also apply form-action to the redirects of a form; and it is not a GET, because other sites could
+// link to that.
 func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "password")
 	if err != nil {
@@ -56,7 +57,8 @@ func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user curren
 	}})
 }
 
-// confirmation is what linking and unlinking ask for: nothing of a fresh session, or else the password, or else to sign in again.
+// confirmation returns what linking and unlinking require: nothing from a recent session, otherwise the password, or a new
+// sign-in if there is no password.
 func (c *console) confirmation(user currentUser) string {
 	switch {
 	case c.Access.Fresh(user.session):
@@ -84,7 +86,7 @@ func (c *console) waysIn(identities []account.LinkedIdentity) []wayIn {
 	return ways
 }
 
-// nameOf is an identity in the words of the page.
+// nameOf returns an identity's display name.
 func (c *console) nameOf(i account.Identity) string {
 	chain, wallet := i.IsWallet()
 	switch {

@@ -11,7 +11,7 @@ import (
 
 const accountsPath = "/console/accounts"
 
-// listAccounts answers GET /console/accounts: those that the person can act on.
+// listAccounts answers GET /console/accounts: the accounts that the person can act on.
 func (c *console) listAccounts(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *console) renderAccounts(w http.ResponseWriter, r *http.Request, user cu
 	}})
 }
 
-// actOn answers POST /console/accounts/act: the session acts on another account.
+// actOn answers POST /console/accounts/act: it switches the session to another account.
 func (c *console) actOn(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "account")
 	if err != nil {

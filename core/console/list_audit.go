@@ -8,10 +8,10 @@ import (
 	"intents.internal/core/account"
 )
 
-// pageSize is how many rows a page of a list has.
+// pageSize is the number of rows on one page of a list.
 const pageSize = 25
 
-// actions are the audit log's actions as people read them.
+// actions are the display names of the audit log's actions.
 var actions = map[account.Action]string{
 	account.SignedUp:             "Signed up",
 	account.SignedIn:             "Signed in",
@@ -56,7 +56,7 @@ type auditView struct {
 	What string
 }
 
-// listAudit answers GET /console/audit, newest first; before is the entry that the page before ended with.
+// listAudit answers GET /console/audit, newest first; before is the last entry of the previous page.
 func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r, "before")
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 	}})
 }
 
-// cursor reads where a list goes on: the id of the last row, empty for the beginning.
+// cursor parses a list's cursor: the id of the previous page's last row, empty for the first page.
 func (f *form) cursor(name string) (uuid.UUID, error) {
 	if f.is(name, "") {
 		return uuid.Nil, nil

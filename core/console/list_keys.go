@@ -23,7 +23,7 @@ type limitView struct {
 	Known     bool
 	Remaining int
 	Requests  int
-	// Per is the time in which so many requests may be made, such as "a minute".
+	// Per is the period of the limit, such as "a minute".
 	Per string
 	// FullIn is the time until the bucket is full, empty if it is full.
 	FullIn string
@@ -31,7 +31,7 @@ type limitView struct {
 	Level int
 }
 
-// The states a key can be in, as people read them.
+// The display names of a key's states.
 const (
 	stateEnabled  = "Enabled"
 	stateDisabled = "Disabled"

@@ -17,7 +17,7 @@ func (c *console) listMembers(w http.ResponseWriter, r *http.Request, user curre
 	return c.renderMembers(w, r, user, f, "")
 }
 
-// renderMembers shows link, if it is not empty, as that of the invitation which was just made.
+// renderMembers shows link, if it is not empty, as the link of the new invitation.
 func (c *console) renderMembers(w http.ResponseWriter, r *http.Request, user currentUser, f *form, link string) error {
 	on := user.acting.Account
 	members, err := c.Store.Members(r.Context(), on.ID)

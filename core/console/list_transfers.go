@@ -28,8 +28,8 @@ type transferRow struct {
 	Order     string
 }
 
-// listTransfers answers GET /console/transfers, newest first, with the filters that the query names; after is the intent
-// that the page before ended with.
+// listTransfers answers GET /console/transfers, newest first, with the filters of the query; after is the last intent of the
+// previous page.
 func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r, "type", "status", "chain", "hash", "after")
 	if err != nil {
@@ -77,7 +77,7 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 			fault("chain", "This is not the id of a chain.")
 		}
 	}
-	// A text that is no hash is that of no transfer.
+	// A text that is not a hash matches no transfer.
 	filter.Hash = strings.ToLower(f.values["hash"])
 	after, err := f.cursor("after")
 	if after != uuid.Nil {
@@ -102,7 +102,7 @@ func (c *console) transferPage(r *http.Request, user currentUser, f *form, filte
 	return rows, "", nil
 }
 
-// pageAfter is the address of the next page with the same filters.
+// pageAfter returns the URL of the next page with the same filters.
 func (f *form) pageAfter(last uuid.UUID) string {
 	query := url.Values{"after": {last.String()}}
 	for _, name := range []string{"type", "status", "chain", "hash"} {
@@ -113,7 +113,7 @@ func (f *form) pageAfter(last uuid.UUID) string {
 	return "/console/transfers?" + query.Encode()
 }
 
-// chainName is the chain's name, or its id if the registry does not have it.
+// chainName returns the chain's name, or its id if the registry does not have it.
 func (c *console) chainName(id caip.ChainID) string {
 	if known, ok := c.Registry.Current().Chain(id); ok {
 		return known.Name

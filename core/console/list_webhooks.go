@@ -8,10 +8,10 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// webhooksPath is the page with the list, below which each webhook has its own.
+// webhooksPath is the path of the list; each webhook's page is below it.
 const webhooksPath = "/console/webhooks"
 
-// disabledReasons are why a webhook is disabled, as people read them.
+// disabledReasons are the display texts for why a webhook is disabled.
 var disabledReasons = map[webhook.Reason]string{
 	webhook.DisabledByOwner: "It was disabled in the console or through the API.",
 	webhook.DisabledGone:    "Its server answered 410: it wants nothing any more.",

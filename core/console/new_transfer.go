@@ -16,7 +16,7 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// newTransferPath is the page with the form. The form posts to confirm below it, and what that shows posts to record.
+// newTransferPath is the path of the form. The form posts to confirm below it, and the confirmation page posts to record.
 const newTransferPath = "/console/transfers/new"
 
 // transferFields are the fields of the form. Amounts are in whole tokens, the deadline is a number of seconds from now, tokens are CAIP-10
@@ -26,8 +26,8 @@ var transferFields = []string{
 	"destinationChain", "destinationAccount", "destinationToken", "destinationAmount", "deadline", "reference",
 }
 
-// lifetimes are the choices of the deadline. It is fixed once the intent is shown for confirmation and must be a minute ahead when it is
-// confirmed, so the shortest leaves a minute for that.
+// lifetimes are the choices for the deadline. The deadline is fixed when the intent is shown for confirmation and must be at
+// least a minute ahead when it is confirmed, so the shortest choice leaves a minute to confirm.
 var lifetimes = []choice{
 	{lifetime(2 * time.Minute), "2 minutes from now"},
 	{lifetime(10 * time.Minute), "10 minutes from now"},
@@ -41,7 +41,7 @@ func lifetime(d time.Duration) string { return strconv.Itoa(int(d / time.Second)
 // newTransferView is the page with the form.
 type newTransferView struct {
 	Environment network.Environment
-	// Keys are those that an intent can be recorded with. Without one there is no form.
+	// Keys are the keys that can record an intent. Without a key the page has no form.
 	Keys   []*account.Key
 	Chains []chain.Chain
 	// Source and Destination have tokens once their chains are chosen.
@@ -68,8 +68,8 @@ type environmentTab struct {
 	Current     bool
 }
 
-// newTransfer answers GET /console/transfers/new. Which tokens can be chosen follows from the chains in the query; the other fields of
-// the query are filled in.
+// newTransfer answers GET /console/transfers/new. The chains in the query determine the tokens to choose from; the query's other
+// fields are filled in.
 func (c *console) newTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r, transferFields...)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 	return c.render(w, r, user, "new-transfer", view{Title: "New transfer", Section: "transfers", Form: f, Body: v})
 }
 
-// usableKeys are the enabled keys of an environment that may make intents.
+// usableKeys returns the enabled keys of an environment that may create intents.
 func (c *console) usableKeys(ctx context.Context, user currentUser, env network.Environment) (usable []*account.Key, err error) {
 	keys, err := c.Store.Keys(ctx, user.acting.Account.ID)
 	if err != nil {
@@ -123,7 +123,8 @@ func (c *console) usableKeys(ctx context.Context, user currentUser, env network.
 	return usable, nil
 }
 
-// tokens are those of the chains that the form chooses, none before one is. Without a destination chain it is the source chain.
+// tokens returns the tokens of the chosen chains, none before a chain is chosen. The destination chain defaults to the source
+// chain.
 func (c *console) tokens(f *form, env network.Environment) (source, destination tokenChoices) {
 	destinationField := "destinationChain"
 	if f.is(destinationField, "") {
@@ -132,8 +133,8 @@ func (c *console) tokens(f *form, env network.Environment) (source, destination 
 	return c.tokensOn(f, "sourceChain", env, "sourceToken"), c.tokensOn(f, destinationField, env, "destinationToken")
 }
 
-// tokensOn are the tokens on the chain that a field names, with the one selected that another field names. A chain that is not one of the
-// environment has none and is an error of its field.
+// tokensOn returns the tokens on the chain in field, with the token in tokenField selected. A chain outside the environment has
+// no tokens and is an error of its field.
 func (c *console) tokensOn(f *form, field string, env network.Environment, tokenField string) tokenChoices {
 	if f.is(field, "") {
 		return tokenChoices{}
@@ -154,7 +155,7 @@ func (c *console) tokensOn(f *form, field string, env network.Environment, token
 	return choices
 }
 
-// tokenText tells tokens of one symbol apart by their addresses.
+// tokenText distinguishes tokens with the same symbol by their addresses.
 func tokenText(t token.Definition) string {
 	if token.Native(t.ID) {
 		return t.Symbol + " (the chain's own coin)"
@@ -169,8 +170,8 @@ func (f *form) addOnce(e pageError) {
 	}
 }
 
-// smallestUnits reads an amount of whole tokens, such as "1.5" or "1.5 USDC", exactly. problem says what is wrong with it, empty for
-// nothing.
+// smallestUnits parses an amount of whole tokens exactly, such as "1.5" or "1.5 USDC". The problem is a text for the user, empty
+// if the amount is valid.
 func smallestUnits(text string, t token.Definition) (units, problem string) {
 	number := strings.TrimSpace(text)
 	if prefix := len(number) - len(t.Symbol); prefix > 0 && strings.EqualFold(number[prefix:], t.Symbol) {

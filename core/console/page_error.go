@@ -71,7 +71,7 @@ func toPageError(err error) pageError {
 	}
 }
 
-// wait is a duration in words, rounded up.
+// wait returns a duration in words, rounded up.
 func wait(d time.Duration) string {
 	n, unit := seconds(d), "second"
 	if n >= 120 {
@@ -83,7 +83,7 @@ func wait(d time.Duration) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// label is the name of a field on the page.
+// label returns the name of a field on the page.
 func label(field string) string {
 	switch field {
 	case "email":
@@ -141,7 +141,7 @@ func (c *console) renderError(w http.ResponseWriter, r *http.Request, user curre
 	return c.render(w, r, user, "error", view{Title: e.Title, Form: f, Body: e})
 }
 
-// signInFor is the address of the sign-in page that leads back to the request's page.
+// signInFor returns the URL of the sign-in page that returns to the request's page.
 func (c *console) signInFor(r *http.Request) string {
 	next := r.URL.RequestURI()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

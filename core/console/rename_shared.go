@@ -6,7 +6,7 @@ import (
 	"intents.internal/core/access"
 )
 
-// renameShared answers POST /console/members/rename: the shared account that the session acts on gets another name.
+// renameShared answers POST /console/members/rename: it renames the shared account that the session acts on.
 func (c *console) renameShared(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	return c.submitMembers(w, r, user, membersPath+"?done=shared-renamed", []string{"name"}, func(f *form) error {
 		_, err := c.Access.RenameShared(r.Context(), access.VisitorOf(r, c.Cookie), user.acting, f.values["name"])

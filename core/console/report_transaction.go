@@ -23,8 +23,8 @@ var (
 	}
 )
 
-// reportTransaction answers POST /console/transfers/{id}/transaction: it records the hash of a transaction that was sent for the intent.
-// The same hash again changes nothing, so the form needs no token.
+// reportTransaction answers POST /console/transfers/{id}/transaction: it records the hash of a transaction that was sent for the
+// intent. It is idempotent, so the form needs no token.
 func (c *console) reportTransaction(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "hash")
 	if err != nil {

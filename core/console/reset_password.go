@@ -20,7 +20,7 @@ func (c *console) showForgotPassword(w http.ResponseWriter, r *http.Request, _ c
 	return c.renderForgotPassword(w, r, f, false)
 }
 
-// forgotPassword answers POST /console/forgot-password. The response is the same for any address.
+// forgotPassword answers POST /console/forgot-password. The response is the same for every address.
 func (c *console) forgotPassword(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "email")
 	if err != nil {
@@ -40,8 +40,8 @@ func (c *console) renderForgotPassword(w http.ResponseWriter, r *http.Request, f
 	})
 }
 
-// showResetPassword answers GET /console/reset-password, the page of a mailed link. It does not use the token, because programs
-// that scan mail follow links.
+// showResetPassword answers GET /console/reset-password, the target of the mailed link. A GET does not use the link up, because
+// mail scanners follow links.
 func (c *console) showResetPassword(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "token")
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 	if !f.ok() {
 		return c.renderResetPassword(w, r, f)
 	}
-	// A session of another account would make the sign-in page redirect.
+	// With a session of another account the browser would not get the sign-in page.
 	if err := c.Access.SignOut(r.Context(), c.Cookie.Token(r)); err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// rotateKey answers POST /console/keys/{id}/rotate with the key that replaces the other, shown only once. A second
-// copy of the form finds a rotated key and changes nothing.
+// rotateKey answers POST /console/keys/{id}/rotate with the new key, which is shown only once. Sending the form twice changes
+// nothing, because the key is already rotated.
 func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "gracePeriod")
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// sendView is a transaction that a wallet of the browser can send.
+// sendView is a transaction that a browser wallet can send.
 type sendView struct {
-	// Params is what the script send.js is told, as JSON.
+	// Params are the parameters of the script send.js, as JSON.
 	Params string
 	Tx     *transfer.Tx
 	Chain  string
-	// Watched means that the chain's nodes can be asked what the transaction would do.
+	// Watched means that the chain's nodes can simulate the transaction.
 	Watched bool
 	// Refund is a transaction that refunds the intent and is not reported.
 	Refund bool
 }
 
-// sendView is nil for no transaction.
+// sendView returns nil for no transaction.
 func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView, error) {
 	if tx == nil {
 		return nil, nil
@@ -58,7 +58,7 @@ type nativeCurrency struct {
 	Decimals uint8  `json:"decimals"`
 }
 
-// addChainParameter is nil where the registry has no public RPC URL of the chain, which a wallet needs to add it.
+// addChainParameter returns nil if the registry has no public RPC URL of the chain, which a wallet needs to add it.
 func (c *console) addChainParameter(id caip.ChainID) *addChainParameter {
 	known, ok := c.Registry.Current().Chain(id)
 	if !ok || len(known.RPCURLs) == 0 {

@@ -69,7 +69,8 @@ func (c *console) revokeOtherSessions(w http.ResponseWriter, r *http.Request, us
 	return nil
 }
 
-// deleteAccount answers POST /console/account/delete. The password confirms it; an account without one needs a recent session.
+// deleteAccount answers POST /console/account/delete. The password confirms it; an account without a password needs a recent
+// session.
 func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "password")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 const invitationPath = access.InvitationPath
 
-// showInvitation answers GET /console/invitation, the page of an invitation's link, with or without a session. It does not use
-// the token, because programs that scan mail follow links.
+// showInvitation answers GET /console/invitation, the target of an invitation's link, with or without a session. A GET does not
+// use the link up, because mail scanners follow links.
 func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "token")
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ curre
 	}})
 }
 
-// acceptInvitation answers POST /console/invitation/accept: the person is a member, and the session acts on the account.
+// acceptInvitation answers POST /console/invitation/accept: the person becomes a member, and the session acts on the account.
 func (c *console) acceptInvitation(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "token")
 	if err != nil {

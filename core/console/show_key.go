@@ -10,7 +10,7 @@ import (
 	"intents.internal/core/console/chart"
 )
 
-// graces are the form's choices for how long a rotated key stays valid; the API takes any number of seconds up to a day.
+// graces are the form's choices for how long a rotated key stays valid; the API accepts any number of seconds up to a day.
 var graces = []choice{
 	{"0", "Not at all: refuse it at once"}, {"300", "5 minutes more"}, {"3600", "1 hour more"}, {"86400", "24 hours more"},
 }
@@ -54,7 +54,7 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user current
 	}})
 }
 
-// keyOf is the key that the path names. It returns account.ErrNotFound if the account has no such key.
+// keyOf returns the key in the path. It returns account.ErrNotFound if the account has no such key.
 func (c *console) keyOf(r *http.Request, user currentUser) (*account.Key, error) {
 	id, err := idOf(r)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *console) keyOf(r *http.Request, user currentUser) (*account.Key, error)
 func idOf(r *http.Request) (uuid.UUID, error) {
 	text := r.PathValue("id")
 	id, err := uuid.Parse(text)
-	if err != nil || len(text) != 36 { // Parse takes other spellings too
+	if err != nil || len(text) != 36 { // Parse also accepts other spellings
 		return uuid.Nil, account.ErrNotFound
 	}
 	return id, nil

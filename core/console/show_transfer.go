@@ -11,14 +11,14 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// legView is one side of an intent in people's words.
+// legView is one side of an intent with display names.
 type legView struct {
 	transfer.Leg
 	Chain  string
 	Amount string
 }
 
-// showTransfer answers GET /console/transfers/{id} with the complete intent.
+// showTransfer answers GET /console/transfers/{id} with all details of an intent.
 func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	intent, err := c.transferOf(r, user)
 	if err != nil {
@@ -54,13 +54,13 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 		return err
 	}
 	var sending *sendView
-	if intent.Status == transfer.Created { // once one is sent, another would pay again
+	if intent.Status == transfer.Created { // a second transaction would pay again
 		if sending, err = c.sendView(intent, tx); err != nil {
 			return err
 		}
 	}
 	key, err := c.Store.Key(r.Context(), user.acting.Account.ID, intent.KeyID)
-	if err != nil && !errors.Is(err, account.ErrNotFound) { // it may be deleted
+	if err != nil && !errors.Is(err, account.ErrNotFound) { // the key may have been deleted
 		return err
 	}
 	source, destination := c.legView(intent.Source), c.legView(intent.Destination)
@@ -75,10 +75,11 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 	})
 }
 
-// refreshSeconds is the time between two looks of an intent's open page at a newer copy, 0 for none. Created, submitted and confirmed change
-// within seconds. Failed and expired change by the chain alone and seldom (transfer.Evaluate): when a settler shows that the order was opened
-// after all, which only swaps and bridges have, or when a transaction that is known, reverted or dropped, gets into another block. A final
-// intent changes back by a reorganization only, and an expired transfer of which no transaction is known by a report only.
+// refreshSeconds returns the interval at which an intent's open page reloads, 0 for never. Created, submitted and confirmed
+// change within seconds. Failed and expired rarely change, and only because of the chain (transfer.Evaluate): when a settler of a
+// swap or bridge shows that the order was opened after all, or when a known reverted or dropped transaction gets into another
+// block. Only a reorganization changes a final intent, and only a reported transaction changes an expired transfer without a
+// known transaction.
 func refreshSeconds(intent *transfer.Intent, history transfer.History) int {
 	const soon, seldom, never = 2, 30, 0
 	switch {
@@ -93,11 +94,11 @@ func refreshSeconds(intent *transfer.Intent, history transfer.History) int {
 	}
 }
 
-// eventView is an event with the transaction that led to it.
+// eventView is an event with the transaction that caused it.
 type eventView struct {
 	transfer.Event
-	// Chain is the name of the transaction's chain, empty where no transaction was seen; then Transaction is the one that carries the
-	// intent, if one does.
+	// Chain is the name of the transaction's chain, empty if no transaction caused the event; then Transaction is the intent's
+	// transaction, if it has one.
 	Chain, Transaction string
 	Block              *transfer.Block
 }
@@ -127,7 +128,7 @@ func (c *console) transactionViews(transactions []transfer.Transaction) []transa
 	return views
 }
 
-// confirmations is nil while the transaction that carries the intent is in no block, and where the chain has left the registry.
+// confirmations returns nil while the intent's transaction is in no block, and if the chain is no longer in the registry.
 func (c *console) confirmations(intent *transfer.Intent, history transfer.History) *transfer.Confirmations {
 	source, known := c.Registry.Current().Chain(intent.Source.Account.Chain)
 	if !known {
@@ -149,7 +150,7 @@ func (c *console) legView(l transfer.Leg) legView {
 	return v
 }
 
-// decimal writes a number of smallest units as one of whole tokens, exactly.
+// decimal formats a number of smallest units as whole tokens, exactly.
 func decimal(units *big.Int, decimals int) string {
 	digits := units.String()
 	if short := decimals + 1 - len(digits); short > 0 {

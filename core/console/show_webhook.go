@@ -12,7 +12,7 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// secretGraces are the form's choices for how long a rotated secret signs; the API takes any number of seconds up to a week.
+// secretGraces are the form's choices for how long a rotated secret signs; the API accepts any number of seconds up to a week.
 var secretGraces = []choice{
 	{"86400", "24 hours more"}, {"604800", "7 days more"}, {"3600", "1 hour more"}, {"0", "Not at all"},
 }
@@ -29,7 +29,7 @@ var deliveryStatuses = []webhook.Status{webhook.Pending, webhook.Delivered, webh
 type deliveryView struct {
 	webhook.Delivery
 	ID string
-	// Answer is the last answer in words, empty for none.
+	// Answer describes the last response, empty for none.
 	Answer string
 }
 
@@ -90,7 +90,7 @@ func newDeliveryView(d webhook.Delivery) deliveryView {
 	return v
 }
 
-// or is the value of a field that was sent, else another one.
+// or returns the value of a field if it was sent, otherwise other.
 func (f *form) or(name, other string) string {
 	if _, sent := f.values[name]; sent {
 		return f.Value(name)
@@ -98,7 +98,7 @@ func (f *form) or(name, other string) string {
 	return other
 }
 
-// webhookOf is the webhook that the path names. It returns webhook.ErrNotFound if the account has no such webhook.
+// webhookOf returns the webhook in the path. It returns webhook.ErrNotFound if the account has no such webhook.
 func (c *console) webhookOf(r *http.Request, user currentUser) (*webhook.Endpoint, error) {
 	if c.Webhooks == nil {
 		return nil, webhook.ErrNotConfigured

@@ -34,7 +34,7 @@ var failures = map[string]string{
 	"sign_up_closed": "You have no account here, and sign-up is closed. Ask the operator of this service for one.",
 }
 
-// signIn answers POST /console/sign-in. The response is the same for a wrong password and an address without an account.
+// signIn answers POST /console/sign-in. The response is the same for a wrong password and for an address without an account.
 func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "email", "password", "next")
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser)
 	return nil
 }
 
-// safeNext is the page after sign-in: the requested one if it is the console's, else the first. A path that a browser could resolve
-// outside the console is not.
+// safeNext returns the page after sign-in: the requested path if it is in the console, otherwise the console's first page. This
+// prevents an open redirect: a path that a browser could resolve outside the console is rejected.
 func safeNext(next string) string {
 	u, err := url.Parse(next)
 	switch {

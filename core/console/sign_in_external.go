@@ -10,8 +10,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// startOpenIDConnect answers GET /console/sign-in/openid-connect by sending the browser to the provider. It is a link, since
-// browsers apply form-action to the redirects of a form too.
+// startOpenIDConnect answers GET /console/sign-in/openid-connect with a redirect to the provider. It is a GET because browsers
+// also apply form-action to the redirects of a form.
 func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "next")
 	if err != nil {
@@ -26,16 +26,16 @@ func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ c
 	return nil
 }
 
-// messageTTL is how long a wallet may take to sign.
+// messageTTL is how long a wallet has to sign.
 const messageTTL = 5 * time.Minute
 
 var errWallet = pageError{
 	status: http.StatusBadRequest, Title: "Not a wallet", Text: "The request does not name a wallet's address and chain.",
 }
 
-// writeWalletMessage answers POST /console/sign-in/wallet-message with the text (EIP-4361) that the wallet of this address
-// is to sign. It is written here because wallets name their address in any spelling and the message must have EIP-55's,
-// which a script cannot write without a hash function that browsers lack.
+// writeWalletMessage answers POST /console/sign-in/wallet-message with the EIP-4361 message that the wallet of this address must
+// sign. The server writes it because wallets return addresses in any spelling and the message needs the EIP-55 checksum, for
+// which browsers lack the hash function.
 func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "address", "chain", "purpose")
 	if err != nil {

@@ -19,8 +19,8 @@ func (c *console) showSignUp(w http.ResponseWriter, r *http.Request, _ currentUs
 	return c.renderSignUp(w, r, f)
 }
 
-// signUp answers POST /console/sign-up: an account, signed in. Where mail is configured it says the same of an address that has an account,
-// and the mailed link goes on.
+// signUp answers POST /console/sign-up: it creates an account and signs in. If mail is configured, the response is the same for
+// an address that has an account, and the mailed link continues the sign-up.
 func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readForm(r, "name", "email", "password", "next")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// confirmUnlink answers GET /console/account/unlink, which names the identity in its query.
+// confirmUnlink answers GET /console/account/unlink, whose query names the identity.
 func (c *console) confirmUnlink(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readQuery(r, "issuer", "subject")
 	if err != nil {

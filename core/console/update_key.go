@@ -35,7 +35,7 @@ func (c *console) switchKey(w http.ResponseWriter, r *http.Request, user current
 	return c.changeKey(w, r, user, f, account.KeyChange{Enabled: &enabled}, done)
 }
 
-// expireKey answers POST /console/keys/{id}/expire with another expiry, counted from now.
+// expireKey answers POST /console/keys/{id}/expire with a new expiry, counted from now.
 func (c *console) expireKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "expiresIn")
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *console) expireKey(w http.ResponseWriter, r *http.Request, user current
 	return c.changeKey(w, r, user, f, change, "expiry")
 }
 
-// restrictKey answers POST /console/keys/{id}/restrict with other scopes and networks.
+// restrictKey answers POST /console/keys/{id}/restrict with new scopes and networks.
 func (c *console) restrictKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, restrictionFields...)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *console) restrictKey(w http.ResponseWriter, r *http.Request, user curre
 	return c.changeKey(w, r, user, f, change, "restricted")
 }
 
-// changeKey makes a change and goes back to the key's page, where done says so.
+// changeKey changes the key and redirects to its page, which shows the notice done.
 func (c *console) changeKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form, change account.KeyChange, done string) error {
 	id, err := idOf(r)
 	if err != nil {

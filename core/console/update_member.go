@@ -9,7 +9,7 @@ import (
 	"intents.internal/core/account"
 )
 
-// changeMember answers POST /console/members/change: a member gets another role.
+// changeMember answers POST /console/members/change: it changes a member's role.
 func (c *console) changeMember(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	return c.submitMembers(w, r, user, membersPath+"?done=member-changed", []string{"person", "role"}, func(f *form) error {
 		person, err := personOf(f)
@@ -51,7 +51,8 @@ func personOf(f *form) (uuid.UUID, error) {
 	return person, nil
 }
 
-// submitMembers reads a form of the members' page with these fields, does what it asks and leads to target, or back to the page with the form.
+// submitMembers reads a form of the members' page with these fields, calls do and redirects to target, or shows the page with the
+// form again.
 func (c *console) submitMembers(
 	w http.ResponseWriter, r *http.Request, user currentUser, target string, fields []string, do func(*form) error,
 ) error {

@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// changeWebhook answers POST /console/webhooks/{id}/change with another URL, other types or another description.
+// changeWebhook answers POST /console/webhooks/{id}/change with a new URL, new types or a new description.
 func (c *console) changeWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "url", "types", "description")
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *console) testWebhook(w http.ResponseWriter, r *http.Request, user curre
 	})
 }
 
-// replayWebhook answers POST /console/webhooks/{id}/replay, which sends the events of the last so many seconds again.
+// replayWebhook answers POST /console/webhooks/{id}/replay, which sends the events of the given last seconds again.
 func (c *console) replayWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "since")
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *console) replayWebhook(w http.ResponseWriter, r *http.Request, user cur
 	})
 }
 
-// retryDelivery answers POST /console/webhooks/{id}/retry, which sends one event again at once.
+// retryDelivery answers POST /console/webhooks/{id}/retry, which sends one event again immediately.
 func (c *console) retryDelivery(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	f, err := readForm(r, "event")
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *console) retryDelivery(w http.ResponseWriter, r *http.Request, user cur
 	})
 }
 
-// doWebhook does something with the webhook that the path names and goes back to its page, where done says so. What can be corrected is
-// shown there too.
+// doWebhook calls do with the webhook in the path and redirects to its page, which shows the notice done. The page also shows
+// errors that the user can correct.
 func (c *console) doWebhook(w http.ResponseWriter, r *http.Request, user currentUser, f *form, done string, do func(*webhook.Endpoint) error) error {
 	e, err := c.webhookOf(r, user)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *console) rotate(r *http.Request, user currentUser, e *webhook.Endpoint,
 	return rotated, secret, err
 }
 
-// confirmDeleteWebhook answers GET /console/webhooks/{id}/delete with a page that names the webhook and asks.
+// confirmDeleteWebhook answers GET /console/webhooks/{id}/delete with a page that names the webhook and asks for confirmation.
 func (c *console) confirmDeleteWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	e, err := c.webhookOf(r, user)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// showVerifyEmail answers GET /console/verify-email, where a link about an address leads. It uses nothing up, as programs that read mail follow
-// links.
+// showVerifyEmail answers GET /console/verify-email, the target of a mailed verification link. A GET does not use the link up,
+// because mail scanners follow links.
 func (c *console) showVerifyEmail(w http.ResponseWriter, r *http.Request, _ currentUser) error {
 	f, err := readQuery(r, "token", "callbackURL")
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *console) followLink(w http.ResponseWriter, r *http.Request, _ currentUs
 		return err
 	}
 	target, err := c.Access.Callback("callbackURL", f.values["callbackURL"])
-	if err != nil { // no link of ours has it
+	if err != nil { // the service never issues such a link
 		return errUnknownField
 	}
 	var l *postgres.Link
@@ -39,7 +39,7 @@ func (c *console) followLink(w http.ResponseWriter, r *http.Request, _ currentUs
 		}
 	}
 	if !f.ok() {
-		if errors.Is(err, account.ErrEmailTaken) { // the link is used
+		if errors.Is(err, account.ErrEmailTaken) { // the link is used up
 			return err
 		}
 		return c.renderVerifyEmail(w, r, f)
@@ -59,7 +59,7 @@ var linkDone = map[account.LinkPurpose]string{
 	account.VerifyEmail: "email-verified", account.ConfirmEmailChange: "email-confirmed", account.ChangeEmail: "email-changed",
 }
 
-// renderVerifyEmail shows what a link does, and asks for the password where the browser is not signed in to its account.
+// renderVerifyEmail shows what a link does, and asks for the password if the browser is not signed in to its account.
 func (c *console) renderVerifyEmail(w http.ResponseWriter, r *http.Request, f *form) error {
 	l, err := c.Access.Link(r.Context(), access.VisitorOf(r, c.Cookie), f.values["token"])
 	if err != nil {

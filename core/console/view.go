@@ -18,10 +18,10 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// pages are the templates, by the name of their file without .html. Each is the layout with its own main part.
+// pages are the templates, by file name without .html. Each is the layout with its own main part.
 type pages map[string]*template.Template
 
-// shared are the files whose templates every page may use.
+// shared are the files with the templates that every page may use.
 var shared = []string{"templates/layout.html", "templates/parts.html", "templates/chart.html"}
 
 func newPages(a assets) (pages, error) {
@@ -51,34 +51,34 @@ func newPages(a assets) (pages, error) {
 	return all, nil
 }
 
-// view is what the layout shows.
+// view is the data of the layout.
 type view struct {
 	Title string
 	// Section is the part of the console the page belongs to, for the navigation.
 	Section string
 	// Owner is the signed-in account, nil for none.
 	Owner *account.Account
-	// Acting is the person on the account that the session acts on, nil for none.
+	// Acting is the person and the account that the session acts on, nil for none.
 	Acting *access.Acting
 	// Notice is the result of the last request.
 	Notice string
 	// Form is the page's form, never nil.
 	Form *form
-	// Body is the page's own.
+	// Body is the page's own data.
 	Body any
 }
 
 // ForOthers reports whether the session acts on another account than the person's own.
 func (v view) ForOthers() bool { return v.Acting != nil && v.Acting.Account.ID != v.Acting.Person.ID }
 
-// On is the address of a form about the account that the session acts on now, so that a form which is left open in one tab does nothing
-// to an account that is chosen in another.
+// On returns the URL of a form with the account that the session acts on, so that a form left open in one tab cannot change an
+// account that was chosen in another tab.
 func (v view) On(path string) string { return path + "?account=" + v.Acting.Account.ID.String() }
 
-// Develops reports whether the page may offer what developers do.
+// Develops reports whether the page may offer actions of developers.
 func (v view) Develops() bool { return v.Acting != nil && v.Acting.May(access.Develop) }
 
-// Manages reports whether the page may offer what owners do.
+// Manages reports whether the page may offer actions of owners.
 func (v view) Manages() bool { return v.Acting != nil && v.Acting.May(access.Manage) }
 
 // render writes a complete page or nothing, so that an error page can follow an error.
@@ -99,11 +99,11 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 	header.Set("Content-Length", strconv.Itoa(out.Len()))
 	v.Form.announce(header)
 	w.WriteHeader(v.Form.status())
-	_, _ = w.Write(out.Bytes()) // it fails only if the client is gone
+	_, _ = w.Write(out.Bytes()) // fails only if the client has disconnected
 	return nil
 }
 
-// notices are the results that a page can show, by the query parameter done.
+// notices are the texts for results, by the query parameter done.
 var notices = map[string]string{
 	"signed-up":         "Welcome. Your account is ready; make your first key below.",
 	"signed-out":        "You are signed out.",
@@ -149,7 +149,7 @@ var notices = map[string]string{
 	"shared-ended":      "The shared account is deleted, and its keys are refused from now on.",
 }
 
-// ago is the time from t to now in words, rounded down.
+// ago returns the time from t to now in words, rounded down.
 func ago(t, now time.Time) string {
 	d := now.Sub(t)
 	count := func(n int, unit string) string {
@@ -170,7 +170,7 @@ func ago(t, now time.Time) string {
 	}
 }
 
-// short keeps both ends of a long id.
+// short abbreviates a long id to both ends.
 func short(s string) string {
 	if len(s) <= 14 {
 		return s

@@ -19,37 +19,38 @@ import (
 )
 
 const (
-	// connectTimeout bounds a connection with its name lookup, and then its TLS handshake.
+	// connectTimeout bounds the name lookup and connect, and separately the TLS handshake.
 	connectTimeout = 5 * time.Second
-	// attemptTimeout bounds a complete attempt.
+	// attemptTimeout bounds the complete attempt.
 	attemptTimeout = 15 * time.Second
-	// maxBodyBytes is how much of a response's body is read, and bodyTimeout how long that may take. Only the status matters; a
-	// connection whose body was read to the end can be reused.
+	// maxBodyBytes bounds the bytes of a response body that are read, and bodyTimeout the time. Only the status counts; reading
+	// the body to its end allows the connection to be reused.
 	maxBodyBytes, bodyTimeout = 4 << 10, time.Second
 	// maxHeaderBytes bounds a response's header.
 	maxHeaderBytes = 16 << 10
-	// idleConnections and idlePerHost bound the connections that wait for another request, for idleTimeout at most.
+	// idleConnections and idlePerHost bound the idle connections, which are closed after idleTimeout.
 	idleConnections, idlePerHost = 256, 4
 	idleTimeout                  = 30 * time.Second
-	// pingAfter is how long an HTTP/2 connection may be silent before it is checked, so that a dead connection does not fail
-	// several attempts.
+	// pingAfter is how long an HTTP/2 connection may be silent before a ping checks it, so that a dead connection does not fail
+	// every attempt.
 	pingAfter = 10 * time.Second
 	userAgent = "transfer-intents-webhooks/1.0"
 )
 
 // ClientConfig is the client's configuration.
 type ClientConfig struct {
-	// Network decides which addresses are called.
+	// Network decides which addresses may be called.
 	Network *webhook.Network
 	// Resolver resolves names, nil for the system's.
 	Resolver *net.Resolver
-	// Roots are the certificate authorities that are trusted, nil for the system's.
+	// Roots are the trusted certificate authorities, nil for the system's.
 	Roots *x509.CertPool
 	// Now is the database's clock.
 	Now func() time.Time
 }
 
-// Client makes the requests to receivers. It connects to no address that the network refuses, follows no redirect and uses no proxy.
+// Client sends the requests to receivers. It does not connect to addresses that the network refuses, follow redirects or use a
+// proxy.
 type Client struct {
 	transport *http.Transport
 	now       func() time.Time
@@ -73,10 +74,10 @@ func NewClient(config ClientConfig) *Client {
 	}}
 }
 
-// Close closes the connections that no attempt uses.
+// Close closes the idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Message is a request of Standard Webhooks 1.0.
+// Message is a webhook message of Standard Webhooks 1.0.
 type Message struct {
 	URL string
 	// ID is the header webhook-id, the same in every attempt.
@@ -86,7 +87,7 @@ type Message struct {
 	Secrets []webhook.Secret
 }
 
-// Send makes one attempt, which is signed with the present time.
+// Send makes one attempt, signed with the current time.
 func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -111,15 +112,15 @@ func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
 	return webhook.NewAnswer(response.StatusCode, response.Header, c.now())
 }
 
-// readBody reads a little of the body and closes it.
+// readBody reads the body up to its bounds and closes it.
 func readBody(body io.ReadCloser, cancel context.CancelFunc) {
 	timer := time.AfterFunc(bodyTimeout, cancel)
 	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, body, maxBodyBytes) // the status is the answer, whatever comes of its body
+	_, _ = io.CopyN(io.Discard, body, maxBodyBytes) // only the status counts
 	_ = body.Close()
 }
 
-// progress is the progress of a request.
+// progress records the phases that a request has completed.
 type progress struct{ connected, tlsFailed atomic.Bool }
 
 func (p *progress) trace() *httptrace.ClientTrace {
@@ -133,7 +134,7 @@ func (p *progress) trace() *httptrace.ClientTrace {
 	}
 }
 
-// outcome returns the result of an attempt without a response.
+// outcome returns the outcome of an attempt without a response.
 func (p *progress) outcome(err error) webhook.Outcome {
 	var network net.Error
 	switch {

@@ -1,8 +1,8 @@
 // Package delivery sends the events of the feed to the webhook endpoints of their accounts: it creates deliveries, signs and
-// posts them, retries failures, and disables endpoints that are gone.
+// posts them, retries failed attempts, and disables endpoints that are gone.
 //
-// Any number of processes share the work. One process at a time sends to an endpoint, which it leases. The state of deliveries is
-// in the database, so a process may be killed at any time. core/webhook has the rules.
+// Any number of processes share the work. Only the process that holds an endpoint's lease sends to it. Deliveries and outcomes
+// are in the database, so a process may be killed at any time. core/webhook has the rules.
 package delivery
 
 import (
@@ -24,36 +24,39 @@ import (
 )
 
 const (
-	// leaseTTL is how long endpoints have no sender after their sender was killed, and renewEvery how often leases are renewed.
+	// leaseTTL is how long endpoints have no sender after their process was killed, and renewEvery the interval of lease
+	// renewals.
 	leaseTTL, renewEvery = 20 * time.Second, 5 * time.Second
-	// renewRetry is the pause before locked leases are renewed again.
+	// renewRetry is the pause before the renewal of leases whose rows were locked is retried.
 	renewRetry = 100 * time.Millisecond
-	// sweepEvery is the interval between two searches for due deliveries: retries, requests through another process, and those of
-	// processes that were killed.
+	// sweepEvery is the interval at which due deliveries are searched: retries, deliveries that were requested at another
+	// process, and deliveries of killed processes.
 	sweepEvery = 500 * time.Millisecond
-	// dispatchEvery is the interval between two searches for events without a delivery, and for enabled endpoints.
+	// dispatchEvery is the interval at which events without a delivery are searched, and at which the existence of an endpoint is
+	// checked.
 	dispatchEvery = time.Second
-	// backlogEvery is the maximum age of the backlog metric.
+	// backlogEvery is the interval at which the backlog metric is updated.
 	backlogEvery = 15 * time.Second
 	// statementTimeout bounds the database work of one round.
 	statementTimeout = 10 * time.Second
-	// perEndpoint bounds the requests in flight to one endpoint, and perFailing to one whose last attempts all failed.
+	// perEndpoint bounds the requests in flight to one endpoint, and perFailing those to an endpoint whose last attempts all
+	// failed.
 	perEndpoint, perFailing = 8, 2
-	// perLoad is how many due deliveries of an endpoint are read at once, and so the most that wait or are recorded besides.
+	// perLoad bounds the due deliveries of an endpoint that one load returns, and so those that are queued or being recorded.
 	perLoad = 32
-	// inFlight bounds the requests in flight to healthy endpoints, and inFlightFailing to failing ones, so that dead endpoints
-	// cannot block the others.
+	// inFlight bounds the requests in flight to healthy endpoints, and inFlightFailing those to failing endpoints, so that dead
+	// endpoints cannot use up the capacity of healthy ones.
 	inFlight, inFlightFailing = 512, 128
-	// maxRunners is how many endpoints are leased at once, and sweepLease how many in one round.
+	// maxRunners bounds the endpoints that are leased at a time, and sweepLease those that one sweep leases.
 	maxRunners, sweepLease = 4_000, 500
-	// batchSize is how many endpoints, outcomes or leases one statement is about, and batchEvery the interval between two such statements.
+	// batchSize bounds the endpoints, outcomes or leases of one statement, and batchEvery is the interval between two statements.
 	batchSize, batchEvery = 500, 20 * time.Millisecond
 )
 
 // Config is the dispatcher's configuration.
 type Config struct {
 	Store *postgres.Store
-	// Feed reports accounts with new events.
+	// Feed reports which accounts have new events.
 	Feed   *feed.Follower
 	Sealer *webhook.Sealer
 	Client *Client
@@ -64,20 +67,20 @@ type Config struct {
 	Grace time.Duration
 }
 
-// Dispatcher makes deliveries and sends them.
+// Dispatcher creates and sends deliveries.
 type Dispatcher struct {
 	Config
 	lease   postgres.WebhookLease
 	metrics *metrics
 
-	// enabled is false while there is no endpoint to send to, so that nothing is searched.
+	// enabled is false while there is no endpoint to send to; then dispatch and sweep do nothing.
 	enabled  atomic.Bool
 	news     news
 	sweepNow chan struct{}
 	loads    chan load
 	records  chan record
 	releases chan release
-	// draining is closed once no new attempt may start.
+	// draining is closed when no new attempt may begin.
 	draining chan struct{}
 	// healthy and failing are the semaphores of requests in flight.
 	healthy, failing chan struct{}
@@ -87,7 +90,7 @@ type Dispatcher struct {
 	running sync.WaitGroup
 }
 
-// New returns a dispatcher, which does nothing before Run.
+// New returns a dispatcher; Run starts it.
 func New(config Config) *Dispatcher {
 	return &Dispatcher{
 		Config: config, lease: postgres.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
@@ -98,8 +101,8 @@ func New(config Config) *Dispatcher {
 	}
 }
 
-// Run dispatches and sends until ctx ends. Then it starts no new attempt, waits at most Grace for those in flight, records their
-// results and releases its leases. Another process repeats an attempt that was cut off.
+// Run dispatches and sends until ctx ends. Then it begins no new attempts, waits at most Grace for those in flight, records their
+// outcomes and releases its leases. Another process repeats an attempt that was cut off.
 func (d *Dispatcher) Run(ctx context.Context) {
 	work, cutOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutOff()
@@ -146,7 +149,7 @@ func (d *Dispatcher) repeat(ctx context.Context, name string, every time.Duratio
 	background.Repeat(ctx, d.Log, background.Job{Name: name, Every: every, Wake: wake, Level: slog.LevelWarn}, run)
 }
 
-// news are the owners with new events.
+// news is the set of owners with new events.
 type news struct {
 	wake chan struct{}
 
@@ -163,7 +166,7 @@ func (n *news) add(owners []event.Owner) {
 	signal(n.wake)
 }
 
-// take removes at most batchSize owners.
+// take removes and returns at most batchSize owners.
 func (n *news) take() (owners []event.Owner) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -177,7 +180,7 @@ func (n *news) take() (owners []event.Owner) {
 	return owners
 }
 
-// signal wakes the reader of a channel of capacity one.
+// signal wakes the reader of a channel with capacity one. A pending signal stands for all later ones.
 func signal(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -185,7 +188,7 @@ func signal(wake chan struct{}) {
 	}
 }
 
-// follow receives the owners with new events until ctx ends or the feed fails.
+// follow adds owners with new events to news until ctx ends or the feed drains.
 func (d *Dispatcher) follow(ctx context.Context) {
 	position, known := int64(0), false
 	for ctx.Err() == nil {
@@ -194,7 +197,7 @@ func (d *Dispatcher) follow(ctx context.Context) {
 			if position, err = d.Feed.Position(ctx); err != nil {
 				select {
 				case <-ctx.Done():
-				case <-time.After(dispatchEvery): // dispatch finds them meanwhile
+				case <-time.After(dispatchEvery): // meanwhile dispatch finds the events
 				}
 				continue
 			}
@@ -206,7 +209,7 @@ func (d *Dispatcher) follow(ctx context.Context) {
 			return
 		case err != nil:
 			known = false
-			signal(d.news.wake) // dispatch looks at all owners
+			signal(d.news.wake) // dispatch checks all owners
 		default:
 			position = next.Position
 			if d.enabled.Load() {
@@ -216,8 +219,7 @@ func (d *Dispatcher) follow(ctx context.Context) {
 	}
 }
 
-// readEnabled reads whether there is an endpoint to send to. After the first endpoint was created it triggers all searches that
-// were skipped before.
+// readEnabled reads whether there is an endpoint to send to. The first endpoint triggers a dispatch and a sweep.
 func (d *Dispatcher) readEnabled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -232,8 +234,8 @@ func (d *Dispatcher) readEnabled(ctx context.Context) error {
 	return nil
 }
 
-// dispatch creates the deliveries of the owners with new events. If there are none it checks all owners, which finds what a
-// failed round has missed.
+// dispatch creates the deliveries of the owners in news. If news is empty it checks all owners, which finds events that a failed
+// round has left.
 func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) {
 	if !d.enabled.Load() {
 		return false, nil
@@ -254,7 +256,7 @@ func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) 
 	return done.More || len(owners) == batchSize, nil
 }
 
-// sweep leases endpoints with due deliveries that no process has leased.
+// sweep leases endpoints that have due deliveries and no lease.
 func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	d.mu.Lock()
 	room := min(sweepLease, maxRunners-len(d.runners))
@@ -274,8 +276,8 @@ func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	return len(leased) == room, nil
 }
 
-// renew renews the leases of this process. An endpoint whose lease another process has taken starts no new attempt. Locked
-// endpoints are left for the next renewal.
+// renew renews the leases of all endpoints that this process sends to. If another process has taken a lease, the endpoint's
+// runner stops. Leases that stay locked are left for the next renewal.
 func (d *Dispatcher) renew(ctx context.Context) error {
 	d.mu.Lock()
 	held := make(map[uuid.UUID]*runner, len(d.runners))
@@ -317,7 +319,7 @@ func (d *Dispatcher) readBacklog(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// reseal seals all secrets under the current key, so that the previous key can be removed.
+// reseal encrypts all secrets under the current key, so that the previous key can be removed.
 func (d *Dispatcher) reseal(ctx context.Context) {
 	if !d.Sealer.HasPrevious() {
 		return

@@ -13,33 +13,34 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// reloadEvery is how long the loaded state of an endpoint is used. After that it is read again, because the endpoint may have
-// changed or have new deliveries.
+// reloadEvery is how long a loaded endpoint is used. Then it is loaded again, because it may have changed and other processes may
+// have created deliveries for it.
 const reloadEvery = time.Second
 
-// runner sends to one leased endpoint. Only its own goroutine may use it, except for stop and wake.
+// runner sends to one leased endpoint. Other goroutines may use only stop and wake.
 type runner struct {
 	*Dispatcher
 	id   uuid.UUID
 	wake chan struct{}
-	// lost is closed by stop, once another process has the lease.
+	// stop closes lost when another process has the lease.
 	lost chan struct{}
 	stop func()
-	// again is set if new deliveries were reported since the last load. The dispatcher's mu guards it.
+	// again means that start was called since the last load. The dispatcher's mu guards it.
 	again bool
-	// inFlight are the events that are being sent or recorded, and sending is how many of them are being sent.
+	// inFlight are the events that are being sent or recorded; sending is the number of those being sent.
 	inFlight map[event.ID]bool
 	sending  int
 	steps    chan step
 }
 
-// step is a step of an attempt: first its request has ended, then its result is recorded, or not if ok is false.
+// step is a step of an attempt: first, with ended false, its request is over; then, with ended true, the attempt is over, and ok
+// is false if its outcome is not recorded.
 type step struct {
 	id        event.ID
 	ended, ok bool
 }
 
-// start sends the deliveries of a leased endpoint, with its runner or a new one.
+// start starts a runner for a leased endpoint, or wakes the present one.
 func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,8 +58,8 @@ func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.running.Go(func() { r.run(work) })
 }
 
-// run sends until nothing is due and the lease is given back. It keeps the lease until it runs out if the database or the secret failed, so
-// that the endpoint is left alone for so long.
+// run sends until nothing is due and the lease is released. If the database or the secret failed, it does not release the lease,
+// so that nothing is sent to the endpoint until the lease expires.
 func (r *runner) run(work context.Context) {
 	for ends := false; !ends; {
 		ok, stopping := r.send(work), r.stopping()
@@ -72,13 +73,13 @@ func (r *runner) run(work context.Context) {
 		}
 		r.mu.Unlock()
 		if again {
-			signal(r.sweepNow) // new deliveries were reported during the release: the endpoint is leased again, or must be
+			signal(r.sweepNow) // start was called while the lease was released: the endpoint must be leased again
 		}
 	}
 }
 
-// send makes the attempts that are due until there are none or the runner is to stop. It returns when none is in flight; ok is false if
-// something failed that is not the receiver's fault.
+// send makes the due attempts until there are none or the runner must stop. It returns when none is in flight; ok is false for a
+// failure that is not the receiver's.
 func (r *runner) send(work context.Context) (ok bool) {
 	ok = true
 	for more := true; more && ok && !r.stopping(); {
@@ -94,8 +95,8 @@ func (r *runner) send(work context.Context) (ok bool) {
 	return ok
 }
 
-// sendLoaded makes the attempts that were read, as many at once as the endpoint may have, until the due deliveries are to be read again.
-// more is false if there is no reason to: all that is due was read, and nothing is in flight any more.
+// sendLoaded makes the loaded attempts, up to the endpoint's bound in flight, until the due deliveries must be loaded again. more
+// is false if all due deliveries were loaded and nothing is in flight.
 func (r *runner) sendLoaded(work context.Context, due postgres.DueDeliveries) (more, ok bool) {
 	most, slots := perEndpoint, r.healthy
 	if due.Endpoint != nil && due.Endpoint.FailingSince != nil {
@@ -134,7 +135,7 @@ func (r *runner) sendLoaded(work context.Context, due postgres.DueDeliveries) (m
 	}
 }
 
-// notInFlight are the deliveries that are neither being sent nor recorded.
+// notInFlight returns the deliveries that are neither being sent nor recorded.
 func (r *runner) notInFlight(all []postgres.DueDelivery) []postgres.DueDelivery {
 	return slices.DeleteFunc(all, func(d postgres.DueDelivery) bool { return r.inFlight[d.EventID] })
 }
@@ -160,7 +161,7 @@ func (r *runner) load() loaded {
 	return <-answer
 }
 
-// take handles a step of an attempt; ok is false if its result is not recorded.
+// take processes a step of an attempt; ok is false if its outcome is not recorded.
 func (r *runner) take(s step) (ok bool) {
 	if !s.ended {
 		r.sending--
@@ -170,7 +171,7 @@ func (r *runner) take(s step) (ok bool) {
 	return s.ok
 }
 
-// attempt sends an event and records the result.
+// attempt makes the request and records its outcome.
 func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (ok bool) {
 	attempt, ok := r.post(work, slots, endpoint, due)
 	r.steps <- step{id: due.EventID}
@@ -182,8 +183,8 @@ func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *we
 	return <-written
 }
 
-// post waits for its turn and makes the request. The attempt is nil if there was none: the turn did not come in time, and the delivery is left
-// as it is, or, with ok false, it failed or was cut off by the end of the dispatcher.
+// post waits for a slot and makes the request. The attempt is nil if there was none: with ok true no slot was free in time and
+// the delivery is unchanged; with ok false the attempt failed or the dispatcher cut it off.
 func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (made *webhook.Attempt, ok bool) {
 	timer := time.NewTimer(reloadEvery)
 	defer timer.Stop()
@@ -220,7 +221,7 @@ func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webho
 	return &attempt, true
 }
 
-// release gives the lease back, unless deliveries are due and the runner goes on, and reports whether it did.
+// release releases the lease, unless deliveries are due and the runner is not stopping, and reports whether it did.
 func (r *runner) release(stopping bool) bool {
 	released := make(chan bool, 1)
 	r.releases <- release{r.id, stopping, released}

@@ -12,8 +12,8 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// A cursor is a version, a position in the feed and a part of a hash over both and their owner, by which another owner's cursor is
-// recognized. It is no secret: a client that invents one reads only its own events.
+// A cursor is a version, a position in the feed and a truncated hash over both and their owner, which detects another owner's
+// cursor. It is not a secret: a client that forges one reads only its own events.
 const (
 	cursorVersion = 1
 	positionEnd   = 1 + 8
@@ -23,24 +23,24 @@ const (
 // ErrCursor is returned for text that is not a cursor of this account and environment.
 var ErrCursor = errors.New("is not a cursor of this feed; take it from next")
 
-// Owner is the account and environment of a feed.
+// Owner is the owner of a feed.
 type Owner struct {
 	AccountID   uuid.UUID
 	Environment network.Environment
 }
 
-// FormatCursor encodes the position after which an owner reads on; it is opaque to clients and good for URLs.
+// FormatCursor encodes the position after which an owner continues to read; it is opaque to clients and URL-safe.
 func FormatCursor(owner Owner, position int64) string {
 	return base64.RawURLEncoding.EncodeToString(owner.cursor(position))
 }
 
-// ParseCursor reads what FormatCursor wrote for the same owner, or returns ErrCursor.
+// ParseCursor parses a cursor that FormatCursor encoded for the same owner, otherwise it returns ErrCursor.
 func ParseCursor(owner Owner, text string) (position int64, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) != cursorLength {
 		return 0, ErrCursor
 	}
-	position = int64(binary.BigEndian.Uint64(raw[1:positionEnd])) //nolint:gosec // a negative one is refused below
+	position = int64(binary.BigEndian.Uint64(raw[1:positionEnd])) //nolint:gosec // the next line rejects negative positions
 	if position < 0 || !slices.Equal(raw, owner.cursor(position)) {
 		return 0, ErrCursor
 	}

@@ -13,36 +13,36 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// ID identifies an event permanently: it is the same for every read and delivery.
+// ID identifies an event permanently: reading or delivering it again does not change its id.
 type ID uuid.UUID
 
-// idPrefix is what the text form begins with.
+// idPrefix is the prefix of the text form.
 const idPrefix = "evt_"
 
-// NewID is the id of the nth event of an intent or of another subject: the UUIDv5 (RFC 9562, section 5.5) of the decimal n in the
-// namespace of the subject's own id.
+// NewID returns the id of the nth event of an intent or of another subject: the UUIDv5 (RFC 9562, section 5.5) of the decimal n
+// in the namespace of the subject's own id.
 func NewID(subject uuid.UUID, n int64) ID {
 	return ID(uuid.NewSHA1(subject, strconv.AppendInt(nil, n, 10)))
 }
 
-// ParseID reads the text form exactly; ok is false for anything else.
+// ParseID parses the text form exactly; ok is false for anything else.
 func ParseID(text string) (id ID, ok bool) {
 	digits, prefixed := strings.CutPrefix(text, idPrefix)
 	parsed, err := uuid.Parse(digits)
-	if !prefixed || err != nil || parsed.String() != digits { // Parse takes other spellings too
+	if !prefixed || err != nil || parsed.String() != digits { // Parse also accepts other spellings
 		return ID{}, false
 	}
 	return ID(parsed), true
 }
 
-// String is the text form, evt_<uuid>.
+// String returns the text form, evt_<uuid>.
 func (id ID) String() string { return idPrefix + uuid.UUID(id).String() }
 
 // Event is something that happened to an intent or a webhook of an account. Its JSON never changes.
 type Event struct {
 	ID   ID
 	Type Type
-	// Position is the place in the feed, 0 for an event that is not in it.
+	// Position is the position in the feed, 0 for an event that is not in it.
 	Position    int64
 	AccountID   uuid.UUID
 	Environment network.Environment
@@ -65,13 +65,13 @@ type Transition struct {
 	Failure transfer.Failure
 }
 
-// Body is the JSON of the event without its id, as it is delivered.
+// Body returns the JSON of the event without its id, as webhooks deliver it.
 func (e *Event) Body() ([]byte, error) {
 	b, err := e.appendMembers([]byte{'{'})
 	return append(b, '}'), err
 }
 
-// AppendJSON appends the JSON of the event in the feed: its id and then the members of Body.
+// AppendJSON appends the JSON of the event in the feed: its id, then the members of Body.
 func (e *Event) AppendJSON(b []byte) ([]byte, error) {
 	b = append(b, `{"id":"`...)
 	b = append(b, e.ID.String()...)

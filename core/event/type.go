@@ -1,5 +1,5 @@
-// Package event is what happens to the intents of an account, as its clients read it: types, filters, ids, the one JSON form that the
-// feed, webhooks and the console share, and the cursor of the feed. It is pure; it reads no clock and does no I/O.
+// Package event defines the events of an account's intents for its clients: types, filters, ids, the JSON form that the feed,
+// webhooks and the console share, and the feed's cursor. It is pure; it reads no clock and does no I/O.
 package event
 
 import (
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Type is the name of what happened, a subject and a verb.
+// Type is the type of an event: a subject and a verb.
 type Type string
 
-// The types of the feed, and TypeWebhookTest, which is sent to one endpoint and is not in the feed.
+// The types in the feed, and TypeWebhookTest, which is sent to one endpoint and is not in the feed.
 const (
 	TypeTransferCreated     Type = "transfer.created"
 	TypeTransferSubmitted   Type = "transfer.submitted"
@@ -28,26 +28,26 @@ const (
 	TypeWebhookTest         Type = "webhook.test"
 )
 
-// types are those of the feed.
+// types are the types in the feed.
 var types = []Type{
 	TypeTransferCreated, TypeTransferSubmitted, TypeTransferConfirmed, TypeTransferFilled, TypeTransferRefunded, TypeTransferFailed,
 	TypeTransferExpired, TypeTransferCancelled, TypeTransferReorganized, TypeTransferRefundable, TypeWebhookDisabled,
 }
 
-// Types are the types of the feed.
+// Types returns the types in the feed.
 func Types() []Type { return slices.Clone(types) }
 
-// Filter selects types of the feed. The zero value selects all.
+// Filter selects types in the feed. The zero value selects all.
 type Filter struct {
-	// selected is nil for all types, else sorted and each once.
+	// selected is nil for all types, otherwise sorted without duplicates.
 	selected []Type
 }
 
-// ParseFilter reads patterns with commas between them: see NewFilter.
+// ParseFilter parses comma-separated patterns: see NewFilter.
 func ParseFilter(text string) (Filter, error) { return NewFilter(strings.Split(text, ",")) }
 
-// NewFilter selects the types that one of the patterns names: a type, a subject and ".*", or "*". It returns an error for a pattern
-// that names no type of the feed, and for no pattern at all.
+// NewFilter selects the types that match one of the patterns: a type, a subject and ".*", or "*". It returns an error for a
+// pattern that matches no type in the feed, and if there is no pattern.
 func NewFilter(patterns []string) (Filter, error) {
 	if len(patterns) == 0 {
 		return Filter{}, errors.New("names no type")
@@ -77,8 +77,8 @@ func matches(pattern string, t Type) bool {
 	return pattern == "*" || pattern == subject+".*" || pattern == string(t)
 }
 
-// Match reports whether the filter selects a type of the feed.
+// Match reports whether the filter selects a type.
 func (f Filter) Match(t Type) bool { return f.selected == nil || slices.Contains(f.selected, t) }
 
-// Types are the types that the filter selects, nil for all. The caller must not change them.
+// Types returns the types that the filter selects, nil for all. The caller must not modify them.
 func (f Filter) Types() []Type { return f.selected }

@@ -11,14 +11,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decoding follows the schemas of https://github.com/ethereum/execution-apis: quantities are 0x and hexadecimal digits without leading
-// zeros, hashes and addresses have their exact length, a member that is required is neither missing nor null, and no member stands
-// twice. Other members and the types of transactions that L2 chains add are passed over.
+// Decoding follows the schemas of https://github.com/ethereum/execution-apis: quantities are 0x and hexadecimal digits without
+// leading zeros, hashes and addresses have their exact length, required members are neither missing nor null, and no member is
+// duplicated. Unknown members and the transaction types that L2 chains add are ignored.
 
 const maxTopics = 4
 
-// UnmarshalJSON reads a block of eth_getBlockByNumber, with the hashes of its transactions or whole transactions. A block without a
-// number or a hash is pending, which is an error.
+// UnmarshalJSON decodes a block of eth_getBlockByNumber, with the hashes of its transactions or complete transactions. A block
+// without a number or a hash is pending, which is an error.
 func (b *Block) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		Number       *Quantity         `json:"number"`
@@ -53,7 +53,7 @@ func (b *Block) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// transactionHash reads an element of a block's transactions: a hash, or an object that has one.
+// transactionHash decodes an element of a block's transactions: a hash, or an object that has one.
 func transactionHash(text jsontext.Value) (common.Hash, error) {
 	if text.Kind() != '{' {
 		var hash common.Hash
@@ -70,8 +70,8 @@ func transactionHash(text jsontext.Value) (common.Hash, error) {
 	return value(&fields, "hash", wire.Hash), fields.err
 }
 
-// UnmarshalJSON reads a log of eth_getLogs or of a receipt. A log that was removed by a reorganization and one that is in no block
-// are errors.
+// UnmarshalJSON decodes a log of eth_getLogs or of a receipt. A log that a reorganization removed or that is in no block is an
+// error.
 func (l *Log) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		Address     *common.Address `json:"address"`
@@ -110,7 +110,7 @@ func (l *Log) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads a receipt of eth_getTransactionReceipt. Its logs must be of the same transaction and block.
+// UnmarshalJSON decodes a receipt of eth_getTransactionReceipt. Its logs must be of the same transaction and block.
 func (r *Receipt) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		TxHash      *common.Hash    `json:"transactionHash"`
@@ -150,8 +150,8 @@ func (r *Receipt) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads a transaction of eth_getTransactionByHash or of a block. A transaction has both the number and the hash of its
-// block or, while it is pending, neither.
+// UnmarshalJSON decodes a transaction of eth_getTransactionByHash or of a block. A transaction has both the number and the hash
+// of its block or, while it is pending, neither.
 func (t *Transaction) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		Hash        *common.Hash    `json:"hash"`

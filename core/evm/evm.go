@@ -1,8 +1,8 @@
-// Package evm holds the parts of Ethereum's data that following an intent needs: blocks, transactions, receipts and logs, as the
-// JSON-RPC of a node gives them.
+// Package evm holds the Ethereum data that following an intent needs: blocks, transactions, receipts and logs, as a node's
+// JSON-RPC returns them.
 //
-// Fields that chains add to the standard ones are passed over, and no hash is computed from them: chains with fields of their own
-// hash them too, so only the hash that a node names is right on all chains.
+// Fields that chains add to the standard ones are ignored, and no hash is computed: such fields are part of the hash too, so only
+// the hash that a node returns is correct on all chains.
 package evm
 
 import (
@@ -25,7 +25,7 @@ type Block struct {
 // Log is an event that a contract emitted.
 type Log struct {
 	Address common.Address
-	// Topics are none to four; the first is the hash of the event's signature, unless the event is anonymous.
+	// Topics has zero to four elements; the first is the hash of the event's signature, unless the event is anonymous.
 	Topics []common.Hash
 	Data   []byte
 
@@ -49,7 +49,7 @@ type Receipt struct {
 	Logs      []Log
 }
 
-// Transaction is a transaction that a node knows, in a block or not.
+// Transaction is a transaction that a node knows, mined or pending.
 type Transaction struct {
 	Hash  common.Hash
 	From  common.Address

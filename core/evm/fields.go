@@ -13,7 +13,7 @@ import (
 // Quantity is a JSON-RPC quantity of at most 64 bits: 0x and hexadecimal digits without leading zeros.
 type Quantity uint64
 
-// UnmarshalText reads a quantity. The quantities of hexutil would take an empty text for 0.
+// UnmarshalText decodes a quantity. hexutil would accept an empty text as 0.
 func (q *Quantity) UnmarshalText(text []byte) error {
 	number, err := hexutil.DecodeUint64(string(text))
 	*q = Quantity(number)
@@ -23,7 +23,7 @@ func (q *Quantity) UnmarshalText(text []byte) error {
 // Data is JSON-RPC data: 0x and two hexadecimal digits a byte.
 type Data []byte
 
-// UnmarshalText reads data.
+// UnmarshalText decodes data.
 func (d *Data) UnmarshalText(text []byte) error {
 	bytes, err := hexutil.Decode(string(text))
 	*d = bytes
@@ -42,12 +42,12 @@ func (a *amount) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// lastSecond is 9999-12-31T23:59:59Z, the last time that RFC 3339 and Postgres can both write.
+// lastSecond is 9999-12-31T23:59:59Z, the last time that both RFC 3339 and Postgres can represent.
 const lastSecond = 253402300799
 
 var errMissing = errors.New("is missing")
 
-// fields keeps the first fault of an object's members.
+// fields keeps the first error of an object's members.
 type fields struct{ err error }
 
 func (f *fields) fail(name string, err error) {
@@ -56,7 +56,7 @@ func (f *fields) fail(name string, err error) {
 	}
 }
 
-// value is a required member.
+// value returns a required member.
 func value[T any](f *fields, name string, member *T) (v T) {
 	if member == nil {
 		f.fail(name, errMissing)
@@ -65,7 +65,7 @@ func value[T any](f *fields, name string, member *T) (v T) {
 	return *member
 }
 
-// blockNumber is a required number of a block, which fits the signed 64 bits of a database.
+// blockNumber returns a required block number, which must fit the database's signed 64 bits.
 func (f *fields) blockNumber(name string, member *Quantity) uint64 {
 	number := uint64(value(f, name, member))
 	if number > math.MaxInt64 {

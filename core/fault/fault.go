@@ -1,5 +1,5 @@
-// Package fault maps the errors of core's packages to what clients of the API and users of the console see. It holds the one table of
-// statuses, codes and texts; errors that only one of the two can return stay there.
+// Package fault maps the errors of core's packages to what clients of the API and users of the console see. It has the shared
+// table of statuses, codes and texts; errors that only the API or only the console returns are mapped there.
 package fault
 
 import (
@@ -24,16 +24,16 @@ import (
 // Fault is the public form of an error.
 type Fault struct {
 	Status int
-	// Code and Message are the API's.
+	// Code and Message are for the API.
 	Code    wire.Code
 	Message string
-	// RetryAfter is zero for a fault that a retry does not help.
+	// RetryAfter is zero if a retry does not help.
 	RetryAfter time.Duration
-	// Page is the console's; the zero value has the API's message.
+	// Page is for the console; its zero value means the API's message.
 	Page Page
 }
 
-// Page is the form of a fault in the console.
+// Page is the console's form of a fault.
 type Page struct {
 	// Title is the heading of an error page.
 	Title string
@@ -44,14 +44,14 @@ type Page struct {
 	Correctable bool
 }
 
-// Unavailable is the fault of a database that does not answer.
+// Unavailable is the fault for a database that does not answer.
 var Unavailable = Fault{
 	Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, RetryAfter: time.Second,
 	Message: "The database is not available; try again in a second.",
 	Page:    Page{Title: "Not available", Text: "The database does not answer at this moment. Nothing is lost; try again in a few seconds."},
 }
 
-// Of returns the fault of an error; ok is false for one that has none.
+// Of returns the fault of an error; ok is false if it has none.
 func Of(err error) (f Fault, ok bool) {
 	if noAnswer, ok := errors.AsType[*onchain.NoAnswerError](err); ok {
 		return Fault{
@@ -71,7 +71,7 @@ func Of(err error) (f Fault, ok bool) {
 	return Fault{}, false
 }
 
-// correctable is a fault of a form's field, or of the whole form if field is empty.
+// correctable returns the page of a fault in a form's field, or in the whole form if field is empty.
 func correctable(field, text string) Page { return Page{Field: field, Text: text, Correctable: true} }
 
 var table = []struct {

@@ -1,5 +1,5 @@
-// Package feed runs the feed of events: it assigns positions to new events and reports to waiting requests which accounts have
-// new events. core/postgres owns the content and the order of the feed.
+// Package feed runs the feed of events: it assigns positions to new events and notifies waiters of the accounts that have new
+// events. core/postgres owns the feed's contents and order.
 package feed
 
 import (
@@ -16,30 +16,29 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// Interval is the time between two calls of Follow, and so about twice as long as an event waits for its position. A round costs Postgres
+// Interval is the time between two calls of Follow; on average an event waits half of it for its position. A round costs Postgres
 // as much as the positions of 200 events, so fewer rounds make each event cheaper.
 const Interval = 100 * time.Millisecond
 
-// remembered is how many of the newest events are kept for Wait.
-const remembered = 10_000
+// bufferSize is how many of the newest events are buffered for Wait.
+const bufferSize = 10_000
 
 var (
-	// ErrMissed is returned if it is unknown which accounts have had events since a position.
+	// ErrMissed is returned if the buffer does not reach back to a position.
 	ErrMissed = errors.New("the position is too old to tell who has had events since")
-	// ErrDraining is returned to calls after Drain.
+	// ErrDraining is returned for a Wait that begins after Drain.
 	ErrDraining = errors.New("shutting down")
 )
 
-// Follower follows the feed of one process. It is safe for concurrent use; any number of processes may have one each.
+// Follower follows the feed in one process. It is safe for concurrent use; any number of processes may have a follower each.
 type Follower struct {
 	store *postgres.Store
-	// turn is held while a round runs or new events are read.
-	turn chan struct{}
-	// begun counts the runs that have begun, and caughtUp is the newest of them that has found everything. Who has the turn may use
-	// the latter.
-	begun    atomic.Uint64
+	// roundLock is a semaphore of one: its holder runs a round or reads new events.
+	roundLock chan struct{}
+	// runs counts the runs that have begun, and caughtUp is the newest run that found every waiting event. roundLock guards caughtUp.
+	runs     atomic.Uint64
 	caughtUp uint64
-	// behind means that the last round was full. Who has the turn may use it.
+	// behind means that the last round was full. roundLock guards it.
 	behind bool
 
 	mu sync.Mutex
@@ -54,29 +53,29 @@ type Follower struct {
 	drain    sync.Once
 }
 
-// New makes a follower. Follow moves it.
+// New returns a follower, which Follow advances.
 func New(store *postgres.Store) *Follower {
-	return &Follower{store: store, turn: make(chan struct{}, 1), news: make(chan struct{}), draining: make(chan struct{})}
+	return &Follower{store: store, roundLock: make(chan struct{}, 1), news: make(chan struct{}), draining: make(chan struct{})}
 }
 
 // Follow assigns positions to the waiting events, unless another process does so, and reads the new events of all processes. Call
-// it at each Interval, and again at once if more wait.
+// it every Interval, and again immediately if more is true.
 func (f *Follower) Follow(ctx context.Context) (more bool, err error) {
 	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
+	case f.roundLock <- struct{}{}:
+		defer func() { <-f.roundLock }()
 		return f.follow(ctx, false)
 	default:
-		return false, nil // a request catches up
+		return false, nil // a concurrent call runs the round
 	}
 }
 
-// CatchUp returns once every event that was committed before the call has its position. Calls at the same time share their rounds.
+// CatchUp returns once every event that was committed before the call has its position. Concurrent calls share their rounds.
 func (f *Follower) CatchUp(ctx context.Context) error {
-	before := f.begun.Load()
+	before := f.runs.Load()
 	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
+	case f.roundLock <- struct{}{}:
+		defer func() { <-f.roundLock }()
 	case <-ctx.Done():
 		return fmt.Errorf("catch up with the events: %w", ctx.Err())
 	}
@@ -91,7 +90,7 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 
 // follow runs a round if an event waits, and then reads the new events.
 func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error) {
-	run := f.begun.Add(1)
+	run := f.runs.Add(1)
 	status, err := f.store.FeedStatus(ctx)
 	if err != nil {
 		return false, err
@@ -113,7 +112,7 @@ func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error)
 	return round.More, err
 }
 
-// startAt begins with what comes after a position, the first time, and returns the newest position that is known.
+// startAt sets the start position on the first call, and returns the newest known position.
 func (f *Follower) startAt(position int64) (last int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,30 +122,30 @@ func (f *Follower) startAt(position int64) (last int64) {
 	return f.seen
 }
 
-// readNews reads the events above the newest known position and wakes the callers of Wait.
+// readNews reads the events above the newest known position and wakes the waiters.
 func (f *Follower) readNews(ctx context.Context, last int64) error {
 	for {
-		entries, err := f.store.FeedEntries(ctx, last, remembered)
+		entries, err := f.store.FeedEntries(ctx, last, bufferSize)
 		if err != nil {
 			return err
 		}
 		if len(entries) == 0 {
 			return nil
 		}
-		f.remember(entries)
-		if len(entries) < remembered {
+		f.buffer(entries)
+		if len(entries) < bufferSize {
 			return nil
 		}
 		last = entries[len(entries)-1].Position
 	}
 }
 
-func (f *Follower) remember(entries []postgres.FeedEntry) {
+func (f *Follower) buffer(entries []postgres.FeedEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = append(f.entries, entries...)
 	f.seen = entries[len(entries)-1].Position
-	if more := len(f.entries) - remembered; more > 0 {
+	if more := len(f.entries) - bufferSize; more > 0 {
 		f.from = f.entries[more-1].Position
 		f.entries = slices.Delete(f.entries, 0, more)
 	}
@@ -154,16 +153,16 @@ func (f *Follower) remember(entries []postgres.FeedEntry) {
 	f.news = make(chan struct{})
 }
 
-// News are the accounts that have had events since a position.
+// News lists the accounts with events since a position.
 type News struct {
-	// Position is the newest that the news are of, to wait with next.
+	// Position is the newest position included, to be passed to the next Wait.
 	Position int64
-	// Owners are each there once. None have had events if the wait has ended.
+	// Owners has no duplicates. It is empty if the wait ended without events.
 	Owners []event.Owner
 }
 
-// Wait returns the owners of events above a position, at once if there are any and otherwise at the next event. It returns no
-// owners when ctx ends or Drain is called, ErrMissed if they are unknown, and ErrDraining after Drain.
+// Wait returns the owners with events above a position; it blocks until there is one. It returns no owners when ctx ends or Drain
+// is called, ErrMissed if the buffer does not reach back to the position, and ErrDraining after Drain.
 func (f *Follower) Wait(ctx context.Context, after int64) (News, error) {
 	select {
 	case <-f.draining:
@@ -185,7 +184,7 @@ func (f *Follower) Wait(ctx context.Context, after int64) (News, error) {
 	}
 }
 
-// since returns who has had events above a position, and what is closed when somebody else has.
+// since returns the owners with events above a position, and a channel that is closed at the next new event.
 func (f *Follower) since(after int64) (News, <-chan struct{}, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,7 +203,7 @@ func (f *Follower) since(after int64) (News, <-chan struct{}, error) {
 	return news, f.news, nil
 }
 
-// Position is the newest position that is known, at which Wait can begin.
+// Position returns the newest known position, at which Wait can begin.
 func (f *Follower) Position(ctx context.Context) (int64, error) {
 	f.mu.Lock()
 	position, following := f.seen, f.following

@@ -6,28 +6,27 @@ import (
 	"unicode"
 )
 
-// InvitationLink is what an invitation says.
+// InvitationLink is the data of an invitation's message.
 type InvitationLink struct {
 	Link
-	// Account is the name of the account. The message has it as plainName writes it.
+	// Account is the name of the account. The message shows it as plainName returns it.
 	Account string
 	Role    string
 }
 
-// Hours is ValidFor in hours.
+// Hours returns ValidFor in hours.
 func (l InvitationLink) Hours() int { return int(l.ValidFor / time.Hour) }
 
-// Invitation is the message with the link to an invitation.
+// Invitation returns the message with the link to an invitation.
 func Invitation(to string, link InvitationLink) (*Message, error) {
 	link.Account = plainName(link.Account)
 	return write(to, "Invitation to an account at "+link.Service, "invitation", link)
 }
 
-// longestPlainName is in characters.
+// longestPlainName bounds a name in characters.
 const longestPlainName = 40
 
-// plainName writes a name that somebody chose so that it is no more than a name: letters, digits and spaces, and nothing that a mail program
-// makes a link or a second line of.
+// plainName reduces a user-chosen name to letters, digits and spaces, so that it contains no link and no line break.
 func plainName(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) || strings.ContainsRune("-'&", r) {

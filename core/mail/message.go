@@ -1,7 +1,7 @@
 // Package mail writes the service's e-mail, sends it by SMTP, and works through the outbox in the database.
 //
-// A message has a plain-text and an HTML part and loads nothing from elsewhere. Of the texts that a visitor chose it contains addresses
-// and, as a plain name, that of an account, so that nobody can have this service carry a message to somebody else.
+// A message has a plain-text and an HTML part and loads no external content. The only user-chosen texts in it are addresses and,
+// as a plain name, an account's name, so that nobody can send their own text to others through this service.
 package mail
 
 import (
@@ -29,49 +29,49 @@ var (
 	htmlTemplates = htmltemplate.Must(htmltemplate.ParseFS(templateFiles, "templates/*.html"))
 )
 
-// Link is what the messages with a link say.
+// Link is the data of the messages with a link.
 type Link struct {
-	// Service is the host of the service as browsers name it.
+	// Service is the public host of the service.
 	Service string
 	URL     string
 	// ValidFor is a whole number of minutes.
 	ValidFor time.Duration
 }
 
-// Minutes is ValidFor in minutes.
+// Minutes returns ValidFor in minutes.
 func (l Link) Minutes() int { return int(l.ValidFor / time.Minute) }
 
-// ResetPassword is the message with the link to a new password.
+// ResetPassword returns the message with the link to a new password.
 func ResetPassword(to string, link Link) (*Message, error) {
 	return write(to, "Reset your password at "+link.Service, "reset-password", link)
 }
 
-// SignUp is the message with the link that ends a sign-up.
+// SignUp returns the message with the link that completes a sign-up.
 func SignUp(to string, link Link) (*Message, error) {
 	return write(to, "Confirm your address at "+link.Service, "sign-up", linkTo{link, to, ""})
 }
 
-// AddressTaken tells who receives an address' mail that somebody asked to use it although an account has it.
+// AddressTaken returns the message that somebody tried to use the recipient's address although an account already has it.
 func AddressTaken(to string, link Link) (*Message, error) {
 	return write(to, "Your account at "+link.Service, "address-taken", linkTo{link, to, ""})
 }
 
-// VerifyEmail is the message with the link that verifies an account's address.
+// VerifyEmail returns the message with the link that verifies an account's address.
 func VerifyEmail(to string, link Link) (*Message, error) {
 	return write(to, "Confirm your address at "+link.Service, "verify-email", linkTo{link, to, ""})
 }
 
-// ConfirmEmailChange is the message to the address that an account has.
+// ConfirmEmailChange returns the message to an account's present address.
 func ConfirmEmailChange(to, newEmail string, link Link) (*Message, error) {
 	return write(to, "Change of your address at "+link.Service, "confirm-email-change", linkTo{link, to, newEmail})
 }
 
-// ChangeEmail is the message to the address that an account is to get.
+// ChangeEmail returns the message to an account's new address.
 func ChangeEmail(to string, link Link) (*Message, error) {
 	return write(to, "Confirm your new address at "+link.Service, "change-email", linkTo{link, to, ""})
 }
 
-// linkTo is a Link with the addresses that its message names, which are in ASCII but where an account of an earlier version has another.
+// linkTo is a Link with the addresses in its message. They are ASCII, except those of accounts from earlier versions.
 type linkTo struct {
 	Link
 	Email, NewEmail string

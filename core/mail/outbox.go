@@ -14,25 +14,26 @@ import (
 )
 
 const (
-	// senders is how many mails one core sends at a time.
+	// senders is how many mails one core sends concurrently.
 	senders = 2
-	// pollEvery is the longest that a mail waits that another core wrote, or that is due again.
+	// pollEvery bounds the delay of a mail that another core queued or that is due for a retry.
 	pollEvery = 5 * time.Second
-	// lease is how long a mail is one sender's. It is longer than composing and sending take: two steps of stepTimeout each, and a
-	// farewell that the server does not answer.
+	// lease is how long one sender may keep a mail. It is longer than composing and sending take: two steps of stepTimeout each,
+	// and a QUIT that the server does not answer.
 	lease = 2 * time.Minute
-	// maxAttempts and maxAge bound what is done for one mail.
+	// maxAttempts and maxAge bound the retries of one mail.
 	maxAttempts = 12
 	maxAge      = 4 * time.Hour
-	// firstRetry doubles with each attempt up to lastRetry.
+	// firstRetry is the first retry's delay, which doubles with each attempt up to lastRetry.
 	firstRetry, lastRetry = 10 * time.Second, 10 * time.Minute
 )
 
-// Compose writes the message that a row of the outbox stands for, or nil if there is nothing to send.
+// Compose returns the message for a row of the outbox, or nil if there is nothing to send.
 type Compose func(ctx context.Context, queued *postgres.QueuedMail) (*Message, error)
 
-// Outbox sends the mails that wait in the database. Each is sent at least once, unless maxAttempts or maxAge end it first: a core that dies
-// between the server's reply and the deletion of the row leaves it to be sent again. Any number of cores may run one.
+// Outbox sends the mails that are queued in the database. Each is sent at least once, unless maxAttempts or maxAge is reached
+// first: if a core dies between the server's reply and the deletion of the row, the mail is sent again. Any number of cores may
+// run an outbox.
 type Outbox struct {
 	store   *postgres.Store
 	smtp    *SMTP
@@ -41,12 +42,12 @@ type Outbox struct {
 	wake    chan struct{}
 }
 
-// NewOutbox sends nothing yet.
+// NewOutbox returns an outbox; Run starts it.
 func NewOutbox(store *postgres.Store, smtp *SMTP, log *slog.Logger, registry prometheus.Registerer) *Outbox {
 	return &Outbox{store: store, smtp: smtp, log: log, metrics: newMetrics(registry), wake: make(chan struct{}, 1)}
 }
 
-// Wake makes a sender look for mails at once. It never waits.
+// Wake makes a sender check for mails immediately. It does not block.
 func (o *Outbox) Wake() {
 	select {
 	case o.wake <- struct{}{}:
@@ -54,7 +55,7 @@ func (o *Outbox) Wake() {
 	}
 }
 
-// Run sends until ctx ends.
+// Run sends mails until ctx ends.
 func (o *Outbox) Run(ctx context.Context, compose Compose) {
 	var running sync.WaitGroup
 	for range senders {
@@ -74,8 +75,8 @@ func (o *Outbox) Run(ctx context.Context, compose Compose) {
 	running.Wait()
 }
 
-// sendNext sends the mail that has been due for the longest and reports whether there was one. The error is one that other mails would meet
-// too.
+// sendNext sends the mail that has been due for the longest time and reports whether there was one. It returns only errors that
+// would also affect other mails.
 func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err error) {
 	queued, err := o.store.LeaseMail(ctx, lease)
 	if queued == nil || err != nil {
@@ -93,7 +94,7 @@ func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err 
 	}
 	if err == nil {
 		err = o.smtp.Send(ctx, message)
-		ctx = context.WithoutCancel(ctx) // a core that shuts down leaves no row of a mail that it has sent
+		ctx = context.WithoutCancel(ctx) // a core that shuts down still deletes the row of a sent mail
 	}
 	if err == nil {
 		o.metrics.count("sent")
@@ -115,7 +116,7 @@ func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err 
 	return false, errors.Join(err, o.store.RetryMail(ctx, queued, pause))
 }
 
-// retryAfter is the pause after a number of attempts.
+// retryAfter returns the delay after a number of attempts.
 func retryAfter(attempts int) time.Duration {
 	return min(lastRetry, firstRetry<<min(attempts-1, 10))
 }

@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// submissionPort and submissionsPort are those of RFC 6409, with STARTTLS, and of RFC 8314, with TLS from the first byte.
+	// submissionPort is RFC 6409's, with STARTTLS, and submissionsPort RFC 8314's, with implicit TLS.
 	submissionPort, submissionsPort = 587, 465
-	// stepTimeout bounds connecting with all that precedes the message, and then the message.
+	// stepTimeout bounds the connection setup up to the message, and separately the message.
 	stepTimeout = 15 * time.Second
 )
 
-// SMTPConfig says where mail is sent.
+// SMTPConfig is the configuration of the SMTP server.
 type SMTPConfig struct {
-	// URL is smtp://user:password@host:port, with STARTTLS unless host is a loopback address, or smtps:// for TLS from the first byte.
-	// User, password and port may be left out; the ports are 587 and 465.
+	// URL is smtp://user:password@host:port, with STARTTLS unless host is a loopback address, or smtps:// for implicit TLS. User,
+	// password and port may be omitted; the default ports are 587 and 465.
 	URL string
 	// From is the sender's address, such as "Transfers <no-reply@example.com>".
 	From string
-	// Domain is the domain of Message-IDs, and what the server is greeted with.
+	// Domain is the domain of Message-IDs and the EHLO name.
 	Domain string
-	// Authorities are those of the server's certificate, nil for the system's.
+	// Authorities are the certificate authorities for the server's certificate, nil for the system's.
 	Authorities *x509.CertPool
-	// Dial connects to the server, nil for the network's own way.
+	// Dial connects to the server, nil for the default dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -47,14 +47,15 @@ type SMTP struct {
 	domain  string
 }
 
-// SendError is a message that the server did not take. It has no text of the server, which may repeat the recipient's address.
+// SendError is the error for a message that the server did not accept. It omits the server's text, which may repeat the
+// recipient's address.
 type SendError struct {
-	// Step is what failed, such as "sending SMTP RCPT TO command".
+	// Step is the failed step, such as "sending SMTP RCPT TO command".
 	Step string
 	// Code is the server's reply code, 0 for none.
 	Code int
-	// Permanent says that the server refuses this message for good (RFC 5321 section 4.2.1). A refused sender is a fault of the settings,
-	// which can be mended while the message waits.
+	// Permanent means that the server rejects this message permanently (RFC 5321 section 4.2.1). A rejected sender is not
+	// permanent: it is a configuration error, which can be fixed while the message waits.
 	Permanent bool
 }
 
@@ -62,7 +63,7 @@ func (e *SendError) Error() string {
 	return fmt.Sprintf("%s: the SMTP server replied %d", e.Step, e.Code)
 }
 
-// NewSMTP checks the configuration and connects to nothing. Its errors never repeat the URL, which may hold a password.
+// NewSMTP validates the configuration and does not connect. Its errors never repeat the URL, which may hold a password.
 func NewSMTP(config SMTPConfig) (*SMTP, error) {
 	server, err := parseURL(config.URL)
 	if err := errors.Join(err, ValidateFrom(config.From)); err != nil {
@@ -93,13 +94,13 @@ func NewSMTP(config SMTPConfig) (*SMTP, error) {
 	return s, err
 }
 
-// ValidateURL says what is wrong with a URL of a server. It never repeats the URL.
+// ValidateURL returns an error for an invalid server URL. It never repeats the URL.
 func ValidateURL(raw string) error {
 	_, err := parseURL(raw)
 	return err
 }
 
-// ValidateFrom says what is wrong with a sender.
+// ValidateFrom returns an error for an invalid sender.
 func ValidateFrom(from string) error {
 	if _, err := mail.ParseAddress(from); err != nil {
 		return errors.New("must be an e-mail address such as no-reply@example.com, with or without a name before it")
@@ -143,8 +144,8 @@ func parseURL(raw string) (s server, err error) {
 	return s, nil
 }
 
-// Send hands a message to the server. The error is a *SendError for a message that the server did not take, and another where the server
-// could not be reached, has no valid certificate or refuses the user.
+// Send sends a message to the server. The error is a *SendError for a message that the server did not accept, and another error
+// if the server cannot be reached, has no valid certificate or rejects the credentials.
 func (s *SMTP) Send(ctx context.Context, m *Message) error {
 	message, err := s.compose(m)
 	if err != nil {
@@ -157,10 +158,10 @@ func (s *SMTP) Send(ctx context.Context, m *Message) error {
 	if err := client.DialWithContext(ctx); err != nil {
 		return fmt.Errorf("connect to the SMTP server: %w", err)
 	}
-	defer client.Close() // what was sent is sent, however the server takes the farewell
+	defer client.Close() // an error of QUIT does not matter
 	err = client.Send(message)
 	if message.IsDelivered() {
-		return nil // the server has taken it, and failed in what follows
+		return nil // the server accepted the message and failed afterwards
 	}
 	if refused, ok := errors.AsType[*gomail.SendError](err); ok {
 		code := refused.ErrorCode()
@@ -169,7 +170,7 @@ func (s *SMTP) Send(ctx context.Context, m *Message) error {
 	return err
 }
 
-// compose makes the message of go-mail, which encodes header fields and refuses addresses that are none.
+// compose builds the go-mail message. go-mail encodes header fields and rejects invalid addresses.
 func (s *SMTP) compose(m *Message) (*gomail.Msg, error) {
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := message.From(s.from); err != nil {
@@ -181,7 +182,7 @@ func (s *SMTP) compose(m *Message) (*gomail.Msg, error) {
 	message.Subject(m.Subject)
 	message.SetDate()
 	message.SetMessageIDWithValue(rand.Text() + "@" + s.domain)
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notice answers it
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses automatic replies
 	message.SetBodyString(gomail.TypeTextPlain, m.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	return message, nil

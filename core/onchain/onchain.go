@@ -1,7 +1,7 @@
-// Package onchain asks the nodes of the chains, while a client waits, for the simulation of an intent's transaction and for the
-// cost of a refund.
+// Package onchain calls the chains' nodes within a client's request: to simulate an intent's transaction, to quote a refund and
+// to verify a smart account's signature.
 //
-// It owns the calls and their timeouts. Package transfer interprets the results; package watch follows the chains.
+// It owns the calls and their time limit. Package transfer interprets the results; package watch follows the chains.
 package onchain
 
 import (
@@ -17,10 +17,10 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// timeout bounds how long a caller waits for the nodes of a chain. It is below the five seconds that a request may take.
+// timeout bounds the wait for the nodes of a chain. It is below a request's limit of five seconds.
 const timeout = 3 * time.Second
 
-// NoAnswerError is returned if no node of a chain returns a usable response.
+// NoAnswerError is returned if no node of a chain returns a usable answer.
 type NoAnswerError struct {
 	Chain caip.ChainID
 	Err   error
@@ -30,8 +30,8 @@ func (e *NoAnswerError) Error() string { return fmt.Sprintf("ask the nodes of %s
 
 func (e *NoAnswerError) Unwrap() error { return e.Err }
 
-// askNodes tries the providers of a chain, the best first, until one responds; ask returns an error for an unusable response. The
-// error wraps rpc.ErrNoProvider if there is no provider, and is a NoAnswerError if all were tried.
+// askNodes calls ask with the providers of a chain, the best first, until it succeeds; ask returns an error for an unusable
+// answer. The error wraps rpc.ErrNoProvider if the chain has no provider, and is a NoAnswerError if all failed.
 func askNodes(ctx context.Context, client *rpc.Client, id caip.ChainID, ask func(ctx context.Context, p *rpc.Provider) error) error {
 	if client == nil {
 		return fmt.Errorf("ask the nodes of %s: %w", id, rpc.ErrNoProvider)
@@ -43,11 +43,11 @@ func askNodes(ctx context.Context, client *rpc.Client, id caip.ChainID, ask func
 	deadline := time.Now().Add(timeout)
 	var failures []error
 	for left := chain.Providers(); len(left) > 0 && time.Now().Before(deadline) && ctx.Err() == nil; left = left[1:] {
-		if left[0].Busy() { // the rest of its calls is for following the chain
+		if left[0].Busy() { // its remaining calls are reserved for following the chain
 			failures = append(failures, fmt.Errorf("%s: over half of requestsPerSecond in CORE_RPC_FILE", left[0].Host()))
 			continue
 		}
-		// Half of the time is reserved for the providers after this one.
+		// Half of the remaining time is reserved for the next providers.
 		attempt, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(min(len(left), 2)))
 		err := ask(attempt, left[0])
 		cancel()
@@ -59,7 +59,7 @@ func askNodes(ctx context.Context, client *rpc.Client, id caip.ChainID, ask func
 	return &NoAnswerError{id, errors.Join(failures...)}
 }
 
-// word reads a number that a contract returned; ok is false for an answer of another form, which is no contract's or another one's.
+// word decodes a number that a contract returned. ok is false for another length: the address has no code or another contract.
 func word(returned []byte) (number *big.Int, ok bool) {
 	if len(returned) != common.HashLength {
 		return nil, false

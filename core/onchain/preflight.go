@@ -14,15 +14,15 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// Preflight checks the result of an intent's transaction in the current state. gas is nil if it would fail.
+// Preflight simulates an intent's transaction and checks its preconditions. gas is nil if the transaction would fail.
 func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent, tx *transfer.Tx, now time.Time) (checks []transfer.Check, gas *string, err error) {
-	questions, err := newPreflight(intent, tx)
+	calls, err := newPreflight(intent, tx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var simulation transfer.Simulation
 	err = askNodes(ctx, client, tx.Chain, func(ctx context.Context, p *rpc.Provider) error {
-		simulation, gas, err = questions.ask(ctx, p)
+		simulation, gas, err = calls.ask(ctx, p)
 		return err
 	})
 	if err != nil {
@@ -31,12 +31,12 @@ func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent,
 	return intent.Preflight(tx, simulation, now), gas, nil
 }
 
-// preflight are the questions about a transaction, one batch.
+// preflight is one batch of calls about a transaction.
 type preflight struct {
 	native *rpc.Call[*big.Int]
-	// balance and allowance are of the ERC-20 source token, nil where none is asked for.
+	// balance and allowance are calls of the ERC-20 source token, nil if not needed.
 	balance, allowance *rpc.Call[[]byte]
-	// code and domain are the settler's, nil for a transfer.
+	// code and domain are calls about the settler, nil for a transfer.
 	code, domain *rpc.Call[[]byte]
 	simulated    *rpc.Call[[]byte]
 	gas          *rpc.Call[uint64]
@@ -72,7 +72,7 @@ func newPreflight(intent *transfer.Intent, tx *transfer.Tx) (*preflight, error) 
 	return q, nil
 }
 
-// ask returns an error unless the provider answers every question. That a contract reverts is an answer.
+// ask returns an error unless the provider answers every call. A revert is an answer.
 func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simulation, gas *string, err error) {
 	requests := []rpc.Request{q.simulated, q.gas}
 	if q.native != nil {
@@ -115,7 +115,7 @@ func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simula
 	return s, &text, nil
 }
 
-// answered drops the error of a call that a contract reverted; such an answer is none of the node's faults.
+// answered returns nil for a call that a contract reverted, because a revert is not an error of the node.
 func answered(err error) error {
 	if errors.Is(err, rpc.ErrReverted) {
 		return nil
@@ -123,7 +123,7 @@ func answered(err error) error {
 	return err
 }
 
-// number is the number that a contract returned, nil where it was not asked or did not answer with one.
+// number returns the number that a contract returned, nil if there was no call or no number.
 func number(c *rpc.Call[[]byte]) *big.Int {
 	if c == nil {
 		return nil
@@ -133,8 +133,7 @@ func number(c *rpc.Call[[]byte]) *big.Int {
 	return n
 }
 
-// failureOf is the sentence for a simulation that does not succeed. Other errors than the node's verdict are returned, among them those of
-// JSON-RPC itself.
+// failureOf returns the sentence for a failed simulation. It returns any other error as err, including errors of JSON-RPC itself.
 func failureOf(err error) (string, error) {
 	if err == nil {
 		return "", nil

@@ -12,8 +12,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// Refund builds the transaction that refunds the order of an intent, which must be refundable by what is known of its chains. The error
-// wraps transfer.ErrNotRefundable where the destination's settler would not refund the order now.
+// Refund builds the transaction that refunds the order of an intent, which must be refundable according to its history. The error
+// wraps transfer.ErrNotRefundable if the destination's settler would not refund the order now.
 func Refund(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (*transfer.Tx, error) {
 	fee, err := refundFee(ctx, client, intent)
 	if err != nil {
@@ -22,8 +22,8 @@ func Refund(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (*
 	return intent.Refund(fee)
 }
 
-// refundFee asks the destination's settler what a refund costs, and whether it would refund the order now: it may have filled the order
-// since the chain was last read, and compares the deadline with its own chain's clock.
+// refundFee asks the destination's settler for the price of a refund, and whether it would refund the order now: the order may
+// have been filled since the chain was last read, and the settler compares the deadline with its own chain's clock.
 func refundFee(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (fee *big.Int, err error) {
 	settler := common.HexToAddress(intent.Settlement.DestinationSettler)
 	refundable := false

@@ -25,24 +25,25 @@ var erc6492 = abi.Arguments{{Type: validator.argument("factory")}, {Type: valida
 //go:embed signature_validator.json
 var compiledValidator []byte
 
-// validatorGas bounds what an account can have a node compute: it is the most that a transaction may use (EIP-7825).
+// validatorGas bounds the computation that an account can cause on a node: it is the maximum gas of a transaction (EIP-7825).
 const validatorGas = 1 << 24
 
-// erc1271Magic is what the validator, like isValidSignature of ERC-1271, returns for a good signature: the function's selector, padded.
+// erc1271Magic is what the validator, like isValidSignature of ERC-1271, returns for a valid signature: the function's selector,
+// padded.
 var erc1271Magic = [32]byte{0x16, 0x26, 0xba, 0x7e}
 
-// SmartSignature is a signature of a smart account (ERC-1271). Factory and FactoryData are of one in the form of ERC-6492: the call that
-// deploys the account where it has no code yet. They are zero for any other signature.
+// SmartSignature is a signature of a smart account (ERC-1271). Factory and FactoryData are the call of an ERC-6492 signature that
+// deploys an account without code. They are zero for any other signature.
 type SmartSignature struct {
 	Signature   []byte
 	Factory     common.Address
 	FactoryData []byte
 }
 
-// erc6492Suffix ends the signatures of accounts that may have no code yet.
+// erc6492Suffix is the suffix of ERC-6492 signatures, whose accounts may have no code yet.
 var erc6492Suffix = bytes.Repeat([]byte{0x64, 0x92}, 16)
 
-// ParseSmartSignature reads a signature, which may be in the form of ERC-6492: abi.encode(factory, factoryData, signature) and a suffix.
+// ParseSmartSignature parses a signature, also in the form of ERC-6492: abi.encode(factory, factoryData, signature) and a suffix.
 func ParseSmartSignature(raw []byte) (SmartSignature, error) {
 	wrapped, isWrapped := bytes.CutSuffix(raw, erc6492Suffix)
 	if !isWrapped {
@@ -57,21 +58,20 @@ func ParseSmartSignature(raw []byte) (SmartSignature, error) {
 	}, nil
 }
 
-// Signed asks a node of the chain whether the smart account takes the signature of the hash. An account that has code is asked as it is,
-// whatever the factory would do. The error wraps rpc.ErrNoProvider where the chain has no node, and is a NoAnswerError where none
-// answers.
+// Signed asks a node of the chain whether the smart account accepts the signature of the hash. If the account has code, the
+// factory is ignored. The error wraps rpc.ErrNoProvider if the chain has no node, and is a NoAnswerError if none answers.
 //
-// One node decides. It is of the operator's choice, its word opens only accounts that smart accounts on its own chain sign in to, and
-// moves no money; a second opinion would have each sign-in wait for two providers, and fail with either.
+// One node decides. The operator chooses it, and its answer gives access only to accounts that smart accounts on its own chain
+// sign in to, and moves no money. A second provider would make each sign-in wait for both, and fail if either fails.
 func Signed(ctx context.Context, client *rpc.Client, chain caip.ChainID, account common.Address, hash common.Hash, s SmartSignature) (bool, error) {
 	arguments, err := validator.abi.Pack("", account, hash, s.Signature, s.Factory, s.FactoryData)
 	if err != nil {
 		return false, fmt.Errorf("pack the signature of %s: %w", account, err)
 	}
-	question := rpc.CallCode(append(append([]byte{}, validator.code...), arguments...), validatorGas)
+	call := rpc.CallCode(append(append([]byte{}, validator.code...), arguments...), validatorGas)
 	var answer [32]byte
 	err = askNodes(ctx, client, chain, func(ctx context.Context, p *rpc.Provider) error {
-		returned, err := rpc.Ask(ctx, p, question)
+		returned, err := rpc.Ask(ctx, p, call)
 		if err == nil && len(returned) != len(answer) {
 			err = fmt.Errorf("%s: the validator of signatures returned %d bytes, which it never does", p.Host(), len(returned))
 		}
@@ -99,7 +99,7 @@ func mustValidator() compiled {
 	return compiled{c.ABI, c.Bytecode}
 }
 
-// argument is the type of an argument of the constructor.
+// argument returns the ABI type of a constructor argument.
 func (c compiled) argument(name string) abi.Type {
 	at := slices.IndexFunc(c.abi.Constructor.Inputs, func(a abi.Argument) bool { return a.Name == name })
 	return c.abi.Constructor.Inputs[at].Type

@@ -1,6 +1,6 @@
 // Package registry holds the chains and tokens of the service in memory.
 //
-// A Snapshot is immutable, so any number of requests may read it without a lock; the caller replaces it.
+// A Snapshot is immutable, so any number of requests may read it without a lock; a change makes a new snapshot.
 package registry
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Snapshot is the registry at one version. The zero value is empty.
 type Snapshot struct {
-	// Version grows with every change of a chain or a token.
+	// Version increases with every change of a chain or a token.
 	Version int64
 	// Chains are ordered by chain number, Tokens by chain number, then symbol, then address.
 	Chains []chain.Chain
@@ -27,7 +27,7 @@ type Snapshot struct {
 	watched map[caip.ChainID]bool
 }
 
-// New orders and indexes the registry. It takes ownership of both slices.
+// New sorts and indexes the registry. It takes ownership of both slices.
 func New(version int64, chains []chain.Chain, tokens []token.Definition) *Snapshot {
 	slices.SortFunc(chains, func(a, b chain.Chain) int { return compareChains(a.ID, b.ID) })
 	slices.SortFunc(tokens, func(a, b token.Definition) int {
@@ -60,16 +60,17 @@ func compareChains(a, b caip.ChainID) int {
 	return cmp.Compare(an, bn)
 }
 
-// Chain looks a chain up by its id.
+// Chain returns a chain by its id.
 func (s *Snapshot) Chain(id caip.ChainID) (chain.Chain, bool) {
 	c, ok := s.chains[id]
 	return c, ok
 }
 
-// Watched reports whether intents are followed on a chain now.
+// Watched reports whether a chain is currently watched for intents.
 func (s *Snapshot) Watched(id caip.ChainID) bool { return s.watched[id] }
 
-// WithWatched is the snapshot in which these chains are watched and no others; s itself where they are so already. Version stays.
+// WithWatched returns a snapshot in which exactly these chains are watched, or s itself if that is already so. Version does not
+// change.
 func (s *Snapshot) WithWatched(ids []caip.ChainID) *Snapshot {
 	watched := make(map[caip.ChainID]bool, len(ids))
 	for _, id := range ids {
@@ -83,11 +84,11 @@ func (s *Snapshot) WithWatched(ids []caip.ChainID) *Snapshot {
 	return &changed
 }
 
-// Token looks a token up by its id.
+// Token returns a token by its id.
 func (s *Snapshot) Token(id caip.AccountID) (token.Definition, bool) {
 	t, ok := s.tokens[id]
 	return t, ok
 }
 
-// TokensOn are the tokens of one chain in the order of Tokens; none for a chain the registry does not know.
+// TokensOn returns the tokens of one chain in the order of Tokens, none for an unknown chain.
 func (s *Snapshot) TokensOn(id caip.ChainID) []token.Definition { return s.byChain[id] }

@@ -1,8 +1,8 @@
-// Package representation is the JSON form of what the API's answers, the bodies of events and the console's scripts share: times,
-// bytes, the summary of an intent and its transaction.
+// Package representation encodes the JSON that API responses, event bodies and the console's scripts share: times, bytes, the
+// summary of an intent and its transaction.
 //
-// It owns the names and the spelling of their members and decides nothing. What many requests write is appended to a buffer; the
-// spelling is that of encoding/json.
+// It owns the names and formats of the members and has no other rules. Hot paths append to a buffer; the output is that of
+// encoding/json.
 package representation
 
 import (
@@ -17,16 +17,16 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Timestamp is a time as ISO 8601 in UTC with milliseconds. It is a string, since the encoder validates the output of a MarshalText
-// method again.
+// Timestamp is a time as ISO 8601 in UTC with milliseconds. It is a string, because encoding/json would validate the output of a
+// MarshalText method again.
 type Timestamp string
 
-// NewTimestamp writes a time, cut to milliseconds.
+// NewTimestamp formats a time, truncated to milliseconds.
 func NewTimestamp(t time.Time) Timestamp {
 	return Timestamp(appendTime(nil, t))
 }
 
-// OptionalTimestamp is nil, which JSON writes as null, for no time.
+// OptionalTimestamp returns nil for no time, which is null in JSON.
 func OptionalTimestamp(t *time.Time) *Timestamp {
 	if t == nil {
 		return nil
@@ -35,7 +35,7 @@ func OptionalTimestamp(t *time.Time) *Timestamp {
 	return &stamp
 }
 
-// Optional is nil, which JSON writes as null, for an empty text.
+// Optional returns nil for an empty text, which is null in JSON.
 func Optional[Text ~string](s Text) *Text {
 	if s == "" {
 		return nil
@@ -43,12 +43,12 @@ func Optional[Text ~string](s Text) *Text {
 	return &s
 }
 
-// AppendTimestamp appends a time as NewTimestamp writes it, as a JSON string.
+// AppendTimestamp appends a time in the format of NewTimestamp, as a JSON string.
 func AppendTimestamp(b []byte, t time.Time) []byte {
 	return append(appendTime(append(b, '"'), t), '"')
 }
 
-// appendTime appends a time as ISO 8601. The layout RFC3339 is the one that package time formats without reading it.
+// appendTime appends a time as ISO 8601. It uses RFC3339 because package time has a fast path for that layout.
 func appendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	b = t.AppendFormat(b, time.RFC3339)
@@ -57,7 +57,7 @@ func appendTime(b []byte, t time.Time) []byte {
 	return append(b[:len(b)-len("Z")], '.', digits[milli/100], digits[milli/10%10], digits[milli%10], 'Z')
 }
 
-// unescaped are the characters of ASCII that encoding/json writes as they are.
+// unescaped are the ASCII characters that encoding/json does not escape.
 var unescaped = func() (table [256]bool) {
 	for c := ' '; c <= '~'; c++ {
 		table[c] = !strings.ContainsRune(`"\<>&`, c)
@@ -69,7 +69,7 @@ var unescaped = func() (table [256]bool) {
 func AppendText[Text ~string](b []byte, s Text) []byte {
 	for i := range len(s) {
 		if !unescaped[s[i]] {
-			escaped, _ := json.Marshal(string(s)) // a string never fails
+			escaped, _ := json.Marshal(string(s)) // never fails for a string
 			return append(b, escaped...)
 		}
 	}
@@ -123,8 +123,8 @@ func AppendSummary(b []byte, t *transfer.Summary) []byte {
 	return append(AppendSummaryMembers(append(b, '{'), t), '}')
 }
 
-// AppendSummaryMembers appends the members of a summary without the object's braces, for an object that has others too. Amounts are
-// in the token's smallest unit.
+// AppendSummaryMembers appends the members of a summary without the object's braces, for an object with further members. Amounts
+// are in the token's smallest unit.
 func AppendSummaryMembers(b []byte, t *transfer.Summary) []byte {
 	b = AppendIdentity(b, t)
 	b = append(b, `,"source":{"amount":`...)
@@ -135,7 +135,7 @@ func AppendSummaryMembers(b []byte, t *transfer.Summary) []byte {
 	return AppendOptional(b, t.Reference)
 }
 
-// AppendIdentity appends the members that a summary begins with, up to its metadata.
+// AppendIdentity appends the first members of a summary, up to its metadata.
 func AppendIdentity(b []byte, t *transfer.Summary) []byte {
 	b = append(b, `"id":`...)
 	b = AppendUUID(b, t.ID)

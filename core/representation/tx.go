@@ -7,8 +7,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// AppendTx appends what a wallet signs, or null for no transaction. chainId is the EIP-155 number that transactions carry, not the
-// CAIP-2 form.
+// AppendTx appends the transaction that a wallet signs, or null for none. chainId is the EIP-155 number of transactions, not the
+// CAIP-2 id.
 func AppendTx(b []byte, tx *transfer.Tx) []byte {
 	if tx == nil {
 		return append(b, "null"...)
@@ -47,8 +47,8 @@ func appendAllowance(b []byte, a transfer.Allowance) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendSendCalls appends the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. Wallets that cannot execute the
-// calls as one transaction send them one after the other, as atomicRequired is false.
+// AppendSendCalls appends the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. atomicRequired is false:
+// wallets that cannot execute the calls as one transaction send them one after the other.
 func AppendSendCalls(b []byte, tx *transfer.Tx) []byte {
 	number, _ := tx.Chain.Number() // the registry has eip155 chains only
 	b = append(b, `{"version":"2.0.0","chainId":"0x`...)
@@ -67,7 +67,7 @@ func AppendSendCalls(b []byte, tx *transfer.Tx) []byte {
 	return append(b, `]}`...)
 }
 
-// appendCall appends the members of a call; value appends its value, which is in wei.
+// appendCall appends the members of a call; value appends its value in wei.
 func appendCall(b []byte, c transfer.Call, value func([]byte, *big.Int) []byte) []byte {
 	b = append(b, `"to":`...)
 	b = AppendText(b, c.To)

@@ -9,7 +9,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// List is what a token list holds for this registry: the definitions that keep the rules and the rows that do not.
+// List is the content of a token list for this registry: the valid definitions and the rejected rows.
 type List struct {
 	Name    string
 	Tokens  []Definition
@@ -18,10 +18,10 @@ type List struct {
 	Unknown map[uint64]int
 }
 
-// maxRows is the most tokens that the Token Lists schema allows in one list.
+// maxRows is the maximum number of tokens that the Token Lists schema allows in one list.
 const maxRows = 10_000
 
-// Refusal is a row that was left out and why.
+// Refusal is a rejected row and the reason.
 type Refusal struct {
 	// Row counts from 0 in the file's order.
 	Row    int
@@ -35,16 +35,16 @@ type row struct {
 	Symbol   string `json:"symbol"`
 	Decimals *uint8 `json:"decimals"`
 	LogoURI  string `json:"logoURI"`
-	// Extensions of other lists may give these two names to anything; what is not a string is ignored.
+	// Other lists may use these two names for other data; values that are not strings are ignored.
 	Extensions struct {
 		Source  any `json:"source"`
 		License any `json:"license"`
 	} `json:"extensions"`
 }
 
-// ReadList reads a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org). Rows on chains that known
-// says no to are counted and left out: a token without a chain could not be used. A row that breaks a rule is refused
-// alone, and a row that repeats an earlier one is left out. An error means that the file as a whole could not be read.
+// ReadList parses a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org). Rows on chains for which known
+// returns false are counted and omitted: a token without a chain could not be used. A row that breaks a rule is rejected alone,
+// and a row that repeats an earlier one is omitted. An error means that the complete file could not be read.
 func ReadList(r io.Reader, known func(caip.ChainID) bool) (List, error) {
 	var file struct {
 		Name   string            `json:"name"`

@@ -1,4 +1,4 @@
-// Package token defines the canonical tokens of the registry and reads them from published token lists.
+// Package token defines the canonical tokens of the registry and parses published token lists.
 package token
 
 import (
@@ -11,10 +11,10 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// NativeAddress stands for a chain's native asset where a token contract is asked for (ERC-7528).
+// NativeAddress represents a chain's native asset in place of a token contract (ERC-7528).
 const NativeAddress = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 
-// Definition is one canonical token. A token is known by its chain and address; symbols repeat.
+// Definition is one canonical token. A token is identified by its chain and address; symbols are not unique.
 type Definition struct {
 	// ID is the CAIP-10 account id of the token contract, its address in EIP-55 spelling.
 	ID       caip.AccountID
@@ -32,7 +32,7 @@ type Origin struct {
 	License string
 }
 
-// Native reports whether the id stands for the native asset of its chain.
+// Native reports whether the id represents the native asset of its chain.
 func Native(id caip.AccountID) bool { return id.Address == NativeAddress }
 
 const (
@@ -44,10 +44,10 @@ const (
 
 var errLicense = fmt.Errorf("license must be an SPDX license expression of at most %d characters, such as MIT", maxLicenseLength)
 
-// licenseExpression has the characters of SPDX license expressions; the identifiers in it are not looked up.
+// licenseExpression matches the characters of SPDX license expressions; the identifiers are not checked.
 var licenseExpression = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+() :-]*$`)
 
-// Validate reports the first rule the origin breaks.
+// Validate returns an error for the first rule that the origin breaks.
 func (o Origin) Validate() error {
 	switch {
 	case o.Source != "" && (!printable(o.Source) || utf8.RuneCountInString(o.Source) > maxSourceLength):

@@ -12,16 +12,16 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// word is the length of an ABI word.
+// word is the length of an ABI word in bytes.
 const word = 32
 
-// selector is the first four bytes of a call or an error: those of the Keccak-256 of its signature.
+// selector returns the ABI selector of a function or an error: the first four bytes of the Keccak-256 of its signature.
 func selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }
 
-// putUint writes a number into a word of zeros, as a uint256.
+// putUint encodes a number as a uint256 into a zeroed word.
 func putUint(w []byte, n uint64) { binary.BigEndian.PutUint64(w[word-8:], n) }
 
-// putBig writes a number into a word of zeros, as a uint256, and fails for one out of its range.
+// putBig encodes a number as a uint256 into a zeroed word. It fails for a number out of range.
 func putBig(w []byte, n *big.Int) error {
 	if n.Sign() < 0 || n.BitLen() > 8*word {
 		return fmt.Errorf("%s is no uint256", n)
@@ -37,7 +37,7 @@ func appendUint(b []byte, n uint64) []byte {
 	return append(b, w[:]...)
 }
 
-// appendBig appends a number as a uint256, and fails for one out of its range.
+// appendBig appends a number as a uint256. It fails for a number out of range.
 func appendBig(b []byte, n *big.Int) ([]byte, error) {
 	var w [word]byte
 	if err := putBig(w[:], n); err != nil {
@@ -46,7 +46,8 @@ func appendBig(b []byte, n *big.Int) ([]byte, error) {
 	return append(b, w[:]...), nil
 }
 
-// tokenAddress is the address of a token in order data, where the native asset is address(0); empty is that too.
+// tokenAddress returns the address of a token in order data. It is empty for the native asset, which order data encodes as
+// address(0).
 func tokenAddress(id caip.AccountID) string {
 	if token.Native(id) {
 		return ""
@@ -54,8 +55,8 @@ func tokenAddress(id caip.AccountID) string {
 	return id.Address
 }
 
-// putAddress writes an EVM address into a word of zeros, padded on the left, as an address and a bytes32 of one are encoded. An empty
-// address leaves the zeros.
+// putAddress encodes an EVM address into a zeroed word, left-padded, as ABI type address or bytes32. An empty address leaves the
+// word zero.
 func putAddress(w *[word]byte, address string) error {
 	const bytes = 20
 	if address == "" {

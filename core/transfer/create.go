@@ -22,15 +22,15 @@ const (
 
 const zeroAddress = "0x0000000000000000000000000000000000000000"
 
-// Caller owns the intent that a request makes.
+// Caller is the owner of the intent that a request creates.
 type Caller struct {
 	AccountID   uuid.UUID
 	KeyID       uuid.UUID
 	Environment network.Environment
 }
 
-// WrongEnvironment returns the first chain of the request that keys of env may not use. Unknown chains have no environment and
-// are skipped.
+// WrongEnvironment returns the first chain in the request that keys of env may not use. Chains that are not in the registry have
+// no environment and are skipped.
 func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env network.Environment) (chain.Chain, bool) {
 	for _, id := range r.Chains() {
 		if c, ok := known.Chain(id); ok && c.Environment != env {
@@ -40,7 +40,7 @@ func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env netw
 	return chain.Chain{}, false
 }
 
-// New creates the requested intent, or returns a *Rejection. The id must be a new UUIDv7; deadlines are counted from its time.
+// New creates the intent of a request, or returns a *Rejection. The id must be a new UUIDv7; deadlines are counted from its time.
 func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot) (*Intent, error) {
 	d := draft{request: r, known: known}
 	if err := d.resolve(); err != nil {
@@ -70,7 +70,7 @@ func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Sn
 	return intent, nil
 }
 
-// draft is the requested intent while it is being resolved.
+// draft is the partly resolved intent of a request.
 type draft struct {
 	request                       wire.TransferRequest
 	known                         *registry.Snapshot
@@ -79,7 +79,7 @@ type draft struct {
 	kind                          Type
 }
 
-// resolve fills the draft in the order in which faults are reported.
+// resolve fills the draft, in the order in which errors are reported.
 func (d *draft) resolve() error {
 	for _, step := range []func() error{d.chains, d.tokens, d.amounts, d.recipient, d.infer} {
 		if err := step(); err != nil {
@@ -100,7 +100,7 @@ func (d *draft) chains() error {
 	return nil
 }
 
-// firstOn is the path of the first id of the request that is on a chain.
+// firstOn returns the JSON Pointer to the first id in the request that is on a chain.
 func (d *draft) firstOn(id caip.ChainID) string {
 	switch id {
 	case d.request.Source.Account.Chain:
@@ -158,7 +158,7 @@ func (d *draft) amounts() (err error) {
 }
 
 func parseAmount(side, digits string) (*big.Int, error) {
-	// 78 digits hold 2^256-1; more would only cost time to parse.
+	// 2^256-1 has 78 digits; longer texts are rejected unparsed.
 	amount, ok := new(big.Int), false
 	if len(digits) <= 78 {
 		amount, ok = amount.SetString(digits, 10)
@@ -182,7 +182,7 @@ func (d *draft) recipient() error {
 	return nil
 }
 
-// infer compares chains and token addresses, never symbols.
+// infer infers the type from chains and token addresses, never from symbols.
 func (d *draft) infer() error {
 	switch {
 	case d.sourceChain.ID != d.destinationChain.ID:
@@ -216,7 +216,7 @@ func parseDeadline(deadline, created time.Time) (time.Time, error) {
 	return deadline, nil
 }
 
-// wholeDeadline fills in the default and drops fractions of a second.
+// wholeDeadline applies the default and truncates to whole seconds.
 func wholeDeadline(deadline, created time.Time) time.Time {
 	if deadline.IsZero() {
 		deadline = created.Add(DefaultLifetime)
@@ -224,8 +224,8 @@ func wholeDeadline(deadline, created time.Time) time.Time {
 	return deadline.Truncate(time.Second)
 }
 
-// Answers reports whether the intent is the one that the request describes; spelling and explicit defaults make no difference.
-// The intent has every field of a request, so the request need not be stored.
+// Answers reports whether the intent matches the request; spelling and explicit defaults make no difference. The intent keeps
+// every field of its request, so the request itself is not stored.
 func (i *Intent) Answers(r wire.TransferRequest) bool {
 	if r.Destination.Token == (caip.AccountID{}) {
 		r.Destination.Token = r.Source.Token
@@ -241,7 +241,7 @@ func (l Leg) isOf(r wire.Leg) bool {
 	return l.Account == r.Account && l.Token == r.Token && l.Amount.String() == r.Amount
 }
 
-// settlement picks the settlers, and rejects an intent that nobody could execute.
+// settlement selects the settlers, and rejects an intent that cannot be executed.
 func (d *draft) settlement() (Settlement, error) {
 	settlement := Settlement{
 		Scheme: chain.OrderDataScheme, OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain,

@@ -5,8 +5,8 @@ import "time"
 // Evaluate returns the commands that bring the intent to the status that follows from its transactions, none if it has that
 // status.
 //
-// It depends only on the transactions, and on whether the client cancelled the intent or the deadline has passed. So the order in
-// which transactions became known makes no difference, and neither does evaluating them again.
+// The result depends only on the transactions, on a cancellation by the client and on the deadline. So it is independent of the
+// order in which transactions became known, and Evaluate is idempotent.
 func (i *Intent) Evaluate(transactions []Transaction, now time.Time) ([]Command, error) {
 	v := i.judge(transactions, now)
 	var commands []Command
@@ -23,19 +23,18 @@ func (i *Intent) Evaluate(transactions []Transaction, now time.Time) ([]Command,
 	}
 }
 
-// verdict summarizes the transactions of an intent.
+// verdict is the result of judging an intent's transactions.
 type verdict struct {
 	status Status
-	// effect carries the intent out, attempt may still do so and failed has no effect; each is the newest of its kind, nil for
-	// none.
+	// effect executed the intent, attempt may still execute it and failed did not; each is the newest of its kind, nil for none.
 	effect, attempt, failed *Transaction
-	// outcome is the settler's result: the fill or the refund.
+	// outcome is the settler's fill or refund, nil for none.
 	outcome *Transaction
-	// dropped means that there were attempts which no provider knows any more.
+	// dropped means that an attempt was dropped: no provider knows it any more.
 	dropped bool
 }
 
-// judge finds the status that follows from the transactions.
+// judge determines the status that follows from the intent's transactions.
 func (i *Intent) judge(transactions []Transaction, now time.Time) verdict {
 	v := verdict{effect: Effect(transactions)}
 	for n := range transactions {
@@ -69,7 +68,7 @@ func (i *Intent) judge(transactions []Transaction, now time.Time) verdict {
 	return v
 }
 
-// outcomes applies the settler's results to an intent.
+// outcomes map the roles of the settler's transactions to statuses and triggers.
 var outcomes = map[Role]struct {
 	status  Status
 	trigger Trigger
@@ -77,7 +76,7 @@ var outcomes = map[Role]struct {
 	RoleFill: {Filled, Fill}, RoleSettle: {Filled, Fill}, RoleRefund: {Refunded, Refund},
 }
 
-// preferredOutcome prefers the fill itself to the source chain's report of it.
+// preferredOutcome prefers the fill on the destination chain to the settlement on the source chain.
 func preferredOutcome(known, t *Transaction) *Transaction {
 	if !t.Confirmed || t.State != Mined || (known != nil && known.Role == RoleFill) {
 		return known
@@ -92,7 +91,7 @@ func newer(known, t *Transaction) *Transaction {
 	return known
 }
 
-// withoutTransactions is the status if there are no transactions: created, cancelled or expired.
+// withoutTransactions returns the status of an intent without transactions.
 func (i *Intent) withoutTransactions(now time.Time) Status {
 	switch {
 	case i.Status == Created, i.Status == Cancelled, i.Status == Expired:
@@ -106,7 +105,7 @@ func (i *Intent) withoutTransactions(now time.Time) Status {
 	}
 }
 
-// step is the next command on the way to a verdict; more is false once the intent is there.
+// step returns the next command towards the verdict; more is false once the intent has its status.
 func (i *Intent) step(v verdict) (c Command, more bool) {
 	carrier := v.carrier()
 	if i.Status == v.status {
@@ -126,7 +125,7 @@ func (i *Intent) step(v verdict) (c Command, more bool) {
 	case Submitted:
 		return v.conclude(carrier), true
 	default:
-		// Before its transaction or after one that came to nothing. An attempt that nobody knows any more changes nothing.
+		// The intent has no transaction yet, or one that failed. A dropped attempt changes nothing.
 		if carrier == "" {
 			return c, false
 		}
@@ -134,7 +133,7 @@ func (i *Intent) step(v verdict) (c Command, more bool) {
 	}
 }
 
-// changeCarrier handles an intent that has its status, but by another transaction.
+// changeCarrier handles an intent that has the right status with another transaction.
 func (i *Intent) changeCarrier(v verdict, carrier string) (c Command, more bool) {
 	if carrier == i.Hash || v.effect == nil && v.attempt == nil {
 		return c, false
@@ -145,10 +144,10 @@ func (i *Intent) changeCarrier(v verdict, carrier string) (c Command, more bool)
 	return Command{Trigger: Reorg, To: Submitted, Hash: carrier, Observed: v.effect}, true
 }
 
-// conclude returns the step from submitted.
+// conclude returns the command for a submitted intent.
 func (v verdict) conclude(carrier string) Command {
 	switch {
-	case v.effect != nil: // confirmed, and perhaps more after that
+	case v.effect != nil: // confirmed; another command may follow
 		return Command{Trigger: Confirm, Hash: carrier, Observed: v.effect}
 	case v.failed != nil:
 		return Command{Trigger: Fail, Failure: failures[v.failed.State], Observed: v.failed}
@@ -159,7 +158,7 @@ func (v verdict) conclude(carrier string) Command {
 	}
 }
 
-// reorg returns the step back from an effect that is gone.
+// reorg returns the command for an effect that a reorganization removed.
 func (v verdict) reorg(carrier string) Command {
 	to := v.status
 	if to == Failed {
@@ -168,7 +167,7 @@ func (v verdict) reorg(carrier string) Command {
 	return Command{Trigger: Reorg, To: to, Hash: carrier, Observed: v.effect}
 }
 
-// ended returns the trigger of the settler's result; ok is false while the intent has none.
+// ended returns the trigger of the settler's fill or refund; ok is false while there is none.
 func (v verdict) ended() (trigger Trigger, ok bool) {
 	if v.status != Filled && v.status != Refunded {
 		return "", false
@@ -176,7 +175,7 @@ func (v verdict) ended() (trigger Trigger, ok bool) {
 	return outcomes[v.outcome.Role].trigger, true
 }
 
-// carrier returns the hash of the transaction that carries the intent out, or may do so, empty for none.
+// carrier returns the hash of the transaction that executes the intent or may do so, empty for none.
 func (v verdict) carrier() string {
 	for _, t := range []*Transaction{v.effect, v.attempt, v.failed} {
 		if t != nil {

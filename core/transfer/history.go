@@ -7,35 +7,36 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// History is the on-chain state of an intent. The zero value means that no chain has shown anything.
+// History is what the chains have shown of an intent. In the zero value they have shown nothing.
 type History struct {
 	// Transactions are the intent's, oldest first.
 	Transactions []Transaction
-	// Heights are those of the chains that the transactions are on; a chain that has never been read is left out.
+	// Heights are the heights of the transactions' chains, without chains that have never been read.
 	Heights map[caip.ChainID]Heights
 }
 
 // Heights are how far a chain has been read.
 type Heights struct {
-	// Head is the newest block, Final the newest that counts as final.
+	// Head is the newest block, Final the newest final one.
 	Head, Final uint64
 }
 
-// Confirmations are how deep the block is of the transaction that carries an intent.
+// Confirmations is the depth of the block with the intent's transaction.
 type Confirmations struct {
-	// Have is the depth, 1 for the head. Need is the depth at which the chain's finality rule counts blocks, also where it is a tag.
+	// Have is the depth, 1 for the head. Need is the chain's configured number of confirmations, also if its finality rule is a
+	// block tag.
 	Have, Need uint64
-	// Finalized means that the block counts as final.
+	// Finalized means that the block is final.
 	Finalized bool
 }
 
-// Confirmations is nil while the effect is in no block.
+// Confirmations returns nil while the effect is in no block.
 func (h History) Confirmations(need uint64) *Confirmations {
 	effect := Effect(h.Transactions)
 	if effect == nil || effect.Block == nil {
 		return nil
 	}
-	// A reported transaction can be seen in a block before the chain is read that far.
+	// A reported transaction can be seen in a block that is above the last block read.
 	head := max(h.Heights[effect.Chain].Head, effect.Block.Number)
 	return &Confirmations{Have: head - effect.Block.Number + 1, Need: need, Finalized: h.finalized(*effect)}
 }
@@ -45,21 +46,23 @@ func (h History) finalized(t Transaction) bool {
 	return known && t.Block != nil && t.Block.Number <= read.Final
 }
 
-// Unverifiable reports whether an attempt was mined whose effect nothing on chain shows: a native transfer out of a contract account.
+// Unverifiable reports whether an attempt was mined whose effect is not visible on chain: a native transfer from a contract
+// account.
 func (h History) Unverifiable() bool {
 	unsupported := func(t Transaction) bool { return t.State == Unsupported }
 	return Effect(h.Transactions) == nil && slices.ContainsFunc(h.Transactions, unsupported)
 }
 
-// Refundable reports whether the order can be refunded at the destination's settler: it is open, nobody has filled it and its deadline
-// has passed.
+// Refundable reports whether the order can be refunded at the destination's settler: it is open, it is not filled and its
+// deadline has passed.
 func (i *Intent) Refundable(h History, now time.Time) bool {
 	answered := func(t Transaction) bool { return !t.isAttempt() }
 	return i.Status == Confirmed && i.Type != Transfer && now.After(i.Deadline) && !slices.ContainsFunc(h.Transactions, answered)
 }
 
-// Shown are the transactions in the words for clients, oldest first. The states are Pending, Mined, Reverted, Replaced, Mismatch and
-// Finalized; the roles are all but RoleSettle, which is the same news as RoleFill and stands for it where the fill itself is not known.
+// Shown returns the transactions with the public states and roles, oldest first. The states are Pending, Mined, Reverted,
+// Replaced, Mismatch and Finalized; the roles are all except RoleSettle: a settlement implies the fill, and is shown as RoleFill
+// if the fill itself is not known.
 func (i *Intent) Shown(h History) []Transaction {
 	filled := slices.ContainsFunc(h.Transactions, func(t Transaction) bool { return t.Role == RoleFill })
 	shown := make([]Transaction, 0, len(h.Transactions))

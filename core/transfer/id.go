@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewID makes a UUIDv7 for an intent that is made now, with the fraction of the millisecond in rand_a (RFC 9562 section 6.2,
-// method 3), so that ids of one clock sort by their time.
+// NewID returns a UUIDv7 for an intent that is created now, with the fraction of the millisecond in rand_a (RFC 9562 section 6.2,
+// method 3), so that ids from one clock sort by time.
 func NewID(now time.Time) (id uuid.UUID) {
 	_, _ = rand.Read(id[:]) // never fails
 	fraction := int64(now.Nanosecond()%int(time.Millisecond)) << 12 / int64(time.Millisecond)
@@ -20,7 +20,7 @@ func NewID(now time.Time) (id uuid.UUID) {
 	return id
 }
 
-// idTime is the time in a UUIDv7's first 48 bits, milliseconds since 1970 (RFC 9562 section 5.7).
+// idTime returns the time in a UUIDv7's first 48 bits, milliseconds since 1970 (RFC 9562 section 5.7).
 func idTime(id uuid.UUID) time.Time {
 	var ms int64
 	for _, b := range id[:6] {
@@ -29,7 +29,7 @@ func idTime(id uuid.UUID) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// ParseHash reads an order id or a transaction hash: 0x and 64 hexadecimal digits.
+// ParseHash parses an order id or a transaction hash: 0x and 64 hexadecimal digits.
 func ParseHash(s string) (id [32]byte, ok bool) {
 	digits, prefixed := strings.CutPrefix(s, "0x")
 	decoded, err := hex.DecodeString(digits)

@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// The events that tell what became of an order: Open is ERC-7683's, the others are the settler's. Their parameters' order id is the
-// second topic of Open and the first word of the others' data.
+// The events of an order: Open is ERC-7683's, the others are the settler's. The order id is the second topic of Open and the
+// first word of the others' data.
 var (
 	openTopic     = common.HexToHash("0x3448bbc2203c608599ad448eeb1007cea04b788ac631f9f558e8dd01a3c27b3d")
 	filledTopic   = topic("Filled(bytes32,bytes,bytes)")
@@ -23,21 +23,21 @@ var (
 	erc20Topic    = topic("Transfer(address,address,uint256)")
 )
 
-// SettlerTopics are the first topics of all events that ParseSettlerEvent understands.
+// SettlerTopics are the first topics of all events that ParseSettlerEvent parses.
 var SettlerTopics = []common.Hash{openTopic, filledTopic, settledTopic, refundedTopic}
 
-// ClockSkew is how much earlier than the intent a block may be by its own time, as chains' clocks are not ours.
+// ClockSkew is how much earlier than the intent a block's timestamp may be, because chains' clocks differ from the database's.
 const ClockSkew = 2 * time.Minute
 
 func topic(signature string) common.Hash { return crypto.Keccak256Hash([]byte(signature)) }
 
-// SettlerEvent is what an event of a settler says about an order.
+// SettlerEvent is a settler's event about an order.
 type SettlerEvent struct {
 	Role    Role
 	OrderID [32]byte
 }
 
-// ParseSettlerEvent reads an event; ok is false for one that is no settler's.
+// ParseSettlerEvent parses a log; ok is false if it is not a settler's event.
 func ParseSettlerEvent(l evm.Log) (e SettlerEvent, ok bool) {
 	if len(l.Topics) == 0 {
 		return e, false
@@ -64,8 +64,8 @@ func ParseSettlerEvent(l evm.Log) (e SettlerEvent, ok bool) {
 	return e, true
 }
 
-// Match returns the transaction of the intent that a settler's event of a chain shows. ok is false for an event of another order, and
-// for one from a contract or chain that is not the one in the intent's own settlement: anybody can emit events.
+// Match returns the transaction of the intent that a settler's event on a chain shows. ok is false for an event of another order,
+// and for an event from another contract or chain than in the intent's settlement, because anybody can emit events.
 func (i *Intent) Match(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
 	e, ok := ParseSettlerEvent(l)
 	if !ok || e.OrderID != i.OrderID || i.Type == Transfer {
@@ -87,18 +87,19 @@ func (i *Intent) Match(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
 // Sighting is an attempt that was found in a block.
 type Sighting struct {
 	Receipt evm.Receipt
-	// Transaction is needed for native transfers alone.
+	// Transaction is needed only for native transfers.
 	Transaction evm.Transaction
 	BlockTime   time.Time
 	// SourceHasCode means that the source account is a contract.
 	SourceHasCode bool
-	// Taken are the log indexes of this transaction that confirm other intents of the account already: one payment confirms one
+	// Taken are the log indexes of this transaction that already confirm other intents of the account: one payment confirms one
 	// intent.
 	Taken []int64
 }
 
-// JudgeAttempt finds the effect that the intent asks for in an attempt that is in a block. The state is Mined, with the log of the
-// effect, or says what is wrong. Tokens that take a fee on transfers deliver less than the intent asks for, which is a mismatch.
+// JudgeAttempt looks for the intent's effect in an attempt that is in a block. The state is Mined, with the log index of the
+// effect, or the reason why the effect is missing. Tokens that take a fee on transfers deliver less than the intent asks for,
+// which is a mismatch.
 func (i *Intent) JudgeAttempt(s Sighting) (state State, logIndex int64) {
 	switch {
 	case !s.Receipt.Succeeded:
@@ -128,8 +129,8 @@ func (i *Intent) judgeOpen(s Sighting) (State, int64) {
 	return state, 0
 }
 
-// judgeNative compares the transaction itself, as a native transfer leaves no log. One that a contract account makes on the way is not
-// visible in either.
+// judgeNative compares the transaction itself, because a native transfer emits no log. An internal transfer by a contract account
+// is visible in neither.
 func (i *Intent) judgeNative(s Sighting) (State, int64) {
 	t, from := s.Transaction, common.HexToAddress(i.Source.Account.Address)
 	switch {
@@ -152,15 +153,14 @@ func (i *Intent) judgeERC20(s Sighting) (State, int64) {
 	return Mismatch, 0
 }
 
-// pays reports whether a log is the ERC-20 Transfer event that a transfer asks for: exactly its amount from its source to its
-// destination.
+// pays reports whether a log is the ERC-20 Transfer event of the transfer: exactly its amount from its source to its destination.
 func (i *Intent) pays(l evm.Log) bool {
 	return l.Address == common.HexToAddress(i.Source.Token.Address) && len(l.Topics) == 3 && l.Topics[0] == erc20Topic &&
 		l.Topics[1] == addressTopic(i.Source.Account.Address) && l.Topics[2] == addressTopic(i.Destination.Account.Address) &&
 		len(l.Data) == 32 && new(big.Int).SetBytes(l.Data).Cmp(i.Source.Amount) == 0
 }
 
-// addressTopic is an address as an indexed argument of an event.
+// addressTopic encodes an address as an indexed argument of an event.
 func addressTopic(address string) common.Hash {
 	return common.BytesToHash(common.HexToAddress(address).Bytes())
 }
@@ -169,8 +169,8 @@ func (s Sighting) taken(logIndex int64) bool {
 	return slices.Contains(s.Taken, logIndex)
 }
 
-// Stands reports whether a receipt, from whichever provider, still shows what is recorded of a transaction of the intent: the same
-// block, the same result and the same log.
+// Stands reports whether a receipt, from any provider, still shows what is recorded of the intent's transaction: the same block,
+// the same result and the same log.
 func (i *Intent) Stands(t Transaction, r evm.Receipt) bool {
 	if t.Block == nil || r.TxHash != t.Hash || r.BlockHash != t.Block.Hash || r.BlockNumber != t.Block.Number {
 		return false

@@ -13,7 +13,7 @@ const orderDataType = "OrderData(bytes32 sender,bytes32 recipient,bytes32 inputT
 	"uint256 amountIn,uint256 amountOut,uint256 senderNonce,uint32 originDomain,uint32 destinationDomain," +
 	"bytes32 destinationSettler,uint32 fillDeadline,bytes data)"
 
-// OrderDataType is the Keccak-256 of the type string; an ERC-7683 order names the type of its data by it.
+// OrderDataType is the Keccak-256 of the type string; an ERC-7683 order identifies the type of its data by it.
 var OrderDataType = crypto.Keccak256Hash([]byte(orderDataType))
 
 // Order is the OrderData of an intent (ERC-7683 as revised on 2025-01-08). The field names are those of the ABI.
@@ -30,17 +30,17 @@ type Order struct {
 	DestinationSettler [32]byte
 	FillDeadline       uint32
 	Data               []byte
-	// Encoded is abi.encode of the fields above as one tuple, its outer offset word included.
+	// Encoded is abi.encode of the fields above as one tuple, including its outer offset word.
 	Encoded []byte
 	// onchain is abi.encode of ERC-7683's OnchainCrossChainOrder without its outer offset word; its last bytes are Encoded.
 	onchain []byte
 }
 
-// ID is the order id: Keccak-256 of the encoded order.
+// ID returns the order id: Keccak-256 of the encoded order.
 func (o Order) ID() [32]byte { return crypto.Keccak256Hash(o.Encoded) }
 
-// Order builds the order of an intent. The nonce is the intent's id as a 128-bit number, so an order seen on chain
-// leads back to its intent.
+// Order builds the order of an intent. The nonce is the intent's id as a 128-bit number, so an order seen on chain identifies its
+// intent.
 func (i *Intent) Order() (Order, error) {
 	order := Order{
 		AmountIn:          i.Source.Amount,
@@ -67,13 +67,13 @@ func (i *Intent) Order() (Order, error) {
 	return order, nil
 }
 
-// Lengths of the encoded tuples' heads: a word for each of their fields.
+// Lengths of the encoded tuples' heads: one word per field.
 const (
 	orderHead   = 12 * word
 	onchainHead = 3 * word
 )
 
-// encode sets Encoded and onchain. It writes the words itself, since go-ethereum's encoder uses reflection and takes ten times as long.
+// encode sets Encoded and onchain. It does not use go-ethereum's encoder, which uses reflection and takes ten times as long.
 func (o *Order) encode() error {
 	padding := -len(o.Data) & (word - 1)
 	length := word + orderHead + word + len(o.Data) + padding // of Encoded

@@ -10,7 +10,7 @@ import (
 	"intents.internal/core/token"
 )
 
-// CheckName names what was checked.
+// CheckName is the name of a check.
 type CheckName string
 
 // The checks of a transaction before it is sent.
@@ -22,7 +22,7 @@ const (
 	CheckSimulation CheckName = "simulation"
 )
 
-// Check is whether one thing is in place for a transaction.
+// Check is the result of one check of a transaction.
 type Check struct {
 	Name CheckName
 	OK   bool
@@ -30,18 +30,18 @@ type Check struct {
 	Detail string
 }
 
-// Simulation is what a node of the source chain answers about an intent's transaction that was not sent yet.
+// Simulation is a source chain node's simulation of an intent's transaction that is not sent yet.
 type Simulation struct {
-	// Balance is what the source account has of the source token, nil where the token's contract does not answer.
+	// Balance is the source account's balance of the source token, nil if the token's contract does not answer.
 	Balance *big.Int
-	// Allowance is what the settler may draw of it, nil where the contract does not answer and where none is needed.
+	// Allowance is the settler's ERC-20 allowance, nil if the contract does not answer or none is needed.
 	Allowance *big.Int
-	// SettlerHasCode and SettlerDomain are of the settler of swaps and bridges; SettlerDomain is nil where it does not answer.
+	// SettlerHasCode and SettlerDomain describe the settler of a swap or bridge; SettlerDomain is nil if it does not answer.
 	SettlerHasCode bool
 	SettlerDomain  *big.Int
 	// Returned is what the simulated transaction returns.
 	Returned []byte
-	// Failure says in one sentence why the simulated transaction does not succeed, empty where it does.
+	// Failure is one sentence on why the simulated transaction fails, empty if it succeeds.
 	Failure string
 }
 
@@ -110,7 +110,8 @@ func (i *Intent) checkSettler(s Simulation) Check {
 	return c
 }
 
-// checkSimulation explains a failure by the missing allowance, where that is the reason: settlers and tokens revert with many errors then.
+// checkSimulation explains a failure by the missing allowance, if it is missing: settlers and tokens revert with many different
+// errors then.
 func (i *Intent) checkSimulation(s Simulation, allowance Check) Check {
 	c := Check{Name: CheckSimulation}
 	switch {
@@ -132,15 +133,15 @@ var (
 	settlerLocalDomain = selector("localDomain()")
 )
 
-// BalanceOfCall is the data of a call that asks an ERC-20 token for the balance of an account. The answer is a uint256.
+// BalanceOfCall returns the calldata of an ERC-20 token's balanceOf, which returns a uint256.
 func BalanceOfCall(owner string) ([]byte, error) {
 	return appendAddresses(erc20BalanceOf[:], owner)
 }
 
-// AllowanceCall is the data of a call that asks an ERC-20 token what a spender may draw from an account. The answer is a uint256.
+// AllowanceCall returns the calldata of an ERC-20 token's allowance, which returns a uint256.
 func AllowanceCall(owner, spender string) ([]byte, error) {
 	return appendAddresses(erc20Allowance[:], owner, spender)
 }
 
-// LocalDomainCall is the data of a call that asks a settler for its domain. The answer is a uint32.
+// LocalDomainCall returns the calldata of a settler's localDomain, which returns a uint32.
 func LocalDomainCall() []byte { return settlerLocalDomain[:] }

@@ -5,11 +5,11 @@ import (
 	"math/big"
 )
 
-// ErrNotRefundable is returned where an intent has no order that can be refunded: see Intent.Refundable.
+// ErrNotRefundable is returned if an intent has no order that can be refunded: see Intent.Refundable.
 var ErrNotRefundable = errors.New("the intent has no order that can be refunded")
 
-// Refund builds the transaction that refunds the intent's order. It is sent on the destination chain, whose settler is asked there to
-// have the source chain's pay the sender back; fee is what the message between them costs, in wei: see QuoteRefundCall.
+// Refund builds the transaction that refunds the intent's order. It is sent on the destination chain, whose settler messages the
+// source chain's settler to pay the sender back. The fee is the price of this message in wei: see QuoteRefundCall.
 func (i *Intent) Refund(fee *big.Int) (*Tx, error) {
 	order, err := i.Order()
 	if err != nil {
@@ -21,7 +21,7 @@ func (i *Intent) Refund(fee *big.Int) (*Tx, error) {
 	}, nil
 }
 
-// refundData is the data of a call that refunds one order.
+// refundData returns the calldata that refunds one order.
 func refundData(order *Order) []byte {
 	data := append(make([]byte, 0, len(settlerRefund)+3*word+len(order.onchain)), settlerRefund[:]...)
 	data = appendUint(data, word) // the offset of the array
@@ -30,7 +30,7 @@ func refundData(order *Order) []byte {
 	return append(data, order.onchain...)
 }
 
-// QuoteRefundCall is the data of a call that asks the destination's settler for the fee of Refund. The answer is a uint256.
+// QuoteRefundCall returns the calldata that asks the destination's settler for the fee of Refund, which is a uint256.
 func (i *Intent) QuoteRefundCall() []byte {
 	return appendUint(settlerQuoteGasPayment[:], uint64(i.Settlement.OriginDomain))
 }

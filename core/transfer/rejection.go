@@ -6,7 +6,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Why a well-formed request creates no intent.
+// The reasons why a well-formed request is rejected.
 const (
 	UnsupportedChain            wire.Code = "UNSUPPORTED_CHAIN"
 	UnknownToken                wire.Code = "UNKNOWN_TOKEN"
@@ -20,11 +20,11 @@ const (
 	SettlerNotConfigured        wire.Code = "SETTLER_NOT_CONFIGURED"
 )
 
-// Rejection is why a request creates no intent, in words for the client.
+// Rejection is the reason why a request is rejected, with a message for the client.
 type Rejection struct {
 	Code    wire.Code
 	Message string
-	// Path is a JSON Pointer (RFC 6901) to the member of the request that is to be changed, empty where none alone is at fault.
+	// Path is a JSON Pointer (RFC 6901) to the invalid member of the request, empty if no single member is invalid.
 	Path string
 }
 
@@ -34,7 +34,7 @@ func reject(code wire.Code, form string, args ...any) *Rejection {
 	return &Rejection{Code: code, Message: fmt.Sprintf(form, args...)}
 }
 
-// at names the member of the request that is at fault.
+// at sets the path of the invalid member.
 func (r *Rejection) at(path string) *Rejection {
 	r.Path = path
 	return r

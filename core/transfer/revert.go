@@ -9,10 +9,10 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 )
 
-// maxReason is how many bytes of a contract's own words are shown.
+// maxReason bounds the bytes of a contract's or node's text that are shown.
 const maxReason = 200
 
-// customErrors are the errors that settlers and tokens of this service are known to revert with, in words that follow "reverts, because".
+// customErrors are the known custom errors of settlers and tokens, each with a text that follows "reverts, because".
 var customErrors = map[[4]byte]string{
 	selector("InvalidNonce()"):                                      "the settler has used the order's nonce: the order was opened before, or its nonce was invalidated",
 	selector("ERC20InsufficientBalance(address,uint256,uint256)"):   "the account has too little of the token",
@@ -20,8 +20,8 @@ var customErrors = map[[4]byte]string{
 	selector("SafeERC20FailedOperation(address)"):                   "the token refuses to be moved",
 }
 
-// RevertReason says in one sentence why a transaction reverts, by the data that it returns; message is what the node says, for nodes that
-// leave out the data. Both are a stranger's words, of which only short printable ones are repeated.
+// RevertReason returns one sentence on why a transaction reverts, from its return data; message is the node's, for nodes that
+// omit the data. Both are untrusted, so only short printable text is repeated.
 func RevertReason(data []byte, message string) string {
 	reason, err := abi.UnpackRevert(data)
 	switch {
@@ -41,15 +41,15 @@ func RevertReason(data []byte, message string) string {
 	return "The transaction reverts without a reason."
 }
 
-// NodeRefusal says in one sentence that a node refuses to simulate a transaction, as it does where the account cannot pay for it. The
-// message is the node's.
+// NodeRefusal returns one sentence on a node's refusal to simulate a transaction, such as for an account that cannot pay for it.
+// The message is the node's.
 func NodeRefusal(message string) string {
 	return fmt.Sprintf("The node refuses to simulate the transaction: %q.", printable(message))
 }
 
 var panicSelector = selector("Panic(uint256)")
 
-// printable leaves what can be shown on one line, cut to maxReason bytes.
+// printable keeps what can be shown on one line, truncated to maxReason bytes.
 func printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {

@@ -19,22 +19,22 @@ const (
 	RoleOpen Role = "open"
 	// RoleFill pays the recipient on the destination chain.
 	RoleFill Role = "fill"
-	// RoleSettle pays the filler on the source chain, after the news that the order was filled.
+	// RoleSettle pays the filler on the source chain, after the message that the order was filled.
 	RoleSettle Role = "settle"
 	// RoleRefund pays the sender back on the source chain.
 	RoleRefund Role = "refund"
 )
 
-// State is what became of a transaction.
+// State is the state of a transaction.
 type State string
 
 // The states. All but pending, dropped and replaced are of a transaction that is in a block.
 const (
-	// Pending is a transaction that is in no block yet, as far as is known.
+	// Pending is a transaction that is not known to be in a block.
 	Pending State = "pending"
 	// Mined is a transaction that has the effect of its role.
 	Mined State = "mined"
-	// Reverted is a transaction that the chain undid.
+	// Reverted is a transaction that reverted.
 	Reverted State = "reverted"
 	// Replaced is an attempt whose nonce another transaction used.
 	Replaced State = "replaced"
@@ -42,15 +42,15 @@ const (
 	Mismatch State = "mismatch"
 	// OrderMismatch is a transaction in which the settler opened another order.
 	OrderMismatch State = "order_mismatch"
-	// Unsupported is a native transfer out of a contract account, which leaves no log to judge by.
+	// Unsupported is a native transfer from a contract account, which emits no log to judge by.
 	Unsupported State = "unsupported"
 	// Dropped is an attempt that no provider knew long after the deadline.
 	Dropped State = "dropped"
-	// Finalized is a mined transaction whose block counts as final. It is shown and never stored: see Intent.Shown.
+	// Finalized is a mined transaction whose block is final. It is shown and never stored: see Intent.Shown.
 	Finalized State = "finalized"
 )
 
-// failures are the states of attempts that came to nothing, and what the intent's failure is called then.
+// failures maps the states of failed attempts to the intent's failure.
 var failures = map[State]Failure{
 	Reverted: TxReverted, Replaced: TxReplaced, Mismatch: TxMismatch, OrderMismatch: OrderIDMismatch,
 }
@@ -61,10 +61,10 @@ type Block struct {
 	Hash   common.Hash
 }
 
-// NoLog is the log index of an effect that leaves no log: a native transfer.
+// NoLog is the log index of an effect that emits no log: a native transfer.
 const NoLog = -1
 
-// Transaction is a transaction of an intent as it was last seen.
+// Transaction is the last seen state of an intent's transaction.
 type Transaction struct {
 	Role  Role
 	Chain caip.ChainID
@@ -74,10 +74,10 @@ type Transaction struct {
 	Reported bool
 	// Block is nil while the transaction is in none.
 	Block *Block
-	// LogIndex is the effect's log in its block, or NoLog. It has a meaning only while the state is Mined.
+	// LogIndex is the index of the effect's log in its block, or NoLog. It is valid only while the state is Mined.
 	LogIndex int64
-	// Confirmed means that the block is as deep as the role asks and that a second provider, where there is one, says the same.
-	// A replaced attempt is confirmed once the block that used its nonce is.
+	// Confirmed means that the block is as deep as the role requires and that a second provider, if there is one, agrees. A
+	// replaced attempt is confirmed once the block that used its nonce is.
 	Confirmed bool
 	// Sender and Nonce are known once a provider has shown the transaction; Sender is nil before.
 	Sender *common.Address
@@ -86,8 +86,8 @@ type Transaction struct {
 	SeenAt time.Time
 }
 
-// Awaits reports whether something is still to be found out about a transaction of the intent: whether an attempt comes into a block while
-// no other has carried the intent, or what the settler answers to an open order.
+// Awaits reports whether the watcher must still follow a transaction of the intent: an attempt that is in no block while no other
+// has executed the intent, or an open order without the settler's fill or refund.
 func (i *Intent) Awaits(t Transaction) bool {
 	switch t.State {
 	case Pending, Dropped:
@@ -99,12 +99,12 @@ func (i *Intent) Awaits(t Transaction) bool {
 	}
 }
 
-// Carried reports whether a transaction has carried the intent out: it is confirmed, or the settler has answered.
+// Carried reports whether a transaction has executed the intent: it is confirmed, filled or refunded.
 func (i *Intent) Carried() bool {
 	return i.Status == Confirmed || i.Status == Filled || i.Status == Refunded
 }
 
-// AttemptRole is the role of the transaction that the client sends.
+// AttemptRole returns the role of the transaction that the client sends.
 func (i *Intent) AttemptRole() Role {
 	if i.Type == Transfer {
 		return RoleSend
@@ -112,11 +112,11 @@ func (i *Intent) AttemptRole() Role {
 	return RoleOpen
 }
 
-// isAttempt reports whether the transaction is one that carries the intent out, not the settler's answer to it.
+// isAttempt reports whether the transaction executes the intent, in contrast to the settler's transactions.
 func (t Transaction) isAttempt() bool { return t.Role == RoleSend || t.Role == RoleOpen }
 
-// Effect is the transaction that carries the intent, nil while none is in a block. The chain lets an order be opened once, and a
-// transfer is carried by the first transaction that was seen.
+// Effect returns the transaction that executed the intent, nil while none is in a block. The settler opens an order only once;
+// for a transfer it is the first transaction seen.
 func Effect(transactions []Transaction) *Transaction {
 	for n := range transactions {
 		if t := &transactions[n]; t.isAttempt() && t.State == Mined {

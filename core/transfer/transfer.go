@@ -1,6 +1,5 @@
-// Package transfer is the domain of the service: what a transfer intent is, which kind of operation it asks for, how
-// its order is encoded and identified, and which transaction carries it out. It is pure; it reads no clock and does no
-// I/O.
+// Package transfer is the domain of the service: what a transfer intent is, which kind of operation it asks for, how its order is
+// encoded and identified, and which transaction executes it. It is pure; it reads no clock and does no I/O.
 package transfer
 
 import (
@@ -12,20 +11,20 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Type is the operation an intent asks for. It is inferred, never given.
+// Type is the operation of an intent. It is inferred, never given.
 type Type string
 
 // The three operations.
 const (
 	// Transfer moves one token to another account of the same chain.
 	Transfer Type = "transfer"
-	// Swap turns one token into another on the same chain.
+	// Swap exchanges one token for another on the same chain.
 	Swap Type = "swap"
-	// Bridge crosses from one chain to another.
+	// Bridge moves value from one chain to another.
 	Bridge Type = "bridge"
 )
 
-// ParseType reads one of the three words exactly; ok is false for anything else.
+// ParseType parses one of the three types exactly; ok is false for anything else.
 func ParseType(s string) (t Type, ok bool) {
 	switch t = Type(s); t {
 	case Transfer, Swap, Bridge:
@@ -38,7 +37,7 @@ func ParseType(s string) (t Type, ok bool) {
 // Status is the state of an intent.
 type Status string
 
-// The eight statuses. Created is the first of every intent.
+// The eight statuses. Every intent begins as Created.
 const (
 	Created   Status = "created"
 	Submitted Status = "submitted"
@@ -50,7 +49,7 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// ParseStatus reads one of the eight words exactly; ok is false for anything else.
+// ParseStatus parses one of the eight statuses exactly; ok is false for anything else.
 func ParseStatus(s string) (status Status, ok bool) {
 	switch status = Status(s); status {
 	case Created, Submitted, Confirmed, Filled, Refunded, Failed, Expired, Cancelled:
@@ -64,14 +63,13 @@ func ParseStatus(s string) (status Status, ok bool) {
 type Leg struct {
 	Account caip.AccountID
 	Token   caip.AccountID
-	// Amount is in the token's smallest unit, 1 to 2^256-1. On the destination of a swap or bridge it is the least
-	// that may arrive.
+	// Amount is in the token's smallest unit, 1 to 2^256-1. On the destination of a swap or bridge it is the minimum to receive.
 	Amount *big.Int
 }
 
 // Intent is a recorded transfer intent. Its order and transaction are computed from it and not stored.
 type Intent struct {
-	// ID is a UUIDv7 made when the request arrived; its number is the order's senderNonce.
+	// ID is a UUIDv7 of the request's arrival; as a number it is the order's senderNonce.
 	ID        uuid.UUID
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
@@ -84,23 +82,23 @@ type Intent struct {
 	Settlement  Settlement
 	// Deadline has whole seconds, as the order's fillDeadline has.
 	Deadline time.Time
-	// Reference is the client's own name for the intent, empty for none.
+	// Reference is the client's own reference for the intent, empty for none.
 	Reference string
-	// Hash is the transaction that carries the intent out, empty before one is known.
+	// Hash is the transaction that executes the intent, empty before one is known.
 	Hash string
 	// Failure is why the intent failed, empty if it did not.
 	Failure string
-	// CancelledAt is when the client cancelled the intent, zero if it did not. A cancelled intent whose transaction is seen on chain
-	// has another status and still was cancelled.
+	// CancelledAt is when the client cancelled the intent, zero if it did not. It stays set if the intent's transaction is seen
+	// on chain later, which changes the status.
 	CancelledAt time.Time
-	// RefundableAt is when the event was written that the order can be refunded, zero if none was since the intent was confirmed.
+	// RefundableAt is when the refundable event was written, zero if none was written since the intent was confirmed.
 	RefundableAt time.Time
-	// CreatedAt and UpdatedAt are by the database's clock once the intent is stored, equal until the first transition.
+	// CreatedAt and UpdatedAt are from the database's clock once the intent is stored, equal until the first transition.
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
 
-// Settlement holds the domains, the settlers and the scheme that an order was built with, as they were at its creation.
+// Settlement holds the domains, the settlers and the scheme of an order, as they were when the intent was created.
 type Settlement struct {
 	// Scheme is how the order is encoded and identified: chain.OrderDataScheme, which Order implements.
 	Scheme            string
@@ -111,7 +109,7 @@ type Settlement struct {
 	DestinationSettler string
 }
 
-// Summary is the part of an intent that lists show. Amounts are decimal digits, since lists only print them.
+// Summary is the part of an intent that lists show. Amounts are decimal strings, because lists only print them.
 type Summary struct {
 	ID                uuid.UUID
 	Type              Type
@@ -126,8 +124,8 @@ type Summary struct {
 	UpdatedAt         time.Time
 }
 
-// Final reports whether nobody need do anything more about an intent of this type in this status. Only the chain itself can take
-// that back, by a reorganization.
+// Final reports whether an intent of this type needs nothing more in this status. Only a reorganization of the chain can undo a
+// final status.
 func Final(t Type, s Status) bool {
 	switch s {
 	case Filled, Refunded, Cancelled:
@@ -139,7 +137,7 @@ func Final(t Type, s Status) bool {
 	}
 }
 
-// Summary is the part that lists show.
+// Summary returns the part that lists show.
 func (i *Intent) Summary() Summary {
 	return Summary{
 		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain,
@@ -148,7 +146,7 @@ func (i *Intent) Summary() Summary {
 	}
 }
 
-// AsCreated is the intent as it was before its first transition.
+// AsCreated returns the intent as it was before its first transition.
 func (i *Intent) AsCreated() *Intent {
 	created := *i
 	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt

@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Trigger is what makes an intent change its status.
+// Trigger is the cause of a status change.
 type Trigger string
 
-// The triggers. README.md beside this file draws where each leads.
+// The triggers. README.md in this directory draws the state machine.
 const (
 	// Submit means that a transaction is known: the client reported its hash, or its effect was seen in a block that is not deep
-	// enough. A second hash is a speed-up.
+	// enough yet. A second hash is a speed-up: a replacement with a higher fee.
 	Submit Trigger = "submit"
 	// Cancel is the client's request before anything was sent.
 	Cancel Trigger = "cancel"
@@ -25,7 +25,7 @@ const (
 	Drop Trigger = "drop"
 	// Confirm means that the effect is on chain, deep enough to stay.
 	Confirm Trigger = "confirm"
-	// Fail means that every transaction did something else than the intent asks, or nothing.
+	// Fail means that every transaction had another effect than the intent's, or none.
 	Fail Trigger = "fail"
 	// Fill is the settler's report that the recipient was paid.
 	Fill Trigger = "fill"
@@ -33,23 +33,23 @@ const (
 	Refund Trigger = "refund"
 	// Reorg means that a reorganization of the chain removed an effect.
 	Reorg Trigger = "reorg"
-	// Refundable means that the deadline has passed and nobody has filled the order. The status stays.
+	// Refundable means that the deadline has passed and the order is not filled. The status does not change.
 	Refundable Trigger = "refundable"
 )
 
 // transition is one row of the state machine.
 type transition struct {
 	from []Status
-	// to has one status; where it has several the command says which.
+	// to has one status; if it has several, the command selects one.
 	to []Status
-	// settlerOnly transitions exist only for intents that a settler carries out: swaps and bridges.
+	// settlerOnly transitions exist only for intents that a settler executes: swaps and bridges.
 	settlerOnly bool
-	// observed transitions name the transaction that the chain showed.
+	// observed transitions require the transaction seen on chain.
 	observed bool
 }
 
-// transitions are the whole state machine; an intent begins in Created. The chain is the truth: what is seen there moves an intent from
-// wherever the client left it.
+// transitions are the complete state machine; an intent begins in Created. The chain is authoritative: what is seen there changes
+// an intent's status, whatever the client did before.
 var transitions = map[Trigger]transition{
 	Cancel:  {from: []Status{Created}, to: []Status{Cancelled}},
 	Expire:  {from: []Status{Created}, to: []Status{Expired}},
@@ -59,7 +59,7 @@ var transitions = map[Trigger]transition{
 	Drop:    {from: []Status{Submitted}, to: []Status{Expired}},
 	Fill:    {from: []Status{Confirmed}, to: []Status{Filled}, settlerOnly: true, observed: true},
 	Refund:  {from: []Status{Confirmed}, to: []Status{Refunded}, settlerOnly: true, observed: true},
-	// The status stays, so that an order which is filled late is filled as any other.
+	// The status does not change, so that an order which is filled late is still filled.
 	Refundable: {from: []Status{Confirmed}, to: []Status{Confirmed}, settlerOnly: true},
 	Reorg: {
 		from: []Status{Submitted, Confirmed, Filled, Refunded},
@@ -73,11 +73,11 @@ var ErrTransition = errors.New("the intent's status does not allow this")
 // Failure is the reason why an intent failed.
 type Failure string
 
-// The reasons for which a transaction fails.
+// The failures that a transaction can have.
 const (
-	// TxReverted is a transaction that the chain undid.
+	// TxReverted is a transaction that reverted.
 	TxReverted Failure = "TX_REVERTED"
-	// TxReplaced is a transaction whose nonce another transaction used, which does something else.
+	// TxReplaced is a transaction whose nonce was used by another transaction with another effect.
 	TxReplaced Failure = "TX_REPLACED"
 	// TxMismatch is a transaction without the effect that the intent asks for.
 	TxMismatch Failure = "TX_MISMATCH"
@@ -85,22 +85,22 @@ const (
 	OrderIDMismatch Failure = "ORDER_ID_MISMATCH"
 )
 
-// Command is a trigger with what it reports.
+// Command is a trigger with its parameters.
 type Command struct {
 	Trigger Trigger
-	// Hash is the transaction that carries the intent from now on, required for Submit and Confirm. After Reorg it is the attempt that
-	// is left, empty for none.
+	// Hash is the transaction that executes the intent from now on, required for Submit and Confirm. After Reorg it is the
+	// remaining attempt, empty for none.
 	Hash string
-	// Failure is why, for Fail.
+	// Failure is the reason for Fail.
 	Failure Failure
-	// To is where Reorg leads.
+	// To is the status after Reorg.
 	To Status
-	// Observed is the transaction that the chain showed. It is required for Confirm, Fail, Fill and Refund.
+	// Observed is the transaction seen on chain. It is required for Confirm, Fail, Fill and Refund.
 	Observed *Transaction
 }
 
-// Event is a transition that has happened. The first of every intent leads from no status to Created and is written with
-// the intent itself.
+// Event is a transition that has happened. The first event of every intent has no previous status; it is written together with
+// the intent.
 type Event struct {
 	TransferID uuid.UUID
 	AccountID  uuid.UUID
@@ -109,15 +109,15 @@ type Event struct {
 	To         Status
 	Hash       string
 	Failure    Failure
-	// Observed is the transaction that the chain showed, nil for transitions that no transaction caused. Events keep its chain, hash
-	// and block alone.
+	// Observed is the transaction seen on chain, nil for transitions that no transaction caused. Events keep only its chain, hash
+	// and block.
 	Observed *Transaction
 	At       time.Time
 }
 
 // Apply is the only way to change an intent's status. It changes the intent and returns the event to write with it, or changes
-// nothing and returns an error. The error wraps ErrTransition if the intent's status or type does not allow the trigger; any
-// other error means that the command itself is malformed.
+// nothing and returns an error: it wraps ErrTransition if the intent's status or type does not allow the trigger; any other error
+// means that the command is malformed.
 func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 	t, to, err := c.transition()
 	if err != nil {
@@ -150,7 +150,7 @@ func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 	return event, nil
 }
 
-// transition finds the row of the state machine and where it leads, or says what is malformed.
+// transition returns the row of the state machine and the new status, or an error for a malformed command.
 func (c Command) transition() (t transition, to Status, err error) {
 	t, ok := transitions[c.Trigger]
 	if !ok {

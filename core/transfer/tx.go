@@ -10,16 +10,16 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// Tx is an unsigned transaction that carries an intent out once From has signed it.
+// Tx is an unsigned transaction that executes an intent once From has signed it.
 type Tx struct {
 	Call
 	Chain caip.ChainID
 	From  string
-	// Allowances must be in place before the transaction is sent.
+	// Allowances must be granted before the transaction is sent.
 	Allowances []Allowance
 }
 
-// Calls are the calls that grant the allowances and then the transaction's own, in the order in which they must be executed.
+// Calls returns the calls that grant the allowances and then the transaction's own call, in the order of execution.
 func (t *Tx) Calls() []Call {
 	calls := make([]Call, 0, len(t.Allowances)+1)
 	for _, a := range t.Allowances {
@@ -44,10 +44,10 @@ type Allowance struct {
 	Approve Call
 }
 
-// Tx builds the transaction, nil where it must not be sent: unless the intent is created or submitted and its deadline is
-// ahead, the settler would open the order all the same and hold money that nobody can fill for. A transfer is the plain
-// transaction of its asset; a swap or bridge opens the intent's order at the settler of the source chain, which only the
-// source account itself can do under this order id.
+// Tx builds the transaction, nil if it must not be sent: unless the intent is created or submitted and its deadline is ahead, the
+// settler would still open the order and lock funds for an order that cannot be filled. A transfer is a plain transfer of its
+// asset; a swap or bridge opens the intent's order at the settler of the source chain, which only the source account can do under
+// this order id.
 func (i *Intent) Tx(now time.Time) (*Tx, error) {
 	if i.Type == Transfer || !i.sendable(now) {
 		return i.TxOf(nil, now)
@@ -59,7 +59,7 @@ func (i *Intent) Tx(now time.Time) (*Tx, error) {
 	return i.TxOf(&order, now)
 }
 
-// TxOf is Tx for a caller that has the intent's order, which spares another encoding. A transfer's transaction needs none.
+// TxOf is Tx with the intent's order already encoded. A transfer's transaction needs no order.
 func (i *Intent) TxOf(order *Order, now time.Time) (*Tx, error) {
 	if !i.sendable(now) {
 		return nil, nil
@@ -88,7 +88,7 @@ func (i *Intent) call(order *Order) (Call, []Allowance, error) {
 	}
 }
 
-// openCall opens the order. A native input travels as the call's value; an ERC-20 one is drawn by the settler, which
+// openCall returns the call that opens the order. A native input is the call's value; the settler pulls an ERC-20 input, which
 // needs the allowance.
 func (i *Intent) openCall(order *Order, native bool) (Call, []Allowance, error) {
 	open := Call{To: i.Settlement.OriginSettler, Value: new(big.Int), Data: openData(order)}
@@ -126,13 +126,13 @@ func tokenCall(function [4]byte, contract caip.AccountID, account string, amount
 	return Call{To: contract.Address, Value: new(big.Int), Data: data}, err
 }
 
-// openData is the data of a call that opens an order.
+// openData returns the calldata that opens an order.
 func openData(order *Order) []byte {
 	data := append(make([]byte, 0, len(settlerOpen)+word+len(order.onchain)), settlerOpen[:]...)
 	return append(appendUint(data, word), order.onchain...) // the first word is the offset of the tuple
 }
 
-// OrderStatusCall is the data of a call that asks a settler for the status of an order. The answer is text, padded with zeros to 32
+// OrderStatusCall returns the calldata that asks a settler for the status of an order. The result is text, zero-padded to 32
 // bytes: none, OPENED, FILLED, SETTLED or REFUNDED.
 func OrderStatusCall(orderID [32]byte) []byte {
 	return slices.Concat(settlerOrderStatus[:], orderID[:])

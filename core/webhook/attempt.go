@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// schedule is the time before each attempt, counted from the end of the attempt before.
+// schedule is the delay before each attempt, counted from the end of the previous attempt.
 var schedule = [...]time.Duration{
 	0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour,
 	24 * time.Hour,
 }
 
 const (
-	// MaxAttempts is how many attempts the schedule has.
+	// MaxAttempts is the number of attempts in the schedule.
 	MaxAttempts = len(schedule)
 	// FailuresDisable is how long an endpoint may fail without a success before it is disabled.
 	FailuresDisable = 5 * 24 * time.Hour
-	// jitter is the share by which each time of the schedule varies, so that endpoints that failed together do not return together.
+	// jitter is the fraction by which each delay varies, so that endpoints that failed together are not retried together.
 	jitter = 0.2
-	// longestRetryAfter bounds what a receiver can ask for.
+	// longestRetryAfter bounds the Retry-After of a receiver.
 	longestRetryAfter = 24 * time.Hour
 )
 
@@ -29,49 +29,49 @@ type Status string
 
 // The statuses.
 const (
-	// Pending is due now or later.
+	// Pending means that the next attempt is due now or later.
 	Pending Status = "pending"
-	// Delivered was answered with 2xx.
+	// Delivered means that the response was 2xx.
 	Delivered Status = "delivered"
-	// Failed has no attempt left.
+	// Failed means that no attempt is left.
 	Failed Status = "failed"
 )
 
-// ParseStatus reads a status, exactly as written.
+// ParseStatus parses a status exactly.
 func ParseStatus(text string) (Status, bool) {
 	status := Status(text)
 	return status, status == Pending || status == Delivered || status == Failed
 }
 
-// Outcome is the result of an attempt, in a closed set for metrics.
+// Outcome is the result of an attempt, from a closed set for metrics.
 type Outcome string
 
 // The outcomes. Only Succeeded is a success.
 const (
 	Succeeded Outcome = "delivered"
-	// OtherStatus is an answer that is neither 2xx nor 3xx.
+	// OtherStatus is a response that is neither 2xx nor 3xx.
 	OtherStatus Outcome = "status"
-	// Redirected is an answer with 3xx, which is not followed.
+	// Redirected is a 3xx response, which is not followed.
 	Redirected Outcome = "redirect"
 	TimedOut   Outcome = "timeout"
-	// NotConnected is a name that does not resolve or an address that does not accept.
+	// NotConnected is a name that does not resolve or an address that does not accept the connection.
 	NotConnected Outcome = "connect"
-	// BadTLS is a failed handshake or a certificate that is not valid.
+	// BadTLS is a failed TLS handshake or an invalid certificate.
 	BadTLS Outcome = "tls"
 	// AddressRefused is an address that must not be called.
 	AddressRefused Outcome = "address_not_allowed"
-	// TooLarge is an answer with more headers than are read.
+	// TooLarge is a response whose header is over the bound.
 	TooLarge Outcome = "too_large"
-	// Malformed is an answer that is not HTTP, a connection that broke, and everything else.
+	// Malformed is a response that is not HTTP, a broken connection, or any other failure.
 	Malformed Outcome = "other"
-	// EventGone means that no attempt was made, because the event is no longer kept.
+	// EventGone means that no request was made, because the event is no longer stored.
 	EventGone Outcome = "event_gone"
 )
 
 // Outcomes are all outcomes of attempts.
 var Outcomes = []Outcome{Succeeded, OtherStatus, Redirected, TimedOut, NotConnected, BadTLS, AddressRefused, TooLarge, Malformed}
 
-// Text is the outcome for the endpoint's owner, empty for a success.
+// Text returns the outcome's text for the endpoint's owner, empty for a success.
 func (o Outcome) Text() string {
 	return map[Outcome]string{
 		OtherStatus:    "The answer was not 2xx.",
@@ -86,18 +86,18 @@ func (o Outcome) Text() string {
 	}[o]
 }
 
-// Attempt is the end of an attempt.
+// Attempt is a finished attempt.
 type Attempt struct {
 	Outcome Outcome
-	// ResponseStatus is 0 where no answer came.
+	// ResponseStatus is 0 if there was no response.
 	ResponseStatus int
-	// RetryAfter is what a 429 or 503 asks for, else 0.
+	// RetryAfter is the Retry-After of a 429 or 503, otherwise 0.
 	RetryAfter time.Duration
 	// EndedAt is by the database's clock.
 	EndedAt time.Time
 }
 
-// NewAnswer is the attempt that was answered.
+// NewAnswer returns an attempt with a response.
 func NewAnswer(status int, header http.Header, endedAt time.Time) Attempt {
 	a := Attempt{Outcome: OtherStatus, ResponseStatus: status, EndedAt: endedAt}
 	switch {
@@ -111,10 +111,10 @@ func NewAnswer(status int, header http.Header, endedAt time.Time) Attempt {
 	return a
 }
 
-// Gone reports whether the receiver responded with 410.
+// Gone reports whether the receiver wants no more events (410 Gone).
 func (a Attempt) Gone() bool { return a.ResponseStatus == http.StatusGone }
 
-// parseRetryAfter reads seconds or a date (RFC 9110 section 10.2.3), at most a day; what is malformed or past is 0.
+// parseRetryAfter parses seconds or a date (RFC 9110 section 10.2.3), at most a day. A malformed value or a past date is 0.
 func parseRetryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, longestRetryAfter)
@@ -126,8 +126,8 @@ func parseRetryAfter(text string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), longestRetryAfter)
 }
 
-// After is what a delivery becomes by an attempt, of which it had so many before: its status and, where it is Pending, when the next
-// attempt is due.
+// After returns a delivery's status after this attempt and, if it is Pending, when the next attempt is due. attempts is the
+// number of previous attempts.
 func (a Attempt) After(attempts int) (status Status, next time.Time) {
 	switch {
 	case a.Outcome == Succeeded:
@@ -138,13 +138,13 @@ func (a Attempt) After(attempts int) (status Status, next time.Time) {
 	return Pending, a.EndedAt.Add(max(vary(schedule[attempts+1]), a.RetryAfter))
 }
 
-// vary returns d by up to the jitter shorter or longer.
+// vary returns d, randomly shorter or longer by up to the jitter.
 func vary(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (1 - jitter + 2*jitter*rand.Float64())) //nolint:gosec // it spreads load and is no secret
 }
 
-// DisabledBy is why an attempt that did not succeed disables its endpoint, empty where it does not. failingSince is when the first of the
-// failures happened that no success has followed.
+// DisabledBy returns why a failed attempt disables its endpoint, empty if it does not. failingSince is the time of the first
+// failure after the last success.
 func DisabledBy(a Attempt, failingSince time.Time) Reason {
 	switch {
 	case a.Gone():

@@ -16,30 +16,30 @@ import (
 type Delivery struct {
 	WebhookID uuid.UUID
 	EventID   event.ID
-	// Position is the event's in the feed; that of a test event, which the feed does not have, is taken from the clock.
+	// Position is the event's position in the feed. For a test event, which is not in the feed, it is taken from the clock.
 	Position int64
 	Type     event.Type
 	Status   Status
-	// Attempts counts those since the delivery was made, retried or replayed.
+	// Attempts counts the attempts since the delivery was created, retried or replayed.
 	Attempts int
 	// NextAttemptAt is when a Pending delivery is due, nil for others.
 	NextAttemptAt *time.Time
-	// ResponseStatus is the last answer's, 0 for none.
+	// ResponseStatus is the last response's status, 0 for none.
 	ResponseStatus int
-	// Error says why the last attempt failed, empty where it did not.
+	// Error is why the last attempt failed, empty if it did not.
 	Error     string
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
 
-// DisabledData are the data of the event webhook.disabled.
+// DisabledData is the data of the event webhook.disabled.
 type DisabledData struct {
 	ID     uuid.UUID `json:"id"`
 	URL    string    `json:"url"`
 	Reason Reason    `json:"reason"`
 }
 
-// TestEvent is the event webhook.test of a delivery, which the feed does not have.
+// TestEvent returns the event webhook.test of a delivery, which is not in the feed.
 func (e *Endpoint) TestEvent(d Delivery) (*event.Event, error) {
 	data, err := json.Marshal(struct {
 		ID  uuid.UUID `json:"id"`
@@ -53,31 +53,31 @@ func (e *Endpoint) TestEvent(d Delivery) (*event.Event, error) {
 	}, nil
 }
 
-// DeliveryQuery asks for deliveries of an endpoint, newest first.
+// DeliveryQuery is a query for deliveries of an endpoint, newest first.
 type DeliveryQuery struct {
 	// Status is empty for all.
 	Status Status
-	// After is where the page before ended, nil for the newest.
+	// After is the end of the previous page, nil for the first page.
 	After *DeliveryCursor
 	Limit int
 }
 
-// DeliveryCursor is the place of a delivery in its endpoint's list.
+// DeliveryCursor is the position of a delivery in its endpoint's list.
 type DeliveryCursor struct {
 	Position int64
 	EventID  event.ID
 }
 
-// ErrDeliveryCursor is returned for text that is no cursor.
+// ErrDeliveryCursor is returned for text that is not a cursor.
 var ErrDeliveryCursor = errors.New("is not a cursor of this list; take it from next")
 
-// String is the form for URLs.
+// String returns the URL-safe form.
 func (c DeliveryCursor) String() string {
 	id := uuid.UUID(c.EventID)
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(id[:], uint64(c.Position))) //nolint:gosec // positions are not negative
 }
 
-// ParseDeliveryCursor reads what String wrote.
+// ParseDeliveryCursor parses the result of String.
 func ParseDeliveryCursor(text string) (*DeliveryCursor, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) != 16+8 {

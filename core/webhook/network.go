@@ -15,14 +15,14 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// longestURL is in bytes.
+// longestURL bounds a URL in bytes.
 const longestURL = 2048
 
-// azureWireServer is a public address that leads to the host's own agent on Azure, which no registry of special addresses has.
+// azureWireServer is a public address that reaches the host's agent on Azure. It is in no registry of special-purpose addresses.
 var azureWireServer = netip.MustParsePrefix("168.63.129.16/32")
 
-// Network is the rule of which addresses may be called: the public ones at the ports 80 and 443, and those that the operator allows
-// besides, at any port.
+// Network determines which addresses may be called: public ones at ports 80 and 443, and those that the operator also allows, at
+// any port.
 type Network struct {
 	allowed []netip.Prefix
 	public  *ssrf.Guardian
@@ -33,7 +33,7 @@ func NewNetwork(allowed []netip.Prefix) *Network {
 	return &Network{allowed: allowed, public: ssrf.New(ssrf.WithDeniedV4Prefixes(azureWireServer))}
 }
 
-// ParseAllow reads the comma-separated CIDRs of CORE_WEBHOOK_ALLOW.
+// ParseAllow parses the comma-separated CIDRs of CORE_WEBHOOK_ALLOW.
 func ParseAllow(text string) (prefixes []netip.Prefix, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
@@ -48,7 +48,7 @@ func ParseAllow(text string) (prefixes []netip.Prefix, err error) {
 	return prefixes, nil
 }
 
-// Control is for net.Dialer: it refuses a connection to an address that must not be called, after names are resolved.
+// Control is a net.Dialer.Control: it rejects connections to addresses that must not be called, after name resolution (SSRF).
 func (n *Network) Control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
@@ -57,7 +57,7 @@ func (n *Network) Control(network, address string, _ syscall.RawConn) error {
 	return n.Check(to)
 }
 
-// Check returns ErrURLNotAllowed for an address that must not be called. IPv4 addresses in the form of IPv6 are never called.
+// Check returns ErrURLNotAllowed for an address that must not be called. IPv4 addresses in IPv6 notation are never called.
 func (n *Network) Check(to netip.AddrPort) error {
 	if n.allows(to.Addr()) {
 		return nil
@@ -68,13 +68,13 @@ func (n *Network) Check(to netip.AddrPort) error {
 	return nil
 }
 
-// allows reports whether the operator allows the address besides public ones.
+// allows reports whether the operator explicitly allows the address.
 func (n *Network) allows(address netip.Addr) bool {
 	return slices.ContainsFunc(n.allowed, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// CheckURL holds a URL to the rules: at most 2,048 bytes, https, or http too for test, without user, password and fragment. It returns an
-// *account.InvalidError, or ErrURLNotAllowed for a host that needs no name server to be known as one that must not be called.
+// CheckURL validates a URL: at most 2,048 bytes, https, or also http for test, without user, password and fragment. It returns an
+// *account.InvalidError, or ErrURLNotAllowed for a host that is known without DNS as one that must not be called.
 func (n *Network) CheckURL(text string, environment network.Environment) error {
 	invalid := func(message string) error { return &account.InvalidError{Field: "url", Message: message} }
 	if len(text) > longestURL {
@@ -103,7 +103,7 @@ func (n *Network) CheckURL(text string, environment network.Environment) error {
 
 func notVisibleASCII(r rune) bool { return r <= ' ' || r > '~' }
 
-// portOf is the URL's port, or its scheme's.
+// portOf returns the URL's port, or its scheme's default.
 func portOf(u *url.URL) (uint16, bool) {
 	if u.Port() == "" {
 		return map[string]uint16{"http": 80, "https": 443}[u.Scheme], !strings.HasSuffix(u.Host, ":")
@@ -112,8 +112,8 @@ func portOf(u *url.URL) (uint16, bool) {
 	return uint16(port), err == nil && port > 0
 }
 
-// checkHost refuses what is wrong whatever a name server says. A name may lead to an allowed network, so only the dialer knows whether
-// its port is right where there is one.
+// checkHost rejects hosts that are invalid regardless of DNS. If the operator allows networks, a name may resolve into one, so
+// only the dialer can check its port.
 func (n *Network) checkHost(host string, port uint16) error {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return n.Check(netip.AddrPortFrom(address.WithZone(""), port))
@@ -130,8 +130,8 @@ func (n *Network) checkHost(host string, port uint16) error {
 	return nil
 }
 
-// endsInNumber reports whether resolvers may take the host for an IPv4 address in octal, hexadecimal or short form (WHATWG URL, "ends in a
-// number checker").
+// endsInNumber reports whether resolvers may parse the host as an IPv4 address in octal, hexadecimal or short form (WHATWG URL,
+// "ends in a number checker").
 func endsInNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if digits, isHex := strings.CutPrefix(last, "0x"); isHex {

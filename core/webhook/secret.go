@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	// secretPrefix and secretBytes are those of Standard Webhooks 1.0, which asks for 24 to 64 random bytes.
+	// secretPrefix and secretBytes follow Standard Webhooks 1.0, which requires 24 to 64 random bytes.
 	secretPrefix = "whsec_"
 	secretBytes  = 32
 	// keyBytes is the size of an AES-256 key.
 	keyBytes = 32
 )
 
-// Secret is the symmetric key of an endpoint's signatures. Printing it says [redacted].
+// Secret is the symmetric key of an endpoint's signatures. It prints as [redacted].
 type Secret struct{ key []byte }
 
-// NewSecret makes a random secret.
+// NewSecret returns a random secret.
 func NewSecret() Secret {
 	key := make([]byte, secretBytes)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	return Secret{key}
 }
 
-// Reveal is the text that its owner is shown once: whsec_ and base64 (RFC 4648 section 4).
+// Reveal returns the text that its owner is shown once: whsec_ and base64 (RFC 4648 section 4).
 func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s.key) }
 
 func (s Secret) String() string { return "[redacted]" }
@@ -49,7 +49,7 @@ func (s Secret) GoString() string { return s.String() }
 // LogValue redacts structured logs.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Sign is the value of the header webhook-signature for a message: a v1 signature of each secret, the newest first.
+// Sign returns the value of the header webhook-signature for a message: a v1 signature per secret, the newest first.
 func Sign(secrets []Secret, id string, at time.Time, body []byte) string {
 	signatures := make([]string, len(secrets))
 	for n, s := range secrets {
@@ -61,17 +61,17 @@ func Sign(secrets []Secret, id string, at time.Time, body []byte) string {
 	return strings.Join(signatures, " ")
 }
 
-// SealedSecrets are the secrets of an endpoint as they are stored.
+// SealedSecrets are the stored, encrypted secrets of an endpoint.
 type SealedSecrets struct {
 	Current []byte
-	// Previous signs beside Current until PreviousUntil; both are nil without a rotation.
+	// Previous also signs until PreviousUntil; both are nil without a rotation.
 	Previous      []byte
 	PreviousUntil *time.Time
 }
 
-// Rotate replaces the endpoint's secret and returns the new one, whose text is not stored, with a description for the audit log. The
-// replaced secret signs for the grace of ParseGracePeriod; one that was replaced before signs no more. It returns ErrNotConfigured for
-// nil rules.
+// Rotate replaces the endpoint's secret and returns the new one, whose text is not stored, with a description for the audit log.
+// The replaced secret also signs for the grace period, see ParseGracePeriod; one that was replaced earlier no longer signs. It
+// returns ErrNotConfigured for nil rules.
 func (r *Rules) Rotate(e *Endpoint, grace time.Duration, now time.Time) (secret Secret, detail string, err error) {
 	if r == nil {
 		return Secret{}, "", ErrNotConfigured
@@ -86,7 +86,7 @@ func (r *Rules) Rotate(e *Endpoint, grace time.Duration, now time.Time) (secret 
 	return secret, "the secret before it signs until " + now.Add(grace).UTC().Format(time.RFC3339), nil
 }
 
-// ParseGracePeriod reads the seconds for which a replaced secret signs, at most a week.
+// ParseGracePeriod parses the seconds for which a replaced secret signs, at most a week.
 func ParseGracePeriod(seconds int64) (time.Duration, error) {
 	const most = int64(longestGrace / time.Second)
 	if seconds < 0 || seconds > most {
@@ -95,11 +95,11 @@ func ParseGracePeriod(seconds int64) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// Sealer encrypts secrets for the database with AES-256-GCM. The associated data is the endpoint's id, so that a sealed secret is of no
-// use in another row.
+// Sealer encrypts secrets for the database with AES-256-GCM. The associated data is the endpoint's id, so that a sealed secret is
+// invalid in another row.
 type Sealer struct{ current, previous cipher.AEAD }
 
-// NewSealer takes the key that seals, and the key before it, which only opens, or nil. A key has 32 bytes.
+// NewSealer takes the current key, which seals and opens, and the previous key, which only opens, or nil. A key has 32 bytes.
 func NewSealer(current, previous []byte) (*Sealer, error) {
 	s := &Sealer{}
 	var err error
@@ -123,7 +123,7 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// ParseKey reads a key of 32 bytes in hexadecimal or base64.
+// ParseKey parses a key of 32 bytes in hexadecimal or base64.
 func ParseKey(text string) ([]byte, error) {
 	if key, err := hex.DecodeString(text); err == nil && len(key) == keyBytes {
 		return key, nil
@@ -139,10 +139,10 @@ func (s *Sealer) Seal(endpointID uuid.UUID, secret Secret) []byte {
 	return s.current.Seal(nil, nil, secret.key, endpointID[:])
 }
 
-// errSealed says that a secret was sealed with a key that core does not have.
+// errSealed means that a secret was sealed with a key that core does not have.
 var errSealed = errors.New("the secret cannot be opened; is CORE_WEBHOOK_SECRET_KEY the key that it was sealed with?")
 
-// Open decrypts what Seal has sealed for this endpoint under either key. outdated is true for the previous key.
+// Open decrypts an endpoint's secret with the current or the previous key. outdated is true for the previous key.
 func (s *Sealer) Open(endpointID uuid.UUID, sealed []byte) (secret Secret, outdated bool, err error) {
 	if key, err := s.current.Open(nil, nil, sealed, endpointID[:]); err == nil {
 		return Secret{key}, false, nil
@@ -155,8 +155,8 @@ func (s *Sealer) Open(endpointID uuid.UUID, sealed []byte) (secret Secret, outda
 	return Secret{}, false, errSealed
 }
 
-// Secrets opens the secrets that sign at an instant, the newest first. A replaced secret that cannot be opened is left out, so that a
-// rotation is the remedy for a lost key.
+// Secrets opens the secrets that sign at a time, the newest first. It omits a replaced secret that cannot be opened, so that a
+// rotation recovers from a lost key.
 func (s *Sealer) Secrets(e *Endpoint, now time.Time) ([]Secret, error) {
 	current, _, err := s.Open(e.ID, e.Secrets.Current)
 	if err != nil {
@@ -174,8 +174,8 @@ func (s *Sealer) Secrets(e *Endpoint, now time.Time) ([]Secret, error) {
 // HasPrevious reports whether there is a previous key, so that Reseal may have something to do.
 func (s *Sealer) HasPrevious() bool { return s.previous != nil }
 
-// Reseal seals under the current key what was sealed under the previous one; changed is false where nothing was. A replaced secret that
-// opens under neither stays as it is.
+// Reseal seals secrets of the previous key under the current key; changed is false if there was none. A replaced secret that
+// opens under neither key is unchanged.
 func (s *Sealer) Reseal(e *Endpoint) (changed bool, err error) {
 	for _, sealed := range []*[]byte{&e.Secrets.Current, &e.Secrets.Previous} {
 		secret, outdated, err := s.Open(e.ID, *sealed)

@@ -1,7 +1,7 @@
 // Package webhook defines an account's webhook endpoints: which URLs may be called, which events an endpoint receives, how a
 // request is signed, how secrets are sealed, when an attempt is retried and when an endpoint is disabled.
 //
-// It has no I/O: core/postgres stores endpoints and deliveries, core/delivery sends.
+// It has no I/O: core/postgres stores endpoints and deliveries, core/delivery sends the events.
 package webhook
 
 import (
@@ -20,12 +20,12 @@ import (
 
 // The limits of endpoints.
 const (
-	// MaxEndpoints is how many endpoints an account has, of both environments together.
+	// MaxEndpoints is the maximum number of endpoints of an account, in both environments together.
 	MaxEndpoints       = 20
 	longestDescription = 256
-	// mostTypes is how many names a filter has.
+	// mostTypes is the maximum number of names in a filter.
 	mostTypes = 32
-	// DefaultGrace is how long a replaced secret signs where a rotation names no other time, and longestGrace the longest time.
+	// DefaultGrace is the default of how long a replaced secret signs, and longestGrace the maximum.
 	DefaultGrace = 24 * time.Hour
 	longestGrace = 7 * 24 * time.Hour
 )
@@ -37,7 +37,7 @@ var (
 	ErrTooMany          = errors.New("the account has as many webhooks as it may")
 	ErrDisabled         = errors.New("the webhook is disabled")
 	ErrURLNotAllowed    = errors.New("the URL leads to a network that must not be called")
-	// ErrNotConfigured is for a service without CORE_WEBHOOK_SECRET_KEY.
+	// ErrNotConfigured means that CORE_WEBHOOK_SECRET_KEY is not set.
 	ErrNotConfigured = errors.New("webhooks are not configured")
 )
 
@@ -46,11 +46,11 @@ type Reason string
 
 // The reasons.
 const (
-	// DisabledByOwner is a change by the account itself.
+	// DisabledByOwner means that the account disabled the endpoint.
 	DisabledByOwner Reason = "owner"
-	// DisabledGone is an answer with 410 (RFC 9110 section 15.5.11).
+	// DisabledGone is a 410 response (RFC 9110 section 15.5.11).
 	DisabledGone Reason = "gone"
-	// DisabledFailing is FailuresDisable of failures alone.
+	// DisabledFailing means that every attempt failed for FailuresDisable.
 	DisabledFailing Reason = "failing"
 )
 
@@ -68,18 +68,18 @@ type Endpoint struct {
 	DisabledReason Reason
 	// Secrets are sealed.
 	Secrets SealedSecrets
-	// FailingSince is when the first failure happened after which no attempt succeeded, nil for none.
+	// FailingSince is the time of the first failure after the last success, nil for none.
 	FailingSince *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
-// Owner is the account and environment of the endpoint.
+// Owner returns the account and environment of the endpoint.
 func (e *Endpoint) Owner() event.Owner {
 	return event.Owner{AccountID: e.AccountID, Environment: e.Environment}
 }
 
-// Draft is what an owner chooses for a new endpoint.
+// Draft holds the properties that an owner chooses for a new endpoint.
 type Draft struct {
 	URL string
 	// Types are names of event.ParseFilter, nil for all types.
@@ -87,14 +87,14 @@ type Draft struct {
 	Description string
 }
 
-// Rules are the operator's: which networks may be called and how secrets are sealed.
+// Rules are the operator's rules: which networks may be called and how secrets are sealed.
 type Rules struct {
 	Network *Network
 	Sealer  *Sealer
 }
 
-// New makes an endpoint and its secret, whose text is not stored. It returns an *account.InvalidError for a field that breaks a rule,
-// ErrURLNotAllowed for a URL with a literal address that must not be called, and ErrNotConfigured for nil rules.
+// New creates an endpoint and its secret, whose text is not stored. It returns an *account.InvalidError for a field that breaks a
+// rule, ErrURLNotAllowed for a URL with a literal address that must not be called, and ErrNotConfigured for nil rules.
 func (r *Rules) New(owner event.Owner, d Draft, now time.Time) (*Endpoint, Secret, error) {
 	if r == nil {
 		return nil, Secret{}, ErrNotConfigured
@@ -123,7 +123,7 @@ func (r *Rules) New(owner event.Owner, d Draft, now time.Time) (*Endpoint, Secre
 	}, secret, nil
 }
 
-// Change is a change of an endpoint; nil leaves a property as it is.
+// Change is a change of an endpoint; nil leaves a property unchanged.
 type Change struct {
 	URL *string
 	// Types points to nil for all types.
@@ -132,8 +132,8 @@ type Change struct {
 	Enabled     *bool
 }
 
-// Change makes a change and returns its description for the audit log. It returns what New returns. Another URL, and enabling, begin
-// without failures.
+// Change applies a change and returns its description for the audit log. It returns the same errors as New. A new URL, and
+// enabling the endpoint, reset its failures.
 func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err error) {
 	if r == nil {
 		return "", ErrNotConfigured
@@ -175,12 +175,12 @@ func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err
 	return strings.Join(changes, ", "), nil
 }
 
-// Describe is the endpoint for the audit log.
+// Describe describes the endpoint for the audit log.
 func (e *Endpoint) Describe() string {
 	return fmt.Sprintf("%s webhook to %s, types %s", e.Environment, e.URL, typesText(e.Types))
 }
 
-// Filter selects the events that the endpoint receives.
+// Filter returns the filter of the events that the endpoint receives.
 func (e *Endpoint) Filter() (event.Filter, error) {
 	if e.Types == nil {
 		return event.Filter{}, nil
@@ -213,7 +213,7 @@ func parseDescription(s string) (string, error) {
 	return s, nil
 }
 
-// typesText are the types for people.
+// typesText returns the types as text for the audit log.
 func typesText(types []string) string {
 	if types == nil {
 		return "all"
