@@ -34,10 +34,10 @@ func batch[T any](in <-chan T, size int, work func([]T)) {
 	}
 }
 
-// load asks for the due deliveries of an endpoint.
+// load requests the due deliveries of an endpoint.
 type load struct {
-	id     uuid.UUID
-	answer chan<- loaded
+	id    uuid.UUID
+	reply chan<- loaded
 }
 
 // loaded has no endpoint if nothing may be sent to it any more.
@@ -46,7 +46,7 @@ type loaded struct {
 	err error
 }
 
-func (d *Dispatcher) answerLoads(ctx context.Context, all []load) {
+func (d *Dispatcher) runLoads(ctx context.Context, all []load) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	ids := make([]uuid.UUID, len(all))
@@ -58,7 +58,7 @@ func (d *Dispatcher) answerLoads(ctx context.Context, all []load) {
 		d.Log.Warn("due webhook deliveries cannot be read; trying again", "retry_every", leaseTTL.String(), "error", err)
 	}
 	for _, l := range all {
-		l.answer <- loaded{due[l.id], err}
+		l.reply <- loaded{due[l.id], err}
 	}
 }
 
@@ -98,7 +98,7 @@ func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
 		d.metrics.disabled.WithLabelValues(string(reason)).Inc()
 	}
 	if len(disabled) > 0 {
-		signal(d.news.wake) // the events are for the accounts' other endpoints
+		signal(d.newEvents.wake) // the events are for the accounts' other endpoints
 	}
 	for _, r := range all {
 		r.written <- err == nil

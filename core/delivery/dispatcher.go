@@ -71,12 +71,12 @@ type Dispatcher struct {
 	metrics *metrics
 
 	// enabled is false while there is no endpoint to send to, so that nothing is searched.
-	enabled  atomic.Bool
-	news     news
-	sweepNow chan struct{}
-	loads    chan load
-	records  chan record
-	releases chan release
+	enabled   atomic.Bool
+	newEvents ownerQueue
+	sweepNow  chan struct{}
+	loads     chan load
+	records   chan record
+	releases  chan release
 	// draining is closed once no new attempt may start.
 	draining chan struct{}
 	// healthy and failing are the semaphores of requests in flight.
@@ -91,7 +91,7 @@ type Dispatcher struct {
 func New(config Config) *Dispatcher {
 	return &Dispatcher{
 		Config: config, lease: postgres.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
-		news: news{wake: make(chan struct{}, 1), owners: map[event.Owner]bool{}}, sweepNow: make(chan struct{}, 1),
+		newEvents: ownerQueue{wake: make(chan struct{}, 1), owners: map[event.Owner]bool{}}, sweepNow: make(chan struct{}, 1),
 		loads: make(chan load, batchSize), records: make(chan record, batchSize), releases: make(chan release, batchSize),
 		draining: make(chan struct{}),
 		healthy:  make(chan struct{}, inFlight), failing: make(chan struct{}, inFlightFailing), runners: map[uuid.UUID]*runner{},
@@ -101,19 +101,19 @@ func New(config Config) *Dispatcher {
 // Run dispatches and sends until ctx ends. Then it starts no new attempt, waits at most Grace for those in flight, records their
 // results and releases its leases. Another process repeats an attempt that was cut off.
 func (d *Dispatcher) Run(ctx context.Context) {
-	work, cutOff := context.WithCancel(context.WithoutCancel(ctx))
-	defer cutOff()
-	var loops, helpers, renewing sync.WaitGroup
-	helpers.Go(func() { batch(d.loads, batchSize, func(all []load) { d.answerLoads(work, all) }) })
-	helpers.Go(func() { batch(d.records, batchSize, func(all []record) { d.writeRecords(work, all) }) })
-	helpers.Go(func() { batch(d.releases, batchSize, func(all []release) { d.writeReleases(work, all) }) })
+	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelWork()
+	var loops, batchers, renewing sync.WaitGroup
+	batchers.Go(func() { batch(d.loads, batchSize, func(all []load) { d.runLoads(work, all) }) })
+	batchers.Go(func() { batch(d.records, batchSize, func(all []record) { d.writeRecords(work, all) }) })
+	batchers.Go(func() { batch(d.releases, batchSize, func(all []release) { d.writeReleases(work, all) }) })
 	loops.Go(func() { d.reseal(ctx) })
 	loops.Go(func() { d.follow(ctx) })
 	loops.Go(func() {
 		d.repeat(ctx, "look for webhooks", dispatchEvery, nil, func() (bool, error) { return false, d.readEnabled(ctx) })
 	})
 	loops.Go(func() {
-		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.news.wake, func() (bool, error) { return d.dispatch(ctx, work) })
+		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.newEvents.wake, func() (bool, error) { return d.dispatch(ctx, work) })
 	})
 	loops.Go(func() {
 		d.repeat(ctx, "find due webhook deliveries", sweepEvery, d.sweepNow, func() (bool, error) { return d.sweep(ctx, work) })
@@ -130,7 +130,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	<-ctx.Done()
 	close(d.draining)
 	loops.Wait()
-	timer := time.AfterFunc(d.Grace, cutOff)
+	timer := time.AfterFunc(d.Grace, cancelWork)
 	defer timer.Stop()
 	d.running.Wait()
 	stopRenewing()
@@ -138,7 +138,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	close(d.loads)
 	close(d.records)
 	close(d.releases)
-	helpers.Wait()
+	batchers.Wait()
 	d.Client.Close()
 }
 
@@ -146,33 +146,33 @@ func (d *Dispatcher) repeat(ctx context.Context, name string, every time.Duratio
 	background.Repeat(ctx, d.Log, background.Job{Name: name, Every: every, Wake: wake, Level: slog.LevelWarn}, run)
 }
 
-// news are the owners with new events.
-type news struct {
+// ownerQueue is the set of owners with new events.
+type ownerQueue struct {
 	wake chan struct{}
 
 	mu     sync.Mutex
 	owners map[event.Owner]bool
 }
 
-func (n *news) add(owners []event.Owner) {
-	n.mu.Lock()
+func (q *ownerQueue) add(owners []event.Owner) {
+	q.mu.Lock()
 	for _, o := range owners {
-		n.owners[o] = true
+		q.owners[o] = true
 	}
-	n.mu.Unlock()
-	signal(n.wake)
+	q.mu.Unlock()
+	signal(q.wake)
 }
 
 // take removes at most batchSize owners.
-func (n *news) take() (owners []event.Owner) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for o := range n.owners {
+func (q *ownerQueue) take() (owners []event.Owner) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for o := range q.owners {
 		if len(owners) == batchSize {
 			break
 		}
 		owners = append(owners, o)
-		delete(n.owners, o)
+		delete(q.owners, o)
 	}
 	return owners
 }
@@ -206,11 +206,11 @@ func (d *Dispatcher) follow(ctx context.Context) {
 			return
 		case err != nil:
 			known = false
-			signal(d.news.wake) // dispatch looks at all owners
+			signal(d.newEvents.wake) // dispatch looks at all owners
 		default:
 			position = next.Position
 			if d.enabled.Load() {
-				d.news.add(next.Owners)
+				d.newEvents.add(next.Owners)
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func (d *Dispatcher) readEnabled(ctx context.Context) error {
 		return err
 	}
 	if was := d.enabled.Swap(enabled); enabled && !was {
-		signal(d.news.wake)
+		signal(d.newEvents.wake)
 		signal(d.sweepNow)
 	}
 	return nil
@@ -240,7 +240,7 @@ func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	owners := d.news.take()
+	owners := d.newEvents.take()
 	done, err := d.Store.DispatchEvents(ctx, owners, d.lease)
 	if err != nil {
 		return false, err
@@ -249,7 +249,7 @@ func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) 
 		d.start(work, id)
 	}
 	if done.More {
-		d.news.add(owners)
+		d.newEvents.add(owners)
 	}
 	return done.More || len(owners) == batchSize, nil
 }
@@ -257,21 +257,21 @@ func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) 
 // sweep leases endpoints with due deliveries that no process has leased.
 func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	d.mu.Lock()
-	room := min(sweepLease, maxRunners-len(d.runners))
+	capacity := min(sweepLease, maxRunners-len(d.runners))
 	d.mu.Unlock()
-	if room <= 0 || !d.enabled.Load() {
+	if capacity <= 0 || !d.enabled.Load() {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	leased, err := d.Store.LeaseDue(ctx, d.lease, room)
+	leased, err := d.Store.LeaseDue(ctx, d.lease, capacity)
 	if err != nil {
 		return false, err
 	}
 	for _, id := range leased {
 		d.start(work, id)
 	}
-	return len(leased) == room, nil
+	return len(leased) == capacity, nil
 }
 
 // renew renews the leases of this process. An endpoint whose lease another process has taken starts no new attempt. Locked

@@ -25,8 +25,8 @@ type runner struct {
 	// lost is closed by stop, once another process has the lease.
 	lost chan struct{}
 	stop func()
-	// again is set if new deliveries were reported since the last load. The dispatcher's mu guards it.
-	again bool
+	// reload is set if new deliveries were reported since the last load. The dispatcher's mu guards it.
+	reload bool
 	// inFlight are the events that are being sent or recorded, and sending is how many of them are being sent.
 	inFlight map[event.ID]bool
 	sending  int
@@ -44,7 +44,7 @@ func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.runners[id]; r != nil {
-		r.again = true
+		r.reload = true
 		signal(r.wake)
 		return
 	}
@@ -57,28 +57,28 @@ func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.running.Go(func() { r.run(work) })
 }
 
-// run sends until nothing is due and the lease is given back. It keeps the lease until it runs out if the database or the secret failed, so
-// that the endpoint is left alone for so long.
+// run sends until nothing is due, and then releases the lease. If the database or the secret failed, it lets the lease expire
+// instead, so that nothing is sent to the endpoint until then.
 func (r *runner) run(work context.Context) {
-	for ends := false; !ends; {
+	for done := false; !done; {
 		ok, stopping := r.send(work), r.stopping()
 		if ok && !r.release(stopping) {
 			continue
 		}
 		r.mu.Lock()
-		again := r.again && ok
-		if ends = stopping || !again; ends {
+		reload := r.reload && ok
+		if done = stopping || !reload; done {
 			delete(r.runners, r.id)
 		}
 		r.mu.Unlock()
-		if again {
+		if reload {
 			signal(r.sweepNow) // new deliveries were reported during the release: the endpoint is leased again, or must be
 		}
 	}
 }
 
-// send makes the attempts that are due until there are none or the runner is to stop. It returns when none is in flight; ok is false if
-// something failed that is not the receiver's fault.
+// send makes the due attempts until there are none or the runner must stop. It returns when no attempt is in flight; ok is false
+// if something failed that is not the receiver's fault.
 func (r *runner) send(work context.Context) (ok bool) {
 	ok = true
 	for more := true; more && ok && !r.stopping(); {
@@ -89,39 +89,39 @@ func (r *runner) send(work context.Context) (ok bool) {
 		}
 	}
 	for len(r.inFlight) > 0 {
-		ok = r.take(<-r.steps) && ok
+		ok = r.handle(<-r.steps) && ok
 	}
 	return ok
 }
 
-// sendLoaded makes the attempts that were read, as many at once as the endpoint may have, until the due deliveries are to be read again.
-// more is false if there is no reason to: all that is due was read, and nothing is in flight any more.
+// sendLoaded makes the loaded attempts, up to the endpoint's limit concurrently, until the due deliveries must be loaded again.
+// more is false if they need not be: all due deliveries were loaded, and no attempt is in flight.
 func (r *runner) sendLoaded(work context.Context, due postgres.DueDeliveries) (more, ok bool) {
-	most, slots := perEndpoint, r.healthy
+	limit, slots := perEndpoint, r.healthy
 	if due.Endpoint != nil && due.Endpoint.FailingSince != nil {
-		most, slots = perFailing, r.failing
+		limit, slots = perFailing, r.failing
 	}
 	queue, more := r.notInFlight(due.Deliveries), len(due.Deliveries) == perLoad
-	begun := len(queue) > 0
+	progressed := len(queue) > 0
 	timer := time.NewTimer(reloadEvery)
 	defer timer.Stop()
 	for {
-		for len(queue) > 0 && r.sending < most {
+		for len(queue) > 0 && r.sending < limit {
 			next := queue[0]
 			queue = queue[1:]
 			r.inFlight[next.EventID] = true
 			r.sending++
 			go func() { r.steps <- step{next.EventID, true, r.attempt(work, slots, due.Endpoint, next)} }()
 		}
-		if len(r.inFlight) == 0 || len(queue) == 0 && more && begun && r.sending < most {
+		if len(r.inFlight) == 0 || len(queue) == 0 && more && progressed && r.sending < limit {
 			return more, true
 		}
 		select {
 		case s := <-r.steps:
-			if !r.take(s) {
+			if !r.handle(s) {
 				return false, false
 			}
-			begun = begun || s.ended
+			progressed = progressed || s.ended
 		case <-r.wake:
 			more = true
 		case <-timer.C:
@@ -134,7 +134,7 @@ func (r *runner) sendLoaded(work context.Context, due postgres.DueDeliveries) (m
 	}
 }
 
-// notInFlight are the deliveries that are neither being sent nor recorded.
+// notInFlight returns the deliveries that are neither being sent nor recorded.
 func (r *runner) notInFlight(all []postgres.DueDelivery) []postgres.DueDelivery {
 	return slices.DeleteFunc(all, func(d postgres.DueDelivery) bool { return r.inFlight[d.EventID] })
 }
@@ -153,15 +153,15 @@ func (r *runner) stopping() bool {
 // load reads the endpoint and its due deliveries.
 func (r *runner) load() loaded {
 	r.mu.Lock()
-	r.again = false
+	r.reload = false
 	r.mu.Unlock()
-	answer := make(chan loaded, 1)
-	r.loads <- load{r.id, answer}
-	return <-answer
+	reply := make(chan loaded, 1)
+	r.loads <- load{r.id, reply}
+	return <-reply
 }
 
-// take handles a step of an attempt; ok is false if its result is not recorded.
-func (r *runner) take(s step) (ok bool) {
+// handle processes a step of an attempt; ok is false if its result is not recorded.
+func (r *runner) handle(s step) (ok bool) {
 	if !s.ended {
 		r.sending--
 		return true
@@ -182,9 +182,9 @@ func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *we
 	return <-written
 }
 
-// post waits for its turn and makes the request. The attempt is nil if there was none: the turn did not come in time, and the delivery is left
-// as it is, or, with ok false, it failed or was cut off by the end of the dispatcher.
-func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (made *webhook.Attempt, ok bool) {
+// post waits for a slot and makes the request. The result is nil if there was no attempt: no slot was free in time, or the runner
+// stops, and the delivery stays due; with ok false, the attempt failed or was canceled by the end of the dispatcher.
+func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (result *webhook.Attempt, ok bool) {
 	timer := time.NewTimer(reloadEvery)
 	defer timer.Stop()
 	select {
@@ -211,7 +211,7 @@ func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webho
 		r.Log.Error("the body of an event cannot be written", "event_id", due.EventID.String(), "error", err)
 		return nil, false
 	}
-	r.metrics.began(endpoint, due, now)
+	r.metrics.observeFirstAttempt(endpoint, due, now)
 	attempt := r.Client.Send(work, Message{URL: endpoint.URL, ID: due.EventID.String(), Body: body, Secrets: secrets})
 	if work.Err() != nil {
 		return nil, false
@@ -220,7 +220,7 @@ func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webho
 	return &attempt, true
 }
 
-// release gives the lease back, unless deliveries are due and the runner goes on, and reports whether it did.
+// release releases the lease and reports true, unless deliveries are due and the runner must continue.
 func (r *runner) release(stopping bool) bool {
 	released := make(chan bool, 1)
 	r.releases <- release{r.id, stopping, released}
