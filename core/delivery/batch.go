@@ -12,8 +12,8 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// batch calls work with the items that have arrived, at most size per call and at most one call per batchEvery, until in is
-// closed. So many runners share few statements, and a single runner does not wait for a full batch.
+// batch calls work with the waiting items, at most size at once, until in is closed, and at the earliest batchEvery after the
+// previous call. So many runners need few statements, and a single one does not wait.
 func batch[T any](in <-chan T, size int, work func([]T)) {
 	var last time.Time
 	for first := range in {
@@ -34,19 +34,19 @@ func batch[T any](in <-chan T, size int, work func([]T)) {
 	}
 }
 
-// load is a request for the due deliveries of an endpoint.
+// load requests the due deliveries of an endpoint.
 type load struct {
-	id     uuid.UUID
-	answer chan<- loaded
+	id    uuid.UUID
+	reply chan<- loaded
 }
 
-// loaded has no endpoint if nothing may be sent to it any more, for example after its lease was lost.
+// loaded has no endpoint if nothing may be sent to it any more.
 type loaded struct {
 	due postgres.DueDeliveries
 	err error
 }
 
-func (d *Dispatcher) answerLoads(ctx context.Context, all []load) {
+func (d *Dispatcher) runLoads(ctx context.Context, all []load) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	ids := make([]uuid.UUID, len(all))
@@ -58,21 +58,21 @@ func (d *Dispatcher) answerLoads(ctx context.Context, all []load) {
 		d.Log.Warn("due webhook deliveries cannot be read; trying again", "retry_every", leaseTTL.String(), "error", err)
 	}
 	for _, l := range all {
-		l.answer <- loaded{due[l.id], err}
+		l.reply <- loaded{due[l.id], err}
 	}
 }
 
-// record is a request to write the outcome of an attempt; written receives whether it succeeded.
+// record requests that the result of an attempt is written, and receives whether it was.
 type record struct {
 	postgres.AttemptRecord
 	written chan<- bool
 }
 
-// recordRetry is the pause before a failed write of outcomes is retried.
+// recordRetry is the pause before results that the database did not accept are written again.
 const recordRetry = time.Second
 
-// writeRecords writes outcomes. While the database is not available it retries until ctx ends, because an attempt without a
-// written outcome is sent again.
+// writeRecords writes results. While the database is unavailable it retries until ctx ends; events whose results are not written
+// are sent again.
 func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
 	outcomes := make([]postgres.AttemptRecord, len(all))
 	for n, r := range all {
@@ -98,7 +98,7 @@ func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
 		d.metrics.disabled.WithLabelValues(string(reason)).Inc()
 	}
 	if len(disabled) > 0 {
-		signal(d.news.wake) // other endpoints of the accounts may receive the events
+		signal(d.newEvents.wake) // the events are for the accounts' other endpoints
 	}
 	for _, r := range all {
 		r.written <- err == nil
@@ -113,7 +113,7 @@ func (d *Dispatcher) writeOutcomes(ctx context.Context, outcomes []postgres.Atte
 	return err
 }
 
-// release is a request to release a lease, unless always is false and deliveries are due; released receives whether it was.
+// release requests that a lease is released, if always is false only if nothing is due, and receives whether it was.
 type release struct {
 	id       uuid.UUID
 	always   bool

@@ -1,8 +1,8 @@
 // Package delivery sends the events of the feed to the webhook endpoints of their accounts: it creates deliveries, signs and
-// posts them, retries failed attempts, and disables endpoints that are gone.
+// posts them, retries failures, and disables endpoints that are gone.
 //
-// Any number of processes share the work. Only the process that holds an endpoint's lease sends to it. Deliveries and outcomes
-// are in the database, so a process may be killed at any time. core/webhook has the rules.
+// Any number of processes share the work. One process at a time sends to an endpoint, which it leases. The state of deliveries is
+// in the database, so a process may be killed at any time. core/webhook has the rules.
 package delivery
 
 import (
@@ -24,39 +24,36 @@ import (
 )
 
 const (
-	// leaseTTL is how long endpoints have no sender after their process was killed, and renewEvery the interval of lease
-	// renewals.
+	// leaseTTL is how long endpoints have no sender after their sender was killed, and renewEvery how often leases are renewed.
 	leaseTTL, renewEvery = 20 * time.Second, 5 * time.Second
-	// renewRetry is the pause before the renewal of leases whose rows were locked is retried.
+	// renewRetry is the pause before locked leases are renewed again.
 	renewRetry = 100 * time.Millisecond
-	// sweepEvery is the interval at which due deliveries are searched: retries, deliveries that were requested at another
-	// process, and deliveries of killed processes.
+	// sweepEvery is the interval between two searches for due deliveries: retries, requests through another process, and those of
+	// processes that were killed.
 	sweepEvery = 500 * time.Millisecond
-	// dispatchEvery is the interval at which events without a delivery are searched, and at which the existence of an endpoint is
-	// checked.
+	// dispatchEvery is the interval between two searches for events without a delivery, and for enabled endpoints.
 	dispatchEvery = time.Second
-	// backlogEvery is the interval at which the backlog metric is updated.
+	// backlogEvery is the maximum age of the backlog metric.
 	backlogEvery = 15 * time.Second
 	// statementTimeout bounds the database work of one round.
 	statementTimeout = 10 * time.Second
-	// perEndpoint bounds the requests in flight to one endpoint, and perFailing those to an endpoint whose last attempts all
-	// failed.
+	// perEndpoint bounds the requests in flight to one endpoint, and perFailing to one whose last attempts all failed.
 	perEndpoint, perFailing = 8, 2
-	// perLoad bounds the due deliveries of an endpoint that one load returns, and so those that are queued or being recorded.
+	// perLoad is how many due deliveries of an endpoint are read at once, and so the most that wait or are recorded besides.
 	perLoad = 32
-	// inFlight bounds the requests in flight to healthy endpoints, and inFlightFailing those to failing endpoints, so that dead
-	// endpoints cannot use up the capacity of healthy ones.
+	// inFlight bounds the requests in flight to healthy endpoints, and inFlightFailing to failing ones, so that dead endpoints
+	// cannot block the others.
 	inFlight, inFlightFailing = 512, 128
-	// maxRunners bounds the endpoints that are leased at a time, and sweepLease those that one sweep leases.
+	// maxRunners is how many endpoints are leased at once, and sweepLease how many in one round.
 	maxRunners, sweepLease = 4_000, 500
-	// batchSize bounds the endpoints, outcomes or leases of one statement, and batchEvery is the interval between two statements.
+	// batchSize is how many endpoints, outcomes or leases one statement is about, and batchEvery the interval between two such statements.
 	batchSize, batchEvery = 500, 20 * time.Millisecond
 )
 
 // Config is the dispatcher's configuration.
 type Config struct {
 	Store *postgres.Store
-	// Feed reports which accounts have new events.
+	// Feed reports accounts with new events.
 	Feed   *feed.Follower
 	Sealer *webhook.Sealer
 	Client *Client
@@ -67,20 +64,20 @@ type Config struct {
 	Grace time.Duration
 }
 
-// Dispatcher creates and sends deliveries.
+// Dispatcher makes deliveries and sends them.
 type Dispatcher struct {
 	Config
 	lease   postgres.WebhookLease
 	metrics *metrics
 
-	// enabled is false while there is no endpoint to send to; then dispatch and sweep do nothing.
-	enabled  atomic.Bool
-	news     news
-	sweepNow chan struct{}
-	loads    chan load
-	records  chan record
-	releases chan release
-	// draining is closed when no new attempt may begin.
+	// enabled is false while there is no endpoint to send to, so that nothing is searched.
+	enabled   atomic.Bool
+	newEvents ownerQueue
+	sweepNow  chan struct{}
+	loads     chan load
+	records   chan record
+	releases  chan release
+	// draining is closed once no new attempt may start.
 	draining chan struct{}
 	// healthy and failing are the semaphores of requests in flight.
 	healthy, failing chan struct{}
@@ -90,33 +87,33 @@ type Dispatcher struct {
 	running sync.WaitGroup
 }
 
-// New returns a dispatcher; Run starts it.
+// New returns a dispatcher, which does nothing before Run.
 func New(config Config) *Dispatcher {
 	return &Dispatcher{
 		Config: config, lease: postgres.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
-		news: news{wake: make(chan struct{}, 1), owners: map[event.Owner]bool{}}, sweepNow: make(chan struct{}, 1),
+		newEvents: ownerQueue{wake: make(chan struct{}, 1), owners: map[event.Owner]bool{}}, sweepNow: make(chan struct{}, 1),
 		loads: make(chan load, batchSize), records: make(chan record, batchSize), releases: make(chan release, batchSize),
 		draining: make(chan struct{}),
 		healthy:  make(chan struct{}, inFlight), failing: make(chan struct{}, inFlightFailing), runners: map[uuid.UUID]*runner{},
 	}
 }
 
-// Run dispatches and sends until ctx ends. Then it begins no new attempts, waits at most Grace for those in flight, records their
-// outcomes and releases its leases. Another process repeats an attempt that was cut off.
+// Run dispatches and sends until ctx ends. Then it starts no new attempt, waits at most Grace for those in flight, records their
+// results and releases its leases. Another process repeats an attempt that was cut off.
 func (d *Dispatcher) Run(ctx context.Context) {
-	work, cutOff := context.WithCancel(context.WithoutCancel(ctx))
-	defer cutOff()
-	var loops, helpers, renewing sync.WaitGroup
-	helpers.Go(func() { batch(d.loads, batchSize, func(all []load) { d.answerLoads(work, all) }) })
-	helpers.Go(func() { batch(d.records, batchSize, func(all []record) { d.writeRecords(work, all) }) })
-	helpers.Go(func() { batch(d.releases, batchSize, func(all []release) { d.writeReleases(work, all) }) })
+	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelWork()
+	var loops, batchers, renewing sync.WaitGroup
+	batchers.Go(func() { batch(d.loads, batchSize, func(all []load) { d.runLoads(work, all) }) })
+	batchers.Go(func() { batch(d.records, batchSize, func(all []record) { d.writeRecords(work, all) }) })
+	batchers.Go(func() { batch(d.releases, batchSize, func(all []release) { d.writeReleases(work, all) }) })
 	loops.Go(func() { d.reseal(ctx) })
 	loops.Go(func() { d.follow(ctx) })
 	loops.Go(func() {
 		d.repeat(ctx, "look for webhooks", dispatchEvery, nil, func() (bool, error) { return false, d.readEnabled(ctx) })
 	})
 	loops.Go(func() {
-		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.news.wake, func() (bool, error) { return d.dispatch(ctx, work) })
+		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.newEvents.wake, func() (bool, error) { return d.dispatch(ctx, work) })
 	})
 	loops.Go(func() {
 		d.repeat(ctx, "find due webhook deliveries", sweepEvery, d.sweepNow, func() (bool, error) { return d.sweep(ctx, work) })
@@ -133,7 +130,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	<-ctx.Done()
 	close(d.draining)
 	loops.Wait()
-	timer := time.AfterFunc(d.Grace, cutOff)
+	timer := time.AfterFunc(d.Grace, cancelWork)
 	defer timer.Stop()
 	d.running.Wait()
 	stopRenewing()
@@ -141,7 +138,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	close(d.loads)
 	close(d.records)
 	close(d.releases)
-	helpers.Wait()
+	batchers.Wait()
 	d.Client.Close()
 }
 
@@ -149,38 +146,38 @@ func (d *Dispatcher) repeat(ctx context.Context, name string, every time.Duratio
 	background.Repeat(ctx, d.Log, background.Job{Name: name, Every: every, Wake: wake, Level: slog.LevelWarn}, run)
 }
 
-// news is the set of owners with new events.
-type news struct {
+// ownerQueue is the set of owners with new events.
+type ownerQueue struct {
 	wake chan struct{}
 
 	mu     sync.Mutex
 	owners map[event.Owner]bool
 }
 
-func (n *news) add(owners []event.Owner) {
-	n.mu.Lock()
+func (q *ownerQueue) add(owners []event.Owner) {
+	q.mu.Lock()
 	for _, o := range owners {
-		n.owners[o] = true
+		q.owners[o] = true
 	}
-	n.mu.Unlock()
-	signal(n.wake)
+	q.mu.Unlock()
+	signal(q.wake)
 }
 
-// take removes and returns at most batchSize owners.
-func (n *news) take() (owners []event.Owner) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for o := range n.owners {
+// take removes at most batchSize owners.
+func (q *ownerQueue) take() (owners []event.Owner) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for o := range q.owners {
 		if len(owners) == batchSize {
 			break
 		}
 		owners = append(owners, o)
-		delete(n.owners, o)
+		delete(q.owners, o)
 	}
 	return owners
 }
 
-// signal wakes the reader of a channel with capacity one. A pending signal stands for all later ones.
+// signal wakes the reader of a channel of capacity one.
 func signal(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -188,7 +185,7 @@ func signal(wake chan struct{}) {
 	}
 }
 
-// follow adds owners with new events to news until ctx ends or the feed drains.
+// follow receives the owners with new events until ctx ends or the feed fails.
 func (d *Dispatcher) follow(ctx context.Context) {
 	position, known := int64(0), false
 	for ctx.Err() == nil {
@@ -197,7 +194,7 @@ func (d *Dispatcher) follow(ctx context.Context) {
 			if position, err = d.Feed.Position(ctx); err != nil {
 				select {
 				case <-ctx.Done():
-				case <-time.After(dispatchEvery): // meanwhile dispatch finds the events
+				case <-time.After(dispatchEvery): // dispatch finds them meanwhile
 				}
 				continue
 			}
@@ -209,17 +206,18 @@ func (d *Dispatcher) follow(ctx context.Context) {
 			return
 		case err != nil:
 			known = false
-			signal(d.news.wake) // dispatch checks all owners
+			signal(d.newEvents.wake) // dispatch looks at all owners
 		default:
 			position = next.Position
 			if d.enabled.Load() {
-				d.news.add(next.Owners)
+				d.newEvents.add(next.Owners)
 			}
 		}
 	}
 }
 
-// readEnabled reads whether there is an endpoint to send to. The first endpoint triggers a dispatch and a sweep.
+// readEnabled reads whether there is an endpoint to send to. After the first endpoint was created it triggers all searches that
+// were skipped before.
 func (d *Dispatcher) readEnabled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -228,21 +226,21 @@ func (d *Dispatcher) readEnabled(ctx context.Context) error {
 		return err
 	}
 	if was := d.enabled.Swap(enabled); enabled && !was {
-		signal(d.news.wake)
+		signal(d.newEvents.wake)
 		signal(d.sweepNow)
 	}
 	return nil
 }
 
-// dispatch creates the deliveries of the owners in news. If news is empty it checks all owners, which finds events that a failed
-// round has left.
+// dispatch creates the deliveries of the owners with new events. If there are none it checks all owners, which finds what a
+// failed round has missed.
 func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) {
 	if !d.enabled.Load() {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	owners := d.news.take()
+	owners := d.newEvents.take()
 	done, err := d.Store.DispatchEvents(ctx, owners, d.lease)
 	if err != nil {
 		return false, err
@@ -251,33 +249,33 @@ func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) 
 		d.start(work, id)
 	}
 	if done.More {
-		d.news.add(owners)
+		d.newEvents.add(owners)
 	}
 	return done.More || len(owners) == batchSize, nil
 }
 
-// sweep leases endpoints that have due deliveries and no lease.
+// sweep leases endpoints with due deliveries that no process has leased.
 func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	d.mu.Lock()
-	room := min(sweepLease, maxRunners-len(d.runners))
+	capacity := min(sweepLease, maxRunners-len(d.runners))
 	d.mu.Unlock()
-	if room <= 0 || !d.enabled.Load() {
+	if capacity <= 0 || !d.enabled.Load() {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	leased, err := d.Store.LeaseDue(ctx, d.lease, room)
+	leased, err := d.Store.LeaseDue(ctx, d.lease, capacity)
 	if err != nil {
 		return false, err
 	}
 	for _, id := range leased {
 		d.start(work, id)
 	}
-	return len(leased) == room, nil
+	return len(leased) == capacity, nil
 }
 
-// renew renews the leases of all endpoints that this process sends to. If another process has taken a lease, the endpoint's
-// runner stops. Leases that stay locked are left for the next renewal.
+// renew renews the leases of this process. An endpoint whose lease another process has taken starts no new attempt. Locked
+// endpoints are left for the next renewal.
 func (d *Dispatcher) renew(ctx context.Context) error {
 	d.mu.Lock()
 	held := make(map[uuid.UUID]*runner, len(d.runners))
@@ -319,7 +317,7 @@ func (d *Dispatcher) readBacklog(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// reseal encrypts all secrets under the current key, so that the previous key can be removed.
+// reseal seals all secrets under the current key, so that the previous key can be removed.
 func (d *Dispatcher) reseal(ctx context.Context) {
 	if !d.Sealer.HasPrevious() {
 		return

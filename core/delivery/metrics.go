@@ -51,9 +51,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// began observes the latency of an event's first attempt. Retries, replays and events that an endpoint missed while disabled do
-// not count, because the delivery or the endpoint has changed since the event.
-func (m *metrics) began(endpoint *webhook.Endpoint, due postgres.DueDelivery, now time.Time) {
+// observeFirstAttempt observes the time to the first attempt of an event. A retry, a replay and an event that an endpoint missed
+// while it was disabled do not count: the delivery or the endpoint has changed since the event.
+func (m *metrics) observeFirstAttempt(endpoint *webhook.Endpoint, due postgres.DueDelivery, now time.Time) {
 	unchanged := due.UpdatedAt.Equal(due.CreatedAt) && !endpoint.UpdatedAt.After(due.Event.At)
 	if due.Attempts == 0 && due.Type != event.TypeWebhookTest && unchanged {
 		m.firstAttempt.Observe(now.Sub(due.Event.At).Seconds())

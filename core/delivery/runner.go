@@ -13,39 +13,38 @@ import (
 	"intents.internal/core/webhook"
 )
 
-// reloadEvery is how long a loaded endpoint is used. Then it is loaded again, because it may have changed and other processes may
-// have created deliveries for it.
+// reloadEvery is how long the loaded state of an endpoint is used. After that it is read again, because the endpoint may have
+// changed or have new deliveries.
 const reloadEvery = time.Second
 
-// runner sends to one leased endpoint. Other goroutines may use only stop and wake.
+// runner sends to one leased endpoint. Only its own goroutine may use it, except for stop and wake.
 type runner struct {
 	*Dispatcher
 	id   uuid.UUID
 	wake chan struct{}
-	// stop closes lost when another process has the lease.
+	// lost is closed by stop, once another process has the lease.
 	lost chan struct{}
 	stop func()
-	// again means that start was called since the last load. The dispatcher's mu guards it.
-	again bool
-	// inFlight are the events that are being sent or recorded; sending is the number of those being sent.
+	// reload is set if new deliveries were reported since the last load. The dispatcher's mu guards it.
+	reload bool
+	// inFlight are the events that are being sent or recorded, and sending is how many of them are being sent.
 	inFlight map[event.ID]bool
 	sending  int
 	steps    chan step
 }
 
-// step is a step of an attempt: first, with ended false, its request is over; then, with ended true, the attempt is over, and ok
-// is false if its outcome is not recorded.
+// step is a step of an attempt: first its request has ended, then its result is recorded, or not if ok is false.
 type step struct {
 	id        event.ID
 	ended, ok bool
 }
 
-// start starts a runner for a leased endpoint, or wakes the present one.
+// start sends the deliveries of a leased endpoint, with its runner or a new one.
 func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.runners[id]; r != nil {
-		r.again = true
+		r.reload = true
 		signal(r.wake)
 		return
 	}
@@ -58,28 +57,28 @@ func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
 	d.running.Go(func() { r.run(work) })
 }
 
-// run sends until nothing is due and the lease is released. If the database or the secret failed, it does not release the lease,
-// so that nothing is sent to the endpoint until the lease expires.
+// run sends until nothing is due, and then releases the lease. If the database or the secret failed, it lets the lease expire
+// instead, so that nothing is sent to the endpoint until then.
 func (r *runner) run(work context.Context) {
-	for ends := false; !ends; {
+	for done := false; !done; {
 		ok, stopping := r.send(work), r.stopping()
 		if ok && !r.release(stopping) {
 			continue
 		}
 		r.mu.Lock()
-		again := r.again && ok
-		if ends = stopping || !again; ends {
+		reload := r.reload && ok
+		if done = stopping || !reload; done {
 			delete(r.runners, r.id)
 		}
 		r.mu.Unlock()
-		if again {
-			signal(r.sweepNow) // start was called while the lease was released: the endpoint must be leased again
+		if reload {
+			signal(r.sweepNow) // new deliveries were reported during the release: the endpoint is leased again, or must be
 		}
 	}
 }
 
-// send makes the due attempts until there are none or the runner must stop. It returns when none is in flight; ok is false for a
-// failure that is not the receiver's.
+// send makes the due attempts until there are none or the runner must stop. It returns when no attempt is in flight; ok is false
+// if something failed that is not the receiver's fault.
 func (r *runner) send(work context.Context) (ok bool) {
 	ok = true
 	for more := true; more && ok && !r.stopping(); {
@@ -90,39 +89,39 @@ func (r *runner) send(work context.Context) (ok bool) {
 		}
 	}
 	for len(r.inFlight) > 0 {
-		ok = r.take(<-r.steps) && ok
+		ok = r.handle(<-r.steps) && ok
 	}
 	return ok
 }
 
-// sendLoaded makes the loaded attempts, up to the endpoint's bound in flight, until the due deliveries must be loaded again. more
-// is false if all due deliveries were loaded and nothing is in flight.
+// sendLoaded makes the loaded attempts, up to the endpoint's limit concurrently, until the due deliveries must be loaded again.
+// more is false if they need not be: all due deliveries were loaded, and no attempt is in flight.
 func (r *runner) sendLoaded(work context.Context, due postgres.DueDeliveries) (more, ok bool) {
-	most, slots := perEndpoint, r.healthy
+	limit, slots := perEndpoint, r.healthy
 	if due.Endpoint != nil && due.Endpoint.FailingSince != nil {
-		most, slots = perFailing, r.failing
+		limit, slots = perFailing, r.failing
 	}
 	queue, more := r.notInFlight(due.Deliveries), len(due.Deliveries) == perLoad
-	begun := len(queue) > 0
+	progressed := len(queue) > 0
 	timer := time.NewTimer(reloadEvery)
 	defer timer.Stop()
 	for {
-		for len(queue) > 0 && r.sending < most {
+		for len(queue) > 0 && r.sending < limit {
 			next := queue[0]
 			queue = queue[1:]
 			r.inFlight[next.EventID] = true
 			r.sending++
 			go func() { r.steps <- step{next.EventID, true, r.attempt(work, slots, due.Endpoint, next)} }()
 		}
-		if len(r.inFlight) == 0 || len(queue) == 0 && more && begun && r.sending < most {
+		if len(r.inFlight) == 0 || len(queue) == 0 && more && progressed && r.sending < limit {
 			return more, true
 		}
 		select {
 		case s := <-r.steps:
-			if !r.take(s) {
+			if !r.handle(s) {
 				return false, false
 			}
-			begun = begun || s.ended
+			progressed = progressed || s.ended
 		case <-r.wake:
 			more = true
 		case <-timer.C:
@@ -154,15 +153,15 @@ func (r *runner) stopping() bool {
 // load reads the endpoint and its due deliveries.
 func (r *runner) load() loaded {
 	r.mu.Lock()
-	r.again = false
+	r.reload = false
 	r.mu.Unlock()
-	answer := make(chan loaded, 1)
-	r.loads <- load{r.id, answer}
-	return <-answer
+	reply := make(chan loaded, 1)
+	r.loads <- load{r.id, reply}
+	return <-reply
 }
 
-// take processes a step of an attempt; ok is false if its outcome is not recorded.
-func (r *runner) take(s step) (ok bool) {
+// handle processes a step of an attempt; ok is false if its result is not recorded.
+func (r *runner) handle(s step) (ok bool) {
 	if !s.ended {
 		r.sending--
 		return true
@@ -171,7 +170,7 @@ func (r *runner) take(s step) (ok bool) {
 	return s.ok
 }
 
-// attempt makes the request and records its outcome.
+// attempt sends an event and records the result.
 func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (ok bool) {
 	attempt, ok := r.post(work, slots, endpoint, due)
 	r.steps <- step{id: due.EventID}
@@ -183,9 +182,9 @@ func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *we
 	return <-written
 }
 
-// post waits for a slot and makes the request. The attempt is nil if there was none: with ok true no slot was free in time and
-// the delivery is unchanged; with ok false the attempt failed or the dispatcher cut it off.
-func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (made *webhook.Attempt, ok bool) {
+// post waits for a slot and makes the request. The result is nil if there was no attempt: no slot was free in time, or the runner
+// stops, and the delivery stays due; with ok false, the attempt failed or was canceled by the end of the dispatcher.
+func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (result *webhook.Attempt, ok bool) {
 	timer := time.NewTimer(reloadEvery)
 	defer timer.Stop()
 	select {
@@ -212,7 +211,7 @@ func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webho
 		r.Log.Error("the body of an event cannot be written", "event_id", due.EventID.String(), "error", err)
 		return nil, false
 	}
-	r.metrics.began(endpoint, due, now)
+	r.metrics.observeFirstAttempt(endpoint, due, now)
 	attempt := r.Client.Send(work, Message{URL: endpoint.URL, ID: due.EventID.String(), Body: body, Secrets: secrets})
 	if work.Err() != nil {
 		return nil, false
@@ -221,7 +220,7 @@ func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webho
 	return &attempt, true
 }
 
-// release releases the lease, unless deliveries are due and the runner is not stopping, and reports whether it did.
+// release releases the lease and reports true, unless deliveries are due and the runner must continue.
 func (r *runner) release(stopping bool) bool {
 	released := make(chan bool, 1)
 	r.releases <- release{r.id, stopping, released}

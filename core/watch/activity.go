@@ -89,7 +89,7 @@ func (a *Activity) record(ctx context.Context) error {
 	defer a.mu.Unlock()
 	for chain, until := range a.due {
 		a.mu.Unlock()
-		err := a.keep(ctx, chain, until)
+		err := a.recordChain(ctx, chain, until)
 		a.mu.Lock()
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (a *Activity) record(ctx context.Context) error {
 	return nil
 }
 
-func (a *Activity) keep(ctx context.Context, chain caip.ChainID, until time.Time) error {
+func (a *Activity) recordChain(ctx context.Context, chain caip.ChainID, until time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
 	if err := a.store.KeepActive(ctx, chain, until); err != nil {

@@ -53,7 +53,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.judge(ctx, v, mined)
+	found, err := l.evaluate(ctx, v, mined)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +120,12 @@ func (l *loop) receipts(ctx context.Context, v *view, attempts []postgres.Follow
 	return mined, pending, nil
 }
 
-// judge determines the effects of attempts that are in blocks.
-func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]postgres.Observation, error) {
+// evaluate determines the effects of attempts that are in blocks.
+func (l *loop) evaluate(ctx context.Context, v *view, mined []minedAttempt) ([]postgres.Observation, error) {
 	if len(mined) == 0 {
 		return nil, nil
 	}
-	sightings, err := l.gather(ctx, v, mined)
+	sightings, err := l.readSightings(ctx, v, mined)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]post
 	for n, m := range mined {
 		payments[n] = postgres.Payment{AccountID: m.AccountID, Hash: m.Hash}
 	}
-	taken, err := l.Store.TakenEffects(ctx, l.id, payments)
+	assigned, err := l.Store.TakenEffects(ctx, l.id, payments)
 	if err != nil {
 		return nil, ofStore(err)
 	}
@@ -141,7 +141,7 @@ func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]post
 	for n, m := range mined {
 		sighting := sightings[n]
 		o, old := m.Observation, m.Observation
-		sighting.Taken = slices.Concat(taken[payments[n]], v.taken[payments[n]])
+		sighting.Taken = slices.Concat(assigned[payments[n]], v.assigned[payments[n]])
 		if old.State == transfer.Mined { // by this intent itself
 			sighting.Taken = slices.DeleteFunc(sighting.Taken, func(index int64) bool { return index == old.LogIndex })
 		}
@@ -150,24 +150,24 @@ func (l *loop) judge(ctx context.Context, v *view, mined []minedAttempt) ([]post
 		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
 		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
 		if o.State == transfer.Mined {
-			v.taken[payments[n]] = append(v.taken[payments[n]], o.LogIndex)
+			v.assigned[payments[n]] = append(v.assigned[payments[n]], o.LogIndex)
 		}
 		found[n] = o
 	}
 	return found, nil
 }
 
-// evidence holds the additional calls that judging a transfer needs, nil if it needs none.
-type evidence struct {
+// sightingCalls are the additional calls that evaluating a transfer needs, nil if it needs none.
+type sightingCalls struct {
 	block *rpc.Call[*evm.Block]
 	// transaction and code are for native assets: the transaction itself, and the source's code if another account sent it.
 	transaction *rpc.Call[*evm.Transaction]
 	code        *rpc.Call[[]byte]
 }
 
-// gather reads the blocks' times and, for native assets, the transactions and whether their sources are contracts.
-func (l *loop) gather(ctx context.Context, v *view, mined []minedAttempt) ([]transfer.Sighting, error) {
-	all := make([]evidence, len(mined))
+// readSightings reads the blocks' times and, for native assets, the transactions and whether their sources are contracts.
+func (l *loop) readSightings(ctx context.Context, v *view, mined []minedAttempt) ([]transfer.Sighting, error) {
+	all := make([]sightingCalls, len(mined))
 	blocks := map[uint64]*rpc.Call[*evm.Block]{}
 	var requests []rpc.Request
 	for n, m := range mined {
@@ -206,10 +206,10 @@ func (l *loop) gather(ctx context.Context, v *view, mined []minedAttempt) ([]tra
 }
 
 // sighting returns errLags if the provider shows another block than the receipt's: the chain is being reorganized.
-func (e evidence) sighting(receipt evm.Receipt) (transfer.Sighting, error) {
+func (c sightingCalls) sighting(receipt evm.Receipt) (transfer.Sighting, error) {
 	s := transfer.Sighting{Receipt: receipt}
-	if e.block != nil {
-		block, err := e.block.Result()
+	if c.block != nil {
+		block, err := c.block.Result()
 		if err != nil {
 			return s, err
 		}
@@ -218,8 +218,8 @@ func (e evidence) sighting(receipt evm.Receipt) (transfer.Sighting, error) {
 		}
 		s.BlockTime = block.Time
 	}
-	if e.transaction != nil {
-		t, err := e.transaction.Result()
+	if c.transaction != nil {
+		t, err := c.transaction.Result()
 		if err != nil {
 			return s, err
 		}
@@ -228,8 +228,8 @@ func (e evidence) sighting(receipt evm.Receipt) (transfer.Sighting, error) {
 		}
 		s.Transaction = *t
 	}
-	if e.code != nil {
-		code, err := e.code.Result()
+	if c.code != nil {
+		code, err := c.code.Result()
 		if err != nil {
 			return s, err
 		}

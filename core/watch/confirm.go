@@ -10,8 +10,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// alone is how long the watcher waits for a second provider before it relies on one.
-const alone = time.Minute
+// singleProviderAfter is how long the watcher waits for a second provider before it relies on one.
+const singleProviderAfter = time.Minute
 
 // confirm confirms transactions that are deep enough, once a second provider shows them in the same block with the same result.
 // If a chain has one provider, that provider must show them twice.
@@ -22,7 +22,7 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 		if err != nil || len(deep) == 0 {
 			return ofStore(err)
 		}
-		confirmed, gone, err := l.secondOpinion(ctx, v, deep)
+		confirmed, gone, err := l.crossCheckReceipts(ctx, v, deep)
 		if err != nil {
 			return err
 		}
@@ -37,11 +37,11 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 	}
 }
 
-// secondOpinion compares transactions with the receipts of other providers; one that agrees is enough. Transactions whose block
-// has changed are gone. If providers disagree and none agrees, nothing is decided.
-func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Followed) (confirmed, gone []postgres.Observation, err error) {
-	answered := false
-	var doubts []doubt
+// crossCheckReceipts compares transactions with the receipts of other providers; one that agrees is enough. Transactions whose
+// block has changed are gone. If providers disagree and none agrees, nothing is decided.
+func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.Followed) (confirmed, gone []postgres.Observation, err error) {
+	responded := false
+	var discrepancies []discrepancy
 	for _, other := range l.chain.Other(v.provider) {
 		if len(deep) == 0 {
 			break
@@ -50,33 +50,33 @@ func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Follo
 		if failure != nil {
 			continue
 		}
-		answered = true
-		confirmed, deep, doubts = compare(other, deep, receipts, confirmed, doubts)
+		responded = true
+		confirmed, deep, discrepancies = compare(other, deep, receipts, confirmed, discrepancies)
 	}
 	switch {
-	case answered:
+	case responded:
 		l.othersDownSince = time.Time{}
-	case l.mayRelyOnOne(len(deep)):
+	case l.allowSingleProvider(len(deep)):
 		receipts, failure := receiptsOf(ctx, v.provider, deep)
 		if failure != nil {
 			return nil, nil, failure
 		}
-		confirmed, deep, doubts = compare(v.provider, deep, receipts, confirmed, doubts)
+		confirmed, deep, discrepancies = compare(v.provider, deep, receipts, confirmed, discrepancies)
 	default:
 		return nil, nil, nil
 	}
-	stands, err := blocksStand(ctx, v.provider, deep)
+	onChain, err := blocksOnChain(ctx, v.provider, deep)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, f := range deep {
-		if !stands[*f.Block] {
+		if !onChain[*f.Block] {
 			gone = append(gone, f.Observation)
 		}
 	}
-	for _, d := range doubts {
-		switch stand, open := stands[*d.Block]; {
-		case !stand || !open: // it is gone, or another provider agrees
+	for _, d := range discrepancies {
+		switch current, open := onChain[*d.Block]; {
+		case !current || !open: // it is gone, or another provider agrees
 		case d.missing:
 			l.metrics.lags(d.by)
 		default:
@@ -86,8 +86,9 @@ func (l *loop) secondOpinion(ctx context.Context, v *view, deep []postgres.Follo
 	return confirmed, gone, nil
 }
 
-// doubt is a transaction that a provider shows differently: it has another receipt, or none, because it may lag behind the block.
-type doubt struct {
+// discrepancy is a transaction that a provider shows differently: it has another receipt, or none, because it may lag behind the
+// block.
+type discrepancy struct {
 	postgres.Followed
 	by      *rpc.Provider
 	missing bool
@@ -95,8 +96,8 @@ type doubt struct {
 
 // compare moves the transactions whose receipts agree to confirmed and leaves the others.
 func compare(
-	by *rpc.Provider, deep []postgres.Followed, receipts []*evm.Receipt, confirmed []postgres.Observation, doubts []doubt,
-) ([]postgres.Observation, []postgres.Followed, []doubt) {
+	by *rpc.Provider, deep []postgres.Followed, receipts []*evm.Receipt, confirmed []postgres.Observation, discrepancies []discrepancy,
+) ([]postgres.Observation, []postgres.Followed, []discrepancy) {
 	var left []postgres.Followed
 	for n, f := range deep {
 		if receipts[n] != nil && f.Intent.Stands(f.Transaction, *receipts[n]) {
@@ -105,35 +106,35 @@ func compare(
 			continue
 		}
 		left = append(left, f)
-		doubts = append(doubts, doubt{f, by, receipts[n] == nil})
+		discrepancies = append(discrepancies, discrepancy{f, by, receipts[n] == nil})
 	}
-	return confirmed, left, doubts
+	return confirmed, left, discrepancies
 }
 
-// blocksStand reports which blocks of transactions are still on the chain that a provider shows. A transaction is gone only if
+// blocksOnChain reports which blocks of transactions are still on the chain that a provider shows. A transaction is gone only if
 // its block is: a provider that shows the block and no receipt is no proof.
-func blocksStand(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) (map[transfer.Block]bool, error) {
+func blocksOnChain(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) (map[transfer.Block]bool, error) {
 	blocks, err := rpc.AskEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Block] {
 		return rpc.BlockByNumber(rpc.Number(f.Block.Number))
 	})
-	stands := make(map[transfer.Block]bool, len(blocks))
+	onChain := make(map[transfer.Block]bool, len(blocks))
 	for n, block := range blocks {
 		known := *transactions[n].Block
-		stands[known] = block == nil || block.Hash == known.Hash
+		onChain[known] = block == nil || block.Hash == known.Hash
 	}
-	return stands, err
+	return onChain, err
 }
 
-// mayRelyOnOne reports whether the poll's provider may confirm its own result: if the chain has no other, or all others have been
-// down for a minute.
-func (l *loop) mayRelyOnOne(transactions int) bool {
+// allowSingleProvider reports whether the poll's provider may confirm its own result: if the chain has no other, or all others
+// have been down for a minute.
+func (l *loop) allowSingleProvider(transactions int) bool {
 	if len(l.chain.All()) == 1 {
 		return true
 	}
 	if l.othersDownSince.IsZero() {
 		l.othersDownSince = time.Now()
 	}
-	if time.Since(l.othersDownSince) < alone {
+	if time.Since(l.othersDownSince) < singleProviderAfter {
 		return false
 	}
 	l.metrics.confirmedAlone(transactions)

@@ -25,18 +25,18 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 }
 
 // Tick polls the chain once.
-func (l Loop) Tick(ctx context.Context) (again bool, err error) { return l.tick(ctx) }
+func (l Loop) Tick(ctx context.Context) (more bool, err error) { return l.tick(ctx) }
 
 // Lease is the loop's lease.
 func (l Loop) Lease() postgres.Lease { return l.lease }
 
 // SetAlone makes a second provider have been down for long.
-func (l Loop) SetAlone() { l.othersDownSince = l.othersDownSince.Add(-alone) }
+func (l Loop) SetAlone() { l.othersDownSince = l.othersDownSince.Add(-singleProviderAfter) }
 
 // The errors of a poll.
 var (
 	ErrLags         = errLags
-	ErrLacksLogs    = errLacksLogs
+	ErrMissingLogs  = errMissingLogs
 	ErrContradicted = errContradicted
 	ErrNoTag        = errNoTag
 )

@@ -42,8 +42,8 @@ type view struct {
 	to uint64
 	// anchors are the blocks to store for later comparison.
 	anchors []transfer.Block
-	// taken are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
-	taken map[postgres.Payment][]int64
+	// assigned are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
+	assigned map[postgres.Payment][]int64
 }
 
 // cursor is the newest block that is not read again.
@@ -71,7 +71,7 @@ func (v *view) next() postgres.Progress {
 // readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
 // finds the fork.
 func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before postgres.Progress) (*view, error) {
-	v := &view{provider: provider, definition: definition, before: before, taken: map[postgres.Payment][]int64{}}
+	v := &view{provider: provider, definition: definition, before: before, assigned: map[postgres.Payment][]int64{}}
 	latest, known := rpc.BlockByNumber(rpc.Latest), rpc.BlockByNumber(rpc.Number(before.Head))
 	safe, finalized := rpc.BlockByNumber(rpc.Safe), rpc.BlockByNumber(rpc.Finalized)
 	calls := []rpc.Request{latest}
@@ -156,20 +156,20 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 	case block.Hash == anchors[0].Hash:
 		return nil
 	}
-	if _, err := l.askOthers(ctx, v, anchors[0], false); err != nil {
+	if _, err := l.crossCheckBlock(ctx, v, anchors[0], false); err != nil {
 		return err
 	}
 	return l.findFork(ctx, v)
 }
 
-// askOthers checks with other providers whether a block is on the chain, as the poll's provider says. One that agrees is enough;
-// if one disagrees and none agrees, nothing is decided. A provider that lags or fails is ignored.
-func (l *loop) askOthers(ctx context.Context, v *view, b transfer.Block, stands bool) (agreed bool, err error) {
+// crossCheckBlock checks with other providers whether a block is on the chain, as the poll's provider says. One that agrees is
+// enough; if one disagrees and none agrees, nothing is decided. A provider that lags or fails is ignored.
+func (l *loop) crossCheckBlock(ctx context.Context, v *view, b transfer.Block, onChain bool) (agreed bool, err error) {
 	for _, other := range l.chain.Other(v.provider) {
 		block, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
 		switch {
 		case failure != nil, block == nil:
-		case (block.Hash == b.Hash) == stands:
+		case (block.Hash == b.Hash) == onChain:
 			return true, nil
 		default:
 			err = fmt.Errorf("%w: %s has another block %d than %s", errContradicted, other.Host(), b.Number, v.provider.Host())
@@ -196,7 +196,7 @@ func (l *loop) compareDeep(ctx context.Context, v *view) error {
 	if len(anchors) == 0 || anchors[0] == l.compared {
 		return nil
 	}
-	agreed, err := l.askOthers(ctx, v, anchors[0], true)
+	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], true)
 	switch {
 	case err != nil:
 		v.confirmed, v.final = v.before.Confirmed, v.before.Final
@@ -228,7 +228,7 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 			}
 			if a.Number <= v.before.Final {
 				v.changed = changedFinal(a)
-				_, err := l.askOthers(ctx, v, a, false)
+				_, err := l.crossCheckBlock(ctx, v, a, false)
 				return err
 			}
 		}
@@ -280,7 +280,7 @@ func (l *loop) compareFinal(ctx context.Context, v *view) error {
 		}
 		if blocks[n].Hash != b.Hash {
 			v.changed = changedFinal(b)
-			_, err := l.askOthers(ctx, v, b, false)
+			_, err := l.crossCheckBlock(ctx, v, b, false)
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (l *loop) run(ctx context.Context) {
 	l.log.Info("following a chain", "epoch", l.lease.Epoch)
 	for {
 		started := time.Now()
-		again, err := l.tick(ctx)
+		more, err := l.tick(ctx)
 		l.metrics.tick(time.Since(started), err)
 		if ctx.Err() != nil {
 			return
@@ -64,7 +64,7 @@ func (l *loop) run(ctx context.Context) {
 			return
 		}
 		l.report(err)
-		if !again && !l.wait(ctx, started) {
+		if !more && !l.wait(ctx, started) {
 			return
 		}
 	}
@@ -135,9 +135,9 @@ func (l *loop) period() time.Duration {
 // errNoProvider is returned where no provider of the chain can be used.
 var errNoProvider = errors.New("no provider can be used")
 
-// tick polls the chain once, at the best provider, and at the next one if that one lags, fails or is contradicted. again is true
+// tick polls the chain once, at the best provider, and at the next one if that one lags, fails or is contradicted. more is true
 // while unread blocks remain.
-func (l *loop) tick(ctx context.Context) (again bool, err error) {
+func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
 	defer cancel()
 	definition, known := l.Registry.Current().Chain(l.id)
@@ -158,9 +158,9 @@ func (l *loop) tick(ctx context.Context) (again bool, err error) {
 	}
 	l.unverified = failures != nil
 	for _, provider := range l.chain.Providers() {
-		again, err := l.poll(ctx, definition, provider, progress)
+		more, err := l.poll(ctx, definition, provider, progress)
 		if err == nil || errors.Is(err, postgres.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
-			return again, err
+			return more, err
 		}
 		l.metrics.providerFailed(provider, err)
 		l.chain.Demote(provider)
@@ -191,7 +191,7 @@ func ofStore(err error) error {
 }
 
 // poll reads the chain at one provider and writes the result.
-func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress postgres.Progress) (again bool, err error) {
+func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress postgres.Progress) (more bool, err error) {
 	v, err := l.readHead(ctx, definition, provider, progress)
 	if err != nil {
 		return false, err
@@ -226,8 +226,8 @@ func merge(events, attempts []postgres.Observation) []postgres.Observation {
 		byKey[o.Key()] = n
 	}
 	for _, a := range attempts {
-		n, told := byKey[a.Key()]
-		if !told {
+		n, known := byKey[a.Key()]
+		if !known {
 			events = append(events, a)
 			continue
 		}

@@ -22,20 +22,20 @@ const (
 	droppedRetry, droppedFor = time.Hour, 7 * 24 * time.Hour
 )
 
-// missing is an attempt without a receipt, with the providers' knowledge of it.
+// missing is an attempt without a receipt, with the providers' responses about it.
 type missing struct {
 	postgres.Followed
 	// transaction comes from the first provider that knows it, nil if none does.
 	transaction *evm.Transaction
 	// mined means that another provider has a receipt.
 	mined bool
-	// asked is how many providers have responded.
-	asked int
+	// responses is how many providers have responded.
+	responses int
 	// count is how many transactions the sender had sent by the confirmed block, 0 if unknown.
 	count uint64
 }
 
-// sender is who sent the attempt, nil where no provider has ever shown it.
+// sender returns who sent the attempt, nil if no provider has ever shown it.
 func (m missing) sender() (sender *common.Address, nonce uint64) {
 	if m.transaction != nil {
 		return &m.transaction.From, m.transaction.Nonce
@@ -56,27 +56,27 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 	for n, a := range attempts {
 		all[n] = &missing{Followed: a}
 	}
-	if err := askForAttempts(ctx, v.provider, all); err != nil {
+	if err := queryAttempts(ctx, v.provider, all); err != nil {
 		return nil, err
 	}
 	if err := l.readNonces(ctx, v, all); err != nil {
 		return nil, err
 	}
-	var doubtful []*missing
+	var unresolved []*missing
 	for _, m := range all {
 		if m.transaction == nil || m.nonceUsed() {
-			doubtful = append(doubtful, m)
+			unresolved = append(unresolved, m)
 		}
 	}
 	for _, other := range l.chain.Other(v.provider) {
-		if len(doubtful) == 0 || askForAttempts(ctx, other, doubtful) == nil {
+		if len(unresolved) == 0 || queryAttempts(ctx, other, unresolved) == nil {
 			break // two providers are enough
 		}
 	}
 	now := l.Store.Now()
 	var found []postgres.Observation
 	for _, m := range all {
-		more, err := l.conclude(ctx, v, m, now)
+		more, err := l.resolveMissing(ctx, v, m, now)
 		if err != nil {
 			return nil, err
 		}
@@ -85,8 +85,8 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 	return found, nil
 }
 
-// askForAttempts adds one provider's knowledge. The poll's provider is known to have no receipts.
-func askForAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
+// queryAttempts adds the response of one provider. The poll's provider is known to have no receipts.
+func queryAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
 	transactions, err := rpc.AskEach(ctx, provider, attempts, func(a *missing) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(a.Hash) })
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func askForAttempts(ctx context.Context, provider *rpc.Provider, attempts []*mis
 			a.mined = a.mined || t.BlockNumber != nil
 			a.transaction = t
 		}
-		a.asked++
+		a.responses++
 	}
 	return nil
 }
@@ -127,9 +127,9 @@ func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) err
 	return nil
 }
 
-// conclude decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must not know
-// it either or, if there is none, the only one must not know it for unknownFor.
-func (l *loop) conclude(ctx context.Context, v *view, m *missing, now time.Time) ([]postgres.Observation, error) {
+// resolveMissing decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must
+// not know it either or, if there is none, the only one must not know it for unknownFor.
+func (l *loop) resolveMissing(ctx context.Context, v *view, m *missing, now time.Time) ([]postgres.Observation, error) {
 	o := m.Observation
 	o.Sender, o.Nonce = m.sender()
 	if m.transaction != nil && o.State == transfer.Dropped {
@@ -145,9 +145,9 @@ func (l *loop) conclude(ctx context.Context, v *view, m *missing, now time.Time)
 	}
 	unknown := now.Sub(o.UnknownSince)
 	switch {
-	case m.nonceUsed() && (m.asked > 1 || unknown >= l.period()):
+	case m.nonceUsed() && (m.responses > 1 || unknown >= l.period()):
 		return l.replace(ctx, v, m.Followed, o)
-	case m.transaction == nil && o.State == transfer.Pending && now.After(m.Intent.Deadline.Add(l.Grace)) && (m.asked > 1 || unknown >= unknownFor):
+	case m.transaction == nil && o.State == transfer.Pending && now.After(m.Intent.Deadline.Add(l.Grace)) && (m.responses > 1 || unknown >= unknownFor):
 		o.State, o.DueAt = transfer.Dropped, now.Add(droppedRetry)
 	}
 	return []postgres.Observation{o}, nil

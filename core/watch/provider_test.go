@@ -94,7 +94,7 @@ func TestProvider_EmptyLogs(t *testing.T) {
 	w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
 	w.chains[sepolia].MineEmpty(1)
 	w.follow(sepolia)
-	if _, err := w.loops[sepolia].Tick(t.Context()); err != nil && !errors.Is(err, watch.ErrLacksLogs) {
+	if _, err := w.loops[sepolia].Tick(t.Context()); err != nil && !errors.Is(err, watch.ErrMissingLogs) {
 		t.Error(err)
 	}
 	w.want(intent, "created submitted confirmed")

@@ -33,7 +33,7 @@ func (l *loop) repair(ctx context.Context, v *view) error {
 		{originOf, map[string]transfer.Role{"SETTLED": transfer.RoleSettle, "REFUNDED": transfer.RoleRefund}},
 		{destinationOf, map[string]transfer.Role{"FILLED": transfer.RoleFill}},
 	} {
-		missed, err := l.missed(ctx, v, orders, side.chain, side.role)
+		missed, err := l.missedEvents(ctx, v, orders, side.chain, side.role)
 		if err != nil {
 			return err
 		}
@@ -60,9 +60,9 @@ func destinationOf(i *transfer.Intent) (caip.ChainID, string) {
 	return i.Destination.Account.Chain, i.Settlement.DestinationSettler
 }
 
-// missed reads the statuses of orders from the settlers of one side and finds the events of those that differ. Orders on a chain
-// without providers are skipped.
-func (l *loop) missed(
+// missedEvents reads the statuses of orders from the settlers of one side and finds the events of those that differ. Orders on a
+// chain without providers are skipped.
+func (l *loop) missedEvents(
 	ctx context.Context, v *view, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), roles map[string]transfer.Role,
 ) ([]postgres.Observation, error) {
 	byChain := map[caip.ChainID][]postgres.Followed{}
@@ -72,7 +72,7 @@ func (l *loop) missed(
 	}
 	var seen []postgres.Observation
 	for id, list := range byChain {
-		provider, confirmed, final, ok := l.reader(ctx, v, id)
+		provider, confirmed, final, ok := l.providerOf(ctx, v, id)
 		if !ok {
 			continue
 		}
@@ -81,8 +81,8 @@ func (l *loop) missed(
 			continue // the next comparison is in an hour
 		}
 		for n, o := range list {
-			role, told := roles[statuses[n]]
-			if !told {
+			role, hasEvent := roles[statuses[n]]
+			if !hasEvent {
 				continue
 			}
 			_, settler := side(o.Intent)
@@ -112,8 +112,8 @@ func isKnown(known []transfer.Transaction, t transfer.Transaction) bool {
 	return false
 }
 
-// reader is a provider of a chain with the chain's confirmed and final block.
-func (l *loop) reader(ctx context.Context, v *view, id caip.ChainID) (provider *rpc.Provider, confirmed, final uint64, ok bool) {
+// providerOf returns a provider of a chain with the chain's confirmed and final block.
+func (l *loop) providerOf(ctx context.Context, v *view, id caip.ChainID) (provider *rpc.Provider, confirmed, final uint64, ok bool) {
 	if id == l.id {
 		return v.provider, v.confirmed, v.final, true
 	}
@@ -133,13 +133,13 @@ func (l *loop) reader(ctx context.Context, v *view, id caip.ChainID) (provider *
 func orderStatuses(
 	ctx context.Context, provider *rpc.Provider, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
 ) ([]string, error) {
-	answers, err := rpc.AskEach(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
+	results, err := rpc.AskEach(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
 		_, settler := side(o.Intent)
 		return rpc.CallContract(rpc.Message{To: common.HexToAddress(settler), Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(block))
 	})
-	statuses := make([]string, len(answers))
-	for n, answer := range answers {
-		statuses[n] = string(bytes.TrimRight(answer, "\x00"))
+	statuses := make([]string, len(results))
+	for n, result := range results {
+		statuses[n] = string(bytes.TrimRight(result, "\x00"))
 	}
 	return statuses, err
 }

@@ -29,14 +29,14 @@ func (l *loop) replace(ctx context.Context, v *view, a postgres.Followed, o post
 	}
 	other := a
 	other.Hash, other.Reported, other.SeenAt, other.Sender, other.Nonce = successor.TxHash, false, time.Time{}, o.Sender, o.Nonce
-	judged, err := l.judge(ctx, v, []minedAttempt{{other, *successor}})
+	evaluated, err := l.evaluate(ctx, v, []minedAttempt{{other, *successor}})
 	if err != nil {
 		return nil, err
 	}
-	if judged[0].State != transfer.Mined {
+	if evaluated[0].State != transfer.Mined {
 		return []postgres.Observation{o}, nil
 	}
-	return []postgres.Observation{o, judged[0]}, nil
+	return []postgres.Observation{o, evaluated[0]}, nil
 }
 
 // findByNonce finds the transaction in which a sender used a nonce, below the confirmed block. It returns nil if the node has

@@ -23,7 +23,7 @@ import (
 const (
 	// leaseTTL is how long a chain is not read after the process that follows it was killed.
 	leaseTTL = 15 * time.Second
-	// leaseEvery is how often leases are renewed and free ones taken.
+	// leaseEvery is how often leases are renewed and free ones acquired.
 	leaseEvery = 4 * time.Second
 	// leaseTimeout bounds one statement about a lease.
 	leaseTimeout = 3 * time.Second
@@ -81,7 +81,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		for _, chain := range w.Client.Chains() {
-			w.hold(ctx, chain, &running)
+			w.renewOrAcquire(ctx, chain, &running)
 		}
 		select {
 		case <-ctx.Done():
@@ -103,8 +103,8 @@ func (w *Watcher) Wake(chain caip.ChainID) {
 	}
 }
 
-// hold renews the lease of a chain that this process follows, or takes one that is free and begins to follow its chain.
-func (w *Watcher) hold(ctx context.Context, chain *rpc.Chain, running *sync.WaitGroup) {
+// renewOrAcquire renews the lease of a chain that this process follows, or acquires a free one and starts to follow its chain.
+func (w *Watcher) renewOrAcquire(ctx context.Context, chain *rpc.Chain, running *sync.WaitGroup) {
 	if _, known := w.Registry.Current().Chain(chain.ID()); !known {
 		return
 	}

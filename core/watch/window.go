@@ -13,8 +13,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// errLacksLogs is returned for a provider that lacks an event whose block is still on the chain.
-var errLacksLogs = errors.New("the provider lacks events that were seen before")
+// errMissingLogs is returned for a provider that lacks an event whose block is still on the chain.
+var errMissingLogs = errors.New("the provider lacks events that were seen before")
 
 // readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed. All of
 // them are returned after a reorganization.
@@ -50,7 +50,7 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	for _, o := range byKey {
 		if v.fork == nil && isEvent(o) && o.Block.Number <= v.to {
 			l.disagree(v.provider, "an event that was seen before is missing", o.Block.Number)
-			return nil, fmt.Errorf("%w: %s in block %d", errLacksLogs, o.Hash, o.Block.Number)
+			return nil, fmt.Errorf("%w: %s in block %d", errMissingLogs, o.Hash, o.Block.Number)
 		}
 	}
 	return changed, nil
