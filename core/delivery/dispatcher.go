@@ -146,45 +146,6 @@ func (d *Dispatcher) repeat(ctx context.Context, name string, every time.Duratio
 	background.Repeat(ctx, d.Log, background.Job{Name: name, Every: every, Wake: wake, Level: slog.LevelWarn}, run)
 }
 
-// ownerQueue is the set of owners with new events.
-type ownerQueue struct {
-	wake chan struct{}
-
-	mu     sync.Mutex
-	owners map[event.Owner]bool
-}
-
-func (q *ownerQueue) add(owners []event.Owner) {
-	q.mu.Lock()
-	for _, o := range owners {
-		q.owners[o] = true
-	}
-	q.mu.Unlock()
-	signal(q.wake)
-}
-
-// take removes at most batchSize owners.
-func (q *ownerQueue) take() (owners []event.Owner) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for o := range q.owners {
-		if len(owners) == batchSize {
-			break
-		}
-		owners = append(owners, o)
-		delete(q.owners, o)
-	}
-	return owners
-}
-
-// signal wakes the reader of a channel of capacity one.
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
 // follow receives the owners with new events until ctx ends or the feed fails.
 func (d *Dispatcher) follow(ctx context.Context) {
 	position, known := int64(0), false
