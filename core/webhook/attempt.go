@@ -20,8 +20,8 @@ const (
 	FailuresDisable = 5 * 24 * time.Hour
 	// jitter is the fraction by which each delay varies, so that endpoints that failed together are not retried together.
 	jitter = 0.2
-	// longestRetryAfter bounds the Retry-After of a receiver.
-	longestRetryAfter = 24 * time.Hour
+	// maxRetryAfter bounds the Retry-After of a receiver.
+	maxRetryAfter = 24 * time.Hour
 )
 
 // Status is the state of a delivery.
@@ -117,13 +117,13 @@ func (a Attempt) Gone() bool { return a.ResponseStatus == http.StatusGone }
 // parseRetryAfter parses seconds or a date (RFC 9110 section 10.2.3), at most a day. A malformed value or a past date is 0.
 func parseRetryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, longestRetryAfter)
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {
 		return 0
 	}
-	return min(max(at.Sub(now), 0), longestRetryAfter)
+	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 // After returns a delivery's status after this attempt and, if it is Pending, when the next attempt is due. attempts is the
@@ -135,11 +135,11 @@ func (a Attempt) After(attempts int) (status Status, next time.Time) {
 	case attempts+1 >= MaxAttempts || a.Outcome == EventGone:
 		return Failed, time.Time{}
 	}
-	return Pending, a.EndedAt.Add(max(vary(schedule[attempts+1]), a.RetryAfter))
+	return Pending, a.EndedAt.Add(max(withJitter(schedule[attempts+1]), a.RetryAfter))
 }
 
-// vary returns d, randomly shorter or longer by up to the jitter.
-func vary(d time.Duration) time.Duration {
+// withJitter returns d, randomly shorter or longer by up to the jitter.
+func withJitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (1 - jitter + 2*jitter*rand.Float64())) //nolint:gosec // it spreads load and is no secret
 }
 

@@ -15,8 +15,8 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// longestURL bounds a URL in bytes.
-const longestURL = 2048
+// maxURLBytes bounds a URL in bytes.
+const maxURLBytes = 2048
 
 // azureWireServer is a public address that reaches the host's agent on Azure. It is in no registry of special-purpose addresses.
 var azureWireServer = netip.MustParsePrefix("168.63.129.16/32")
@@ -77,8 +77,8 @@ func (n *Network) allows(address netip.Addr) bool {
 // *account.InvalidError, or ErrURLNotAllowed for a host that is known without DNS as one that must not be called.
 func (n *Network) CheckURL(text string, environment network.Environment) error {
 	invalid := func(message string) error { return &account.InvalidError{Field: "url", Message: message} }
-	if len(text) > longestURL {
-		return invalid(fmt.Sprintf("must have at most %d characters", longestURL))
+	if len(text) > maxURLBytes {
+		return invalid(fmt.Sprintf("must have at most %d characters", maxURLBytes))
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || strings.ContainsFunc(text, notVisibleASCII) {

@@ -88,7 +88,7 @@ func (r *Rules) Rotate(e *Endpoint, grace time.Duration, now time.Time) (secret 
 
 // ParseGracePeriod parses the seconds for which a replaced secret signs, at most a week.
 func ParseGracePeriod(seconds int64) (time.Duration, error) {
-	const most = int64(longestGrace / time.Second)
+	const most = int64(maxGrace / time.Second)
 	if seconds < 0 || seconds > most {
 		return 0, &account.InvalidError{Field: "gracePeriod", Message: fmt.Sprintf("must be 0 to %d seconds", most)}
 	}

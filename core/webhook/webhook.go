@@ -21,13 +21,13 @@ import (
 // The limits of endpoints.
 const (
 	// MaxEndpoints is the maximum number of endpoints of an account, in both environments together.
-	MaxEndpoints       = 20
-	longestDescription = 256
-	// mostTypes is the maximum number of names in a filter.
-	mostTypes = 32
-	// DefaultGrace is the default of how long a replaced secret signs, and longestGrace the maximum.
+	MaxEndpoints   = 20
+	maxDescription = 256
+	// maxTypes is the maximum number of names in a filter.
+	maxTypes = 32
+	// DefaultGrace is the default of how long a replaced secret signs, and maxGrace the maximum.
 	DefaultGrace = 24 * time.Hour
-	longestGrace = 7 * 24 * time.Hour
+	maxGrace     = 7 * 24 * time.Hour
 )
 
 // The errors that callers branch on.
@@ -196,8 +196,8 @@ func checkTypes(types []string) error {
 	if types == nil {
 		return nil
 	}
-	if len(types) > mostTypes {
-		return &account.InvalidError{Field: "types", Message: fmt.Sprintf("must have at most %d names", mostTypes)}
+	if len(types) > maxTypes {
+		return &account.InvalidError{Field: "types", Message: fmt.Sprintf("must have at most %d names", maxTypes)}
 	}
 	if _, err := event.NewFilter(types); err != nil {
 		return &account.InvalidError{Field: "types", Message: err.Error()}
@@ -207,8 +207,8 @@ func checkTypes(types []string) error {
 
 func parseDescription(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	if utf8.RuneCountInString(s) > longestDescription || strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) {
-		return "", &account.InvalidError{Field: "description", Message: fmt.Sprintf("must have at most %d characters", longestDescription)}
+	if utf8.RuneCountInString(s) > maxDescription || strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) {
+		return "", &account.InvalidError{Field: "description", Message: fmt.Sprintf("must have at most %d characters", maxDescription)}
 	}
 	return s, nil
 }
