@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -233,66 +232,6 @@ func TestMembers_LastOwner(t *testing.T) {
 			t.Errorf("round %d: %d owners", round, n)
 		}
 		pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE id = $1`, shop)
-	}
-}
-
-// A mailed invitation needs its address and its token, and says the same to every inviter. Names are inert in it.
-func TestInvite_Mailed(t *testing.T) {
-	t.Parallel()
-	core := newMailing(t)
-	ann, bob, eve := signedIn(t, core.Service, "ann@example.com"), signedIn(t, core.Service, "bob@example.com"), signedIn(t, core.Service, "eve@example.com")
-	carol := signedIn(t, core.Service, "carol@example.com")
-	shop := ann.shares("Shop\r\nBcc: eve@example.com <b>http://evil.example/?x=1</b>")
-	if token := ann.invites("bob@example.com", account.RoleViewer); token != "" {
-		t.Errorf("the inviter is shown the token %q", token)
-	}
-	mailed := <-core.mails
-	if diff := cmp.Diff([]string{"bob@example.com"}, mailed.To); diff != "" {
-		t.Errorf("mailed to (-want +got):\n%s", diff)
-	}
-	for _, never := range []string{"evil.example", "<b>", "eve@example.com", "ann@example.com"} {
-		if strings.Contains(string(mailed.Data), never) {
-			t.Errorf("the mail has %q:\n%s", never, mailed.Data)
-		}
-	}
-	if !strings.Contains(string(mailed.Data), "Shop Bcc eve example com") {
-		t.Errorf("the mail does not name the account:\n%s", mailed.Data)
-	}
-	token := invitationToken(t, mailed.Link())
-	is(t, "another person with the token", eve.accepts(token), account.ErrNotInvited)
-	is(t, "declined by another person", call(core.DeclineInvitation(t.Context(), eve.seen, eve.acting(), token)), account.ErrNotInvited)
-	is(t, "invited twice", call(core.Invite(t.Context(), ann.seen, ann.acting(), "BOB@example.com", account.RoleOwner, false)), account.ErrAlreadyInvited)
-	ann.invites("bob@example.com", account.RoleDeveloper)
-	again := invitationToken(t, (<-core.mails).Link())
-	is(t, "the link before", bob.accepts(token), account.ErrNoInvitation)
-	is(t, "declined", call(core.DeclineInvitation(t.Context(), bob.seen, bob.acting(), again)), nil)
-	is(t, "declined, then accepted", bob.accepts(again), account.ErrNoInvitation)
-
-	ann.invites("bob@example.com", account.RoleViewer)
-	token = invitationToken(t, (<-core.mails).Link())
-	pgtest.Exec(t, core.Store, `UPDATE invitations SET expires_at = now() - interval '1 s'`)
-	is(t, "expired", bob.accepts(token), account.ErrNoInvitation)
-	ann.invites("carol@example.com", account.RoleViewer)
-	token = invitationToken(t, (<-core.mails).Link())
-	open, err := core.Store.Invitations(t.Context(), shop, time.Now())
-	is(t, "the list", err, nil)
-	if len(open) != 1 || open[0].Email != "carol@example.com" {
-		t.Fatalf("%d invitations are open", len(open))
-	}
-	is(t, "canceled", core.CancelInvitation(t.Context(), ann.seen, ann.acting(), open[0]), nil)
-	is(t, "canceled, then accepted", carol.accepts(token), account.ErrNoInvitation)
-	ann.invites("carol@example.com", account.RoleViewer)
-	token = invitationToken(t, (<-core.mails).Link())
-	is(t, "accepted", carol.accepts(token), nil)
-	if !carol.acting().Person.EmailVerified() || eve.acting().Person.EmailVerified() {
-		t.Error("the address of the person who uses a mailed token is verified, and no other")
-	}
-	for range 3 {
-		is(t, "a member", call(core.Invite(t.Context(), ann.seen, ann.acting(), "carol@example.com", account.RoleOwner, true)), account.ErrAlreadyMember)
-	}
-	limited, _ := errors.AsType[*access.LimitedError](call(core.Invite(t.Context(), ann.seen, ann.acting(), "carol@example.com", account.RoleOwner, true)))
-	if limited == nil {
-		t.Error("an address is invited without bound")
 	}
 }
 

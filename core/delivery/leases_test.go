@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/account"
+	"intents.internal/core/event"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/webhook"
@@ -146,5 +147,47 @@ func TestDispatcher_LostKey(t *testing.T) {
 	asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == 1 })
 	if err := verify(t, secret.Reveal(), in.requests()[0]); err != nil {
 		t.Error(err)
+	}
+}
+
+// A process that was paused past its lease records nothing wrong: another one has made the attempt meanwhile.
+func TestStore_RecordAttempts_AfterLease(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	s.intent(owner)
+	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+		t.Fatal(err)
+	}
+	paused := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	done, err := s.store.DispatchEvents(t.Context(), []event.Owner{owner}, paused)
+	if err != nil || len(done.Leased) != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	held, err := s.store.DueDeliveries(t.Context(), paused, done.Leased, 8)
+	if err != nil || len(held[e.ID].Deliveries) != 1 {
+		t.Fatalf("%+v, %v", held, err)
+	}
+	if leased, err := s.store.LeaseDue(t.Context(), postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}, 10); err != nil || len(leased) != 0 {
+		t.Errorf("leased %v while another process holds the lease, %v", leased, err)
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_until = now() - interval '1 second'")
+	s.start()
+	asynctest.Eventually(t, "the other process delivers", func() bool { return s.deliveries(e)[0].Status == webhook.Delivered })
+	want := s.deliveries(e)
+	late := webhook.Attempt{Outcome: webhook.TimedOut, EndedAt: s.store.Now()}
+	record := postgres.AttemptRecord{Endpoint: held[e.ID].Endpoint, Delivery: held[e.ID].Deliveries[0].Delivery, Attempt: late}
+	if _, err := s.store.RecordAttempts(t.Context(), []postgres.AttemptRecord{record}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, s.deliveries(e)); diff != "" {
+		t.Errorf("the late outcome was recorded (-before +after):\n%s", diff)
+	}
+	if s.read(e).FailingSince != nil {
+		t.Error("the endpoint is marked as failing")
+	}
+	if again, err := s.store.DueDeliveries(t.Context(), paused, done.Leased, 8); err != nil || len(again) != 0 {
+		t.Errorf("the paused process may still send: %+v, %v", again, err)
 	}
 }

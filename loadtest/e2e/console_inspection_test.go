@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// pictures are something to look at after a run; they prove nothing, and take much of its time.
+var pictures = flag.Bool("pictures", false, "leave pictures of the console's pages in "+screenshots)
+
+const screenshots = "../out/console"
+
+// axeSource is the accessibility checker, empty where npm cannot install it.
+func axeSource(t *testing.T) string {
+	t.Helper()
+	modules, err := nodeModules()
+	if err == nil {
+		var source []byte
+		if source, err = os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js")); err == nil {
+			return string(source)
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	t.Logf("accessibility is not checked: %v", err)
+	return ""
+}
+
+// inspect looks at a page in light and dark, large and on a phone: nobody is shut out, nothing sticks out.
+func (b *tab) inspect(name string) {
+	b.t.Helper()
+	for _, look := range []struct{ scheme, rules string }{{"dark", colourRules}, {"light", everyRule}} {
+		b.prefer(look.scheme)
+		b.accessible(name+" in "+look.scheme, look.rules)
+		b.picture(name + "-" + look.scheme)
+	}
+	b.do(chromedp.EmulateViewport(phoneWidth, phoneHeight, chromedp.EmulateMobile))
+	widths := evaluate[[]int](b, "[document.documentElement.scrollWidth, innerWidth]")
+	if widths[0] > widths[1] || widths[1] != phoneWidth {
+		b.t.Errorf("%s: the page is %d wide in a window of %d", name, widths[0], widths[1])
+	}
+	b.picture(name + "-phone")
+	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
+}
+
+func (b *tab) prefer(scheme string) {
+	b.t.Helper()
+	feature := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, feature); err != nil {
+		b.t.Fatal(err)
+	}
+	if matches := evaluate[bool](b, fmt.Sprintf("matchMedia('(prefers-color-scheme: %s)').matches", scheme)); !matches {
+		b.t.Fatalf("the browser does not prefer %s", scheme)
+	}
+}
+
+// What axe looks for: all it knows, and what another scheme of colours could change.
+const (
+	everyRule   = ""
+	colourRules = `runOnly: ["color-contrast", "link-in-text-block"]`
+)
+
+// accessible expects axe to find nothing with these of its rules.
+func (b *tab) accessible(what, rules string) {
+	b.t.Helper()
+	for _, violation := range b.violations(rules) {
+		b.t.Errorf("%s: %s", what, violation)
+	}
+}
+
+// violations are what axe finds with these of its rules.
+func (b *tab) violations(rules string) []string {
+	b.t.Helper()
+	if b.axe == "" {
+		return nil
+	}
+	if !evaluate[bool](b, "typeof axe === 'object'") {
+		b.do(chromedp.Evaluate[chromedp.Void](b.axe))
+	}
+	return evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"], `+rules+`}).then(found => found.violations.map(v =>
+		v.id + ": " + v.help + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")))`)
+}
+
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	if !*pictures {
+		return
+	}
+	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.MkdirAll(screenshots, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(screenshots, name+".png"), picture, 0o644)
+	}
+	if err != nil {
+		b.t.Fatalf("a picture of %s: %v", name, err)
+	}
+}
