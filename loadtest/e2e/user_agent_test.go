@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// surfer is a browser on its way between the site and the provider. It follows no redirect by itself.
-type surfer struct {
+// userAgent is a browser between the site and the provider. It does not follow redirects by itself.
+type userAgent struct {
 	t    *testing.T
 	site *url.URL
 	// here speaks to the site, its answers held to openapi.json; http is for everything else, with the same cookies.
@@ -21,7 +21,7 @@ type surfer struct {
 	http *http.Client
 }
 
-func newSurfer(t *testing.T, site string) *surfer {
+func newUserAgent(t *testing.T, site string) *userAgent {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -32,13 +32,13 @@ func newSurfer(t *testing.T, site string) *surfer {
 		t.Fatal(err)
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &surfer{
+	return &userAgent{
 		t: t, site: parsed, http: &http.Client{Timeout: 20 * time.Second, Jar: jar, CheckRedirect: stay},
 		here: &client{t: t, base: site, http: &http.Client{Timeout: 20 * time.Second, Transport: checked{t}, Jar: jar, CheckRedirect: stay}},
 	}
 }
 
-func (v *surfer) cookie(name string) string {
+func (v *userAgent) cookie(name string) string {
 	for _, c := range v.http.Jar.Cookies(v.site) {
 		if c.Name == name {
 			return c.Value
@@ -48,7 +48,7 @@ func (v *surfer) cookie(name string) string {
 }
 
 // keep sets a cookie of the site, or removes it where the value is empty.
-func (v *surfer) keep(name, value string) {
+func (v *userAgent) keep(name, value string) {
 	cookie := &http.Cookie{Name: name, Value: value, Path: "/"}
 	if value == "" {
 		cookie.MaxAge = -1
@@ -64,13 +64,13 @@ var (
 
 // goThrough signs in at the provider, or gives up there if login is empty, and returns the address that the provider
 // sends the browser back to.
-func (v *surfer) goThrough(login, callbackURL string) string {
+func (v *userAgent) goThrough(login, callbackURL string) string {
 	v.t.Helper()
 	return v.goThroughFrom("/auth/sign-in/oauth2", login, callbackURL)
 }
 
 // goThroughFrom is goThrough for a flow that this route starts.
-func (v *surfer) goThroughFrom(route, login, callbackURL string) string {
+func (v *userAgent) goThroughFrom(route, login, callbackURL string) string {
 	v.t.Helper()
 	request := map[string]any{"providerId": "oidc"}
 	if callbackURL != "" {
@@ -102,7 +102,7 @@ func (v *surfer) goThroughFrom(route, login, callbackURL string) string {
 }
 
 // visit loads a page of the provider, or sends it a form, and returns the page or where it redirects to.
-func (v *surfer) visit(address string, form url.Values) (page, location string) {
+func (v *userAgent) visit(address string, form url.Values) (page, location string) {
 	v.t.Helper()
 	method, body := http.MethodGet, io.Reader(nil)
 	if form != nil {
@@ -133,7 +133,7 @@ func (v *surfer) visit(address string, form url.Values) (page, location string) 
 }
 
 // arrives follows the provider's redirect back to the site and fails unless that sends the browser on to path.
-func (v *surfer) arrives(address, path string) {
+func (v *userAgent) arrives(address, path string) {
 	v.t.Helper()
 	if _, location := v.visit(address, nil); location != v.site.String()+path {
 		v.t.Errorf("the browser arrives at %s, want %s", location, path)
@@ -144,7 +144,7 @@ func (v *surfer) arrives(address, path string) {
 }
 
 // signedInAs fails unless the browser is signed in to an account whose address ends so; an empty one wants it signed out.
-func (v *surfer) signedInAs(email, name string) (id string) {
+func (v *userAgent) signedInAs(email, name string) (id string) {
 	v.t.Helper()
 	held := expect[*struct {
 		User struct{ ID, Email, Name string }
