@@ -56,15 +56,8 @@ type bareConn struct {
 
 // startBare starts a bare gateway for the good keys.
 func (b *bench) startBare(ctx context.Context) (p peer, err error) {
-	args := []string{b.upstream, b.env.RedisURL, b.keys.good.path}
-	for _, header := range b.identity() {
-		args = append(args, header[0]+": "+header[1])
-	}
-	p.bare, p.pids, err = b.startChild(ctx, "bare", args...)
-	if err != nil {
-		return p, err
-	}
-	return p, pin(ctx, b.cpus.proxy, p.pids...)
+	p.bare, p.pids, err = b.startPinned(ctx, "bare", append([]string{b.upstream, b.env.RedisURL, b.keys.good.path}, b.identityLines()...)...)
+	return p, err
 }
 
 // bare is the bare gateway's process. Its arguments are the address to listen at, core's address, Redis's URL, a file of keys, and the

@@ -35,13 +35,18 @@ func (b *bench) startChild(ctx context.Context, scenario string, args ...string)
 	return address, processTree(process.PID()), nil
 }
 
+// startPinned starts a scenario of this program on the proxy's CPU.
+func (b *bench) startPinned(ctx context.Context, scenario string, args ...string) (address string, pids []int, err error) {
+	if address, pids, err = b.startChild(ctx, scenario, args...); err != nil {
+		return "", nil, err
+	}
+	return address, pids, pin(ctx, b.cpus.proxy, pids...)
+}
+
 // startFixed starts a fasthttp server with a fixed 429 response, the lower bound of the cost of a rejection by fasthttp.
 func (b *bench) startFixed(ctx context.Context) (p peer, err error) {
-	p.limited, p.pids, err = b.startChild(ctx, "fixed")
-	if err != nil {
-		return p, err
-	}
-	return p, pin(ctx, b.cpus.proxy, p.pids...)
+	p.limited, p.pids, err = b.startPinned(ctx, "fixed")
+	return p, err
 }
 
 // fixed serves a 429 response of the gateway's size at an address.
@@ -103,11 +108,7 @@ func serveChild(ctx context.Context, address string, handler fasthttp.RequestHan
 
 // useStandIn starts a stand-in for core and another gateway in front of it.
 func (b *bench) useStandIn(ctx context.Context) error {
-	args := []string{b.upstream}
-	for _, header := range b.identity() {
-		args = append(args, header[0]+": "+header[1])
-	}
-	address, pids, err := b.startChild(ctx, "stand-in", args...)
+	address, pids, err := b.startChild(ctx, "stand-in", append([]string{b.upstream}, b.identityLines()...)...)
 	if err != nil {
 		return err
 	}

@@ -149,11 +149,7 @@ func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
 
 // constantLoad measures response times at a constant rate, of core directly and through the proxies.
 func (b *bench) constantLoad(ctx context.Context, f edgeFlags, rate float64, t *edgeTable) ([]*constantRow, error) {
-	var identity []string
-	for _, header := range b.identity() {
-		identity = append(identity, header[0]+": "+header[1])
-	}
-	direct := getRequest(identity...)
+	direct := getRequest(b.identityLines()...)
 	withKey := func(n int) []byte { return b.keys.good.request(tokensRequest, n) }
 	rows := []*constantRow{
 		{Name: b.upstreamName + ", directly", address: b.upstream, request: func(int) []byte { return direct }},

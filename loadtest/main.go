@@ -18,7 +18,7 @@ const usage = `loadtest measures the service against real peers.
   go run ./loadtest stream     the memory of core and gateway while they send a list of 10^6 intents
   go run ./loadtest keys       the cost of 10^4 unknown keys a second to the gateway, core and honest clients
   go run ./loadtest crowd      the effect of idle, slow and flooding clients on honest ones
-  go run ./loadtest edge       the cost of the gateway's checks, compared with nginx, haproxy and a fixed reply
+  go run ./loadtest edge       the cost of the gateway's checks, compared with nginx, haproxy, a bare gateway and a fixed reply
   go run ./loadtest replicas   1, 2 and 4 gateways with one Redis behind haproxy
   go run ./loadtest chain      the cost of following 36 chains and 10^6 open intents, and how soon an event is in the status
   go run ./loadtest events     how soon events are read and delivered, at what rate, and what idle long polls cost

@@ -32,6 +32,14 @@ func (b *bench) identity() [][2]string {
 	}
 }
 
+// identityLines are these headers as lines of a request.
+func (b *bench) identityLines() (lines []string) {
+	for _, header := range b.identity() {
+		lines = append(lines, header[0]+": "+header[1])
+	}
+	return lines
+}
+
 // peer is a proxy of core: at the address bare without checks, and at limited with a rate limit per API key.
 type peer struct {
 	missing       string // why it does not run, empty if it does

@@ -15,7 +15,7 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// maxURLBytes bounds a URL in bytes.
+// maxURLBytes bounds the length of a URL.
 const maxURLBytes = 2048
 
 // azureWireServer is a public address that reaches the host's agent on Azure. It is in no registry of special-purpose addresses.
