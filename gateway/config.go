@@ -82,11 +82,12 @@ type Config struct {
 	// KeyLookUps is the maximum number of key look-ups in flight. Default 64; at least 1.
 	KeyLookUps int `env:"GATEWAY_KEY_LOOKUPS" envDefault:"64"`
 
-	// UsageInterval is the interval at which the gateway reports usage counts to core. Core writes one row per key in use, gateway
-	// and interval. Default 5s; 1s to 1m.
+	// UsageInterval is the interval at which the gateway reports the usage counts of 200 keys to core. The counts of more keys are
+	// reported over the next minute, so that core writes little more than one row per key in use, gateway and minute. A gateway that is
+	// killed loses what it has not reported. Default 5s; 1s to 1m.
 	UsageInterval time.Duration `env:"GATEWAY_USAGE_INTERVAL" envDefault:"5s"`
-	// UsageBacklog is the maximum number of usage counts kept while core does not answer, one per key and minute, about 200 bytes
-	// each. Beyond it the oldest are dropped. Default 200000; at least 1000.
+	// UsageBacklog is the maximum number of usage counts that wait to be reported, one per key and minute, about 200 bytes each. When
+	// half of them wait, they are reported as fast as core answers; beyond it the oldest are dropped. Default 200000; at least 1000.
 	UsageBacklog int `env:"GATEWAY_USAGE_BACKLOG" envDefault:"200000"`
 
 	// ReadTimeout is the maximum time to receive a request, headers and body together, and the maximum wait for the first byte on a

@@ -50,6 +50,16 @@ func (b *backlog) add(at time.Time, keyID string, c counts) {
 	keys[keyID] = before.add(c)
 }
 
+// rowsBefore is the number of rows of earlier minutes.
+func (b *backlog) rowsBefore(at time.Time) (rows int) {
+	for _, m := range b.minutes {
+		if m.at.Before(at) {
+			rows += len(m.keys)
+		}
+	}
+	return rows
+}
+
 // takeOldest removes up to n rows, oldest minutes first.
 func (b *backlog) takeOldest(n int) []wire.KeyUsage {
 	taken := make([]wire.KeyUsage, 0, min(n, b.rows))

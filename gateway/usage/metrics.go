@@ -32,7 +32,7 @@ func newMetrics(registry prometheus.Registerer, backlog int) metrics {
 		}),
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_gateway_usage_waiting",
-			Help: "Counts of a key and minute that wait to be reported. A steady rise means that core does not answer.",
+			Help: "Counts of a key and minute that wait to be reported: at most two for each key in use, or core does not answer.",
 		}),
 	}
 }

@@ -24,10 +24,10 @@ type Options struct {
 	// Report sends a report to core and respects its context. control.ErrReportRefused drops the report; after any other error
 	// it is sent again.
 	Report func(context.Context, wire.UsageReport) error
-	// Interval is how often the counts are gathered and reported, a second to a minute.
+	// Interval is how often the counts are gathered, and those of reportRows keys reported, a second to a minute.
 	Interval time.Duration
-	// Backlog bounds the rows that are kept while core does not respond, one for each key and minute, about 200 bytes each.
-	// Beyond it the oldest are dropped.
+	// Backlog bounds the rows that wait to be reported, one for each key and minute, about 200 bytes each. Beyond it the oldest
+	// are dropped.
 	Backlog int
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
@@ -88,7 +88,8 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.gather(time.Now())
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
 	defer cancel()
-	r.deliver(last)
+	for r.deliver(last, wire.MaxUsageRows) {
+	}
 	r.logLost(last)
 }
 

@@ -117,6 +117,7 @@ func TestRecorder_ReportRefused(t *testing.T) {
 	})
 }
 
+// A few rows are reported once an interval.
 func TestRecorder_SeveralReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,13 +129,66 @@ func TestRecorder_SeveralReports(t *testing.T) {
 			r.Count(counter(fmt.Sprint(n)), usage.Accepted, time.Now())
 			want[fmt.Sprint(n)+" 00:00:00"] = [3]int64{1, 0, 0}
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(3 * time.Second)
+		if most := c.mostInASecond(); most > 1 {
+			t.Errorf("%d reports in one second", most)
+		}
+		time.Sleep(time.Second)
 		c.same(t, want)
+		stop()
 		if len(c.reports) != 3 {
 			t.Errorf("%d reports", len(c.reports))
 		}
-		stop()
 	})
+}
+
+// Keys that are used all the time cost core little more than a row a minute each, evenly spread. If the backlog has no room for
+// two minutes of all keys, they cost more, but no count is dropped.
+func TestRecorder_BusyKeys(t *testing.T) {
+	t.Parallel()
+	const keys, minutes, tick = 5_000, 3, 5 * time.Second
+	for _, c := range []struct {
+		backlog int
+		rows    float64 // for each key and minute
+	}{{200_000, 1.5}, {2 * keys, 12}} {
+		t.Run(fmt.Sprint("backlog ", c.backlog), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				stored := &core{}
+				r := newRecorder(stored, tick, c.backlog)
+				counters, want := make([]*usage.Counter, keys), map[string][3]int64{}
+				for n := range counters {
+					counters[n] = counter(fmt.Sprint(n))
+					for minute := range minutes {
+						want[fmt.Sprintf("%d 00:%02d:00", n, minute)] = [3]int64{int64(time.Minute / tick), 0, 0}
+					}
+				}
+				time.Sleep(time.Second)
+				stop := r.run()
+				for range minutes * time.Minute / tick {
+					for _, counter := range counters {
+						r.Count(counter, usage.Accepted, time.Now())
+					}
+					time.Sleep(tick)
+				}
+				time.Sleep(time.Minute)
+				stored.same(t, want)
+				stop()
+				rows := 0
+				for _, report := range stored.reports {
+					rows += len(report.Keys)
+				}
+				each := float64(rows) / keys / minutes
+				t.Logf("%.2f rows for each key and minute, in %d reports", each, len(stored.reports))
+				if dropped := r.metric(t, "intents_gateway_usage_dropped_total"); each > c.rows || dropped > 0 {
+					t.Errorf("want at most %.2f, and none dropped, not %v", c.rows, dropped)
+				}
+				if most := stored.mostInASecond(); c.rows < 2 && most > 2 {
+					t.Errorf("%d reports in one second", most)
+				}
+			})
+		})
+	}
 }
 
 // The end reports what is left, a report whose reply was lost included, and does not wait for a core that is away.

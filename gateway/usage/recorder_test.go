@@ -26,6 +26,8 @@ type core struct {
 	// before and after are the errors of an attempt that is not stored, and of one that is.
 	before, after func(attempt int) error
 	attempts      int
+	// at are the times of the reports.
+	at []time.Time
 }
 
 func (c *core) report(ctx context.Context, report wire.UsageReport) error {
@@ -37,7 +39,7 @@ func (c *core) report(ctx context.Context, report wire.UsageReport) error {
 			return err
 		}
 	}
-	c.reports = append(c.reports, report)
+	c.reports, c.at = append(c.reports, report), append(c.at, time.Now())
 	if c.after != nil {
 		return c.after(c.attempts)
 	}
@@ -59,7 +61,7 @@ func (c *core) stored(t *testing.T) map[string][3]int64 {
 		}
 		seen[report.ReportID] = report
 		rows := map[string]bool{}
-		if len(report.Keys) == 0 || len(report.Keys) > 200 {
+		if len(report.Keys) == 0 || len(report.Keys) > wire.MaxUsageRows {
 			t.Errorf("a report with %d rows", len(report.Keys))
 		}
 		for _, row := range report.Keys {
@@ -73,6 +75,20 @@ func (c *core) stored(t *testing.T) map[string][3]int64 {
 		}
 	}
 	return sums
+}
+
+// mostInASecond is the highest number of reports within one second.
+func (c *core) mostInASecond() (most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := 0
+	for n, at := range c.at {
+		for at.Sub(c.at[first]) >= time.Second {
+			first++
+		}
+		most = max(most, n-first+1)
+	}
+	return most
 }
 
 func (c *core) same(t *testing.T, want map[string][3]int64) {

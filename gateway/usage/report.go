@@ -30,31 +30,49 @@ func (r *Recorder) send(ctx context.Context) {
 		select {
 		case <-r.gathered:
 			sleep(ctx, delay)
-			r.deliver(ctx)
+			for r.deliver(ctx, reportRows) {
+				sleep(ctx, r.pause(time.Now()))
+			}
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// deliver sends reports until the backlog is empty or ctx ends. A report that was not answered stays in flight.
-func (r *Recorder) deliver(ctx context.Context) {
+// pause is the time until the next report. The rows of past minutes are spread over the current minute. Those of the current
+// minute follow, one report an interval: a few are reported soon, and of many most take in the minute's further counts first. There
+// is no pause once the backlog is half full.
+func (r *Recorder) pause(now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	minute := now.UTC().Truncate(time.Minute)
+	reports := (r.backlog.rowsBefore(minute) + reportRows - 1) / reportRows
+	switch {
+	case r.backlog.rows > r.capacity/2:
+		return 0
+	case reports == 0:
+		return r.interval
+	}
+	return min(r.interval, minute.Add(time.Minute).Sub(now)/time.Duration(reports))
+}
+
+// deliver sends the report in flight, or else one of up to n rows of the backlog, until core has answered it. It returns false if
+// there is none or ctx ends; a report that was not answered stays in flight.
+func (r *Recorder) deliver(ctx context.Context, n int) bool {
 	wait := minRetry
-	for ctx.Err() == nil && r.nextReport() {
+	for ctx.Err() == nil && r.nextReport(n) {
 		attempt, cancel := context.WithTimeout(ctx, reportTimeout)
 		err := r.report(attempt, *r.inFlight)
 		cancel()
 		switch {
 		case err == nil:
 			r.metrics.sent.Inc()
-			r.reported(ctx, &wait)
 		case errors.Is(err, control.ErrReportRefused):
 			r.metrics.refused.Inc()
 			r.metrics.dropped.Add(float64(len(r.inFlight.Keys)))
 			r.log.ErrorContext(ctx, "usage report refused, its counts are lost", "error", err)
-			r.reported(ctx, &wait)
 		case ctx.Err() != nil:
-			return
+			return false
 		default:
 			r.metrics.failed.Inc()
 			if wait == minRetry {
@@ -62,26 +80,24 @@ func (r *Recorder) deliver(ctx context.Context) {
 			}
 			sleep(ctx, wait)
 			wait = min(2*wait, maxRetry)
+			continue
 		}
+		r.inFlight = nil
+		if wait != minRetry {
+			r.log.InfoContext(ctx, "usage reported again")
+		}
+		return true
 	}
+	return false
 }
 
-// reported removes the report in flight, and logs the recovery after an outage.
-func (r *Recorder) reported(ctx context.Context, wait *time.Duration) {
-	r.inFlight = nil
-	if *wait != minRetry {
-		*wait = minRetry
-		r.log.InfoContext(ctx, "usage reported again")
-	}
-}
-
-// nextReport ensures that a report is in flight, and returns false for an empty backlog.
-func (r *Recorder) nextReport() bool {
+// nextReport ensures that a report is in flight, a new one with up to n rows, and returns false for an empty backlog.
+func (r *Recorder) nextReport(n int) bool {
 	if r.inFlight != nil {
 		return true
 	}
 	r.mu.Lock()
-	rows := r.backlog.takeOldest(reportRows)
+	rows := r.backlog.takeOldest(n)
 	r.metrics.waiting.Set(float64(r.backlog.rows))
 	r.mu.Unlock()
 	if len(rows) == 0 {
