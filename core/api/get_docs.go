@@ -1,6 +1,9 @@
 package api
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 
@@ -21,7 +24,11 @@ func newAssets() (a assets, err error) {
 	if err != nil {
 		return a, err
 	}
-	if a.openAPI, err = newAsset("application/json", openAPI); err != nil {
+	var compact bytes.Buffer // half as long, and a fifth shorter when compressed
+	if err := json.Compact(&compact, openAPI); err != nil {
+		return a, fmt.Errorf("write openapi.json: %w", err)
+	}
+	if a.openAPI, err = newAsset("application/json", compact.Bytes()); err != nil {
 		return a, err
 	}
 	if a.docs, err = newAsset("text/html; charset=utf-8", html); err != nil {

@@ -60,12 +60,15 @@ func (p page) pack() (page, error) {
 	if len(p.body) < minBytes {
 		return p, nil
 	}
-	zstdWriter, err := zstd.NewWriter(nil)
+	zstdWriter, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
 	if err != nil {
 		return page{}, fmt.Errorf("prepare compression: %w", err)
 	}
 	var gzipped bytes.Buffer
-	gzipWriter := gzip.NewWriter(&gzipped)
+	gzipWriter, err := gzip.NewWriterLevel(&gzipped, gzip.BestCompression)
+	if err != nil {
+		return page{}, fmt.Errorf("prepare compression: %w", err)
+	}
 	_, _ = gzipWriter.Write(p.body) // writes to a bytes.Buffer do not fail
 	_ = gzipWriter.Close()
 	p.encodedVariants = map[string][]byte{"zstd": zstdWriter.EncodeAll(p.body, nil), "gzip": gzipped.Bytes()}
