@@ -54,13 +54,16 @@ func fixed(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return errors.New("fixed needs an address")
 	}
-	body := []byte(`{"code":"RATE_LIMITED","message":"Too many requests were made with this key. Wait as long as ` +
-		`Retry-After says, then try again.","details":{"tryAgainIn":1200}}`)
-	return serveChild(ctx, args[0], func(ctx *fasthttp.RequestCtx) {
-		ctx.SetStatusCode(fasthttp.StatusTooManyRequests)
-		ctx.SetContentType("application/json")
-		ctx.Response.SetBodyRaw(body)
-	})
+	return serveChild(ctx, args[0], fixedReply)
+}
+
+var tooManyRequests = []byte(`{"code":"RATE_LIMITED","message":"Too many requests were made with this key. Wait as long as ` +
+	`Retry-After says, then try again.","details":{"tryAgainIn":1200}}`)
+
+func fixedReply(ctx *fasthttp.RequestCtx) {
+	ctx.SetStatusCode(fasthttp.StatusTooManyRequests)
+	ctx.SetContentType("application/json")
+	ctx.Response.SetBodyRaw(tooManyRequests)
 }
 
 // standIn serves the measured request with a copy of core's response, and forwards the gateway's other requests to core. Its

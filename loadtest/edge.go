@@ -136,11 +136,13 @@ func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
 		fixed:   peerRow("fasthttp, a fixed reply", fixed, fixed.limited, b.keys.limited, 1, 1),
 	}
 	bareRow := peerRow("bare gateway: key, limit, forward", bare, bare.bare, b.keys.good, 0, maxFailureShare)
-	bareRow.redis = true
+	bareRefused := peerRow("bare gateway: key, limit", bare, bare.limited, b.keys.limited, 0.5, 1)
+	bareRow.redis, bareRefused.redis = true, true
 	t.add("pass-through", t.nginx, peerRow("haproxy, no checks", haproxy, haproxy.bare, b.keys.good, 0, maxFailureShare), bareRow, t.gateway)
 	t.add("refused", t.fixed,
 		peerRow("nginx, limit_req", nginx, nginx.limited, b.keys.limited, 0.5, 1),
 		peerRow("haproxy, stick-table", haproxy, haproxy.limited, b.keys.limited, 0.5, 1),
+		bareRefused,
 		gatewayRow("gateway", b.keys.limited, 0.5, 1))
 	t.add("unknown keys", gatewayRow("gateway", b.keys.unknown, 1, 1))
 	t.add("mixed", gatewayRow("gateway, 5 % spent, 5 % unknown", b.keys.mixed, 0.05, 0.15))
