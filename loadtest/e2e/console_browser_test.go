@@ -24,18 +24,22 @@ const (
 	phoneWidth, phoneHeight     = 360, 740
 )
 
+// browsers are programs that chromium starts, best first: the headless shell renders the same pages at half the processor time.
+// Debian's is named by its path, because the program of that name on PATH is a script that does not pass a signal on.
+var browsers = []string{"/usr/lib/chromium/chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome"}
+
 // chromium starts a browser for the test.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
 	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range browsers {
 		if found, err := exec.LookPath(name); err == nil {
 			program = found
 			break
 		}
 	}
 	if program == "" {
-		without(t, "chromium is not installed (Debian: apt-get install chromium)")
+		without(t, "Chromium is not installed (Debian: apt-get install chromium-headless-shell)")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program))
 	if os.Geteuid() == 0 {
