@@ -91,7 +91,7 @@ type busy struct {
 func (b *busy) run() error {
 	for {
 		conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(context.Background(), "tcp", b.address)
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) { // reset: the socket closed meanwhile
 			return nil
 		}
 		if err != nil {

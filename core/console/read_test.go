@@ -159,7 +159,7 @@ func TestListTransfers(t *testing.T) {
 	if !strings.Contains(detail.text(), call) {
 		t.Errorf("no transaction to sign: %s", detail.text())
 	}
-	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() WHERE id = $1", first.ID.String())
+	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() - interval '1 second' WHERE id = $1", first.ID.String())
 	due := ann.get("/console/transfers/"+first.ID.String()).is(http.StatusOK, "There is none any more", "submitted")
 	if strings.Contains(due.text(), call) {
 		t.Errorf("a transaction after the deadline: %s", due.text())

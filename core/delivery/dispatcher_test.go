@@ -157,7 +157,7 @@ func TestDispatcher_Rotation(t *testing.T) {
 	if got := signedBy(2); !slices.Equal(got, []bool{false, true}) || verify(t, third, in.requests()[1]) != nil {
 		t.Errorf("after the third: %v", got)
 	}
-	pgtest.Exec(t, s.store, "UPDATE webhooks SET previous_until = now()")
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET previous_until = now() - interval '1 second'")
 	if got := signedBy(3); !slices.Equal(got, []bool{false, false}) || verify(t, third, in.requests()[2]) != nil {
 		t.Errorf("after the grace: %v", got)
 	}

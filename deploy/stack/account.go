@@ -216,7 +216,29 @@ func (c client) get(ctx context.Context, path string) error {
 	return c.do(request, nil)
 }
 
+// do sends a request, and sends it again each second while the answer is 503, as on a machine that is too busy for the
+// database to answer in time.
 func (c client) do(request *http.Request, into any) error {
+	for {
+		err := c.send(request, into)
+		var answer *statusError
+		if !errors.As(err, &answer) || answer.status != http.StatusServiceUnavailable {
+			return err
+		}
+		select {
+		case <-request.Context().Done():
+			return fmt.Errorf("%w: %w", context.Cause(request.Context()), err)
+		case <-time.After(time.Second):
+		}
+		if request.GetBody != nil {
+			if request.Body, err = request.GetBody(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (c client) send(request *http.Request, into any) error {
 	response, err := c.http.Do(request)
 	if err != nil {
 		return err

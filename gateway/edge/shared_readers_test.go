@@ -31,6 +31,9 @@ func TestShared_SteadyReader(t *testing.T) {
 	g := start(t, core, settings{edge: func(o *edge.Options) {
 		o.Server.WriteTimeout, o.Server.StreamRate = slowTimeout, rate/2
 	}})
+	asynctest.Eventually(t, "the catalog has the document", func() bool {
+		return len(g.send(t, request("GET", "/openapi.json", "", "")).Body) == length
+	})
 	c := g.dial(t)
 	defer c.Close()
 	if err := c.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {

@@ -206,7 +206,7 @@ func (w *sendWalk) unfunded() {
 
 	t.Log("a session that ends, and an intent that ends elsewhere, while the page is open")
 	w.open(w.pageOf(r), http.StatusOK)
-	if err := executeOn(t.Context(), w.client.Env().DatabaseURL, `UPDATE sessions SET expires_at = now()`); err != nil {
+	if err := executeOn(t.Context(), w.client.Env().DatabaseURL, `UPDATE sessions SET expires_at = now() - interval '1 second'`); err != nil {
 		t.Fatal(err)
 	}
 	w.send("Your session has ended. Load the page again and sign in. Nothing was sent.")

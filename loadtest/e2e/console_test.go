@@ -195,7 +195,7 @@ func endSessions(t *testing.T, email string) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	ended, err := conn.Exec(t.Context(), `UPDATE sessions SET expires_at = now() FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
+	ended, err := conn.Exec(t.Context(), `UPDATE sessions SET expires_at = now() - interval '1 second' FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
 	if err != nil || ended.RowsAffected() == 0 {
 		t.Fatalf("end the sessions: %d, %v", ended.RowsAffected(), err)
 	}
