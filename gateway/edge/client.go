@@ -16,8 +16,7 @@ const (
 
 // client returns the client's address and scheme. X-Forwarded-For and X-Forwarded-Proto are used only from a trusted proxy.
 func (e *Edge) client(ctx *fasthttp.RequestCtx) (address netip.Addr, proto string) {
-	address, _ = netip.AddrFromSlice(ctx.RemoteIP())
-	address, proto = address.Unmap(), "http"
+	address, proto = peerAddress(ctx), "http"
 	if ctx.IsTLS() {
 		proto = "https"
 	}
@@ -28,6 +27,14 @@ func (e *Edge) client(ctx *fasthttp.RequestCtx) (address netip.Addr, proto strin
 		proto = "https"
 	}
 	return e.firstUntrusted(address, ctx.Request.Header.PeekAll(headerForwardedFor)), proto
+}
+
+// peerAddress returns the address of the other end of the connection.
+func peerAddress(ctx *fasthttp.RequestCtx) netip.Addr {
+	if c := connOf(ctx); c != nil {
+		return c.address
+	}
+	return addressOf(ctx.RemoteAddr())
 }
 
 // firstUntrusted returns the first address, from the nearest hop outwards, that is not a trusted proxy. The client may have

@@ -45,8 +45,8 @@ type clientConn struct {
 	*deadline.Conn
 	tcp     *net.TCPConn
 	limiter *connLimiter
-	// clientPrefix is the connection's owner in the limiter's quota.
-	clientPrefix netip.Addr
+	// address is the client's or its proxy's. Its prefix is the connection's owner in the limiter's quota.
+	address netip.Addr
 	// peeker is created by the first call of Disconnected.
 	peeker *socket.Peeker
 	// counted is set while the limiter's quota counts the connection.
@@ -230,7 +230,7 @@ func (c *clientConn) Close() error {
 	}
 	err := c.tcp.Close()
 	if c.counted.CompareAndSwap(true, false) {
-		c.limiter.conns.release(c.clientPrefix)
+		c.limiter.conns.release(socket.ClientPrefix(c.address))
 	}
 	return err
 }

@@ -110,8 +110,8 @@ func (e *limitedListener) Accept() (net.Conn, error) {
 		if !ok {
 			return accepted, nil
 		}
-		c := &clientConn{Conn: deadline.New(tcp), tcp: tcp, limiter: l, clientPrefix: clientPrefix(tcp.RemoteAddr())}
-		switch l.conns.acquire(c.clientPrefix) {
+		c := &clientConn{Conn: deadline.New(tcp), tcp: tcp, limiter: l, address: addressOf(tcp.RemoteAddr())}
+		switch l.conns.acquire(socket.ClientPrefix(c.address)) {
 		case atMax:
 			l.reject(c, &l.atMax)
 		case ownerAtMax:
@@ -135,13 +135,13 @@ func isExhausted(err error) bool {
 	return false
 }
 
-// clientPrefix returns the address or prefix whose connections share one bound.
-func clientPrefix(remote net.Addr) netip.Addr {
+// addressOf returns an address without port and zone. An IPv4-mapped IPv6 address is the IPv4 address.
+func addressOf(remote net.Addr) netip.Addr {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
-	return socket.ClientPrefix(tcp.AddrPort().Addr())
+	return tcp.AddrPort().Addr().Unmap().WithZone("")
 }
 
 // reject answers a connection over the bounds and closes it. The close lingers because the client may be sending its request; if
