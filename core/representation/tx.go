@@ -79,7 +79,13 @@ func appendCall(b []byte, c transfer.Call, value func([]byte, *big.Int) []byte) 
 
 // AppendDecimal appends a number as a JSON string of decimal digits.
 func AppendDecimal(b []byte, n *big.Int) []byte {
-	return append(n.Append(append(b, '"'), 10), '"')
+	b = append(b, '"')
+	if n.IsUint64() { // up to 18 of a token with 18 decimals: without garbage, unlike big.Int
+		b = strconv.AppendUint(b, n.Uint64(), 10)
+	} else {
+		b = n.Append(b, 10)
+	}
+	return append(b, '"')
 }
 
 // appendQuantity appends a number as a JSON string of 0x and hexadecimal digits, the quantity of Ethereum's JSON-RPC.
