@@ -2,6 +2,7 @@ package representation_test
 
 import (
 	"encoding/json"
+	"math/big"
 	"testing"
 	"time"
 
@@ -83,5 +84,18 @@ func BenchmarkAppendSummary(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		buffer = representation.AppendSummary(buffer[:0], &summary)
+	}
+}
+
+// Amounts have up to 256 bits.
+func TestAppendDecimal(t *testing.T) {
+	t.Parallel()
+	for _, bits := range []uint{0, 1, 63, 64, 65, 128, 256} {
+		power := new(big.Int).Lsh(big.NewInt(1), bits)
+		for _, n := range []*big.Int{power, new(big.Int).Sub(power, big.NewInt(1))} {
+			if got, want := string(representation.AppendDecimal([]byte("a"), n)), `a"`+n.String()+`"`; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
 	}
 }
