@@ -43,6 +43,13 @@ func EncodeInsert(intents []*transfer.Intent) func() [][]byte {
 	return func() [][]byte { return encodeInsert(rows) }
 }
 
+// InsertsWaiting is how many inserts are in a store's queue.
+func InsertsWaiting(s *Store) int {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	return len(s.writer.queue)
+}
+
 // WriterQueue is the queue of a writer without flushers.
 type WriterQueue struct{ w *transferWriter }
 

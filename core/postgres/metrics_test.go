@@ -127,7 +127,7 @@ func TestMetrics_Writes(t *testing.T) {
 		go func() { insertIntent(t, store, known, uuid.New(), transferBody); done <- struct{}{} }()
 	}
 	asynctest.Eventually(t, "the gauge tells of those that wait", func() bool { return values()["intents_core_writes_waiting"] == queued })
-	release()
+	release(queued)
 	for range queued {
 		<-done
 	}

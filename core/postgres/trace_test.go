@@ -47,7 +47,7 @@ func TestTrace_SharedCommit(t *testing.T) {
 			}
 		})
 	}
-	release()
+	release(requests)
 	all.Wait()
 	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)

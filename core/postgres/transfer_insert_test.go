@@ -192,10 +192,11 @@ func TestTransferWriter_BlockedCommit(t *testing.T) {
 	}
 	release := holdFlushers(t, store, known)
 	var batch sync.WaitGroup
-	for range 20 {
+	const rows = 20
+	for range rows {
 		batch.Go(func() { insertIntent(t, store, known, uuid.New(), swapBody) })
 	}
-	release()
+	release(rows)
 	asynctest.Eventually(t, "the commit waits", func() bool {
 		return pgtest.LookUp[bool](t, operator, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory')`)
 	})

@@ -20,9 +20,9 @@ import (
 // held is how many intents holdFlushers adds.
 const held = 2
 
-// holdFlushers locks the table and gives each flusher an intent of its own to wait with, so that further inserts gather
-// until release.
-func holdFlushers(t *testing.T, store *postgres.Store, known *registry.Snapshot) (release func()) {
+// holdFlushers locks the table and gives each flusher an intent of its own to wait with, so that further inserts gather.
+// release waits until so many have.
+func holdFlushers(t *testing.T, store *postgres.Store, known *registry.Snapshot) (release func(gathered int)) {
 	t.Helper()
 	blocker, err := store.Pool().BeginTx(t.Context(), nil)
 	if err != nil {
@@ -39,7 +39,8 @@ func holdFlushers(t *testing.T, store *postgres.Store, known *registry.Snapshot)
 				WHERE NOT granted AND d.datname = current_database()`) == n+1
 		})
 	}
-	return func() {
+	return func(gathered int) {
+		asynctest.Eventually(t, fmt.Sprintf("%d inserts wait", gathered), func() bool { return postgres.InsertsWaiting(store) == gathered })
 		if err := blocker.Rollback(); err != nil {
 			t.Error(err)
 		}
@@ -63,7 +64,7 @@ func TestTransferWriter_SharedCommits(t *testing.T) {
 			}
 		})
 	}
-	release()
+	release(clients)
 	all.Wait()
 	rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers")
 	commits := pgtest.LookUp[int](t, store, "SELECT count(DISTINCT xid) FROM events")
@@ -134,7 +135,7 @@ func TestTransferWriter_InvalidRow(t *testing.T) {
 		}
 		all.Go(func() { _, outcomes[n] = store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}) })
 	}
-	release()
+	release(len(outcomes))
 	all.Wait()
 	for n, err := range outcomes {
 		if broken := n%10 == 3; broken != (err != nil) {
