@@ -149,10 +149,6 @@ type Config struct {
 	DrainDelay time.Duration `env:"GATEWAY_DRAIN_DELAY" envDefault:"1s"`
 	// DrainTimeout is the maximum wait for requests in flight after DrainDelay. Default 30s; at least 1s.
 	DrainTimeout time.Duration `env:"GATEWAY_DRAIN_TIMEOUT" envDefault:"30s"`
-	// TimerSlack is the timer slack of the gateway's threads on Linux (prctl(2)), 0s to 10ms. 1ms saves more than a tenth of the CPU
-	// time of a gateway with one processor under full load, because the Go runtime's monitor thread wakes less often. The gateway
-	// executes itself once at start to set it, with the same process id. 0s keeps the kernel's 50 µs. Default 0s.
-	TimerSlack time.Duration `env:"GATEWAY_TIMER_SLACK" envDefault:"0s"`
 }
 
 // ParseConfig reads the variables over the defaults and reports all values that are unreadable or out of bounds at once.
@@ -247,7 +243,6 @@ func (c Config) faults() []fault {
 	duration("GATEWAY_IDLE_TIMEOUT", c.IdleTimeout, time.Second, 0)
 	duration("GATEWAY_DRAIN_DELAY", c.DrainDelay, 0, 0)
 	duration("GATEWAY_DRAIN_TIMEOUT", c.DrainTimeout, time.Second, 0)
-	duration("GATEWAY_TIMER_SLACK", c.TimerSlack, 0, 10*time.Millisecond)
 
 	for _, f := range c.tracing().Faults() {
 		add(f.Variable, "%s", f.Text)

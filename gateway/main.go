@@ -59,12 +59,6 @@ func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
-	if !check && config.TimerSlack > 0 {
-		// This precedes NotifyContext: the re-executed program would not see a signal that this one received.
-		if err := setTimerSlack(config.TimerSlack); err != nil {
-			log.Warn("GATEWAY_TIMER_SLACK has no effect", "error", err)
-		}
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if check {

@@ -118,7 +118,6 @@ func (b *bench) gatewayEnv() []string {
 	return []string{
 		"GATEWAY_CORE_SECRET=" + b.secret,
 		"GOMAXPROCS=1",
-		"GATEWAY_TIMER_SLACK=1ms", // see The edge in README.md
 		"GATEWAY_ACCESS_LOG=false",
 		// All keys are looked up at the same time, before the measurement, and must not expire during it.
 		"GATEWAY_KEY_TTL=1h",
