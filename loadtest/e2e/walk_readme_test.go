@@ -104,8 +104,8 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	w := &readmeWalk{t: t, root: root, env: append(stack.Environ(),
-		"LOCAL_DATA="+filepath.Join(dir, "data"), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "GOFLAGS=-buildvcs=false")}
+	w := &readmeWalk{t: t, root: root, env: withCurl(t, append(stack.Environ(),
+		"LOCAL_DATA="+filepath.Join(dir, "data"), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "GOFLAGS=-buildvcs=false"))}
 	w.readCommands()
 
 	program := filepath.Join(dir, "local")
