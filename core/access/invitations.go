@@ -65,7 +65,7 @@ func (s *Service) storeInvitation(
 	}
 	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		roster, err := lockManaged(ctx, tx, on)
+		roster, err := s.lockManaged(ctx, tx, on)
 		if err != nil {
 			return err
 		}
@@ -156,12 +156,16 @@ func (s *Service) answerInvitation(
 	}
 	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		roster, err := tx.LockMembers(ctx, invitation.AccountID, a.Person.ID)
-		if errors.Is(err, account.ErrNotMember) { // one of the two accounts has ended
+		roster, err := tx.LockMembers(ctx, invitation.AccountID, a.Person.ID, invitation.InviterID)
+		if errors.Is(err, account.ErrNotMember) { // the account, the person or the inviter has ended or is disabled
 			return account.ErrNoInvitation
 		}
 		if err != nil {
 			return err
+		}
+		// An invitation is worth what its inviter may do now.
+		if inviter, err := roster.Find(invitation.InviterID); err != nil || (&Acting{Role: inviter.Role}).Check(Manage) != nil {
+			return account.ErrNoInvitation
 		}
 		if err := tx.UseInvitation(ctx, invitation.ID, account.HashToken(token), member.CreatedAt); err != nil {
 			return err
@@ -187,7 +191,7 @@ func (s *Service) CancelInvitation(ctx context.Context, v Visitor, on *Acting, i
 	}
 	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		if _, err := lockManaged(ctx, tx, on); err != nil {
+		if _, err := s.lockManaged(ctx, tx, on); err != nil {
 			return err
 		}
 		if err := tx.DeleteInvitation(ctx, on.Account.ID, invitation.ID); err != nil {

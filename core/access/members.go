@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -55,7 +56,7 @@ func (s *Service) changeMembers(
 		return member, err
 	}
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		roster, err := lockManaged(ctx, tx, on)
+		roster, err := s.lockManaged(ctx, tx, on)
 		if err != nil {
 			return err
 		}
@@ -70,11 +71,17 @@ func (s *Service) changeMembers(
 	return member, err
 }
 
-// lockManaged locks the members of an account until the transaction ends. It returns ErrRole for a person who may no longer
-// manage them.
-func lockManaged(ctx context.Context, tx postgres.Tx, on *Acting) (account.Roster, error) {
-	roster, err := tx.LockMembers(ctx, on.Account.ID)
+// lockManaged locks the members of an account and the person until the transaction ends. It returns ErrRole for a person who may no
+// longer manage them, and ErrSignedOut if the session has ended: whatever ends it also ends what the person has begun, and nothing
+// may be added after that.
+func (s *Service) lockManaged(ctx context.Context, tx postgres.Tx, on *Acting) (account.Roster, error) {
+	roster, err := tx.LockMembers(ctx, on.Account.ID, on.Person.ID)
 	if err != nil {
+		return nil, err
+	}
+	if err := tx.CheckSession(ctx, on.Session, s.Store.Now()); errors.Is(err, account.ErrNotFound) {
+		return nil, ErrSignedOut
+	} else if err != nil {
 		return nil, err
 	}
 	me, err := roster.Find(on.Person.ID)

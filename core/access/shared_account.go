@@ -62,7 +62,7 @@ func (s *Service) RenameShared(ctx context.Context, v Visitor, on *Acting, name 
 	}
 	entry.Detail = fmt.Sprintf("%s, was %s", renamed.Name, on.Account.Name)
 	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		if _, err := lockManaged(ctx, tx, on); err != nil {
+		if _, err := s.lockManaged(ctx, tx, on); err != nil {
 			return err
 		}
 		if err := tx.RenameAccount(ctx, &renamed, now); err != nil {

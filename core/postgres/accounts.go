@@ -94,18 +94,19 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Acco
 	return row.account(), nil
 }
 
-// SetPassword changes the password of the account with an address and ends its sessions. Like the methods below it returns
+// SetPassword changes the password of the account with an address and ends its sessions, links and invitations. Like the methods below it returns
 // account.ErrNotFound for an address without an account.
 func (s *Store) SetPassword(ctx context.Context, email, hash string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
-		action: account.PasswordReset, set: "password_hash = $1", to: hash, endsSessions: true,
+		action: account.PasswordReset, set: "password_hash = $1", to: hash, endsAccess: true,
 	}, "email = ? AND NOT shared", email, actor, now)
 }
 
-// DisableAccount rejects an account's keys and sign-ins until it is enabled again, and ends its sessions.
+// DisableAccount rejects an account's keys and sign-ins until it is enabled again, and ends its sessions, its links
+// and the invitations that it made.
 func (s *Store) DisableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
-		action: account.AccountDisabled, set: "disabled_at = $1", to: now, endsSessions: true,
+		action: account.AccountDisabled, set: "disabled_at = $1", to: now, endsAccess: true,
 	}, "email = ?", email, actor, now)
 }
 
@@ -132,7 +133,7 @@ func (s *Store) SetAccountLimit(ctx context.Context, email string, limit *accoun
 // ends its memberships, and its intents are kept for audit.
 func accountDeletion(now time.Time) accountChange {
 	return accountChange{
-		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsSessions: true, endsAccount: true,
+		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsAccess: true, endsAccount: true,
 	}
 }
 
@@ -150,12 +151,12 @@ func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, acto
 
 // accountChange is an assignment to an account's row, whose value is the parameter $1, and its side effects.
 type accountChange struct {
-	action       account.Action
-	detail       string
-	set          string
-	to           any
-	endsSessions bool
-	endsAccount  bool
+	action      account.Action
+	detail      string
+	set         string
+	to          any
+	endsAccess  bool
+	endsAccount bool
 }
 
 func (s *Store) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
@@ -177,11 +178,8 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 		if err != nil {
 			return fmt.Errorf("change an account (%s): %w", c.action, err)
 		}
-		if c.endsSessions {
-			if _, err := tx.deleteSessionsOf(ctx, id); err != nil {
-				return err
-			}
-			if err := tx.deleteLinks(ctx, id); err != nil {
+		if c.endsAccess {
+			if _, err := tx.endAccess(ctx, id); err != nil {
 				return err
 			}
 		}

@@ -156,3 +156,11 @@ func (tx Tx) endInvitationsBy(ctx context.Context, m account.Member) error {
 	}
 	return nil
 }
+
+// endAllInvitationsBy removes the open invitations that a person made, to any account.
+func (tx Tx) endAllInvitationsBy(ctx context.Context, person uuid.UUID) error {
+	if _, err := tx.db.NewRaw("DELETE FROM invitations WHERE inviter_id = ?", person).Exec(ctx); err != nil {
+		return fmt.Errorf("end the invitations of person %s: %w", person, err)
+	}
+	return nil
+}

@@ -105,15 +105,21 @@ func (tx Tx) lockOwnerOf(ctx context.Context, session *account.Session, now time
 	if err != nil {
 		return nil, err
 	}
+	return owner, tx.CheckSession(ctx, session, now)
+}
+
+// CheckSession returns account.ErrNotFound if a session has ended. It is conclusive once its account is locked, because everything
+// that ends sessions locks that first.
+func (tx Tx) CheckSession(ctx context.Context, session *account.Session, now time.Time) error {
 	live, err := tx.db.NewSelect().Model((*sessionRow)(nil)).
 		Where("id = ? AND account_id = ? AND expires_at > ?", session.ID, session.AccountID, now).Exists(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find session %s: %w", session.ID, err)
+		return fmt.Errorf("find session %s: %w", session.ID, err)
 	}
 	if !live {
-		return nil, account.ErrNotFound
+		return account.ErrNotFound
 	}
-	return owner, nil
+	return nil
 }
 
 func (tx Tx) ownsIdentity(ctx context.Context, accountID uuid.UUID, identity account.Identity) (bool, error) {

@@ -12,8 +12,8 @@ import (
 	"intents.internal/core/account"
 )
 
-// ChangePassword replaces the password of the owner, as read when the current one was checked, ends all of its sessions and
-// password links, and stores a new session for the browser. It returns account.ErrNotFound if the old session has ended, or if
+// ChangePassword replaces the password of the owner, as read when the current one was checked, ends all of its sessions, links
+// and invitations, and stores a new session for the browser. It returns account.ErrNotFound if the old session has ended, or if
 // the account may no longer sign in or has another password since.
 func (s *Store) ChangePassword(
 	ctx context.Context, owner *account.Account, hash string, sessionID uuid.UUID, replacement *account.Session, entry account.AuditEntry,
@@ -30,15 +30,12 @@ func (s *Store) ChangePassword(
 		if err != nil {
 			return fmt.Errorf("change the password of account %s: %w", owner.ID, err)
 		}
-		ended, err := tx.deleteSessionsOf(ctx, owner.ID)
+		ended, err := tx.endAccess(ctx, owner.ID)
 		if err != nil {
 			return err
 		}
 		if !slices.Contains(ended, sessionID) {
 			return account.ErrNotFound
-		}
-		if err := tx.deleteLinks(ctx, owner.ID); err != nil {
-			return err
 		}
 		if err := tx.insertSession(ctx, replacement); err != nil {
 			return err

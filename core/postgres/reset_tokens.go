@@ -49,8 +49,8 @@ func (s *Store) AccountByResetToken(ctx context.Context, hash [32]byte, now time
 	return accountID, nil
 }
 
-// ResetPassword uses a token: it replaces the password of the account in the entry and ends its sessions and all of its links. A
-// mailed link proves the address: an account that cannot keep its address (takeEmail) loses it to a new account with the
+// ResetPassword uses a token: it replaces the password of the account in the entry and ends its sessions, links and
+// invitations. A mailed link proves the address: an account that cannot keep its address (takeEmail) loses it to a new account with the
 // password, and reset is that account's id, otherwise the one in the entry. It returns account.ErrNotFound for a token that was
 // used or has expired since, and for an account that may not sign in any more.
 func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash string, entry account.AuditEntry) (reset uuid.UUID, err error) {
@@ -82,10 +82,7 @@ func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash stri
 		if err != nil {
 			return fmt.Errorf("reset the password of account %s: %w", id, err)
 		}
-		if err := tx.deleteLinks(ctx, id); err != nil {
-			return err
-		}
-		if _, err := tx.deleteSessionsOf(ctx, id); err != nil {
+		if _, err := tx.endAccess(ctx, id); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry)
@@ -137,6 +134,18 @@ func (tx Tx) insertSuccessor(ctx context.Context, email, hash string, entry acco
 	}
 	signedUp.Detail = "by a link to a new password; the account that had the address before never proved it"
 	return a.ID, tx.Audit(ctx, signedUp)
+}
+
+// endAccess ends what somebody who knew the credentials of an account may have left behind: its sessions, whose ids it returns, its
+// links, and the invitations that it made. The caller has locked the account's row, so that none is added before the commit.
+func (tx Tx) endAccess(ctx context.Context, id uuid.UUID) (sessions []uuid.UUID, err error) {
+	if sessions, err = tx.deleteSessionsOf(ctx, id); err != nil {
+		return nil, err
+	}
+	if err := tx.deleteLinks(ctx, id); err != nil {
+		return nil, err
+	}
+	return sessions, tx.endAllInvitationsBy(ctx, id)
 }
 
 // deleteLinks ends all links of an account: to a new password, and to another or a verified address.
