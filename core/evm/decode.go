@@ -110,7 +110,8 @@ func (l *Log) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON decodes a receipt of eth_getTransactionReceipt. Its logs must be of the same transaction and block.
+// UnmarshalJSON decodes a receipt of eth_getTransactionReceipt. Its logs must be of the same transaction and block. Receipts from
+// before EIP-658 have no status: such a transaction counts as succeeded if it has logs, because a reverted one has none.
 func (r *Receipt) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		TxHash      *common.Hash    `json:"transactionHash"`
@@ -125,20 +126,22 @@ func (r *Receipt) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("receipt: %w", err)
 	}
 	var fields fields
-	status := value(&fields, "status", wire.Status)
 	decoded := Receipt{
 		TxHash:      value(&fields, "transactionHash", wire.TxHash),
 		BlockNumber: fields.blockNumber("blockNumber", wire.BlockNumber),
 		BlockHash:   value(&fields, "blockHash", wire.BlockHash),
 		From:        value(&fields, "from", wire.From),
 		To:          wire.To,
-		Succeeded:   status == 1,
 		Logs:        value(&fields, "logs", wire.Logs),
+	}
+	decoded.Succeeded = len(decoded.Logs) > 0
+	if wire.Status != nil {
+		decoded.Succeeded = *wire.Status == 1
 	}
 	switch {
 	case fields.err != nil:
 		return fmt.Errorf("receipt: %w", fields.err)
-	case status > 1:
+	case wire.Status != nil && *wire.Status > 1:
 		return errors.New("receipt: status is neither 0x0 nor 0x1")
 	}
 	for i, log := range decoded.Logs {
@@ -151,7 +154,7 @@ func (r *Receipt) UnmarshalJSON(text []byte) error {
 }
 
 // UnmarshalJSON decodes a transaction of eth_getTransactionByHash or of a block. A transaction has both the number and the hash
-// of its block or, while it is pending, neither.
+// of its block or, while it is pending, neither. Some chains have types of transactions without a value or an input.
 func (t *Transaction) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		Hash        *common.Hash    `json:"hash"`
@@ -167,15 +170,16 @@ func (t *Transaction) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("transaction: %w", err)
 	}
 	var fields fields
-	wei := big.Int(value(&fields, "value", wire.Value))
 	decoded := Transaction{
 		Hash:      value(&fields, "hash", wire.Hash),
 		From:      value(&fields, "from", wire.From),
 		To:        wire.To,
 		Nonce:     uint64(value(&fields, "nonce", wire.Nonce)),
-		Value:     &wei,
-		Input:     value(&fields, "input", wire.Input),
+		Value:     (*big.Int)(wire.Value),
 		BlockHash: wire.BlockHash,
+	}
+	if wire.Input != nil {
+		decoded.Input = *wire.Input
 	}
 	if wire.BlockNumber != nil {
 		number := fields.blockNumber("blockNumber", wire.BlockNumber)

@@ -80,6 +80,25 @@ func TestTransaction_UnmarshalJSON(t *testing.T) {
 	}
 }
 
+// Receipts from before EIP-658 have no status, and some chains have transactions without a value or an input.
+func TestUnmarshalJSON_MissingMembers(t *testing.T) {
+	t.Parallel()
+	for name, without := range map[string]string{"absent": `"other":"0x1"`, "null": `"status":null`} {
+		old := decode[evm.Receipt](t, strings.Replace(receiptText, `"status":"0x1"`, without, 1))
+		if !old.Succeeded || len(old.Logs) != 1 {
+			t.Errorf("status %s, with a log: Succeeded %v, %d logs", name, old.Succeeded, len(old.Logs))
+		}
+		silent := strings.NewReplacer(`"status":"0x1"`, without, logText, "").Replace(receiptText)
+		if decode[evm.Receipt](t, silent).Succeeded {
+			t.Errorf("status %s, without logs: counts as succeeded", name)
+		}
+	}
+	strange := decode[evm.Transaction](t, strings.NewReplacer(`"value":"0xde0b6b3a7640000",`, "", `"input":"0x",`, "").Replace(transactionText))
+	if strange.Value != nil || strange.Input != nil || strange.Nonce != 7 {
+		t.Errorf("a transaction without value and input: %+v", strange)
+	}
+}
+
 // edit replaces a part of a valid object; a fault is what decoding the result must say.
 type edit struct{ from, to, fault string }
 
@@ -121,7 +140,7 @@ func TestUnmarshalJSON_Refused(t *testing.T) {
 			edit{addressA, addressA + "11", "address"},
 			edit{`"blockNumber":"0x10"`, `"blockNumber":null`, "blockNumber is missing"},
 		)},
-		{receiptText, try[evm.Receipt], append(quantity("status", "0x1", "status"),
+		{receiptText, try[evm.Receipt], append(quantity("status", "0x1", "status")[2:], // it may be missing
 			edit{`"status":"0x1"`, `"status":"0x2"`, "status is neither 0x0 nor 0x1"},
 			edit{`"logs":[`, `"logs":[{},`, "address is missing"},
 			edit{`"logs":[`, `"logs":[null,`, "address is missing"},
@@ -131,7 +150,6 @@ func TestUnmarshalJSON_Refused(t *testing.T) {
 		)},
 		{transactionText, try[evm.Transaction], append(quantity("nonce", "0x7", "nonce"),
 			edit{`"value":"0xde0b6b3a7640000"`, `"value":"0x1` + strings.Repeat("0", 64) + `"`, "value"},
-			edit{`"value":"0xde0b6b3a7640000"`, `"value":null`, "value is missing"},
 			edit{`"blockNumber":"0x10"`, `"blockNumber":null`, "only one of blockNumber and blockHash"},
 			edit{`"input":"0x"`, `"input":""`, "input"},
 		)},

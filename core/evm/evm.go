@@ -55,7 +55,7 @@ type Transaction struct {
 	From  common.Address
 	To    *common.Address
 	Nonce uint64
-	// Value is in wei.
+	// Value is in wei. Value and Input are nil for types of transactions that have none.
 	Value *big.Int
 	Input []byte
 	// BlockNumber and BlockHash are nil while the transaction is in no block.
