@@ -36,13 +36,13 @@ func TestProvider_AnswerTooLarge(t *testing.T) {
 		want error
 	}{
 		{rpc.Logs(rpc.LogFilter{From: 1, To: 2}), rpc.ErrRange},
-		{rpc.Logs(rpc.LogFilter{From: 1, To: 1}), rpc.ErrMalformed},
-		{rpc.BlockByNumber(rpc.Latest), rpc.ErrMalformed},
+		{rpc.Logs(rpc.LogFilter{From: 1, To: 1}), rpc.ErrTooLarge},
+		{rpc.BlockByNumber(rpc.Latest), rpc.ErrTooLarge},
 	}
 	for _, test := range tests {
 		p := provider(t, "http://node.test", rpc.Options{Transport: answer})
-		if err := p.Do(t.Context(), test.call); !errors.Is(err, test.want) {
-			t.Errorf("got %v, want %v", err, test.want)
+		if _ = p.Do(t.Context(), test.call); !errors.Is(test.call.Err(), test.want) {
+			t.Errorf("got %v, want %v", test.call.Err(), test.want)
 		}
 	}
 }

@@ -68,6 +68,9 @@ func (p *Provider) decode(answer []byte, calls []*call) error {
 		c := waiting[id]
 		delete(waiting, id)
 		c.err = p.finish(c, r)
+		if errors.Is(c.err, errBatch) && len(calls) > 1 {
+			return c.err // go-ethereum names the first call in the error of a batch
+		}
 	}
 	if len(waiting) > 0 {
 		return p.malformed(fmt.Errorf("%d of %d calls have no answer", len(waiting), len(calls)))

@@ -74,11 +74,20 @@ func (c *Call[T]) pending() *call {
 	return &c.call
 }
 
-// unexplained is set if an unknown error counts against the node. For simulated transactions it does not, because users choose
-// their content.
+// unexplained is set if an unknown error counts against the node.
 func (c *call) unexplained(err error) bool {
 	node, ok := errors.AsType[*Error](err)
-	return ok && node.kind == nil && c.method != methodCall && c.method != methodEstimateGas
+	return ok && node.kind == nil && !c.chosenByUsers()
+}
+
+// chosenByUsers is set for a call whose content users choose: the transactions that they report and simulate. Its error says
+// nothing about the node.
+func (c *call) chosenByUsers() bool {
+	switch c.method {
+	case methodCall, methodEstimateGas, methodReceipt, methodTransaction:
+		return true
+	}
+	return false
 }
 
 // Result returns the result, or the error of this call or of its batch.
@@ -145,7 +154,8 @@ func (id BlockID) names(number uint64) bool {
 	return id == Latest || id == Safe || id == Finalized || id == Number(number)
 }
 
-// BlockTransactions gets a block's transactions with their contents, or ErrMissing if the node does not know the block.
+// BlockTransactions gets a block's transactions with their contents, or ErrMissing if the node does not know the block. It omits
+// transactions that cannot be decoded: anyone can send one, of a type that the chain has added.
 func BlockTransactions(number uint64) *Call[[]evm.Transaction] {
 	return newCall(methodBlock, func(text jsontext.Value) ([]evm.Transaction, error) {
 		if text.Kind() == 'n' {
@@ -156,17 +166,23 @@ func BlockTransactions(number uint64) *Call[[]evm.Transaction] {
 			return nil, err
 		}
 		contents, err := required[struct {
-			Transactions []evm.Transaction `json:"transactions"`
+			Transactions []jsontext.Value `json:"transactions"`
 		}](text)
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range contents.Transactions {
+		var transactions []evm.Transaction
+		for _, content := range contents.Transactions {
+			var t evm.Transaction
+			if json.Unmarshal(content, &t) != nil {
+				continue
+			}
 			if block.Number != number || t.BlockHash == nil || *t.BlockHash != block.Hash {
 				return nil, errors.New("a transaction is of another block")
 			}
+			transactions = append(transactions, t)
 		}
-		return contents.Transactions, nil
+		return transactions, nil
 	}, Number(number), true)
 }
 

@@ -19,6 +19,8 @@ var (
 	ErrMissing = errors.New("the node does not have the block or its state")
 	// ErrReverted means that the contract reverted the simulated call; Error.Data is what it returned.
 	ErrReverted = errors.New("reverted")
+	// ErrTooLarge means that the response is larger than a node sends or than is read.
+	ErrTooLarge = errors.New("over the size of a response")
 	// ErrTransport means that no JSON-RPC response arrived: no connection, a timeout, an HTTP status.
 	ErrTransport = errors.New("no answer")
 	// ErrMalformed means that the response does not match the request.
@@ -27,13 +29,16 @@ var (
 	ErrWrongChain = errors.New("wrong chain")
 )
 
+// errBatch means that a node rejects so many calls in one request.
+var errBatch = errors.New("over the node's limit of calls in a request")
+
 // ErrNoProvider is returned for a chain that has no providers.
 var ErrNoProvider = errors.New("the chain has no providers")
 
 // maxMessage bounds the bytes of a node's message that are kept.
 const maxMessage = 200
 
-// Error is an error from a node. Its kind is ErrRange, ErrRate, ErrMissing, ErrReverted or none.
+// Error is an error from a node. Its kind is ErrRange, ErrRate, ErrMissing, ErrReverted, ErrTooLarge, errBatch or none.
 type Error struct {
 	Code    int64
 	Message string
@@ -62,6 +67,9 @@ func (f *failure) Unwrap() []error { return []error{f.kind, f.cause} }
 // The spellings of nodes and providers, all in lower case. Sources: go-ethereum, reth, Erigon, Nethermind, Besu and anvil; Alchemy,
 // Infura, QuickNode, Ankr, dRPC, publicnode, Cloudflare, Tenderly, Moonbeam, Base and Chainstack.
 var (
+	batchWords = regexp.MustCompile(`batch(es)?( (request|call|size|length|limit|item)s?)*[^.]{0,40}(too (large|big|long|many)|exceed|limit|maximum|not (allowed|supported|permitted)|disabled)|` +
+		`batch of more than|too many (requests|calls|items) in (the |a )?batch|(max(imum)?|exceed(s|ed)?|limit of)[^.]{0,40} batch`)
+	sizeWords    = regexp.MustCompile(`response( size)?( is)? (too (large|big)|exceed)`)
 	missingWords = regexp.MustCompile(`header not found|missing trie node|unknown block|block[^.]{0,60} not found|pruned|` +
 		`blockoutofrange|block height is \d+ but requested|beyond (the )?(current )?head|after last accepted block|invalid block range|` +
 		`requested data not available|state[^.]{0,40} (not |un)available|no state available|proof window|haven't been fully indexed|indexing is in progress`)
@@ -84,10 +92,14 @@ func errorKind(method string, code int64, text string) error {
 		return ErrReverted
 	case simulated && strings.Contains(text, "gas") && !strongRateWords.MatchString(text):
 		return nil // a gas limit is not a rate limit
+	case batchWords.MatchString(text) && !strongRateWords.MatchString(strings.ReplaceAll(text, "too many requests in", "")):
+		return errBatch
 	case code == 4444 || code == -39001 || missingWords.MatchString(text):
 		return ErrMissing
 	case method == methodLogs && (rangeWords.MatchString(text) || code == -32614) && !strongRateWords.MatchString(text):
 		return ErrRange
+	case sizeWords.MatchString(text):
+		return ErrTooLarge
 	case code == 429 || code == -32005 || code == -32007 || code == -32029 || code == -32097 || rateWords.MatchString(text):
 		return ErrRate
 	default:
@@ -110,6 +122,10 @@ func reason(err error) string {
 		return "missing"
 	case errors.Is(err, ErrReverted):
 		return "reverted"
+	case errors.Is(err, ErrTooLarge):
+		return "size"
+	case errors.Is(err, errBatch):
+		return "batch"
 	case errors.Is(err, ErrMalformed):
 		return "malformed"
 	case errors.Is(err, ErrTransport):

@@ -21,6 +21,10 @@ const (
 	maxRetryAfter = 10 * time.Minute
 	// halfLife is the time in which a success or a failure loses half its weight.
 	halfLife = 30 * time.Second
+	// batchLimitFor is how long a node's limit of calls in a request is kept. After that one request tries more.
+	batchLimitFor = time.Hour
+	// minTimedBatch is the batch that timeouts do not shrink: logs and the block that proves them must stay in one request.
+	minTimedBatch = 5
 )
 
 // health is the state of a provider's node: how many calls it accepts, and how well it responds.
@@ -33,13 +37,16 @@ type health struct {
 	pausedAt    time.Time
 	pausedUntil time.Time
 	// span is how many blocks of logs to ask for.
-	span, maxSpan     uint64
+	span, maxSpan uint64
+	// batch is how many calls to send in a request, and maxBatch the most until limitedUntil.
+	batch, maxBatch   int
+	limitedUntil      time.Time
 	failed, succeeded float64
 	countedAt         time.Time
 }
 
 func newHealth(e Endpoint) *health {
-	h := &health{maxRate: defaultRate, span: defaultRange, maxSpan: defaultMaxRange}
+	h := &health{maxRate: defaultRate, span: defaultRange, maxSpan: defaultMaxRange, batch: maxBatch, maxBatch: maxBatch}
 	if e.RequestsPerSecond > 0 {
 		h.maxRate = rate.Limit(e.RequestsPerSecond)
 	}
@@ -149,4 +156,37 @@ func (h *health) logRange() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.span
+}
+
+func (h *health) batchSize() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.batch
+}
+
+// limitBatch keeps that the node takes fewer than so many calls in a request, and half of them.
+func (h *health) limitBatch(calls int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.maxBatch, h.limitedUntil = min(h.maxBatch, calls-1), time.Now().Add(batchLimitFor)
+	h.batch = min(h.batch, calls/2)
+}
+
+// shrinkBatch halves the batch after so many calls took too long.
+func (h *health) shrinkBatch(calls int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.batch = min(h.batch, max(minTimedBatch, calls/2))
+}
+
+// growBatch adds a tenth to the batch after a whole one was answered.
+func (h *health) growBatch(calls int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !time.Now().Before(h.limitedUntil) {
+		h.maxBatch = maxBatch
+	}
+	if calls >= h.batch {
+		h.batch = min(h.batch+max(1, h.batch/10), h.maxBatch)
+	}
 }

@@ -25,7 +25,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "intents_core_rpc_errors_total",
 			Help: "JSON-RPC calls that failed, by reason. A rise of rate means that requestsPerSecond in CORE_RPC_FILE is over what the " +
 				"provider grants; of timeout, transport or malformed, that the provider is down; of missing, that it lags or has pruned; " +
-				"range and reverted are normal answers.",
+				"range and reverted are normal answers; after size and batch the calls were sent again in smaller requests.",
 		}, []string{"chain", "host", "method", "reason"}),
 		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "intents_core_rpc_request_seconds",

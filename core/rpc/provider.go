@@ -90,7 +90,7 @@ func (p *Provider) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, p.host
 // LogRange is how many blocks to ask for in one eth_getLogs: half after ErrRange, a tenth more after success.
 func (p *Provider) LogRange() uint64 { return p.health.logRange() }
 
-// Do sends the calls in order, up to 100 in a request. Afterwards each call has its result or its error. The error that Do
+// Do sends the calls in order, up to 100 in a request and no more than the node takes. Afterwards each call has its result or its error. The error that Do
 // returns is of the complete request, and of every call without a result.
 func (p *Provider) Do(ctx context.Context, requests ...Request) error {
 	calls := make([]*call, len(requests))
@@ -98,7 +98,9 @@ func (p *Provider) Do(ctx context.Context, requests ...Request) error {
 		calls[i] = r.pending()
 	}
 	err := p.verifyWhenDue(ctx)
-	for chunk := range slices.Chunk(calls, maxBatch) {
+	for len(calls) > 0 {
+		chunk := calls[:min(len(calls), p.health.batchSize())]
+		calls = calls[len(chunk):]
 		if err == nil {
 			err = p.send(ctx, chunk)
 		}
@@ -111,8 +113,8 @@ func (p *Provider) Do(ctx context.Context, requests ...Request) error {
 	return err
 }
 
-// send makes one request: it waits for its turn, sends it and adapts the limits to the outcome.
-func (p *Provider) send(ctx context.Context, calls []*call) error {
+// request makes one request: it waits for its turn, sends it and adapts the limits to the outcome.
+func (p *Provider) request(ctx context.Context, calls []*call) error {
 	if err := p.health.wait(ctx, len(calls)); err != nil {
 		return fmt.Errorf("%s: %w", p.host, err)
 	}
@@ -144,7 +146,8 @@ func (p *Provider) learn(sent time.Time, calls []*call, err error) {
 		if e != nil {
 			p.metrics.errors.WithLabelValues(p.chain, p.label, c.method, reason(e)).Inc()
 		}
-		limited, malformed = limited || errors.Is(e, ErrRate), malformed || errors.Is(e, ErrMalformed)
+		limited = limited || errors.Is(e, ErrRate)
+		malformed = malformed || errors.Is(e, ErrMalformed) && (err != nil || !c.chosenByUsers())
 		unexplained = unexplained && c.unexplained(e)
 		switch {
 		case c.span == 0:
@@ -153,6 +156,12 @@ func (p *Provider) learn(sent time.Time, calls []*call, err error) {
 		case errors.Is(e, ErrRange), errors.Is(e, context.DeadlineExceeded):
 			p.health.shrink(c.span)
 		}
+	}
+	switch {
+	case err == nil:
+		p.health.growBatch(len(calls))
+	case errors.Is(err, context.DeadlineExceeded):
+		p.health.shrinkBatch(len(calls))
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -203,13 +212,21 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	case len(answer) > maxAnswer && slices.ContainsFunc(calls, func(c *call) bool { return c.span > 1 }):
 		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
 	case len(answer) > maxAnswer:
-		return &failure{kind: ErrMalformed, text: "the answer is over 32 MiB"}
+		return &failure{kind: ErrTooLarge, text: "the answer is over 32 MiB"}
 	}
 	err = p.decode(answer, calls)
 	if response.StatusCode != http.StatusOK && !isNodeError(err, calls) {
+		if len(calls) > 1 && rejectsBatch(response.StatusCode) {
+			return &failure{kind: errBatch, text: fmt.Sprintf("HTTP %d", response.StatusCode)}
+		}
 		return &failure{kind: ErrTransport, text: strings.TrimSpace(fmt.Sprintf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode)))}
 	}
 	return err
+}
+
+// rejectsBatch reports whether an HTTP status without a JSON-RPC error may mean that the request has too many calls.
+func rejectsBatch(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
 // isNodeError reports whether the response contains only JSON-RPC errors, which some providers send with an HTTP error status.

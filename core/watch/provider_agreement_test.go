@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"intents.internal/core/rpc/rpctest"
 )
@@ -13,7 +14,7 @@ import (
 func TestProvider_OtherReceipt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*rpctest.Receipt){
-		"reverted":      func(r *rpctest.Receipt) { r.Status, r.Logs = 0, nil },
+		"reverted":      func(r *rpctest.Receipt) { r.Status, r.Logs = new(hexutil.Uint64), nil },
 		"another block": func(r *rpctest.Receipt) { r.SetBlock(uint64(r.BlockNumber), common.HexToHash("0xbad")) },
 		"no event":      func(r *rpctest.Receipt) { r.Logs = nil },
 	} {

@@ -87,8 +87,9 @@ type Receipt struct {
 	BlockHash   common.Hash     `json:"blockHash"`
 	From        common.Address  `json:"from"`
 	To          *common.Address `json:"to"`
-	Status      hexutil.Uint64  `json:"status"`
-	Logs        []logJSON       `json:"logs"`
+	// Status is nil for a transaction from before EIP-658.
+	Status *hexutil.Uint64 `json:"status,omitzero"`
+	Logs   []logJSON       `json:"logs"`
 }
 
 // SetBlock moves the receipt and its logs to another block.
@@ -101,12 +102,13 @@ func (r *Receipt) SetBlock(number uint64, hash common.Hash) {
 
 func encodeReceipt(p place, blockHash common.Hash) *Receipt {
 	b, tx := p.block, p.block.txs[p.index]
-	receipt := &Receipt{
-		TxHash: b.Transactions[p.index], BlockNumber: hexutil.Uint64(b.Number), BlockHash: blockHash, From: tx.From, To: tx.To, Status: 1,
-		Logs: []logJSON{},
-	}
+	status := hexutil.Uint64(1)
 	if tx.Reverted {
-		receipt.Status = 0
+		status = 0
+	}
+	receipt := &Receipt{
+		TxHash: b.Transactions[p.index], BlockNumber: hexutil.Uint64(b.Number), BlockHash: blockHash, From: tx.From, To: tx.To, Status: &status,
+		Logs: []logJSON{},
 	}
 	for _, l := range b.logs[b.firstLog[p.index]:b.firstLog[p.index+1]] {
 		receipt.Logs = append(receipt.Logs, encodeLog(l, blockHash))

@@ -129,6 +129,9 @@ func (v view) getReceipt(params []jsontext.Value) (any, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
+	if v.faults.Garbled[hash] {
+		return "?", nil
+	}
 	receipt := encodeReceipt(p, v.blockHash(p.block))
 	if lie := v.faults.Receipts[hash]; lie != nil {
 		lie(receipt)
@@ -140,6 +143,9 @@ func (v view) getTransaction(params []jsontext.Value) (any, error) {
 	hash, p, ok, err := v.find(params)
 	if err != nil || v.faults.Unknown[hash] {
 		return nil, err
+	}
+	if v.faults.Garbled[hash] {
+		return "?", nil
 	}
 	if ok {
 		return encodeTransaction(hash, p.block.txs[p.index], p.block, v.blockHash(p.block)), nil

@@ -42,8 +42,13 @@ type Faults struct {
 	BlockHashes map[uint64]common.Hash
 	// Receipts change the receipts of transactions.
 	Receipts map[common.Hash]func(*Receipt)
+	// Garbled transactions have receipts and contents that cannot be decoded.
+	Garbled map[common.Hash]bool
 	// Errors answer all calls of a method.
 	Errors map[string]Error
+	// BatchLimit bounds the calls of a request; 0 means no bound. More are answered with BatchStatus and no body or, where that is 0,
+	// with one JSON-RPC error.
+	BatchLimit, BatchStatus int
 
 	// Down refuses connections.
 	Down bool
@@ -193,7 +198,11 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(faults.Status)
 		return
 	}
-	answer := n.answer(view{Chain: chain, faults: faults}, body)
+	answer, tooMany := n.answer(view{Chain: chain, faults: faults}, body)
+	if tooMany && faults.BatchStatus != 0 {
+		w.WriteHeader(faults.BatchStatus)
+		return
+	}
 	if faults.Answer != nil {
 		answer = faults.Answer
 	}
@@ -233,7 +242,8 @@ type response struct {
 
 var null = jsontext.Value("null")
 
-func (n *Node) answer(v view, body []byte) []byte {
+// answer returns the response to a request; tooMany is set where the node rejects so many calls.
+func (n *Node) answer(v view, body []byte) (text []byte, tooMany bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	var requests []request
@@ -246,6 +256,10 @@ func (n *Node) answer(v view, body []byte) []byte {
 		err = json.Unmarshal(body, &one)
 		requests = []request{one}
 	}
+	tooMany = v.faults.BatchLimit > 0 && len(requests) > v.faults.BatchLimit
+	if tooMany {
+		requests = nil
+	}
 	responses := make([]response, len(requests))
 	for i, r := range requests {
 		responses[i] = n.call(v, r)
@@ -254,14 +268,16 @@ func (n *Node) answer(v view, body []byte) []byte {
 	switch {
 	case err != nil:
 		answer = response{Version: "2.0", ID: null, Error: &Error{Code: -32700, Message: "parse error"}}
+	case tooMany:
+		answer = response{Version: "2.0", ID: null, Error: &Error{Code: 31, Message: fmt.Sprintf("Batch of more than %d requests are not allowed on free tier", v.faults.BatchLimit)}}
 	case !batch:
 		answer = responses[0]
 	}
-	text, err := json.Marshal(answer)
+	text, err = json.Marshal(answer)
 	if err != nil {
 		panic(fmt.Errorf("encode an answer: %w", err))
 	}
-	return text
+	return text, tooMany
 }
 
 func (n *Node) call(v view, r request) response {
