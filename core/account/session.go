@@ -11,6 +11,10 @@ import (
 // SessionLifetime is how long a browser stays signed in.
 const SessionLifetime = 7 * 24 * time.Hour
 
+// MaxSessions is the maximum number of sessions of one person: far more than the browsers that a person uses. A further sign-in
+// ends the oldest one.
+const MaxSessions = 100
+
 // Session is a signed-in browser. Its token is only in the cookie; the service stores the hash.
 type Session struct {
 	ID uuid.UUID

@@ -98,6 +98,22 @@ func (tx Tx) insertSession(ctx context.Context, session *account.Session) error 
 	if err != nil {
 		return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
 	}
+	return tx.endOldSessions(ctx, session)
+}
+
+// oldSessionBatch bounds the sessions that one sign-in ends, for accounts from before there was a maximum.
+const oldSessionBatch = 1_000
+
+// endOldSessions ends the sessions of a person that are older than the newest account.MaxSessions. It skips sessions that a
+// concurrent sign-in ends, which prevents deadlocks; sign-ins of the same instant may leave one more each, until the next one.
+func (tx Tx) endOldSessions(ctx context.Context, newest *account.Session) error {
+	_, err := tx.db.NewRaw(`DELETE FROM sessions WHERE id = ANY (ARRAY(
+		SELECT id FROM sessions WHERE account_id = ?0 AND id <> ?1
+			AND id <= (SELECT id FROM sessions WHERE account_id = ?0 AND id <> ?1 ORDER BY id DESC OFFSET ?2 LIMIT 1)
+		ORDER BY id LIMIT ?3 FOR UPDATE SKIP LOCKED))`, newest.AccountID, newest.ID, account.MaxSessions-1, oldSessionBatch).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("end the oldest sessions of account %s: %w", newest.AccountID, err)
+	}
 	return nil
 }
 
@@ -116,11 +132,12 @@ func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) 
 	return row.session(), row.Account.account(), nil
 }
 
-// Sessions lists an account's live sessions, newest first.
+// Sessions lists an account's live sessions, newest first, account.MaxSessions at most.
 func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time) ([]*account.Session, error) {
 	var rows []sessionRow
 	err := s.db.NewSelect().Model(&rows).Relation("Acting").Relation("Member").
-		Where("sessions.account_id = ? AND sessions.expires_at > ?", accountID, now).Order("sessions.id DESC").Scan(ctx)
+		Where("sessions.account_id = ? AND sessions.expires_at > ?", accountID, now).
+		Order("sessions.id DESC").Limit(account.MaxSessions).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the sessions of account %s: %w", accountID, err)
 	}

@@ -132,3 +132,46 @@ func TestInsertSession_AccountMayNotSignIn(t *testing.T) {
 		}
 	}
 }
+
+// A sign-in ends the sessions beyond the newest account.MaxSessions of its person, whatever there was before, and nobody else's; a list never
+// has more.
+func TestInsertSession_Newest(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")
+	others := insertSession(t, store, bob.ID)
+	const before = 1_500 // from before there was a maximum
+	pgtest.Exec(t, store, `INSERT INTO sessions SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, sha256(n::text::bytea), $1, '', '',
+		now() + interval '1 day', now(), now() FROM generate_series(1, $2) AS n`, ann.ID, before)
+	list := func() []*account.Session {
+		t.Helper()
+		sessions, err := store.Sessions(t.Context(), ann.ID, now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sessions
+	}
+	count := func() int {
+		return pgtest.LookUp[int](t, store, `SELECT count(*) FROM sessions WHERE account_id = $1`, ann.ID)
+	}
+	if got := len(list()); got != account.MaxSessions {
+		t.Errorf("%d of %d sessions are listed", got, before)
+	}
+	insertSession(t, store, ann.ID) // one sign-in ends a batch
+	if got := count(); got >= before-500 {
+		t.Errorf("%d sessions after the first sign-in", got)
+	}
+	var newest []uuid.UUID
+	for range 3 {
+		newest = append([]uuid.UUID{insertSession(t, store, ann.ID).ID}, newest...)
+	}
+	if got := count(); got != account.MaxSessions {
+		t.Errorf("%d sessions are left, want %d", got, account.MaxSessions)
+	}
+	if sessions := list(); len(sessions) != account.MaxSessions || sessions[0].ID != newest[0] || sessions[2].ID != newest[2] {
+		t.Errorf("%d sessions, the newest is %s", len(sessions), sessions[0].ID)
+	}
+	if sessions, err := store.Sessions(t.Context(), bob.ID, now()); err != nil || len(sessions) != 1 || sessions[0].ID != others.ID {
+		t.Errorf("another's sessions: %v, %v", sessions, err)
+	}
+}
