@@ -78,6 +78,7 @@ type Service struct {
 	Config
 	limiter   *limiter
 	limits    limits
+	requests  requestLimits
 	passwords passwordMetrics
 }
 
@@ -90,8 +91,13 @@ func New(config Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the limits: %w", err)
 	}
+	requests, err := newRequestLimits(limiter)
+	if err != nil {
+		return nil, err
+	}
 	return &Service{
-		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics),
+		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), requests: requests,
+		passwords: newPasswordMetrics(config.Metrics),
 	}, nil
 }
 

@@ -15,8 +15,8 @@ func newLimiterMetrics(registry prometheus.Registerer) limiterMetrics {
 	return limiterMetrics{
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_access_decisions_total",
-			Help: "Attempts to sign in, sign up, create a key, have a mail sent or record an intent in the console, by limit. A rise of refused means " +
-				"password guessing or a flood; " +
+			Help: "Attempts to sign in, sign up, create a key, have a mail sent or record an intent in the console, and requests to /auth and /console, " +
+				"by limit. A rise of refused means password guessing or a flood; " +
 				"any fallback_ decision means that Redis does not answer and each core counts alone.",
 		}, []string{"limit", "decision"}),
 		failures: factory.NewCounter(prometheus.CounterOpts{

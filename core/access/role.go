@@ -93,6 +93,24 @@ func WithActing(r *http.Request, a *Acting) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), actingKey{}, a))
 }
 
+// sessionKey is the key of the *Acting of a request whose route needs no session.
+type sessionKey struct{}
+
+// WithSession returns a request to a route that needs no session, with the *Acting of the one it has, nil for none. What such a
+// route does is not done by that person, so VisitorOf leaves it out.
+func WithSession(r *http.Request, a *Acting) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, a))
+}
+
+// SessionOf returns the *Acting of WithActing or WithSession, nil without one.
+func SessionOf(r *http.Request) *Acting {
+	if a := ActingOf(r); a != nil {
+		return a
+	}
+	a, _ := r.Context().Value(sessionKey{}).(*Acting)
+	return a
+}
+
 // ActingOf returns the *Acting of a request, nil without WithActing.
 func ActingOf(r *http.Request) *Acting {
 	a, _ := r.Context().Value(actingKey{}).(*Acting)

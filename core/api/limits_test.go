@@ -275,3 +275,31 @@ func TestSignIn_Flood(t *testing.T) {
 		t.Errorf("%d MiB in use", peak>>20)
 	}
 }
+
+// Session routes have limits beside those of what they do: of a network without a session, and of a signed-in person's writes.
+func TestLimits_SessionRoutes(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	refusal := func(method, path string, header ...string) (*http.Response, string) {
+		t.Helper()
+		for range 10_000 {
+			response := s.send(t, method, path, "", header...)
+			if text := readAll(t, response); response.StatusCode == http.StatusTooManyRequests {
+				return response, text
+			}
+		}
+		t.Fatalf("%s %s is never refused", method, path)
+		return nil, ""
+	}
+	response, text := refusal("GET", "/auth/get-session")
+	tooOften(t, response.StatusCode, response.Header, text)
+	if sessionID(t, s, ann) == "" {
+		t.Error("who is signed in has no session")
+	}
+	response, text = refusal("POST", "/auth/revoke-other-sessions", ann...)
+	tooOften(t, response.StatusCode, response.Header, text)
+	if sessionID(t, s, ann) == "" {
+		t.Error("a read is refused for writes")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"intents.internal/core/access"
+	"intents.internal/pkg/telemetry"
 )
 
 // Every route below /auth says what it needs of a session, and those that need one refuse who has none. A route that says nothing is
@@ -41,7 +42,11 @@ func TestSessionRoutes_Needs(t *testing.T) {
 
 func TestRequire_Nobody(t *testing.T) {
 	t.Parallel()
-	s := &Server{Config: Config{Access: &access.Service{}}}
+	service, err := access.New(access.Config{Limits: access.DefaultLimits, Metrics: telemetry.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Config: Config{Access: service}}
 	answer := s.require(access.Person, func(http.ResponseWriter, *http.Request) error { t.Error("called"); return nil })
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	if err := answer(httptest.NewRecorder(), request); !errors.Is(err, access.ErrSignedOut) {

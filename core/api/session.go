@@ -10,13 +10,20 @@ import (
 	"intents.internal/core/representation"
 )
 
-// require calls an endpoint if the person's role in the acting account allows what the endpoint needs.
+// require calls an endpoint if the limits admit the request and the person's role in the acting account allows what the endpoint
+// needs.
 func (s *Server) require(need access.Need, answer endpoint) endpoint {
 	if need == access.Anyone {
-		return answer
+		return func(w http.ResponseWriter, r *http.Request) error {
+			acting, err := s.Access.AdmitAnyone(r.Context(), s.visitor(r), r.Method)
+			if err != nil {
+				return err
+			}
+			return answer(w, access.WithSession(r, acting))
+		}
 	}
 	return func(w http.ResponseWriter, r *http.Request) error {
-		acting, err := s.Access.Acting(r.Context(), s.cookie.Token(r))
+		acting, err := s.Access.Admit(r.Context(), s.visitor(r), r.Method)
 		if err != nil {
 			return err
 		}
@@ -29,7 +36,7 @@ func (s *Server) require(need access.Need, answer endpoint) endpoint {
 
 // authenticate returns the session of a request's cookie and its person, or access.ErrSignedOut.
 func (s *Server) authenticate(r *http.Request) (*account.Session, *account.Account, error) {
-	if acting := access.ActingOf(r); acting != nil {
+	if acting := access.SessionOf(r); acting != nil {
 		return acting.Session, acting.Person, nil
 	}
 	return s.Access.Session(r.Context(), s.cookie.Token(r))

@@ -194,7 +194,12 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 		"GET " + invitationPath:                c.showInvitation,
 		"/console/":                            func(http.ResponseWriter, *http.Request, currentUser) error { return errNoPage },
 	} {
-		mux.Handle(pattern, c.open(answer))
+		mux.Handle(pattern, c.open(func(w http.ResponseWriter, r *http.Request, user currentUser) error {
+			if _, err := c.Access.AdmitAnyone(r.Context(), access.VisitorOf(r, c.Cookie), r.Method); err != nil {
+				return err
+			}
+			return answer(w, r, user)
+		}))
 	}
 	mux.HandleFunc("GET /console/{$}", func(w http.ResponseWriter, r *http.Request) { redirect(w, r, home) })
 	mux.HandleFunc("GET /console/sign-out", func(w http.ResponseWriter, r *http.Request) { redirect(w, r, home) })
@@ -215,10 +220,11 @@ func redirect(w http.ResponseWriter, r *http.Request, target string) {
 // redirects to the sign-in page, which returns to this page afterwards.
 func (c *console) requireSession(route sessionRoute) http.Handler {
 	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-		user, err := c.authenticate(r)
+		acting, err := c.Access.Admit(r.Context(), access.VisitorOf(r, c.Cookie), r.Method)
 		if err != nil {
 			return err
 		}
+		user := currentUser{session: acting.Session, owner: acting.Person, acting: acting}
 		if err = cmp.Or(checkAccount(r, user), user.acting.Check(route.need)); err == nil {
 			err = route.answer(w, access.WithActing(r, user.acting), user)
 		}

@@ -213,6 +213,17 @@ func TestPageError_TooManyRequests(t *testing.T) {
 	}
 	stranger.post("/console/sign-up", "email", "ann@example.com", "password", password).is(http.StatusUnprocessableEntity)
 	limited(stranger.post("/console/sign-up", "email", "ann@example.com", "password", password), "Sign up")
+
+	// Pages without a session are limited by network, and nobody who is signed in there is refused.
+	for n := 0; ; n++ {
+		if a = stranger.get("/console/forgot-password"); a.status == http.StatusTooManyRequests {
+			break
+		} else if n > 10_000 {
+			t.Fatal("pages without a session are never refused")
+		}
+	}
+	limited(a, "Too many attempts")
+	ann.get("/console").is(http.StatusOK)
 }
 
 func TestSignUp_Closed(t *testing.T) {
