@@ -25,6 +25,14 @@ type Progress struct {
 	Confirmed, Final uint64
 	// Cursor is the newest block that is not read again. All effects of the blocks up to it are recorded.
 	Cursor uint64
+	// ReadTo is the newest block whose events were read, from Cursor to Head. What is recorded of blocks above it may come from
+	// before a reorganization and is checked when its block is read.
+	ReadTo uint64
+	// ReadTime is the time of block ReadTo by the chain's clock, zero if it is unknown.
+	ReadTime time.Time
+	// CompleteUntil is the time of the newest block that was read twice, like every block before it, by the chain's clock. It is
+	// zero if it is unknown.
+	CompleteUntil time.Time
 	// Stopped is why the chain is no longer followed, empty while it is.
 	Stopped string
 	// ReadAt is when the head was seen, by the database's clock.
@@ -41,11 +49,15 @@ type watchedChainRow struct {
 	Cursor    uint64    `bun:"cursor_block,nullzero"`
 	Stopped   string    `bun:"stopped,nullzero"`
 	ReadAt    time.Time `bun:"read_at,nullzero"`
+	ReadBlock uint64    `bun:"read_block,nullzero"`
+	ReadTime  time.Time `bun:"read_block_time,nullzero"`
+	Complete  time.Time `bun:"complete_until,nullzero"`
 }
 
 func (r watchedChainRow) progress() Progress {
 	return Progress{
 		Read: !r.ReadAt.IsZero(), Head: r.Head, Confirmed: r.Confirmed, Final: r.Final, Cursor: r.Cursor, Stopped: r.Stopped, ReadAt: r.ReadAt.UTC(),
+		ReadTo: min(max(r.ReadBlock, r.Cursor), max(r.Head, r.Cursor)), ReadTime: r.ReadTime.UTC(), CompleteUntil: r.Complete.UTC(),
 	}
 }
 
@@ -104,7 +116,8 @@ type anchorRow struct {
 func (tx Tx) saveProgress(ctx context.Context, chain caip.ChainID, p Progress, anchors []transfer.Block, fork *uint64) error {
 	id := chain.String()
 	_, err := tx.db.NewRaw(`UPDATE watched_chains SET head_number = ?, confirmed_block = ?, final_block = ?, cursor_block = ?,
-		read_at = clock_timestamp() WHERE chain_id = ?`, p.Head, p.Confirmed, p.Final, p.Cursor, id).Exec(ctx)
+		read_block = ?, read_block_time = ?, complete_until = ?, read_at = clock_timestamp() WHERE chain_id = ?`,
+		p.Head, p.Confirmed, p.Final, p.Cursor, p.ReadTo, bun.NullTime{Time: p.ReadTime}, bun.NullTime{Time: p.CompleteUntil}, id).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("save the progress of %s: %w", chain, err)
 	}
@@ -147,13 +160,14 @@ func (s *Store) StopChain(ctx context.Context, lease Lease, reason string) error
 // ErrNotWatched is returned for a chain that was never watched.
 var ErrNotWatched = errors.New("the chain has never been watched")
 
-// ResumeChain makes a chain be followed again from a block on. Blocks from it on are read again; their recorded effects stay
-// until a provider contradicts them.
+// ResumeChain makes a chain be followed again from a block on. Blocks from it on are read again. Each recorded effect stays until
+// its block is read and shown without it.
 func (s *Store) ResumeChain(ctx context.Context, chain caip.ChainID, from uint64) error {
 	id, cursor := chain.String(), from-min(from, 1)
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		result, err := tx.db.NewRaw(`UPDATE watched_chains SET stopped = NULL, epoch = epoch + 1, lease_until = '-infinity', cursor_block = ?1,
-			head_number = ?1, confirmed_block = least(confirmed_block, ?1), final_block = least(final_block, ?1), read_at = clock_timestamp()
+			head_number = ?1, confirmed_block = least(confirmed_block, ?1), final_block = least(final_block, ?1), read_at = clock_timestamp(),
+			read_block = ?1, read_block_time = NULL, complete_until = NULL
 			WHERE chain_id = ?0`, id, cursor).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("resume %s: %w", chain, err)

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,18 +51,44 @@ func (s *Store) OldestUnsent(ctx context.Context, chain caip.ChainID) (created t
 	return oldest.Time, !oldest.IsZero(), nil
 }
 
-// ObservationsAbove reads the transactions of a chain that are in blocks above a number.
-func (s *Store) ObservationsAbove(ctx context.Context, chain caip.ChainID, number uint64) ([]Observation, error) {
-	return observationsAbove(ctx, s.db, chain, number)
+// RecordedBlock returns the block of the n-th transaction of a chain, counted from 1, that is in a block above a number; ok is
+// false if there are fewer.
+func (s *Store) RecordedBlock(ctx context.Context, chain caip.ChainID, above uint64, n int) (block uint64, ok bool, err error) {
+	err = s.db.NewRaw("SELECT block_number FROM transactions WHERE chain_id = ? AND block_number > ? ORDER BY block_number OFFSET ? LIMIT 1",
+		chain.String(), above, n-1).Scan(ctx, &block)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("count the transactions of %s above block %d: %w", chain, above, err)
+	}
+	return block, true, nil
 }
 
-func observationsAbove(ctx context.Context, db bun.IDB, chain caip.ChainID, number uint64) ([]Observation, error) {
+// ObservationsBetween reads the transactions of a chain that are in blocks above a number and up to another.
+func (s *Store) ObservationsBetween(ctx context.Context, chain caip.ChainID, above, to uint64) ([]Observation, error) {
 	var rows []transactionRow
-	err := db.NewSelect().Model(&rows).Where("chain_id = ? AND block_number > ?", chain.String(), number).Scan(ctx)
+	err := s.db.NewSelect().Model(&rows).Where("chain_id = ? AND block_number > ? AND block_number <= ?", chain.String(), above, to).Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the transactions of %s above block %d: %w", chain, number, err)
+		return nil, fmt.Errorf("read the transactions of %s in blocks %d to %d: %w", chain, above+1, to, err)
 	}
 	return observations(rows)
+}
+
+// ConfirmedBetween reads the blocks, above a number and up to another, in which a chain's confirmed transactions are.
+func (s *Store) ConfirmedBetween(ctx context.Context, chain caip.ChainID, above, to uint64) ([]transfer.Block, error) {
+	var rows []transactionRow
+	err := s.db.NewSelect().Model(&rows).Distinct().Column("block_number", "block_hash").
+		Where("chain_id = ? AND block_number > ? AND block_number <= ? AND confirmed_at IS NOT NULL", chain.String(), above, to).
+		Order("block_number").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the confirmed blocks of %s above block %d: %w", chain, above, err)
+	}
+	blocks := make([]transfer.Block, len(rows))
+	for n, row := range rows {
+		blocks[n] = transfer.Block{Number: *row.BlockNumber, Hash: common.Hash(row.BlockHash)}
+	}
+	return blocks, nil
 }
 
 // Followed is a transaction with its intent.
@@ -90,10 +118,10 @@ func (s *Store) PendingAmong(ctx context.Context, chain caip.ChainID, hashes []c
 	})
 }
 
-// AttemptsAbove reads the attempts of a chain that are in blocks above a number.
-func (s *Store) AttemptsAbove(ctx context.Context, chain caip.ChainID, number uint64) ([]Followed, error) {
+// FollowedBetween reads the transactions of a chain that are in blocks above a number and up to another, with their intents.
+func (s *Store) FollowedBetween(ctx context.Context, chain caip.ChainID, above, to uint64) ([]Followed, error) {
 	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("chain_id = ? AND block_number > ? AND reported AND role IN ('send', 'open')", chain.String(), number)
+		return q.Where("chain_id = ? AND block_number > ? AND block_number <= ?", chain.String(), above, to)
 	})
 }
 

@@ -20,8 +20,7 @@ type ChainWrite struct {
 	Seen []Observation
 	// Gone are transactions that are no longer in their block.
 	Gone []Observation
-	// Fork is the newest block that a reorganization left unchanged, nil for none. Recorded transactions of blocks above it that
-	// are not among Seen are gone too.
+	// Fork is the newest block that a reorganization left unchanged, nil for none. Anchors above it are removed.
 	Fork *uint64
 	// Progress is the new progress of the chain, nil to leave it unchanged.
 	Progress *Progress
@@ -37,15 +36,7 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
 		}
-		gone := slices.Clone(w.Gone)
-		if w.Fork != nil {
-			above, err := observationsAbove(ctx, tx.db, lease.Chain, *w.Fork)
-			if err != nil {
-				return err
-			}
-			gone = append(gone, notIn(above, w.Seen)...)
-		}
-		intents, err := tx.lockTransfers(ctx, keysOf(w.Seen, gone))
+		intents, err := tx.lockTransfers(ctx, keysOf(w.Seen, w.Gone))
 		if err != nil {
 			return err
 		}
@@ -53,7 +44,7 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err != nil {
 			return err
 		}
-		if err := tx.removeFromBlocks(ctx, gone, now); err != nil {
+		if err := tx.removeFromBlocks(ctx, w.Gone, now); err != nil {
 			return err
 		}
 		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
@@ -84,15 +75,6 @@ func keysOf(lists ...[]Observation) []transferKey {
 
 func compareKeys(a, b transferKey) int {
 	return cmp.Or(bytes.Compare(a.AccountID[:], b.AccountID[:]), bytes.Compare(a.ID[:], b.ID[:]))
-}
-
-// notIn are the transactions of all that seen has not.
-func notIn(all, seen []Observation) []Observation {
-	has := make(map[TransactionKey]bool, len(seen))
-	for _, o := range seen {
-		has[o.Key()] = true
-	}
-	return slices.DeleteFunc(all, func(o Observation) bool { return has[o.Key()] })
 }
 
 // lockTransfers locks intents in the order of their keys, so that the watchers of two chains do not deadlock.

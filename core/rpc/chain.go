@@ -143,6 +143,11 @@ func (c *Chain) Other(than *Provider) []*Provider {
 	return slices.DeleteFunc(c.Providers(), func(p *Provider) bool { return p.host == than.host })
 }
 
+// HasOther reports whether the chain has a provider of another host, also one that is down or wrong at the moment.
+func (c *Chain) HasOther(than *Provider) bool {
+	return slices.ContainsFunc(c.providers, func(p *Provider) bool { return p.host != than.host })
+}
+
 // Demote prefers the next healthy provider over one that lags behind the chain.
 func (c *Chain) Demote(p *Provider) {
 	for _, next := range c.Providers() {

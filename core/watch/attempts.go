@@ -42,13 +42,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 		isDue[d.Key()] = true
 	}
 	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[c.Key()] })
-	if v.fork != nil { // they must be found again
-		above, err := l.Store.AttemptsAbove(ctx, l.id, *v.fork)
-		if err != nil {
-			return nil, ofStore(err)
-		}
-		candidates = append(candidates, above...)
-	}
+	candidates = append(candidates, v.displacedAttempts()...) // they must be found again
 	mined, pending, err := l.receipts(ctx, v, append(candidates, due...))
 	if err != nil {
 		return nil, err

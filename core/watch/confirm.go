@@ -56,7 +56,7 @@ func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.
 	switch {
 	case responded:
 		l.othersDownSince = time.Time{}
-	case l.allowSingleProvider(len(deep)):
+	case l.allowSingleProvider(v.provider, len(deep)):
 		receipts, failure := receiptsOf(ctx, v.provider, deep)
 		if failure != nil {
 			return nil, nil, failure
@@ -125,20 +125,32 @@ func blocksOnChain(ctx context.Context, provider *rpc.Provider, transactions []p
 	return onChain, err
 }
 
-// allowSingleProvider reports whether the poll's provider may confirm its own result: if the chain has no other, or all others
-// have been down for a minute.
-func (l *loop) allowSingleProvider(transactions int) bool {
-	if len(l.chain.All()) == 1 {
+// allowSingleProvider reports whether a provider may confirm its own result: if the chain has no other, or all others have been
+// down for a minute.
+func (l *loop) allowSingleProvider(p *rpc.Provider, transactions int) bool {
+	if !l.chain.HasOther(p) {
 		return true
+	}
+	if l.unanswered(p) != nil {
+		return false
+	}
+	l.metrics.confirmedAlone(transactions)
+	return true
+}
+
+// unanswered is called when no provider but p has answered. It returns an error if the chain has others and less than a minute
+// has passed since one of them answered.
+func (l *loop) unanswered(p *rpc.Provider) error {
+	if !l.chain.HasOther(p) {
+		return nil
 	}
 	if l.othersDownSince.IsZero() {
 		l.othersDownSince = time.Now()
 	}
 	if time.Since(l.othersDownSince) < singleProviderAfter {
-		return false
+		return errUnanswered
 	}
-	l.metrics.confirmedAlone(transactions)
-	return true
+	return nil
 }
 
 func receiptsOf(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]*evm.Receipt, error) {

@@ -40,3 +40,6 @@ var (
 	ErrContradicted = errContradicted
 	ErrNoTag        = errNoTag
 )
+
+// Batches are the writes of one poll.
+func Batches(seen, gone []postgres.Observation) []postgres.ChainWrite { return batches(seen, gone) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"intents.internal/core/chain"
 	"intents.internal/core/evm"
@@ -18,6 +18,8 @@ var (
 	errLags = errors.New("the provider lags behind the chain")
 	// errContradicted is returned for a provider that shows other blocks than the other providers.
 	errContradicted = errors.New("another provider shows other blocks")
+	// errUnanswered is returned while none of the other providers answers, so that one alone would decide.
+	errUnanswered = errors.New("no other provider answers, and one alone does not decide that blocks have changed")
 	// errNoTag is returned for a provider without the block tag of the chain's finality rule.
 	errNoTag = errors.New("the provider does not know the block tag that the chain's finality names; change finality with `core chains import`")
 )
@@ -33,13 +35,20 @@ type view struct {
 	first uint64
 	// confirmed is the newest block in which an effect confirms an intent, final the newest that counts as final.
 	confirmed, final uint64
+	// deep is confirmed by this provider alone.
+	deep uint64
 	// fork is the newest known block that a reorganization left unchanged, nil for none. What is recorded above it must be found
 	// again.
 	fork *uint64
 	// changed says which final block has changed, empty for none.
 	changed string
-	// to is the last block whose events are read.
-	to uint64
+	// to is the last block whose events are read, toTime its time by the chain's clock.
+	to     uint64
+	toTime time.Time
+	// displaced are the recorded transactions whose blocks were read and do not have them any more, as a second provider shows too.
+	displaced []postgres.Followed
+	// forkTime is the time of the fork by the chain's clock, zero if it is unknown.
+	forkTime time.Time
 	// anchors are the blocks to store for later comparison.
 	anchors []transfer.Block
 	// assigned are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
@@ -58,14 +67,37 @@ func (v *view) cursor() uint64 {
 	}
 }
 
-// next is the chain's progress after this poll. Every block is read at least twice, and again until it is deep, so that the next
-// poll corrects missing logs of a provider or a reorganization.
-func (v *view) next() postgres.Progress {
-	cursor := v.cursor()
-	if v.before.Read && v.fork == nil {
-		cursor = max(cursor, min(v.confirmed, v.to, v.before.Head))
+// checkAbove is the block above which what is recorded may come from before a reorganization. Such transactions are checked when
+// their block is read.
+func (v *view) checkAbove() uint64 {
+	if v.fork != nil || !v.before.Read {
+		return v.cursor()
 	}
-	return postgres.Progress{Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: cursor}
+	return v.before.ReadTo
+}
+
+// next is the chain's progress after this poll. The cursor passes a block only if an earlier poll has read it too, in a backlog
+// as well, and if it is deep: so the next poll corrects missing logs of a provider or a reorganization.
+func (v *view) next() postgres.Progress {
+	p := postgres.Progress{
+		Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: v.cursor(), ReadTo: v.to, ReadTime: v.toTime,
+	}
+	switch {
+	case !v.before.Read:
+	case v.fork != nil:
+		if !v.forkTime.IsZero() && v.before.CompleteUntil.After(v.forkTime) {
+			p.CompleteUntil = v.forkTime
+		} else if !v.forkTime.IsZero() {
+			p.CompleteUntil = v.before.CompleteUntil
+		}
+	case v.to < v.before.ReadTo: // this provider's ranges are smaller
+		p.ReadTo, p.ReadTime, p.CompleteUntil = v.before.ReadTo, v.before.ReadTime, v.toTime
+		p.Cursor = max(p.Cursor, min(v.confirmed, v.to))
+	default:
+		p.CompleteUntil = v.before.ReadTime
+		p.Cursor = max(p.Cursor, min(v.confirmed, v.before.ReadTo))
+	}
+	return p
 }
 
 // readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
@@ -132,6 +164,7 @@ func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
 		v.confirmed = block.Number
 	}
 	v.confirmed, v.final = max(v.confirmed, v.before.Confirmed), max(v.final, v.before.Final)
+	v.deep = v.confirmed
 	return nil
 }
 
@@ -223,7 +256,7 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 		}
 		for n, a := range anchors {
 			if blocks[n] != nil && blocks[n].Hash == a.Hash {
-				v.fork = &anchors[n].Number
+				v.fork, v.forkTime = &anchors[n].Number, blocks[n].Time
 				return l.compareFinal(ctx, v)
 			}
 			if a.Number <= v.before.Final {
@@ -260,15 +293,9 @@ func (l *loop) compareFinal(ctx context.Context, v *view) error {
 	if *v.fork >= v.before.Final {
 		return nil
 	}
-	above, err := l.Store.ObservationsAbove(ctx, l.id, *v.fork)
+	known, err := l.Store.ConfirmedBetween(ctx, l.id, *v.fork, v.before.Final)
 	if err != nil {
 		return ofStore(err)
-	}
-	var known []transfer.Block
-	for _, o := range above {
-		if o.Confirmed && o.Block.Number <= v.before.Final && !slices.Contains(known, *o.Block) {
-			known = append(known, *o.Block)
-		}
 	}
 	blocks, err := blocksAt(ctx, v.provider, known)
 	if err != nil {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"intents.internal/core/chain"
 	"intents.internal/core/postgres"
@@ -209,7 +212,8 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err != nil {
 		return false, err
 	}
-	if err := l.write(ctx, v, merge(seen, attempts)); err != nil {
+	seen = merge(seen, attempts)
+	if err := l.write(ctx, v, seen, v.gone(seen)); err != nil {
 		return false, err
 	}
 	if err := l.confirm(ctx, v); err != nil {
@@ -239,25 +243,61 @@ func merge(events, attempts []postgres.Observation) []postgres.Observation {
 // writeBatch is how many transactions one database transaction writes.
 const writeBatch = 500
 
-// write writes the transactions, and the cursor with the last batch.
-func (l *loop) write(ctx context.Context, v *view, seen []postgres.Observation) error {
-	for len(seen) > writeBatch && v.fork == nil {
-		if _, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: seen[:writeBatch]}); err != nil {
+// write writes the transactions in batches, and the cursor with the last one. After a crash between two batches the next poll
+// finds the rest, and the fork, again.
+func (l *loop) write(ctx context.Context, v *view, seen, gone []postgres.Observation) error {
+	next := v.next()
+	transitions := 0
+	writes := batches(seen, gone)
+	for n, batch := range writes {
+		if n == len(writes)-1 {
+			batch.Fork, batch.Progress, batch.Anchors = v.fork, &next, v.anchors
+		}
+		events, err := l.Store.WriteChain(ctx, l.lease, batch)
+		if err != nil {
 			return ofStore(err)
 		}
-		seen = seen[writeBatch:]
-	}
-	next := v.next()
-	events, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{
-		Seen: seen, Fork: v.fork, Progress: &next, Anchors: v.anchors,
-	})
-	if err != nil {
-		return ofStore(err)
+		transitions += len(events)
 	}
 	if v.fork != nil {
 		l.metrics.reorganized(v.before.Head - min(*v.fork, v.before.Head))
-		l.log.Warn("the chain was reorganized", "fork", *v.fork, "head_before", v.before.Head, "transitions", len(events))
+		l.log.Warn("the chain was reorganized", "fork", *v.fork, "head_before", v.before.Head, "transitions", transitions)
 	}
 	l.metrics.read(v, l.period())
 	return nil
+}
+
+// batches splits a poll's result, at least into one. Transactions of one intent stay together, because a transaction that is gone
+// and another that is seen are one change of its status.
+func batches(seen, gone []postgres.Observation) []postgres.ChainWrite {
+	type transferKey struct{ account, transfer uuid.UUID }
+	keyOf := func(o postgres.Observation) transferKey { return transferKey{o.AccountID, o.TransferID} }
+	all := slices.Concat(seen, gone)
+	sizes := map[transferKey]int{}
+	for _, o := range all {
+		sizes[keyOf(o)]++
+	}
+	batchOf := make(map[transferKey]int, len(sizes))
+	last, filled := 0, 0
+	for _, o := range all {
+		key := keyOf(o)
+		if _, ok := batchOf[key]; ok {
+			continue
+		}
+		if filled > 0 && filled+sizes[key] > writeBatch {
+			last, filled = last+1, 0
+		}
+		batchOf[key] = last
+		filled += sizes[key]
+	}
+	writes := make([]postgres.ChainWrite, last+1)
+	for n, o := range all {
+		w := &writes[batchOf[keyOf(o)]]
+		if n < len(seen) {
+			w.Seen = append(w.Seen, o)
+		} else {
+			w.Gone = append(w.Gone, o)
+		}
+	}
+	return writes
 }

@@ -16,8 +16,7 @@ import (
 // errMissingLogs is returned for a provider that lacks an event whose block is still on the chain.
 var errMissingLogs = errors.New("the provider lacks events that were seen before")
 
-// readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed. All of
-// them are returned after a reorganization.
+// readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed.
 func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation, error) {
 	logs, err := l.readLogs(ctx, v)
 	if err != nil {
@@ -27,7 +26,7 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	if err != nil {
 		return nil, err
 	}
-	known, err := l.Store.ObservationsAbove(ctx, l.id, v.cursor())
+	known, err := l.Store.ObservationsBetween(ctx, l.id, v.cursor(), v.to)
 	if err != nil {
 		return nil, ofStore(err)
 	}
@@ -39,7 +38,7 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	for _, o := range found {
 		old, ok := byKey[o.Key()]
 		delete(byKey, o.Key())
-		if v.fork == nil && ok && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
+		if ok && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
 			continue
 		}
 		if ok {
@@ -48,17 +47,35 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 		changed = append(changed, o)
 	}
 	for _, o := range byKey {
-		if v.fork == nil && isEvent(o) && o.Block.Number <= v.to {
-			l.disagree(v.provider, "an event that was seen before is missing", o.Block.Number)
-			return nil, fmt.Errorf("%w: %s in block %d", errMissingLogs, o.Hash, o.Block.Number)
+		if isEvent(o) && o.Block.Number <= v.checkAbove() {
+			return nil, l.missingEvent(v.provider, o)
 		}
 	}
-	return changed, nil
+	v.displaced, err = l.findDisplaced(ctx, v, byKey)
+	return changed, err
 }
 
-// isEvent reports whether a settler's event shows the transaction.
+// missingEvent is the error for a provider that has left out an event.
+func (l *loop) missingEvent(p *rpc.Provider, o postgres.Observation) error {
+	l.disagree(p, "an event that was seen before is missing", o.Block.Number)
+	return fmt.Errorf("%w: %s in block %d", errMissingLogs, o.Hash, o.Block.Number)
+}
+
 func isEvent(o postgres.Observation) bool {
 	return o.Role != transfer.RoleSend && o.State == transfer.Mined
+}
+
+// checkedAtOnce is how many recorded transactions one poll checks after a reorganization. The next poll checks the others.
+const checkedAtOnce = 1000
+
+// readLimit is the last block that this poll may read, so that it checks a bounded number of recorded transactions.
+func (l *loop) readLimit(ctx context.Context, v *view) (uint64, error) {
+	above := v.checkAbove()
+	block, ok, err := l.Store.RecordedBlock(ctx, l.id, above, checkedAtOnce)
+	if err != nil || !ok {
+		return v.head.Number, ofStore(err)
+	}
+	return min(max(block, above+1), v.head.Number), nil
 }
 
 // readLogs reads the settlers' events from the cursor to the head, in as many ranges as the provider's limit requires. Of a
@@ -68,17 +85,18 @@ func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error)
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	v.to = v.cursor()
-	if len(settlers) == 0 {
-		v.to = v.head.Number
+	limit, err := l.readLimit(ctx, v)
+	if err != nil {
+		return nil, err
 	}
-	for v.to < v.head.Number {
-		found, err := l.readRange(ctx, v, settlers, v.to+1)
+	v.to, v.toTime = v.cursor(), v.head.Time
+	for v.to < limit {
+		found, err := l.readRange(ctx, v, settlers, v.to+1, limit)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
-		if v.to <= v.confirmed {
+		if v.to <= v.deep {
 			break
 		}
 	}
@@ -86,14 +104,25 @@ func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error)
 }
 
 // readRange reads the events of one range. The same batch gets its last block, because a provider that lacks the block returns no
-// events, which would look like an empty chain.
-func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from uint64) ([]evm.Log, error) {
+// events, which would look like an empty chain. Without settlers the range is not bounded.
+func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from, limit uint64) (found []evm.Log, err error) {
 	for {
-		v.to = min(v.head.Number, from+v.provider.LogRange()-1)
-		logs := rpc.Logs(rpc.LogFilter{From: from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
+		v.to = limit
+		var requests []rpc.Request
+		logs := rpc.Logs(rpc.LogFilter{})
+		if len(settlers) > 0 {
+			v.to = min(limit, from+v.provider.LogRange()-1)
+			logs = rpc.Logs(rpc.LogFilter{From: from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
+			requests = append(requests, logs)
+		} else if v.to == v.head.Number {
+			v.toTime = v.head.Time
+			return nil, nil
+		}
 		last := rpc.BlockByNumber(rpc.Number(v.to))
-		_ = v.provider.Do(ctx, logs, last) // Result returns the same error
-		found, err := logs.Result()
+		_ = v.provider.Do(ctx, append(requests, last)...) // Result returns the same error
+		if len(settlers) > 0 {
+			found, err = logs.Result()
+		}
 		if errors.Is(err, rpc.ErrRange) && v.to > from {
 			continue // the provider's range has been reduced
 		}
@@ -107,7 +136,7 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 		case block == nil, v.to == v.head.Number && block.Hash != v.head.Hash:
 			return nil, errLags
 		}
-		if v.to < v.head.Number {
+		if v.toTime = block.Time; v.to < v.head.Number {
 			v.anchors = append(v.anchors, transfer.Block{Number: block.Number, Hash: block.Hash})
 		}
 		return found, nil
