@@ -46,7 +46,7 @@ func (s *service) backlogAge(atLeast time.Duration) time.Duration {
 // dispatch makes the deliveries of an owner for a process whose lease ends at once.
 func (s *service) dispatch(owner event.Owner) {
 	s.Helper()
-	if _, err := s.store.DispatchEvents(s.Context(), []event.Owner{owner}, postgres.WebhookLease{Holder: uuid.New()}); err != nil {
+	if _, err := s.store.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, postgres.WebhookLease{Holder: uuid.New()}); err != nil {
 		s.Fatal(err)
 	}
 }

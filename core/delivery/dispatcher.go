@@ -1,13 +1,13 @@
 // Package delivery sends the events of the feed to the webhook endpoints of their accounts: it creates deliveries, signs and
 // posts them, retries failures, and disables endpoints that are gone.
 //
-// Any number of processes share the work. One process at a time sends to an endpoint, which it leases. The state of deliveries is
+// Any number of processes share the work. One process at a time creates deliveries, and one at a time sends to an endpoint, which it
+// leases. The state of deliveries is
 // in the database, so a process may be killed at any time. core/webhook has the rules.
 package delivery
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/background"
-	"intents.internal/core/event"
 	"intents.internal/core/feed"
 	"intents.internal/core/postgres"
 	"intents.internal/core/webhook"
@@ -31,8 +30,6 @@ const (
 	// sweepEvery is the interval between two searches for due deliveries: retries, requests through another process, and those of
 	// processes that were killed.
 	sweepEvery = 500 * time.Millisecond
-	// dispatchEvery is the interval between two searches for events without a delivery, and for enabled endpoints.
-	dispatchEvery = time.Second
 	// backlogEvery is the maximum age of the backlog metric.
 	backlogEvery = 15 * time.Second
 	// statementTimeout bounds the database work of one round.
@@ -72,7 +69,7 @@ type Dispatcher struct {
 
 	// enabled is false while there is no endpoint to send to, so that nothing is searched.
 	enabled   atomic.Bool
-	newEvents ownerQueue
+	newEvents *accountQueue
 	sweepNow  chan struct{}
 	loads     chan load
 	records   chan record
@@ -91,7 +88,7 @@ type Dispatcher struct {
 func New(config Config) *Dispatcher {
 	return &Dispatcher{
 		Config: config, lease: postgres.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
-		newEvents: ownerQueue{wake: make(chan struct{}, 1), owners: map[event.Owner]bool{}}, sweepNow: make(chan struct{}, 1),
+		newEvents: newAccountQueue(), sweepNow: make(chan struct{}, 1),
 		loads: make(chan load, batchSize), records: make(chan record, batchSize), releases: make(chan release, batchSize),
 		draining: make(chan struct{}),
 		healthy:  make(chan struct{}, inFlight), failing: make(chan struct{}, inFlightFailing), runners: map[uuid.UUID]*runner{},
@@ -113,7 +110,9 @@ func (d *Dispatcher) Run(ctx context.Context) {
 		d.repeat(ctx, "look for webhooks", dispatchEvery, nil, func() (bool, error) { return false, d.readEnabled(ctx) })
 	})
 	loops.Go(func() {
-		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.newEvents.wake, func() (bool, error) { return d.dispatch(ctx, work) })
+		var state dispatchState
+		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.newEvents.wake, func() (bool, error) { return d.dispatch(ctx, work, &state) })
+		d.releaseDispatch(work)
 	})
 	loops.Go(func() {
 		d.repeat(ctx, "find due webhook deliveries", sweepEvery, d.sweepNow, func() (bool, error) { return d.sweep(ctx, work) })
@@ -146,37 +145,6 @@ func (d *Dispatcher) repeat(ctx context.Context, name string, every time.Duratio
 	background.Repeat(ctx, d.Log, background.Job{Name: name, Every: every, Wake: wake, Level: slog.LevelWarn}, run)
 }
 
-// follow receives the owners with new events until ctx ends or the feed fails.
-func (d *Dispatcher) follow(ctx context.Context) {
-	position, known := int64(0), false
-	for ctx.Err() == nil {
-		if !known {
-			var err error
-			if position, err = d.Feed.Position(ctx); err != nil {
-				select {
-				case <-ctx.Done():
-				case <-time.After(dispatchEvery): // dispatch finds them meanwhile
-				}
-				continue
-			}
-			known = true
-		}
-		next, err := d.Feed.Wait(ctx, position)
-		switch {
-		case errors.Is(err, feed.ErrDraining):
-			return
-		case err != nil:
-			known = false
-			signal(d.newEvents.wake) // dispatch looks at all owners
-		default:
-			position = next.Position
-			if d.enabled.Load() {
-				d.newEvents.add(next.Owners)
-			}
-		}
-	}
-}
-
 // readEnabled reads whether there is an endpoint to send to. After the first endpoint was created it triggers all searches that
 // were skipped before.
 func (d *Dispatcher) readEnabled(ctx context.Context) error {
@@ -191,28 +159,6 @@ func (d *Dispatcher) readEnabled(ctx context.Context) error {
 		signal(d.sweepNow)
 	}
 	return nil
-}
-
-// dispatch creates the deliveries of the owners with new events. If there are none it checks all owners, which finds what a
-// failed round has missed.
-func (d *Dispatcher) dispatch(ctx, work context.Context) (more bool, err error) {
-	if !d.enabled.Load() {
-		return false, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	owners := d.newEvents.take()
-	done, err := d.Store.DispatchEvents(ctx, owners, d.lease)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range done.Leased {
-		d.start(work, id)
-	}
-	if done.More {
-		d.newEvents.add(owners)
-	}
-	return done.More || len(owners) == batchSize, nil
 }
 
 // sweep leases endpoints with due deliveries that no process has leased.

@@ -10,15 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"intents.internal/core/account"
 	"intents.internal/core/event"
-	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/webhook"
 	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/network"
 )
 
 // An event is posted as the feed has it, signed as Standard Webhooks says.
@@ -259,28 +256,5 @@ func TestDispatcher_Drain(t *testing.T) {
 	}
 	if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks WHERE lease_until > now()"); held != 0 {
 		t.Errorf("%d leases are held", held)
-	}
-}
-
-// One round makes the deliveries of all owners with news, of both environments.
-func TestStore_DispatchEvents_SeveralOwners(t *testing.T) {
-	t.Parallel()
-	s, in := newService(t), newInbox(t)
-	var owners []event.Owner
-	for range 3 {
-		owner := s.account()
-		s.endpoint(owner, in.url)
-		s.intent(owner)
-		owners = append(owners, owner, event.Owner{AccountID: owner.AccountID, Environment: network.Live})
-	}
-	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
-		t.Fatal(err)
-	}
-	done, err := s.store.DispatchEvents(t.Context(), owners, postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour})
-	if err != nil || len(done.Leased) != 3 || done.More {
-		t.Errorf("%+v, %v", done, err)
-	}
-	if made := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries"); made != 3 {
-		t.Errorf("%d deliveries", made)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/account"
-	"intents.internal/core/event"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/webhook"
@@ -161,7 +160,7 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	paused := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
-	done, err := s.store.DispatchEvents(t.Context(), []event.Owner{owner}, paused)
+	done, err := s.store.DispatchEvents(t.Context(), []uuid.UUID{owner.AccountID}, paused)
 	if err != nil || len(done.Leased) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}

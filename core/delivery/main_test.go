@@ -45,7 +45,7 @@ type service struct {
 func newService(t *testing.T) *service {
 	t.Helper()
 	s := &service{T: t, url: pgtest.Database(t)}
-	s.store = pgtest.Open(t, s.url)
+	s.store = pgtest.OpenImpatient(t, s.url)
 	s.known = pgtest.LoadRegistry(t, s.store)
 	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
 	if err != nil {
@@ -65,7 +65,7 @@ type core struct {
 // start runs a core until the test ends.
 func (s *service) start() *core {
 	s.Helper()
-	store := pgtest.Open(s.T, s.url)
+	store := pgtest.OpenImpatient(s.T, s.url)
 	follower := feed.New(store)
 	c := &core{metrics: telemetry.NewRegistry()}
 	dispatcher := delivery.New(delivery.Config{

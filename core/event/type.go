@@ -72,6 +72,11 @@ func NewFilter(patterns []string) (Filter, error) {
 	return f, nil
 }
 
+// MatchAny reports whether one of the patterns of NewFilter matches a type, which this release need not know, and neither the pattern.
+func MatchAny(patterns []string, t Type) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, t) })
+}
+
 func matches(pattern string, t Type) bool {
 	subject, _, _ := strings.Cut(string(t), ".")
 	return pattern == "*" || pattern == subject+".*" || pattern == string(t)

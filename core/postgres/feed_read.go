@@ -150,10 +150,8 @@ func (r feedRow) event() (event.Event, error) {
 		Sequence: r.Sequence, Data: r.Data,
 	}
 	if r.Data != nil {
-		var subject struct{ ID uuid.UUID }
-		err := json.Unmarshal(r.Data, &subject)
-		e.ID = event.NewID(subject.ID, r.Position)
-		return e, err
+		e.ID = event.NewID(subjectOf(r.Data), r.Position)
+		return e, nil
 	}
 	chain, err := caip.ParseChainID(r.SourceChain)
 	if err != nil {
@@ -166,4 +164,11 @@ func (r feedRow) event() (event.Event, error) {
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
 	return e, nil
+}
+
+// subjectOf is the id in an event's data, the zero id for data that another release wrote without one.
+func subjectOf(data json.RawMessage) uuid.UUID {
+	var subject struct{ ID uuid.UUID }
+	_ = json.Unmarshal(data, &subject)
+	return subject.ID
 }

@@ -1,105 +1,96 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"intents.internal/core/event"
+	"intents.internal/pkg/network"
 )
 
 const (
-	// dispatchEndpoints is how many endpoints one transaction makes deliveries for, and dispatchEvents how many events of each.
-	dispatchEndpoints, dispatchEvents = 200, 250
-	// deliveryBatch is how many deliveries one statement writes.
-	deliveryBatch = 1_000
+	// dispatchShare is how many events a round reads for the endpoints of one account together.
+	dispatchShare = 400
+	// dispatchWrite is how many deliveries one transaction creates, which bounds how long it locks endpoints.
+	dispatchWrite = 500
+	// dispatchAccounts is how many accounts one search finds.
+	dispatchAccounts = 10_000
 )
 
 // ofActiveAccount is the condition for endpoints that receive events.
 const ofActiveAccount = `webhooks.enabled AND EXISTS (
 	SELECT FROM accounts WHERE accounts.id = webhooks.account_id AND accounts.disabled_at IS NULL AND accounts.deleted_at IS NULL)`
 
+// nextEvent is the first event of the feed after an endpoint's cursor.
+const nextEvent = `SELECT position FROM feed WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment
+	AND feed.position > webhooks.cursor ORDER BY feed.position LIMIT 1`
+
+// waitingSince is since when an endpoint waits for its next event: since the event got its position, but at the earliest since the
+// last change of the endpoint, which may have enabled or replayed it.
+const waitingSince = `greatest(to_timestamp(next.position / 1000000.0), webhooks.updated_at)`
+
+// AccountsBehind returns the accounts that have events to dispatch, the one that has waited longest first.
+func (s *Store) AccountsBehind(ctx context.Context) (accounts []uuid.UUID, err error) {
+	err = s.db.NewRaw(`SELECT webhooks.account_id FROM webhooks CROSS JOIN LATERAL (`+nextEvent+`) AS next WHERE `+ofActiveAccount+`
+		GROUP BY webhooks.account_id ORDER BY min(`+waitingSince+`), webhooks.account_id LIMIT ?`, dispatchAccounts).Scan(ctx, &accounts)
+	if err != nil {
+		return nil, fmt.Errorf("find the accounts with events to dispatch: %w", err)
+	}
+	return accounts, nil
+}
+
 // Dispatched is the result of DispatchEvents.
 type Dispatched struct {
 	// Leased are the endpoints with new deliveries whose lease the holder has or took.
 	Leased []uuid.UUID
-	// More is true while there may be more events to dispatch.
-	More bool
+	// Behind are the accounts that have more events to dispatch, in the order in which they were given. It omits endpoints that
+	// were locked, changed meanwhile or failed: AccountsBehind finds their accounts.
+	Behind []uuid.UUID
 }
 
-// DispatchEvents creates deliveries of the events between the cursors of enabled endpoints and the end of the feed that match the
-// endpoints' filters, and moves the cursors. The cursor and the lock on the endpoint's row make each delivery unique for any
-// number of processes. It handles the endpoints of these owners and waits for their locks; with nil it handles all endpoints that
-// are not locked. It takes the lease of free endpoints that have a due delivery.
-func (s *Store) DispatchEvents(ctx context.Context, owners []event.Owner, lease WebhookLease) (d Dispatched, err error) {
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		rows, err := tx.lockBehind(ctx, owners)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		d.More = len(rows) == dispatchEndpoints
-		entries, err := tx.feedAfter(ctx, rows)
-		if err != nil {
-			return err
-		}
-		now := s.Now()
-		var deliveries []deliveryRow
-		var moved []movedCursor
-		for _, row := range rows {
-			mine := entries[row.ID]
-			if len(mine) == 0 {
-				continue
-			}
-			d.More = d.More || len(mine) == dispatchEvents
-			filter, err := row.endpoint().Filter()
-			if err != nil {
-				return err
-			}
-			before := len(deliveries)
-			for _, entry := range mine {
-				if !filter.Match(entry.Type) || entry.gone() {
-					continue
-				}
-				id, err := entry.eventID()
-				if err != nil {
-					return err
-				}
-				deliveries = append(deliveries, newDeliveryRow(row.ID, id, entry.Position, entry.Type, now))
-			}
-			moved = append(moved, movedCursor{ID: row.ID, Cursor: mine[len(mine)-1].Position, Due: len(deliveries) > before})
-		}
-		if err := tx.insertDeliveries(ctx, deliveries); err != nil {
-			return err
-		}
-		d.Leased, err = tx.moveCursors(ctx, moved, lease)
-		return err
-	})
+// DispatchEvents creates deliveries of the events after the cursors of these accounts' enabled endpoints that match the endpoints'
+// filters, and moves the cursors. Every account has the same share of a round, which its endpoints divide. It skips endpoints that
+// another transaction has locked, and one that fails fails alone: d is valid for all others if err is not nil. It takes the lease
+// of free endpoints that have a due delivery, none if the lease has no TTL.
+//
+// The cursor, compared under the lock on the endpoint's row, makes each delivery unique for any number of processes.
+func (s *Store) DispatchEvents(ctx context.Context, accounts []uuid.UUID, lease WebhookLease) (d Dispatched, err error) {
+	all, err := s.readDispatches(ctx, accounts)
 	if err != nil {
 		return Dispatched{}, fmt.Errorf("dispatch events to webhooks: %w", err)
 	}
-	return d, nil
+	behind := map[uuid.UUID]bool{}
+	for _, chunk := range chunkDispatches(all) {
+		leased, err2 := s.writeDispatches(ctx, chunk, lease, behind)
+		d.Leased, err = append(d.Leased, leased...), errors.Join(err, err2)
+	}
+	for _, id := range accounts {
+		if behind[id] {
+			d.Behind = append(d.Behind, id)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("dispatch events to webhooks: %w", err)
+	}
+	return d, err
 }
 
-// lockBehind locks enabled endpoints that have events after their cursor, in the order of their ids, which prevents deadlocks.
-func (tx Tx) lockBehind(ctx context.Context, owners []event.Owner) (rows []webhookRow, err error) {
-	query := tx.db.NewSelect().Model(&rows).Where(ofActiveAccount).Where(`EXISTS (SELECT FROM feed
-		WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment AND feed.position > webhooks.cursor)`).
-		Order("id").Limit(dispatchEndpoints)
-	if owners == nil {
-		return rows, query.For("NO KEY UPDATE SKIP LOCKED").Scan(ctx)
-	}
-	accounts, environments := make([]string, len(owners)), make([]string, len(owners))
-	for n, o := range owners {
-		accounts[n], environments[n] = o.AccountID.String(), string(o.Environment)
-	}
-	return rows, query.Where("(webhooks.account_id, webhooks.environment) IN (SELECT * FROM unnest(?::uuid[], ?::text[]))",
-		pgdialect.Array(accounts), pgdialect.Array(environments)).For("NO KEY UPDATE").Scan(ctx)
+// endpointDispatch is the part of a round that is for one endpoint.
+type endpointDispatch struct {
+	webhookRow
+	// limit is how many events were read at most.
+	limit      int
+	entries    []feedEntry
+	deliveries []deliveryRow
 }
 
 // feedEntry is a row of the feed with the parts of its event's id.
@@ -115,71 +106,187 @@ type feedEntry struct {
 // gone reports whether the entry's event has been removed with its intent.
 func (e feedEntry) gone() bool { return e.TransferID == uuid.Nil && e.Data == nil }
 
-func (e feedEntry) eventID() (event.ID, error) {
+func (e feedEntry) eventID() event.ID {
 	if e.Data == nil {
-		return event.NewID(e.TransferID, e.Sequence), nil
+		return event.NewID(e.TransferID, e.Sequence)
 	}
-	var subject struct{ ID uuid.UUID }
-	err := json.Unmarshal(e.Data, &subject)
-	return event.NewID(subject.ID, e.Position), err
+	return event.NewID(subjectOf(e.Data), e.Position)
 }
 
-// feedAfter reads events of the feed after the cursors of endpoints, in the order of their positions, at most dispatchEvents of each.
-func (tx Tx) feedAfter(ctx context.Context, rows []webhookRow) (map[uuid.UUID][]feedEntry, error) {
-	ids := make([]uuid.UUID, len(rows))
-	for n, row := range rows {
-		ids[n] = row.ID
+// readDispatches reads what there is to dispatch, without locks.
+func (s *Store) readDispatches(ctx context.Context, accounts []uuid.UUID) ([]*endpointDispatch, error) {
+	if len(accounts) == 0 {
+		return nil, nil
 	}
-	var entries []feedEntry
-	err := tx.db.NewRaw(`SELECT webhooks.id AS webhook_id, f.position, f.type, f.sequence, events.transfer_id, f.data
+	var rows []webhookRow
+	err := s.db.NewSelect().Model(&rows).Where("webhooks.account_id IN (?)", bun.List(accounts)).Where(ofActiveAccount).
+		Where("EXISTS ("+nextEvent+")").Order("account_id", "id").Scan(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	endpointsOf := map[uuid.UUID]int{}
+	for _, row := range rows {
+		endpointsOf[row.AccountID]++
+	}
+	all, byID := make([]*endpointDispatch, len(rows)), make(map[uuid.UUID]*endpointDispatch, len(rows))
+	for n, row := range rows {
+		all[n] = &endpointDispatch{webhookRow: row, limit: max(1, dispatchShare/endpointsOf[row.AccountID])}
+		byID[row.ID] = all[n]
+	}
+	entries, err := s.feedAfter(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	for _, entry := range entries {
+		e := byID[entry.WebhookID]
+		e.entries = append(e.entries, entry)
+		if !entry.gone() && e.endpoint().Receives(entry.Type) {
+			e.deliveries = append(e.deliveries, newDeliveryRow(e.ID, entry.eventID(), entry.Position, entry.Type, now))
+		}
+	}
+	return slices.DeleteFunc(all, func(e *endpointDispatch) bool { return len(e.entries) == 0 }), nil
+}
+
+// feedAfter reads events of the feed after the cursors of endpoints, in the order of their positions, of each up to its limit.
+func (s *Store) feedAfter(ctx context.Context, all []*endpointDispatch) (entries []feedEntry, err error) {
+	type cursorRow struct {
+		ID          uuid.UUID           `bun:"id,type:uuid"`
+		AccountID   uuid.UUID           `bun:"account_id,type:uuid"`
+		Environment network.Environment `bun:"environment,type:text"`
+		Cursor      int64               `bun:"cursor,type:bigint"`
+		Limit       int                 `bun:"events,type:integer"`
+	}
+	cursors := make([]cursorRow, len(all))
+	for n, e := range all {
+		cursors[n] = cursorRow{e.ID, e.AccountID, e.Environment, e.Cursor, e.limit}
+	}
+	err = s.db.NewRaw(`WITH webhooks (id, account_id, environment, cursor, events) AS (?0)
+		SELECT webhooks.id AS webhook_id, f.position, f.type, f.sequence, events.transfer_id, f.data
 		FROM webhooks CROSS JOIN LATERAL (
 			SELECT * FROM feed WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment
-				AND feed.position > webhooks.cursor ORDER BY feed.position LIMIT ?1
-		) AS f LEFT JOIN events ON events.id = f.event_id AND events.account_id = f.account_id
-		WHERE webhooks.id IN (?0) ORDER BY webhooks.id, f.position`, bun.List(ids), dispatchEvents).Scan(ctx, &entries)
+				AND feed.position > webhooks.cursor ORDER BY feed.position LIMIT webhooks.events
+		) AS f LEFT JOIN LATERAL (SELECT transfer_id FROM events WHERE id = f.event_id AND account_id = f.account_id LIMIT 1) AS events ON true
+		ORDER BY webhooks.id, f.position`, s.db.NewValues(&cursors)).Scan(ctx, &entries)
 	if err != nil {
-		return nil, fmt.Errorf("read the feed after the cursors of %d webhooks: %w", len(rows), err)
+		return nil, fmt.Errorf("read the feed after the cursors of %d webhooks: %w", len(all), err)
 	}
-	of := make(map[uuid.UUID][]feedEntry, len(rows))
-	for _, entry := range entries {
-		of[entry.WebhookID] = append(of[entry.WebhookID], entry)
-	}
-	return of, nil
+	return entries, nil
 }
 
-// insertDeliveries writes new deliveries, and restarts existing ones, as in a replay.
-func (tx Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
-	for batch := range slices.Chunk(rows, deliveryBatch) {
-		_, err := tx.db.NewInsert().Model(&batch).On("CONFLICT (webhook_id, event_id) DO UPDATE").
-			Set("position = excluded.position, status = excluded.status, attempts = 0, next_attempt_at = excluded.next_attempt_at").
-			Set("response_status = NULL, error = NULL, updated_at = excluded.updated_at").Returning("NULL").Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("insert %d deliveries: %w", len(batch), err)
+// chunkDispatches groups endpoints into transactions of up to dispatchWrite deliveries.
+func chunkDispatches(all []*endpointDispatch) (chunks [][]*endpointDispatch) {
+	size := dispatchWrite
+	for _, e := range all {
+		rows := max(1, len(e.deliveries)) // the cursor of an endpoint without a delivery is written too
+		if size += rows; size > dispatchWrite {
+			chunks, size = append(chunks, nil), rows
 		}
+		last := len(chunks) - 1
+		chunks[last] = append(chunks[last], e)
+	}
+	return chunks
+}
+
+// writeDispatches writes the dispatches of endpoints in one transaction. If it fails it writes each of them in its own. It returns
+// the endpoints with new deliveries that the holder sends to, and notes the accounts that have more events.
+func (s *Store) writeDispatches(ctx context.Context, chunk []*endpointDispatch, lease WebhookLease, behind map[uuid.UUID]bool) (leased []uuid.UUID, err error) {
+	var written []*endpointDispatch
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		if written, err = tx.lockUnchanged(ctx, chunk); err != nil || len(written) == 0 {
+			return err
+		}
+		var deliveries []deliveryRow
+		for _, e := range written {
+			deliveries = append(deliveries, e.deliveries...)
+		}
+		if err = tx.insertDeliveries(ctx, deliveries); err != nil {
+			return err
+		}
+		leased, err = tx.moveCursors(ctx, written, lease)
+		return err
+	})
+	switch {
+	case err == nil:
+		for _, e := range written {
+			behind[e.AccountID] = behind[e.AccountID] || len(e.entries) == e.limit
+		}
+		return leased, nil
+	case len(chunk) == 1:
+		return nil, fmt.Errorf("webhook %s: %w", chunk[0].ID, err)
+	case ctx.Err() != nil || Unavailable(err) && !busy(err):
+		return nil, err
+	}
+	leased, err = nil, nil
+	for n := range chunk {
+		one, err2 := s.writeDispatches(ctx, chunk[n:n+1], lease, behind)
+		leased, err = append(leased, one...), errors.Join(err, err2)
+	}
+	return leased, err
+}
+
+// lockUnchanged locks the endpoints that nobody has locked or changed since they were read, in the order of their ids.
+func (tx Tx) lockUnchanged(ctx context.Context, chunk []*endpointDispatch) ([]*endpointDispatch, error) {
+	type readRow struct {
+		ID        uuid.UUID `bun:"id,type:uuid"`
+		Cursor    int64     `bun:"cursor,type:bigint"`
+		UpdatedAt time.Time `bun:"updated_at,type:timestamptz"`
+	}
+	read := make([]readRow, len(chunk))
+	for n, e := range chunk {
+		read[n] = readRow{e.ID, e.Cursor, e.UpdatedAt}
+	}
+	var locked []uuid.UUID
+	err := tx.db.NewRaw(`WITH read (id, cursor, updated_at) AS (?0) SELECT webhooks.id FROM webhooks JOIN read ON read.id = webhooks.id
+		WHERE webhooks.enabled AND webhooks.cursor = read.cursor AND webhooks.updated_at = read.updated_at
+		ORDER BY webhooks.id FOR NO KEY UPDATE OF webhooks SKIP LOCKED`, tx.db.NewValues(&read)).Scan(ctx, &locked)
+	if err != nil {
+		return nil, fmt.Errorf("lock %d webhooks: %w", len(chunk), err)
+	}
+	isLocked := make(map[uuid.UUID]bool, len(locked))
+	for _, id := range locked {
+		isLocked[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(chunk), func(e *endpointDispatch) bool { return !isLocked[e.ID] }), nil
+}
+
+// insertDeliveries writes new deliveries, and restarts existing ones, as in a replay, in the order in which the results of attempts
+// are written, which prevents deadlocks.
+func (tx Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	slices.SortFunc(rows, func(a, b deliveryRow) int {
+		return cmp.Or(bytes.Compare(a.WebhookID[:], b.WebhookID[:]), bytes.Compare(a.EventID[:], b.EventID[:]))
+	})
+	_, err := tx.db.NewInsert().Model(&rows).On("CONFLICT (webhook_id, event_id) DO UPDATE").
+		Set("position = excluded.position, status = excluded.status, attempts = 0, next_attempt_at = excluded.next_attempt_at").
+		Set("response_status = NULL, error = NULL, updated_at = excluded.updated_at").Returning("NULL").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("insert %d deliveries: %w", len(rows), err)
 	}
 	return nil
 }
 
-// movedCursor is the new cursor of an endpoint, and whether it has a new delivery.
-type movedCursor struct {
-	ID     uuid.UUID `bun:"id,type:uuid"`
-	Cursor int64     `bun:"cursor,type:bigint"`
-	Due    bool      `bun:"due,type:boolean"`
-}
-
-// moveCursors moves cursors and takes the free leases of endpoints with new deliveries. It returns the endpoints with new deliveries that
-// the holder sends to.
-func (tx Tx) moveCursors(ctx context.Context, moved []movedCursor, lease WebhookLease) (leased []uuid.UUID, err error) {
-	if len(moved) == 0 {
-		return nil, nil
+// moveCursors moves the cursors of endpoints past their dispatches and takes the free leases of those with new deliveries. It
+// returns the endpoints with new deliveries that the holder sends to.
+func (tx Tx) moveCursors(ctx context.Context, all []*endpointDispatch, lease WebhookLease) (leased []uuid.UUID, err error) {
+	type movedRow struct {
+		ID     uuid.UUID `bun:"id,type:uuid"`
+		Cursor int64     `bun:"cursor,type:bigint"`
+		Due    bool      `bun:"due,type:boolean"`
+	}
+	moved := make([]movedRow, len(all))
+	for n, e := range all {
+		moved[n] = movedRow{e.ID, e.entries[len(e.entries)-1].Position, len(e.deliveries) > 0}
 	}
 	var rows []struct {
 		ID     uuid.UUID
 		Leased bool
 	}
 	err = tx.db.NewRaw(`WITH moved (id, cursor, due) AS (?0) UPDATE webhooks SET cursor = moved.cursor,
-			lease_holder = CASE WHEN moved.due AND `+freeLease+` THEN ?1 ELSE lease_holder END,
-			lease_until = CASE WHEN moved.due AND `+freeLease+` THEN clock_timestamp() + ?2 * interval '1 millisecond' ELSE lease_until END
+			lease_holder = CASE WHEN moved.due AND ?2 > 0 AND `+freeLease+` THEN ?1 ELSE lease_holder END,
+			lease_until = CASE WHEN moved.due AND ?2 > 0 AND `+freeLease+` THEN clock_timestamp() + ?2 * interval '1 millisecond' ELSE lease_until END
 		FROM moved WHERE webhooks.id = moved.id RETURNING webhooks.id, moved.due AND lease_holder = ?1 AS leased`,
 		tx.db.NewValues(&moved), lease.Holder, lease.TTL.Milliseconds()).Scan(ctx, &rows)
 	if err != nil {
@@ -190,6 +297,5 @@ func (tx Tx) moveCursors(ctx context.Context, moved []movedCursor, lease Webhook
 			leased = append(leased, row.ID)
 		}
 	}
-	slices.SortFunc(leased, func(a, b uuid.UUID) int { return cmp.Compare(a.String(), b.String()) })
 	return leased, nil
 }

@@ -124,9 +124,7 @@ func (s *Store) BacklogAge(ctx context.Context) (age time.Duration, err error) {
 	var seconds float64
 	err = s.db.NewRaw(dueEndpoints+`, waiting AS (
 			SELECT due.next_attempt_at AS since FROM due JOIN webhooks ON webhooks.id = due.webhook_id WHERE `+freeLease+` AND `+ofActiveAccount+`
-			UNION ALL SELECT greatest(to_timestamp(next.position / 1000000.0), webhooks.updated_at) FROM webhooks CROSS JOIN LATERAL (
-				SELECT position FROM feed WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment
-					AND feed.position > webhooks.cursor ORDER BY feed.position LIMIT 1) AS next WHERE `+ofActiveAccount+`
+			UNION ALL SELECT `+waitingSince+` FROM webhooks CROSS JOIN LATERAL (`+nextEvent+`) AS next WHERE `+ofActiveAccount+`
 		) SELECT coalesce(extract(epoch FROM clock_timestamp() - min(since)), 0) FROM waiting`).Scan(ctx, &seconds)
 	if err != nil {
 		return 0, fmt.Errorf("read the backlog of webhooks: %w", err)

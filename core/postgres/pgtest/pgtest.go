@@ -65,8 +65,19 @@ func Unmigrated(tb testing.TB) string {
 // Open opens a store on a database and closes it with the test.
 func Open(tb testing.TB, url string) *postgres.Store {
 	tb.Helper()
+	return open(tb, url, 10*time.Second)
+}
+
+// OpenImpatient is Open, but the store waits for a lock only as long as it does in production.
+func OpenImpatient(tb testing.TB, url string) *postgres.Store {
+	tb.Helper()
+	return open(tb, url, 0)
+}
+
+func open(tb testing.TB, url string, lockTimeout time.Duration) *postgres.Store {
+	tb.Helper()
 	store, err := postgres.Open(url, postgres.Options{
-		MaxConnections: 16, StatementTimeout: 20 * time.Second, AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second,
+		MaxConnections: 16, StatementTimeout: 20 * time.Second, AcquireTimeout: 10 * time.Second, LockTimeout: lockTimeout,
 	})
 	if err != nil {
 		tb.Fatal(err)
