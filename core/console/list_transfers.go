@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,9 +22,8 @@ var (
 
 // transferRow is an intent as the list shows it.
 type transferRow struct {
-	transfer.Summary
-	ChainName string
-	Order     string
+	*transfer.Intent
+	Source, Destination legView
 }
 
 // listTransfers answers GET /console/transfers, newest first, with the filters of the query; after is the last intent of the
@@ -88,18 +86,18 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 
 func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
 	filter.Limit = pageSize + 1
-	for summary, err := range c.Store.Transfers(r.Context(), user.acting.Account.ID, filter) {
-		if err != nil {
-			return nil, "", err
-		}
-		if len(rows) == pageSize {
-			return rows, f.pageAfter(rows[pageSize-1].ID), nil
-		}
-		rows = append(rows, transferRow{
-			Summary: summary, ChainName: c.chainName(summary.Chain), Order: fmt.Sprintf("0x%x", summary.OrderID),
-		})
+	intents, err := c.Store.TransferPage(r.Context(), user.acting.Account.ID, filter)
+	if err != nil {
+		return nil, "", err
 	}
-	return rows, "", nil
+	if len(intents) > pageSize {
+		intents = intents[:pageSize]
+		next = f.pageAfter(intents[pageSize-1].ID)
+	}
+	for _, intent := range intents {
+		rows = append(rows, transferRow{intent, c.legView(intent.Source), c.legView(intent.Destination)})
+	}
+	return rows, next, nil
 }
 
 // pageAfter returns the URL of the next page with the same filters.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -142,6 +143,23 @@ func readBatch(ctx context.Context, db bun.IDB, reader *summaryReader, accountID
 	return reader.rows, nil
 }
 
+// TransferPage reads one short page of an account's whole intents, in the order of Transfers, from the primary.
+func (s *Store) TransferPage(ctx context.Context, accountID uuid.UUID, filter TransferFilter) ([]*transfer.Intent, error) {
+	filter.Limit = min(cmp.Or(filter.Limit, shortPage), shortPage)
+	var rows []transferRow
+	if err := filterTransfers(s.db.NewSelect().Model(&rows), accountID, filter).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
+	}
+	intents := make([]*transfer.Intent, len(rows))
+	for n, row := range rows {
+		var err error
+		if intents[n], err = row.intent(); err != nil {
+			return nil, err
+		}
+	}
+	return intents, nil
+}
+
 // ExplainTransfers returns Postgres's plan for the first query of a list, so that a test can check its index.
 func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (plan string, err error) {
 	var lines []string
@@ -173,9 +191,11 @@ func batchQuery(db bun.IDB, accountID uuid.UUID, filter TransferFilter) *bun.Sel
 }
 
 func selectTransfers(db bun.IDB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
-	query := db.NewSelect().Table("transfers").
-		Column(summaryColumns...).
-		Where("account_id = ?", accountID).Limit(int64(f.Limit))
+	return filterTransfers(db.NewSelect().Table("transfers").Column(summaryColumns...), accountID, f)
+}
+
+func filterTransfers(query *bun.SelectQuery, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
+	query.Where("account_id = ?", accountID).Limit(int64(f.Limit))
 	if f.Type != "" {
 		query.Where("type = ?", f.Type)
 	}
