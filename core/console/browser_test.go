@@ -68,6 +68,12 @@ func (s *site) session(t *testing.T, owner *account.Account, began time.Time) *b
 	if err := s.store.InsertSession(t.Context(), session, owner, entry); err != nil {
 		t.Fatal(err)
 	}
+	return s.browserWith(t, token)
+}
+
+// browserWith is a browser with the token of a session.
+func (s *site) browserWith(t *testing.T, token string) *browser {
+	t.Helper()
 	u, err := url.Parse(s.url)
 	if err != nil {
 		t.Fatal(err)

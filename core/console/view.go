@@ -26,12 +26,13 @@ var shared = []string{"templates/layout.html", "templates/parts.html", "template
 
 func newPages(a assets) (pages, error) {
 	base, err := template.New("layout.html").Funcs(template.FuncMap{
-		"asset": func(name string) string { return a[name].url },
-		"ago":   ago,
-		"clock": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") },
-		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"short": short,
-		"hex":   func(bytes any) string { return fmt.Sprintf("0x%x", bytes) },
+		"asset":   func(name string) string { return a[name].url },
+		"browser": browserName,
+		"ago":     ago,
+		"clock":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") },
+		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"short":   short,
+		"hex":     func(bytes any) string { return fmt.Sprintf("0x%x", bytes) },
 	}).ParseFS(templateFiles, shared...)
 	if err != nil {
 		return nil, fmt.Errorf("read the console's templates: %w", err)
