@@ -18,9 +18,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The two sizes at which pages are looked at.
+// The sizes at which pages are looked at. The small desktop is the narrowest on which the navigation has one line.
 const (
 	desktopWidth, desktopHeight = 1100, 900
+	smallDesktopWidth           = 1024
 	phoneWidth, phoneHeight     = 360, 740
 )
 

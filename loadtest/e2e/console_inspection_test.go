@@ -47,7 +47,49 @@ func (b *tab) inspect(name string) {
 		b.t.Errorf("%s: the page is %d wide in a window of %d", name, widths[0], widths[1])
 	}
 	b.picture(name + "-phone")
+	b.do(chromedp.EmulateViewport(smallDesktopWidth, desktopHeight))
+	b.fitsSmallDesktop(name)
 	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
+}
+
+// fitsSmallDesktop expects the bar in one line beside a scroll bar and an account of the longest name, and no word broken except in
+// texts that others chose.
+func (b *tab) fitsSmallDesktop(name string) {
+	b.t.Helper()
+	if width := evaluate[int](b, "document.documentElement.scrollWidth"); width > smallDesktopWidth {
+		b.t.Errorf("%s: the page is %d wide in a window of %d", name, width, smallDesktopWidth)
+	}
+	lines := evaluate[int](b, `(() => {
+		const acting = document.querySelector(".acting a")?.lastChild, own = acting?.textContent;
+		document.body.style.width = (innerWidth - 17) + "px";
+		if (own === "Own account" && acting.parentElement.scrollWidth > acting.parentElement.clientWidth) return -1;
+		if (acting) acting.textContent = "Long name ".repeat(13).slice(0, 128);
+		const boxes = [...document.querySelectorAll(".bar .wide > *, .bar li")].map((e) => e.getBoundingClientRect());
+		const lowest = Math.min(...boxes.map((b) => b.bottom)), inside = boxes.every((b) => b.right <= innerWidth - 17);
+		if (acting) acting.textContent = own;
+		document.body.style.width = "";
+		return inside ? 1 + boxes.filter((b) => b.top >= lowest).length : 0;
+	})()`)
+	if lines != 1 {
+		b.t.Errorf("%s: the bar does not fit one line in a window of %d: %d", name, smallDesktopWidth, lines)
+	}
+	broken := evaluate[[]string](b, `[...document.querySelectorAll(".cards td:not(.wraps)")].flatMap((cell) => {
+		const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+		while (walker.nextNode()) {
+			const node = walker.currentNode;
+			if (node.parentElement.closest("code, .agent, .unseen")) continue;
+			for (const word of node.data.matchAll(/[^\s-]+/g)) {
+				const range = new Range();
+				range.setStart(node, word.index);
+				range.setEnd(node, word.index + word[0].length);
+				if (new Set([...range.getClientRects()].map((r) => r.top)).size > 1) found.push(word[0]);
+			}
+		}
+		return found;
+	})`)
+	if len(broken) > 0 {
+		b.t.Errorf("%s: words are broken in two in a window of %d: %q", name, smallDesktopWidth, broken)
+	}
 }
 
 func (b *tab) prefer(scheme string) {
