@@ -33,6 +33,7 @@ type site struct {
 	url   string
 	store *postgres.Store
 	known *registry.Snapshot
+	live  *postgres.LiveRegistry
 	log   *asynctest.Buffer
 
 	mu   sync.Mutex
@@ -77,6 +78,7 @@ func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Co
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.live = live
 	hasher, err := passwords()
 	if err != nil {
 		t.Fatal(err)

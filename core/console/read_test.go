@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -127,11 +128,11 @@ func TestListTransfers(t *testing.T) {
 	}
 
 	t.Log("25 to a page, the rest on the next, with the same filters")
-	page := ann.get("/console/transfers").is(http.StatusOK, "bridge", "Sepolia", "Older")
+	page := ann.get("/console/transfers").is(http.StatusOK, "bridge created 1.5 USDC Sepolia 0.000004 USDC Base Sepolia", "Older")
 	if rows := page.count("tr") - 1; rows != 25 {
 		t.Errorf("%d rows", rows)
 	}
-	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer", "submitted", "Newest")
+	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer submitted 1.5 USDC Sepolia 1.5 USDC Sepolia", "Newest")
 	if rows := last.count("tr") - 1; rows != 2 {
 		t.Errorf("%d rows on the last page", rows)
 	}
@@ -167,6 +168,49 @@ func TestListTransfers(t *testing.T) {
 	bridge := page.link("/console/transfers/0") // an id, not "new"
 	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia")
 	s.signedUp(t, "bob@example.com").get(bridge).is(http.StatusNotFound, "No such transfer")
+}
+
+// A record says which of its chains nobody follows, as long as something can still happen there.
+func TestShowTransfer_Unwatched(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	owner := s.ann(t)
+	keyID, _ := ann.makeKey("mover")
+	intent := s.record(t, owner.ID, keyID, "eip155:84532", "inv-4")
+	path := "/console/transfers/" + intent.ID.String()
+	ann.get(path).is(http.StatusOK, "Nobody follows Sepolia and Base Sepolia here")
+	s.watch(t, intent.Source.Account.Chain)
+	ann.get(path).is(http.StatusOK, "Nobody follows Base Sepolia here")
+	s.watch(t, intent.Destination.Account.Chain)
+	if page := ann.get(path); strings.Contains(page.text(), "Nobody follows") {
+		t.Errorf("both chains are followed: %s", page.text())
+	}
+	pgtest.Exec(t, s.store, "UPDATE watched_chains SET lease_until = '-infinity'")
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Transition(t.Context(), owner.ID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
+		t.Fatal(err)
+	}
+	if page := ann.get(path); strings.Contains(page.text(), "Nobody follows") {
+		t.Errorf("nothing can happen any more: %s", page.text())
+	}
+}
+
+// watch writes that a chain is followed.
+func (s *site) watch(t *testing.T, chain caip.ChainID) {
+	t.Helper()
+	lease, _, err := s.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.WriteChain(t.Context(), lease, postgres.ChainWrite{Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // What the chains have shown of an intent, and what to do where its order can be refunded.

@@ -154,12 +154,12 @@ func TestPreflight_ChainNotWatched(t *testing.T) {
 	owner := s.ann(t)
 	keyID, _ := ann.makeKey("mover")
 	path := "/console/transfers/" + s.record(t, owner.ID, keyID, sepoliaID.String(), "inv-1").ID.String()
-	page := ann.get(path).is(http.StatusOK, "follows Sepolia at no node")
+	page := ann.get(path).is(http.StatusOK, "no node of Sepolia to ask")
 	if page.offers("data-preflight") {
 		t.Error("the page asks for checks that cannot be made")
 	}
 	page.sending()
-	ann.get(path+"/preflight").is(http.StatusServiceUnavailable, "at no node")
+	ann.get(path+"/preflight").is(http.StatusServiceUnavailable, "no node of this chain to ask")
 }
 
 func TestReportTransaction(t *testing.T) {

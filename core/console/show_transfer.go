@@ -4,11 +4,13 @@ import (
 	"errors"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
 )
 
 // legView is one side of an intent with display names.
@@ -69,7 +71,8 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 			"Intent": intent, "Source": source, "Destination": destination, "Events": c.eventViews(events), "Key": key,
 			"Transactions": c.transactionViews(intent.Shown(history)), "Confirmations": c.confirmations(intent, history),
 			"Refundable": intent.Refundable(history, now), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
-			"Final": transfer.Final(intent.Type, intent.Status), "Refresh": refreshSeconds(intent, history), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
+			"Unwatched": c.unwatched(intent),
+			"Final":     transfer.Final(intent.Type, intent.Status), "Refresh": refreshSeconds(intent, history), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
 			"Send": sending, "Carried": intent.Carried(),
 		},
 	})
@@ -135,6 +138,20 @@ func (c *console) confirmations(intent *transfer.Intent, history transfer.Histor
 		return nil
 	}
 	return history.Confirmations(source.Confirmations)
+}
+
+// unwatched names the chains of an intent that is not final and on which nobody looks for its transactions, empty for none.
+func (c *console) unwatched(intent *transfer.Intent) string {
+	if transfer.Final(intent.Type, intent.Status) {
+		return ""
+	}
+	var names []string
+	for _, id := range []caip.ChainID{intent.Source.Account.Chain, intent.Destination.Account.Chain} {
+		if name := c.chainName(id); !c.Registry.Current().Watched(id) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 func titleOf(intent *transfer.Intent, source legView) string {

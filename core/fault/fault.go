@@ -91,7 +91,7 @@ var table = []struct {
 	{rpc.ErrNoProvider, Fault{
 		Status: http.StatusServiceUnavailable, Code: "CHAIN_NOT_WATCHED",
 		Message: "The operator has configured no node for this chain, so nothing can be asked there.",
-		Page:    Page{Title: "Not followed", Text: "The operator of this service follows this chain at no node, so nothing can be asked there."},
+		Page:    Page{Title: "Not followed", Text: "This service has no node of this chain to ask, so nothing can be checked there."},
 	}},
 	{postgres.ErrTransferNotFound, Fault{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",
