@@ -226,6 +226,34 @@ func TestRecordTransfer_Once(t *testing.T) {
 	}
 }
 
+// A form whose intent the database did not confirm says so, and sent again it records that intent once.
+func TestRecordTransfer_OutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	direct, gate := pgtest.Open(t, url), pgtest.NewGate(t, url)
+	s := startOn(t, pgtest.Open(t, gate.URL))
+	ann := s.signedUp(t, "ann@example.com")
+	keyID, _ := ann.makeKey("mover")
+	record := ann.confirm(payment(keyID))
+	block := pgtest.BlockCommits(t, direct, "transfers")
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		ann.post(newTransferPath+"/record", record...).is(http.StatusServiceUnavailable, "Not confirmed",
+			"The database did not confirm this, so it may have been done or not.", "Reload this page to send the same form again")
+	}()
+	block.Await(t, 1)
+	gate.Shut()
+	<-answered
+	block.Release(t) // before pgx can send a request to cancel
+	gate.Open()
+	id := pgtest.LookUp[string](t, direct, "SELECT id::text FROM transfers")
+	ann.post(newTransferPath+"/record", record...).leadsTo("/console/transfers/" + id + "?done=recorded")
+	if n := pgtest.LookUp[int](t, direct, "SELECT count(*) FROM transfers"); n != 1 {
+		t.Errorf("%d intents, want 1", n)
+	}
+}
+
 // What was confirmed is checked again when it is recorded.
 func TestRecordTransfer_Refused(t *testing.T) {
 	t.Parallel()

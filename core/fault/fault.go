@@ -51,8 +51,28 @@ var Unavailable = Fault{
 	Page:    Page{Title: "Not available", Text: "The database does not answer at this moment. Nothing is lost; try again in a few seconds."},
 }
 
+// outcomeUnknown returns the fault for a write whose result did not arrive from the database. Only a repeatable one has a
+// RetryAfter, because a client that obeys it would carry out the others twice.
+func outcomeUnknown(repeatable bool) Fault {
+	f := Fault{
+		Status: http.StatusServiceUnavailable, Code: wire.OutcomeUnknown,
+		Message: "The database did not confirm the write, which may have been carried out. Look for it before you repeat it, a transfer in the list by its reference; " +
+			"repeat a write with the same Idempotency-Key only.",
+		Page: Page{Title: "Not confirmed", Text: "The database did not confirm this, so it may have been done or not. Look at the list that it would be in before you send it again."},
+	}
+	if repeatable {
+		f.RetryAfter = time.Second
+		f.Message = "The database did not confirm the write, which may have been carried out. Repeat it with the same Idempotency-Key, which carries it out at most once."
+		f.Page.Text = "The database did not confirm this, so it may have been done or not. Reload this page to send the same form again: whatever became of it, it is done once."
+	}
+	return f
+}
+
 // Of returns the fault of an error; ok is false if it has none.
 func Of(err error) (f Fault, ok bool) {
+	if unknown, ok := errors.AsType[*postgres.OutcomeUnknownError](err); ok {
+		return outcomeUnknown(unknown.Repeatable), true
+	}
 	if noAnswer, ok := errors.AsType[*onchain.NoAnswerError](err); ok {
 		return Fault{
 			Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, RetryAfter: time.Second,

@@ -175,13 +175,13 @@ func encodeInsert(rows []*transferRow) [][]byte {
 	return parameters
 }
 
-// insertRows runs insertTransfers and returns the new intents with their creation time. If a connection is lost before the
-// statement was sent, it uses another one.
-func insertRows(ctx context.Context, db *bun.DB, rows []*transferRow) (created map[uuid.UUID]time.Time, err error) {
-	parameters := encodeInsert(rows)
+// insertRows runs insertTransfers and returns the new intents with their creation time. claim returns the rows; it is called
+// when nothing but the statement is left to do, and nothing is written if it returns none. If a connection is lost before the
+// statement was sent, another one is used. An OutcomeUnknownError means that the statement was sent and may have committed.
+func insertRows(ctx context.Context, db *bun.DB, claim func() []*transferRow) (created map[uuid.UUID]time.Time, err error) {
 	const attempts = 3 // like database/sql
 	for range attempts {
-		created, err = insertOnce(ctx, db, parameters)
+		created, err = insertOnce(ctx, db, claim)
 		if err == nil || ctx.Err() != nil || !pgconn.SafeToRetry(err) {
 			return created, err
 		}
@@ -189,7 +189,7 @@ func insertRows(ctx context.Context, db *bun.DB, rows []*transferRow) (created m
 	return nil, fmt.Errorf("%w: %w", driver.ErrBadConn, err)
 }
 
-func insertOnce(ctx context.Context, db *bun.DB, parameters [][]byte) (created map[uuid.UUID]time.Time, err error) {
+func insertOnce(ctx context.Context, db *bun.DB, claim func() []*transferRow) (created map[uuid.UUID]time.Time, err error) {
 	pooled, err := db.DB.Conn(ctx)
 	if err != nil {
 		return nil, err
@@ -197,25 +197,31 @@ func insertOnce(ctx context.Context, db *bun.DB, parameters [][]byte) (created m
 	defer pooled.Close()
 	err = pooled.Raw(func(driver any) error {
 		conn := driver.(*stdlib.Conn).Conn()
-		created, err = insertOn(ctx, conn, parameters)
+		created, err = insertOn(ctx, conn, claim)
 		return err
 	})
 	return created, err
 }
 
 // insertOn runs insertTransfers on a connection, prepared if possible.
-func insertOn(ctx context.Context, conn *pgx.Conn, parameters [][]byte) (map[uuid.UUID]time.Time, error) {
+func insertOn(ctx context.Context, conn *pgx.Conn, claim func() []*transferRow) (map[uuid.UUID]time.Time, error) {
 	prepared, err := prepareInsert(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
+	rows := claim()
+	if len(rows) == 0 {
+		return nil, nil //nolint:nilnil // no row is new
+	}
+	parameters := encodeInsert(rows)
 	if prepared {
 		created, err := scanInserted(conn.PgConn().ExecPrepared(ctx, insertName, parameters, allBinary, allBinary))
 		if !forgetInsert(ctx, conn, err) {
-			return created, err
+			return created, outcomeOf(err)
 		}
 	}
-	return scanInserted(conn.PgConn().ExecParams(ctx, insertTransfers, parameters, insertTypes, allBinary, allBinary))
+	created, err := scanInserted(conn.PgConn().ExecParams(ctx, insertTransfers, parameters, insertTypes, allBinary, allBinary))
+	return created, outcomeOf(err)
 }
 
 // preparedKey is the key under which a connection stores whether insertTransfers is prepared on it.

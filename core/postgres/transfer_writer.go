@@ -36,6 +36,8 @@ const (
 var (
 	// errQueueFull is returned for an insert while maxQueued others wait.
 	errQueueFull = errors.New("too many inserts are waiting for the database")
+	// errNotWritten is returned for an insert whose caller left before the row was sent to the database.
+	errNotWritten = errors.New("the request ended before its row was sent to the database")
 	// errDuplicateKey is returned for a row whose idempotency key the account has already stored.
 	errDuplicateKey = errors.New("the idempotency key is stored already")
 )
@@ -65,6 +67,10 @@ type pendingInsert struct {
 	// span is the span of the caller that waits for the row.
 	span trace.Span
 	done chan insertResult
+	// abandoned is set once the caller has left: the row is not sent to the database any more. The writer's mutex guards both.
+	abandoned bool
+	// sent is set once the row was sent to the database, until that is known to have failed.
+	sent bool
 }
 
 // insertResult is when the row was created by the database's clock, or the error.
@@ -93,8 +99,9 @@ func (w *transferWriter) close() {
 	w.flushers.Wait()
 }
 
-// insert waits until the row is durable, rejected or ctx ends; in the last case the row may still be stored. It returns
-// errDuplicateKey for an idempotency key that is already stored.
+// insert waits until the row is durable, rejected or ctx ends. It returns errDuplicateKey for an idempotency key that is already
+// stored, and an OutcomeUnknownError if the row was sent to the database and no result has arrived. After any other error the row
+// is not stored and never will be.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
 	span := tracing.Start(trace.SpanFromContext(ctx), "write transfer")
 	defer span.End()
@@ -107,7 +114,52 @@ func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdA
 		tracing.Link(span, o.commit)
 		return o.createdAt, o.err
 	case <-ctx.Done():
-		return time.Time{}, ctx.Err()
+		sent := w.abandon(i)
+		select {
+		case o := <-i.done: // it arrived together with the end of ctx
+			return o.createdAt, o.err
+		default:
+		}
+		if sent {
+			return time.Time{}, &OutcomeUnknownError{Err: ctx.Err()}
+		}
+		return time.Time{}, fmt.Errorf("%w: %w", errNotWritten, ctx.Err())
+	}
+}
+
+// abandon withdraws an insert, and reports whether its row was sent to the database already.
+func (w *transferWriter) abandon(i *pendingInsert) (sent bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i.abandoned = true
+	if n := slices.Index(w.queue, i); n >= 0 {
+		w.queue = slices.Delete(w.queue, n, n+1)
+		w.metrics.waiting.Dec()
+	}
+	return i.sent
+}
+
+// claim returns the rows of a batch whose callers still wait, at the last moment before they are sent to the database.
+func (w *transferWriter) claim(batch []*pendingInsert) []*transferRow {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rows := make([]*transferRow, 0, len(batch))
+	for _, i := range batch {
+		if i.abandoned {
+			continue
+		}
+		i.sent = true
+		rows = append(rows, i.row)
+	}
+	return rows
+}
+
+// unclaim records that the database has stored nothing of a batch.
+func (w *transferWriter) unclaim(batch []*pendingInsert) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range batch {
+		i.sent = false
 	}
 }
 
@@ -165,6 +217,9 @@ func (w *transferWriter) write(batch []*pendingInsert) {
 	commit := w.startCommit(batch)
 	created, err := w.store(ctx, batch)
 	endQuery(commit, err)
+	if err != nil && !isOutcomeUnknown(err) {
+		w.unclaim(batch)
+	}
 	w.metrics.batch.Observe(float64(len(batch)))
 	w.metrics.writing.Observe(time.Since(started).Seconds())
 	w.metrics.countTransitions(inserted, transfer.Created, len(created))
@@ -209,19 +264,18 @@ func isRowError(err error) bool {
 // store writes the rows and their first events in one statement and returns the new rows with their creation time: the time of
 // the statement by the database's clock, which all cores share and which is after any wait in the queue.
 func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map[uuid.UUID]time.Time, error) {
-	rows := make([]*transferRow, len(batch))
-	for n, i := range batch {
-		rows[n] = i.row
-	}
-	// Two batches with the same idempotency keys wait for each other; a common order of the rows prevents deadlocks.
-	slices.SortFunc(rows, func(a, b *transferRow) int {
-		return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
-	})
 	ctx, cancel := context.WithTimeout(ctx, w.clientTimeout)
 	defer cancel()
-	created, err := insertRows(ctx, w.db, rows)
+	created, err := insertRows(ctx, w.db, func() []*transferRow {
+		rows := w.claim(batch)
+		// Two batches with the same idempotency keys wait for each other; a common order of the rows prevents deadlocks.
+		slices.SortFunc(rows, func(a, b *transferRow) int {
+			return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
+		})
+		return rows
+	})
 	if err != nil {
-		return nil, fmt.Errorf("write %d transfers: %w", len(rows), err)
+		return nil, fmt.Errorf("write %d transfers: %w", len(batch), err)
 	}
 	return created, nil
 }

@@ -92,8 +92,8 @@ func (s *Store) RecordTransfer(
 
 // InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account
 // has used the idempotency key before in this environment, it writes nothing and returns the current intent of that key, or
-// ErrKeyReused if another request created it. After an error that Unavailable reports the intent may be stored: a retry is safe
-// only with an idempotency key.
+// ErrKeyReused if another request created it. After an OutcomeUnknownError the intent may be stored, and another attempt is safe
+// only with an idempotency key; after any other error it is not stored.
 //
 // The unique index of keys has no environment, because cores of the previous release rely on it. So the environment that uses a
 // key first stores the key itself, and the other one Idempotency.alternateKey.
@@ -109,7 +109,11 @@ func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, ide
 			return intent, nil
 		}
 		if !errors.Is(err, errDuplicateKey) {
-			return nil, fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+			err = fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+			if isOutcomeUnknown(err) {
+				err = &OutcomeUnknownError{Err: err, Repeatable: idempotency.Key != ""}
+			}
+			return nil, err
 		}
 		first, err := s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
 		if !errors.Is(err, ErrTransferNotFound) || row.IdempotencyKey == idempotency.alternateKey() {

@@ -18,7 +18,7 @@ func Unavailable(err error) bool {
 	var network *net.OpError
 	switch {
 	case errors.As(err, &connect), errors.As(err, &network),
-		errors.Is(err, driver.ErrBadConn), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, pgconn.ErrConnClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, errQueueFull), errors.Is(err, errNoConnection):
 		return true
 	}

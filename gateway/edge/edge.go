@@ -259,11 +259,11 @@ func (e *Edge) sendToCore(x *exchange, target []byte) (*forward.Stream, *reply) 
 	case errors.Is(err, forward.ErrUnreachable), errors.Is(err, forward.ErrBusy):
 		return nil, coreUnreachable
 	case errors.Is(err, forward.ErrTimeout):
-		return nil, coreTimeout
+		return nil, lateWrite.of(request, coreTimeout)
 	case errors.Is(err, forward.ErrClientGone):
 		return nil, clientGone
 	default:
-		return nil, coreBroken
+		return nil, brokenWrite.of(request, coreBroken)
 	}
 }
 

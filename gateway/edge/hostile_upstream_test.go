@@ -27,9 +27,9 @@ var upstreamRules = []rule{
 	},
 	{
 		input: "Core reads a request and closes", shown: coreHangsUp,
-		answer: "503; core gets a read twice at most, and a `POST /v2/transfers` with an `Idempotency-Key`; any other write once",
+		answer: "503, for a write `OUTCOME_UNKNOWN`; core gets a read twice at most, and a `POST /v2/transfers` with an `Idempotency-Key`; any other write once",
 	},
-	{input: "Core hangs", answer: "504 at the deadline; core gets the request once", shown: coreHangs},
+	{input: "Core hangs", answer: "504 at the deadline, for a write `OUTCOME_UNKNOWN`; core gets the request once", shown: coreHangs},
 	{input: "Redis hangs, is down, or has lost its scripts", answer: "no error, hardly later, and a metric tells", shown: redisFails},
 	{input: "A panic in the gateway", answer: "500, and the next request is served", shown: panicIsAnswered},
 }
@@ -37,7 +37,11 @@ var upstreamRules = []rule{
 // hangUp closes the connection without an answer.
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-const mayHaveHappened = "the request may have been carried out. Repeat a write with the same Idempotency-Key only."
+// What the gateway tells of a write that core may have carried out.
+const (
+	mayHaveHappened = "the request may have been carried out. Look for what it would have made or changed before you repeat it; repeat a write with the same Idempotency-Key only."
+	happensOnce     = "the request may have been carried out. Repeat it with the same Idempotency-Key, which carries it out at most once."
+)
 
 func coreHangsUp(t *testing.T) {
 	t.Helper()
@@ -72,8 +76,13 @@ func coreHangsUp(t *testing.T) {
 			if strings.HasPrefix(test.path, "/v2/") {
 				key = apiKey(core.AddKey(network.Test))
 			}
-			want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service broke off while it answered; `+mayHaveHappened+`"}`,
-				"Retry-After", "1")
+			want := refusal(503, `{"code":"OUTCOME_UNKNOWN","message":"The service broke off while it answered; `+mayHaveHappened+`"}`)
+			switch {
+			case test.method == "GET":
+				want = refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service broke off while it answered. Try again shortly."}`, "Retry-After", "1")
+			case test.hits == 2:
+				want = refusal(503, `{"code":"OUTCOME_UNKNOWN","message":"The service broke off while it answered; `+happensOnce+`"}`, "Retry-After", "1")
+			}
 			got := g.send(t, request(test.method, test.path, key+test.headers, test.body))
 			got.Header.Del("Ratelimit")
 			got.Header.Del("Ratelimit-Policy")
@@ -132,15 +141,21 @@ func coreHangs(t *testing.T) {
 	g := start(t, core, settings{coreTimeout: deadline})
 	t.Cleanup(func() { close(release) })
 	body := transfer("eip155:11155111", "eip155:11155111")
-	want := refusal(504, `{"code":"UPSTREAM_TIMEOUT","message":"The service did not answer in time; `+mayHaveHappened+`"}`, fresh...)
-	for _, test := range []struct{ method, path, headers, body string }{
-		{"GET", "/v2/tokens", "", ""},
-		{"GET", "/v2/transfers/1", "", ""},
-		{"POST", "/v2/transfers", jsonType, body},
-		{"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body},
+	read := refusal(504, `{"code":"UPSTREAM_TIMEOUT","message":"The service did not answer in time. Try again."}`, fresh...)
+	unknown := refusal(504, `{"code":"OUTCOME_UNKNOWN","message":"The service did not answer in time; `+mayHaveHappened+`"}`, fresh...)
+	once := refusal(504, `{"code":"OUTCOME_UNKNOWN","message":"The service did not answer in time; `+happensOnce+`"}`, append(fresh, "Retry-After", "1")...)
+	for _, test := range []struct {
+		method, path, headers, body string
+		want                        response
+	}{
+		{"GET", "/v2/tokens", "", "", read},
+		{"GET", "/v2/transfers/1", "", "", read},
+		{"POST", "/v2/transfers", jsonType, body, unknown},
+		{"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, once},
+		{"POST", "/v2/transfers/1/cancel", "Idempotency-Key: a\r\n", "", unknown},
 	} {
 		began := time.Now()
-		if diff := cmp.Diff(want, g.send(t, request(test.method, test.path, apiKey(core.AddKey(network.Test))+test.headers, test.body))); diff != "" {
+		if diff := cmp.Diff(test.want, g.send(t, request(test.method, test.path, apiKey(core.AddKey(network.Test))+test.headers, test.body))); diff != "" {
 			t.Errorf("%s %s: %s", test.method, test.path, diff)
 		}
 		// A busy machine may be late, but nothing may be early.

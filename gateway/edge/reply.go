@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/forward"
 	"intents.internal/gateway/polls"
 	"intents.internal/pkg/wire"
 )
@@ -98,17 +99,44 @@ var (
 	accountPolls      = pollRefused(fmt.Sprintf("Your account has %d requests for events that wait, which is as many as it may have. Try again when one has been answered.", polls.MaxPerAccount))
 	allPolls          = pollRefused("Too many requests of all accounts together wait for events. Try again shortly, or ask without wait.")
 	coreUnreachable   = unavailable(outcomeCoreUnreachable, "The service does not answer now; the request was not carried out. Try again shortly.")
-	coreBroken        = unavailable(outcomeCoreBroken, "The service broke off while it answered; the request may have been carried out. "+
-		"Repeat a write with the same Idempotency-Key only.")
-	coreTimeout = newReply(fasthttp.StatusGatewayTimeout, outcomeCoreTimeout, wire.UpstreamTimeout,
-		"The service did not answer in time; the request may have been carried out. "+
-			"Repeat a write with the same Idempotency-Key only.")
+	// coreBroken and coreTimeout are the replies to reads.
+	coreBroken  = unavailable(outcomeCoreBroken, "The service broke off while it answered. Try again shortly.")
+	coreTimeout = newReply(fasthttp.StatusGatewayTimeout, outcomeCoreTimeout, wire.UpstreamTimeout, "The service did not answer in time. Try again.")
+	brokenWrite = newOutcomeUnknown(fasthttp.StatusServiceUnavailable, outcomeCoreBroken, "The service broke off while it answered")
+	lateWrite   = newOutcomeUnknown(fasthttp.StatusGatewayTimeout, outcomeCoreTimeout, "The service did not answer in time")
 	// clientGone is visible only to a client that has closed just its sending side.
 	clientGone = newReply(statusClientClosed, outcomeClientGone, clientClosedRequest,
 		"The client closed the connection before the response; the request may have been carried out.")
 	internalError = newReply(fasthttp.StatusInternalServerError, outcomePanic, wire.InternalError,
 		"The gateway failed; the request may have been carried out. Repeat a write with the same Idempotency-Key only.")
 )
+
+// newOutcomeUnknown returns the replies to a write that core may have carried out. Only the one for a write that core carries out
+// once has a Retry-After, because a client that obeys it would carry out the others twice.
+func newOutcomeUnknown(status int, o outcome, cause string) outcomeUnknown {
+	cause += "; the request may have been carried out. "
+	u := outcomeUnknown{
+		once: newReply(status, o, wire.OutcomeUnknown, cause+"Repeat it with the same Idempotency-Key, which carries it out at most once."),
+		other: newReply(status, o, wire.OutcomeUnknown, cause+"Look for what it would have made or changed before you repeat it; "+
+			"repeat a write with the same Idempotency-Key only."),
+	}
+	u.once.retryAfter = 1
+	return u
+}
+
+type outcomeUnknown struct{ once, other *reply }
+
+// of returns the reply to a request, which is read if it is no write.
+func (u outcomeUnknown) of(r *forward.Request, read *reply) *reply {
+	switch {
+	case !r.IsWrite():
+		return read
+	case r.IsReplayable():
+		return u.once
+	default:
+		return u.other
+	}
+}
 
 func badKey(o outcome) *reply {
 	return newReply(fasthttp.StatusForbidden, o, wire.InvalidAPIKey,

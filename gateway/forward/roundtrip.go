@@ -47,7 +47,7 @@ type attemptOptions struct {
 // core if there is one, and only if it is replayable: a read, or a write with an Idempotency-Key on a route where core honors
 // it.
 func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
-	options := attemptOptions{began: r.Began, deadline: r.Began.Add(c.timeout), replayable: r.isReplayable(), peer: r.Peer}
+	options := attemptOptions{began: r.Began, deadline: r.Began.Add(c.timeout), replayable: r.IsReplayable(), peer: r.Peer}
 	var tried cores.Tried
 	failed := ErrUnreachable
 	for sent, attempt := 0, 0; ; attempt++ {
@@ -93,9 +93,15 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 	}
 }
 
-func (r *Request) isReplayable() bool {
+// IsWrite reports whether the request may change something.
+func (r *Request) IsWrite() bool {
 	h := &r.Ctx.Request.Header
-	return h.IsGet() || h.IsHead() || r.HonorsIdempotencyKey && len(h.Peek(headerIdempotencyKey)) > 0
+	return !h.IsGet() && !h.IsHead()
+}
+
+// IsReplayable reports whether core may get the request twice without harm: a read, or a write that core carries out once.
+func (r *Request) IsReplayable() bool {
+	return !r.IsWrite() || r.HonorsIdempotencyKey && len(r.Ctx.Request.Header.Peek(headerIdempotencyKey)) > 0
 }
 
 // attempt is one attempt at one core.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/wire"
 )
 
 // The limit of every key: a bucket of so many requests, and how long one takes to come back.
@@ -166,7 +167,7 @@ func faultOf(response *http.Response, body []byte) string {
 		return fmt.Sprintf("%d %q is no {code, message}", response.StatusCode, body)
 	}
 	waits := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
-	if waits && response.Header.Get("Retry-After") == "" {
+	if waits && told.Code != string(wire.OutcomeUnknown) && response.Header.Get("Retry-After") == "" {
 		return fmt.Sprintf("%d without Retry-After", response.StatusCode)
 	}
 	for _, leaked := range []string{"NOSCRIPT", "READONLY", "redis", "dial tcp", "LOADING"} {

@@ -22,6 +22,7 @@ const (
 	MethodNotAllowed      Code = "METHOD_NOT_ALLOWED"
 	ServiceUnavailable    Code = "SERVICE_UNAVAILABLE"
 	UpstreamTimeout       Code = "UPSTREAM_TIMEOUT"
+	OutcomeUnknown        Code = "OUTCOME_UNKNOWN"
 	InternalError         Code = "INTERNAL_ERROR"
 	CursorExpired         Code = "CURSOR_EXPIRED"
 	TooManyPolls          Code = "TOO_MANY_POLLS"

@@ -1,0 +1,58 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// OutcomeUnknownError is the error of a write that was sent to the database and whose result did not arrive: it may be stored, now
+// or in a moment.
+type OutcomeUnknownError struct {
+	Err error
+	// Repeatable is set if a repeated request writes nothing twice, because it has an idempotency key.
+	Repeatable bool
+}
+
+func (e *OutcomeUnknownError) Error() string {
+	return "the write may be stored: no result arrived from the database: " + e.Err.Error()
+}
+
+// Unwrap returns why no result arrived.
+func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
+
+func isOutcomeUnknown(err error) bool {
+	_, ok := errors.AsType[*OutcomeUnknownError](err)
+	return ok
+}
+
+// outcomeOf returns the error of a statement or commit that was sent, as an OutcomeUnknownError unless it proves that nothing was
+// stored.
+func outcomeOf(err error) error {
+	if err == nil || isRolledBack(err) {
+		return err
+	}
+	return &OutcomeUnknownError{Err: err}
+}
+
+// isRolledBack reports whether an error proves that the transaction was rolled back or never sent.
+func isRolledBack(err error) bool {
+	switch {
+	case err == context.DeadlineExceeded, err == context.Canceled: //nolint:errorlint // pgx wraps them; bare, they are database/sql's and COMMIT was not sent
+		return true
+	case errors.Is(err, sql.ErrTxDone), errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
+		return true
+	case errors.Is(err, pgconn.ErrConnClosed): // pgx also returns it, as safe to retry, if the connection ends after COMMIT was sent
+		return false
+	case pgconn.SafeToRetry(err):
+		return true
+	}
+	// A FATAL error and one of class 08 may be a pooler's, which has lost a server that may have committed. 40003 is
+	// statement_completion_unknown.
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && failed.SeverityUnlocalized == "ERROR" && !strings.HasPrefix(failed.Code, "08") && failed.Code != "40003"
+}
