@@ -148,15 +148,6 @@ func (s *Store) DueOrders(ctx context.Context, chain caip.ChainID, limit int64) 
 	})
 }
 
-// UnconfirmedTransactions reads the transactions of a chain that are deep enough to be confirmed and are not yet, oldest first,
-// up to limit of them. A settler's record counts once it is final.
-func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p Progress, limit int64) ([]Followed, error) {
-	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("chain_id = ? AND block_number <= ? AND confirmed_at IS NULL AND state <> 'unsupported'", chain.String(), p.Confirmed).
-			Where("role IN ('send', 'open') OR block_number <= ?", p.Final).Order("block_number").Limit(limit)
-	})
-}
-
 // followed reads transactions and then their intents.
 func (s *Store) followed(ctx context.Context, narrow func(*bun.SelectQuery) *bun.SelectQuery) ([]Followed, error) {
 	var rows []transactionRow

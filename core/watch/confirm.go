@@ -13,65 +13,82 @@ import (
 // singleProviderAfter is how long the watcher waits for a second provider before it relies on one.
 const singleProviderAfter = time.Minute
 
+const (
+	// comparedAtOnce is how many transactions one batch of calls compares, comparedShare how many of them may be of one account, so
+	// that those of others are never behind them, and comparedBatches how many batches a poll sends to each provider.
+	comparedAtOnce, comparedShare, comparedBatches = 500, 100, 4
+)
+
 // confirm confirms transactions that are deep enough, once a second provider shows them in the same block with the same result.
-// If a chain has one provider, that provider must show them twice.
+// If a chain has one provider, that provider must show them twice. Those that are not confirmed are compared again later, and
+// less and less often.
 func (l *loop) confirm(ctx context.Context, v *view) error {
-	progress := v.next()
-	for {
-		deep, err := l.Store.UnconfirmedTransactions(ctx, l.id, progress, writeBatch)
+	progress, began := v.next(), l.Store.Now()
+	for range comparedBatches {
+		deep, err := l.Store.UnconfirmedTransactions(ctx, l.id, progress, began, comparedShare, comparedAtOnce)
 		if err != nil || len(deep) == 0 {
 			return ofStore(err)
 		}
-		confirmed, gone, err := l.crossCheckReceipts(ctx, v, deep)
-		if err != nil {
+		compared, err := l.crossCheckReceipts(ctx, v, deep)
+		if err != nil || !compared.answered {
 			return err
 		}
-		if len(confirmed)+len(gone) > 0 {
-			if _, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: confirmed, Gone: gone}); err != nil {
+		if len(compared.confirmed)+len(compared.gone) > 0 {
+			if _, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: compared.confirmed, Gone: compared.gone}); err != nil {
 				return ofStore(err)
 			}
 		}
-		if len(confirmed)+len(gone) < writeBatch {
-			return nil // the rest waits for the next poll
+		if err := l.Store.DisputeTransactions(ctx, l.lease, compared.disputed); err != nil {
+			return ofStore(err)
 		}
 	}
+	return nil
+}
+
+// comparison is what other providers show of transactions.
+type comparison struct {
+	confirmed, gone, disputed []postgres.Observation
+	// answered is false if no provider was there to compare with.
+	answered bool
 }
 
 // crossCheckReceipts compares transactions with the receipts of other providers; one that agrees is enough. Transactions whose
 // block has changed are gone. If providers disagree and none agrees, nothing is decided.
-func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.Followed) (confirmed, gone []postgres.Observation, err error) {
-	responded := false
+func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.Followed) (c comparison, err error) {
 	var discrepancies []discrepancy
 	for _, other := range l.chain.Other(v.provider) {
 		if len(deep) == 0 {
 			break
 		}
-		receipts, failure := receiptsOf(ctx, other, deep)
+		receipts, failure := answeredReceipts(ctx, other, deep)
 		if failure != nil {
 			continue
 		}
-		responded = true
-		confirmed, deep, discrepancies = compare(other, deep, receipts, confirmed, discrepancies)
+		c.answered = true
+		c.confirmed, deep, discrepancies = compare(other, deep, receipts, c.confirmed, discrepancies)
 	}
 	switch {
-	case responded:
+	case c.answered:
 		l.othersDownSince = time.Time{}
 	case l.allowSingleProvider(v.provider, len(deep)):
-		receipts, failure := receiptsOf(ctx, v.provider, deep)
+		receipts, failure := answeredReceipts(ctx, v.provider, deep)
 		if failure != nil {
-			return nil, nil, failure
+			return c, failure
 		}
-		confirmed, deep, discrepancies = compare(v.provider, deep, receipts, confirmed, discrepancies)
+		c.answered = true
+		c.confirmed, deep, discrepancies = compare(v.provider, deep, receipts, c.confirmed, discrepancies)
 	default:
-		return nil, nil, nil
+		return c, nil
 	}
 	onChain, err := blocksOnChain(ctx, v.provider, deep)
 	if err != nil {
-		return nil, nil, err
+		return c, err
 	}
 	for _, f := range deep {
-		if !onChain[*f.Block] {
-			gone = append(gone, f.Observation)
+		if onChain[*f.Block] {
+			c.disputed = append(c.disputed, f.Observation)
+		} else {
+			c.gone = append(c.gone, f.Observation)
 		}
 	}
 	for _, d := range discrepancies {
@@ -83,7 +100,28 @@ func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.
 			l.disagree(d.by, "the receipt of a transaction is another one", d.Block.Number)
 		}
 	}
-	return confirmed, gone, nil
+	return c, nil
+}
+
+// answeredReceipts reads receipts; nil for those that the provider does not have or cannot show. If it can show none, that is its
+// error.
+func answeredReceipts(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]*evm.Receipt, error) {
+	answers, err := rpc.AskItems(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+	if err != nil {
+		return nil, err
+	}
+	receipts := make([]*evm.Receipt, len(answers))
+	failed := 0
+	for n, answer := range answers {
+		if receipts[n] = answer.Value; answer.Err != nil {
+			err = answer.Err
+			failed++
+		}
+	}
+	if failed < len(answers) {
+		err = nil
+	}
+	return receipts, err
 }
 
 // discrepancy is a transaction that a provider shows differently: it has another receipt, or none, because it may lag behind the

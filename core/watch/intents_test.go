@@ -70,10 +70,11 @@ func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 	}
 }
 
-// due has all attempts looked up by the next poll.
+// due has all attempts looked up, and all unconfirmed transactions compared, by the next poll.
 func (w *world) due() {
 	w.Helper()
 	pgtest.Exec(w.T, w.store, "UPDATE transactions SET due_at = now() WHERE due_at IS NOT NULL")
+	pgtest.Exec(w.T, w.store, "UPDATE transactions SET compare_at = NULL WHERE compare_at IS NOT NULL")
 }
 
 // tx is a transaction of alice's with the next nonce.

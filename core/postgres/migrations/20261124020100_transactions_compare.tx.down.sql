@@ -1,0 +1,3 @@
+ALTER TABLE transactions
+    DROP COLUMN compare_at,
+    DROP COLUMN disputed_since;
