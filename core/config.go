@@ -100,7 +100,8 @@ type Config struct {
 	KeysPerAccount int `env:"CORE_KEYS_PER_ACCOUNT" envDefault:"100"`
 	// KeysPerIP is the maximum number of API keys created or rotated per hour from one address, 1 to 1000000. Default 300.
 	KeysPerIP int `env:"CORE_KEYS_PER_IP" envDefault:"300"`
-	// MailsPerAddress is the maximum number of mails per hour that anybody can have sent to one address, 1 to 1000000. Default 5.
+	// MailsPerAddress is the maximum number of mails per hour to one address that one IPv4 address or IPv6 /64 can have sent, 1 to
+	// 1000000; all together can have four times as many of a kind sent. Default 5.
 	MailsPerAddress int `env:"CORE_MAILS_PER_ADDRESS" envDefault:"5"`
 	// MailsPerIP is the maximum number of mails per hour that one IPv4 address or IPv6 /64 can have sent, 1 to 1000000. Default 20.
 	MailsPerIP int `env:"CORE_MAILS_PER_IP" envDefault:"20"`

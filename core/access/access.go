@@ -37,6 +37,8 @@ var (
 	ErrVerificationOff = errors.New("mail is not configured, so no address can be verified")
 	// ErrEmailVerified means that there is nothing to verify.
 	ErrEmailVerified = errors.New("the e-mail address is verified already")
+	// ErrEmailNotVerified means that the person's own address must be verified first.
+	ErrEmailNotVerified = errors.New("the person's e-mail address is not verified")
 	// ErrEmailMismatch means an address that is not the signed-in account's.
 	ErrEmailMismatch = errors.New("the e-mail address is not the account's")
 	// ErrLink means a link for an address that is unknown, used or expired.

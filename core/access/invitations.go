@@ -25,20 +25,20 @@ type Invited struct {
 
 // Invite invites an address to an account, and replaces an earlier invitation of it if again is set. It does the same whether or not the
 // address has an account here. It returns an *account.InvalidError, account.ErrAlreadyMember, account.ErrAlreadyInvited,
-// account.ErrTooManyMembers, ErrRole, or a *LimitedError.
+// account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError.
 func (s *Service) Invite(ctx context.Context, v Visitor, on *Acting, email string, role account.Role, again bool) (*Invited, error) {
 	now := s.Store.Now()
 	invitation, err := account.NewInvitation(on.Account.ID, on.Person.ID, email, role, now)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.limits.invitationsPerAccount.take(ctx, on.Account.ID.String()); err != nil {
-		return nil, err
-	}
-	if err := s.limits.invitationsPerAddress.take(ctx, digest(invitation.Email)); err != nil {
-		return nil, err
-	}
 	invitation.Mailed = s.MailQueued != nil
+	if invitation.Mailed && !on.Person.EmailVerified() {
+		return nil, ErrEmailNotVerified
+	}
+	if err := s.limitInvitation(ctx, v, invitation); err != nil {
+		return nil, err
+	}
 	invitation.AccountName, invitation.InviterEmail = on.Account.Name, on.Person.Email
 	invited := &Invited{Invitation: invitation}
 	var tokenHash *[32]byte
@@ -54,6 +54,20 @@ func (s *Service) Invite(ctx context.Context, v Visitor, on *Acting, email strin
 		s.MailQueued()
 	}
 	return invited, nil
+}
+
+// limitInvitation counts an invitation to its account, its account and address, and, if it is mailed, as a mail that the visitor asks for.
+func (s *Service) limitInvitation(ctx context.Context, v Visitor, invitation *account.Invitation) error {
+	if err := s.limits.invitationsPerAccount.take(ctx, invitation.AccountID.String()); err != nil {
+		return err
+	}
+	if err := s.limits.invitationsPerAddress.take(ctx, invitation.AccountID.String()+":"+digest(invitation.Email)); err != nil {
+		return err
+	}
+	if !invitation.Mailed {
+		return nil
+	}
+	return s.limitMail(ctx, v, invitation.Email)
 }
 
 func (s *Service) storeInvitation(

@@ -19,6 +19,7 @@ func TestInvite_Mailed(t *testing.T) {
 	core := newMailing(t)
 	ann, bob, eve := signedIn(t, core.Service, "ann@example.com"), signedIn(t, core.Service, "bob@example.com"), signedIn(t, core.Service, "eve@example.com")
 	carol := signedIn(t, core.Service, "carol@example.com")
+	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now() WHERE email = 'ann@example.com'`)
 	shop := ann.shares("Shop\r\nBcc: eve@example.com <b>http://evil.example/?x=1</b>")
 	if token := ann.invites("bob@example.com", account.RoleViewer); token != "" {
 		t.Errorf("the inviter is shown the token %q", token)
@@ -70,5 +71,34 @@ func TestInvite_Mailed(t *testing.T) {
 	limited, _ := errors.AsType[*access.LimitedError](call(core.Invite(t.Context(), ann.seen, ann.acting(), "carol@example.com", account.RoleOwner, true)))
 	if limited == nil {
 		t.Error("an address is invited without bound")
+	}
+}
+
+// An invitation by mail is a mail that its inviter asks for: it needs a verified address, and counts for the inviter's network and for
+// the invited address there. What one account sends to an address, no other account lacks.
+func TestInvite_MailLimits(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t, func(c *access.Config) { c.Limits.MailsPerAddress, c.Limits.MailsPerIP = 3, 5 })
+	ann, bob := signedIn(t, core.Service, "ann@example.com"), signedIn(t, core.Service, "bob@example.com")
+	ann.shares("Shop")
+	invite := func(p somebody, email string) error {
+		return call(core.Invite(t.Context(), p.seen, p.acting(), email, account.RoleViewer, true))
+	}
+	is(t, "an unverified inviter", invite(ann, "x@example.com"), access.ErrEmailNotVerified)
+	if to := core.settle(t); len(to) > 0 {
+		t.Errorf("mails went to %q", to)
+	}
+	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
+	for n := range 4 {
+		_, limited := errors.AsType[*access.LimitedError](invite(ann, "x@example.com"))
+		if limited != (n == 3) {
+			t.Errorf("invitation %d of the address is limited: %t", n, limited)
+		}
+	}
+	bob.seen.IP = "198.51.100.1"
+	is(t, "another account elsewhere", invite(bob, "x@example.com"), nil)
+	is(t, "another address", invite(ann, "y@example.com"), nil)
+	if _, limited := errors.AsType[*access.LimitedError](invite(ann, "z@example.com")); !limited {
+		t.Error("invitations do not count for the inviter's network")
 	}
 }

@@ -14,7 +14,7 @@ type Limits struct {
 	SignUpPerIP           int // an hour
 	KeysPerAccount        int // keys made, an hour
 	KeysPerIP             int // keys made, an hour
-	MailsPerAddress       int // asked for, an hour, to one recipient
+	MailsPerAddress       int // asked for, an hour, to one recipient from one address; sent to it, mailNetworks times as many of a kind
 	MailsPerIP            int // asked for, an hour, from one address
 }
 
@@ -53,8 +53,12 @@ func (e *LimitedError) Error() string {
 type limits struct {
 	signInPerIP, signInPerAccount, signInPerAccountAndIP, signInPerDevice, signInOfDevices limit
 	signUpPerIP, keysPerAccount, keysPerIP, mailsPerAddress, mailsPerIP                    limit
-	invitationsPerAccount, invitationsPerAddress                                           limit
+	mailsOfKind, invitationsPerAccount, invitationsPerAddress                              limit
 }
+
+// mailNetworks is how many networks can use up their limits of one recipient until no more mails of a kind are sent to it. It bounds
+// what a mailbox gets from a visitor with many addresses.
+const mailNetworks = 4
 
 func newLimits(l *limiter, n Limits) limits {
 	l.metrics.create(keyLimit)
@@ -70,6 +74,7 @@ func newLimits(l *limiter, n Limits) limits {
 		mailsPerAddress:       l.limit("mails-address", n.MailsPerAddress, time.Hour),
 		mailsPerIP:            l.limit("mails-ip", n.MailsPerIP, time.Hour),
 
+		mailsOfKind:           l.limit("mails-kind", mailNetworks*n.MailsPerAddress, time.Hour),
 		invitationsPerAccount: l.limit("invitations-account", 50, 24*time.Hour),
 		invitationsPerAddress: l.limit("invitations-address", 5, 24*time.Hour),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"path"
 	"strings"
 
 	"intents.internal/core/account"
@@ -23,21 +24,22 @@ func (s *Service) queueMail(ctx context.Context, v Visitor, m postgres.Mail) err
 	return nil
 }
 
+// limitMail counts a request for mail. Both buckets are the visitor's network's, so that nobody uses up those of others.
 func (s *Service) limitMail(ctx context.Context, v Visitor, recipients ...string) error {
 	if err := s.limits.mailsPerIP.take(ctx, v.network()); err != nil {
 		return err
 	}
 	for _, recipient := range recipients {
-		if err := s.limits.mailsPerAddress.take(ctx, digest(recipient)); err != nil {
+		if err := s.limits.mailsPerAddress.take(ctx, digest(recipient)+":"+v.network()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Callback returns the path of a URL to which a link leads, empty for none. It returns an *account.InvalidError of the field for
-// another site.
-func (s *Service) Callback(field, given string) (path string, err error) {
+// SitePath returns the path of a URL on this site, empty for none. It returns an *account.InvalidError of the field for another
+// site.
+func (s *Service) SitePath(field, given string) (path string, err error) {
 	path = strings.TrimPrefix(given, s.PublicURL)
 	if _, err := url.Parse(path); given != "" && (err != nil || !LocalPath(path)) {
 		return "", &account.InvalidError{Field: field, Message: "must be a path on this site, such as /console"}
@@ -45,10 +47,33 @@ func (s *Service) Callback(field, given string) (path string, err error) {
 	return path, nil
 }
 
-// ComposeMail returns the message of a queued mail, or nil if nothing must be sent. Its links work from then on.
+// homePath is the first page of the console, below which are all pages of this site that a person may be led to.
+const homePath = "/console"
+
+// Callback returns the page of the console to which a mailed link finally leads, empty for the default: whoever asks for a mail to
+// somebody else must not choose where its link leads, such as to an endpoint of the API. It returns an *account.InvalidError of the
+// field for another site.
+func (s *Service) Callback(field, given string) (page string, err error) {
+	local, err := s.SitePath(field, given)
+	if err != nil || local != homePath && !strings.HasPrefix(local, homePath+"/") || local != path.Clean(local) || strings.ContainsAny(local, "?#%") {
+		return "", err
+	}
+	return local, nil
+}
+
+// ComposeMail returns the message of a queued mail, or nil if nothing must be sent. Its links work from then on. Nothing is sent to
+// an address that has got as many mails of the kind within the hour as it may from all networks together: the links in those work.
 func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) (*mail.Message, error) {
 	var message *mail.Message
 	var err error
+	if queued.Attempts <= 1 {
+		err := s.limits.mailsOfKind.take(ctx, string(queued.Kind)+":"+digest(queued.Recipient))
+		if _, limited := errors.AsType[*LimitedError](err); limited {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
 	switch m := queued.Mail; m.Kind {
 	case account.MailSignUp:
 		message, err = s.composeSignUp(ctx, m)
@@ -78,11 +103,7 @@ func (s *Service) composeResetPassword(ctx context.Context, m postgres.Mail) (*m
 	if err := s.Store.InsertResetToken(ctx, owner, account.HashToken(token), s.Store.Now().Add(account.LinkLifetime), nil); err != nil {
 		return nil, err
 	}
-	to := ResetURL(s.PublicURL, token)
-	if m.Callback != "" {
-		to = WithQuery(s.PublicURL+m.Callback, "token", token)
-	}
-	return mail.ResetPassword(owner.Email, s.mailLink(to))
+	return mail.ResetPassword(owner.Email, s.mailLink(ResetURL(s.PublicURL, token)))
 }
 
 // composeSignUp writes the mail to an address with a sign-up: the link, also of an earlier sign-up that is pending, or that

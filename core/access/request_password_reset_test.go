@@ -3,6 +3,7 @@ package access_test
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -125,9 +126,9 @@ func TestRequestPasswordReset_Flood(t *testing.T) {
 		}
 		return taken
 	}
-	everywhere := func(n int) access.Visitor { return access.Visitor{IP: fmt.Sprintf("198.51.%d.%d", n/250, n%250)} }
-	for email, mails := range map[string]int{"ann@example.com": 5, "nobody@example.com": 0} {
-		if taken := flood(everywhere, func(int) string { return email }); taken != 5 {
+	for email, mails := range map[string]int{"ann@example.com": 20, "nobody@example.com": 0} {
+		networks := func(n int) access.Visitor { return access.Visitor{IP: fmt.Sprintf("198.51.%d.%d", len(email), n%40)} }
+		if taken := flood(networks, func(int) string { return email }); taken != 40*5 {
 			t.Errorf("%d requests for %s were taken", taken, email)
 		}
 		if to := core.settle(t); len(to) != mails {
@@ -137,6 +138,58 @@ func TestRequestPasswordReset_Flood(t *testing.T) {
 	here := func(int) access.Visitor { return access.Visitor{IP: "203.0.113.7"} }
 	if taken := flood(here, func(n int) string { return fmt.Sprintf("person-%d@example.com", n) }); taken != 20 {
 		t.Errorf("%d requests from one address were taken", taken)
+	}
+}
+
+// A stranger who asks for all the mails that a network may have sent to an address keeps none from its owner: not a mail of the same
+// kind, not one of another, whether or not the address has an account yet.
+func TestMails_StrangersLimit(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t, func(c *access.Config) { c.Limits.MailsPerAddress = 2 })
+	core.signUp(t, access.Visitor{}, "ann@example.com")
+	stranger, owner := access.Visitor{IP: "198.51.100.1"}, access.Visitor{IP: "203.0.113.7"}
+	for _, email := range []string{"ann@example.com", "new@example.com"} {
+		for core.RequestPasswordReset(t.Context(), stranger, email, "") == nil {
+		}
+	}
+	core.settle(t)
+	if err := core.RequestPasswordReset(t.Context(), owner, "ann@example.com", ""); err != nil {
+		t.Errorf("the owner asks for a link: %v", err)
+	}
+	if diff := cmp.Diff([]string{"ann@example.com"}, core.settle(t)); diff != "" {
+		t.Errorf("mailed to (-want +got):\n%s", diff)
+	}
+	if _, err := core.SignUp(t.Context(), owner, "New", "new@example.com", password, ""); err != nil {
+		t.Errorf("the owner signs up: %v", err)
+	}
+	if diff := cmp.Diff([]string{"new@example.com"}, core.settle(t)); diff != "" {
+		t.Errorf("mailed to (-want +got):\n%s", diff)
+	}
+}
+
+// Where a mailed link leads is no choice of whoever asks for the mail.
+func TestMails_Destinations(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t)
+	core.signUp(t, access.Visitor{}, "ann@example.com")
+	core.signUpUnverified(t, access.Visitor{}, "bob@example.com")
+	for given, callback := range map[string]string{
+		"": "", "/v2/health?": "", "/v2/health": "", "/auth/sign-out": "", "/app": "", "/console/../v2/health": "", "/console?x": "", "/consoles": "", "/console/%2e%2e/v2": "",
+		"/console": "/console", "/console/keys": "/console/keys", "http://intents.example/console/keys": "/console/keys",
+	} {
+		if err := core.RequestPasswordReset(t.Context(), access.Visitor{}, "ann@example.com", given); err != nil {
+			t.Fatal(err)
+		}
+		if link := (<-core.mails).Link(); !strings.HasPrefix(link, "http://intents.example"+access.ResetPath+"?token=") {
+			t.Errorf("%q: the link to a new password is %s", given, link)
+		}
+		if err := core.SendVerificationEmail(t.Context(), access.Visitor{}, "bob@example.com", given); err != nil {
+			t.Fatal(err)
+		}
+		link, err := url.Parse((<-core.mails).Link())
+		if err != nil || link.Path != access.LinkPath || link.Query().Get("callbackURL") != callback {
+			t.Errorf("%q: the link that verifies an address is %s, %v", given, link, err)
+		}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 const ResetPath = "/console/reset-password"
 
 // RequestPasswordReset mails a link for a new password to the account of an address. It does the same whether or not there is
-// one: the account is looked up when the mail is sent. The link leads to redirectTo, or to the console's page if that is empty.
-// It returns ErrMailOff, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
+// one: the account is looked up when the mail is sent. The link leads to the console's page, the only one that takes its token;
+// redirectTo, which better-auth's client sends, must only be on this site. It returns ErrMailOff, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
 func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, redirectTo string) error {
 	if s.MailQueued == nil {
 		return ErrMailOff
@@ -24,11 +24,10 @@ func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, re
 	if err != nil {
 		return err
 	}
-	path, err := s.Callback("redirectTo", redirectTo)
-	if err != nil {
+	if _, err := s.SitePath("redirectTo", redirectTo); err != nil {
 		return err
 	}
-	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email, Callback: path})
+	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email})
 }
 
 // ResetPassword uses the token of a link: it sets the account's password and ends all of its sessions and links. A mailed link

@@ -119,11 +119,11 @@ func TestChangeEmail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.ChangeEmail(t.Context(), here, in.Session, owner, "New@example.com", "/app"); err != nil {
+	if err := m.ChangeEmail(t.Context(), here, in.Session, owner, "New@example.com", "/console/keys"); err != nil {
 		t.Fatal(err)
 	}
 	old := <-m.mails
-	if parts, _ := old.Parts(); !cmp.Equal(old.To, []string{"ann@example.com"}) || !strings.Contains(parts["text/plain"], "new@example.com") || !strings.Contains(old.Link(), "callbackURL=%2Fapp") {
+	if parts, _ := old.Parts(); !cmp.Equal(old.To, []string{"ann@example.com"}) || !strings.Contains(parts["text/plain"], "new@example.com") || !strings.Contains(old.Link(), "callbackURL=%2Fconsole%2Fkeys") {
 		t.Errorf("to %q:\n%s", old.To, parts["text/plain"])
 	}
 	for _, purpose := range []account.LinkPurpose{account.ConfirmEmailChange, account.ChangeEmail} {
@@ -131,7 +131,7 @@ func TestChangeEmail(t *testing.T) {
 		if _, err := m.VerifyEmail(t.Context(), access.Visitor{}, token, ""); !errors.Is(err, access.ErrLinkSignedOut) {
 			t.Errorf("%s without a session: %v", purpose, err)
 		}
-		if l, _, err := m.FollowLink(t.Context(), here, token, "", "/app"); err != nil || l.Purpose != purpose {
+		if l, _, err := m.FollowLink(t.Context(), here, token, "", "/console/keys"); err != nil || l.Purpose != purpose {
 			t.Fatalf("%+v, %v", l, err)
 		}
 		if _, _, err := m.FollowLink(t.Context(), here, token, "", ""); !errors.Is(err, access.ErrLink) {

@@ -17,7 +17,7 @@ func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	callback, err := s.Access.Callback("callbackURL", given["callbackURL"])
+	callback, err := s.Access.SitePath("callbackURL", given["callbackURL"])
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ func TestSignUp_ByMail(t *testing.T) {
 	accepted := want(t, 200, `{"redirect":false,"token":null,"user":{"id":"<id>","name":"Ann","email":"ann@example.com","emailVerified":false,"image":null,
 		"createdAt":"<time>","updatedAt":"<time>"}}`, "Cache-Control", "no-store")
 	same(t, "a new address", accepted, signUp("ann@example.com", "/app"))
-	same(t, "an address that is taken", accepted, signUp("ANN@example.com", "http://intents.example/app"))
-	if got := pgtest.LookUp[string](t, s.store, `SELECT string_agg(concat_ws(' ', kind, recipient, callback), ', ') FROM mails`); got != "sign_up ann@example.com /app, sign_up ann@example.com /app" {
+	same(t, "an address that is taken", accepted, signUp("ANN@example.com", "http://intents.example/console/keys"))
+	if got := pgtest.LookUp[string](t, s.store, `SELECT string_agg(concat_ws(' ', kind, recipient, callback), ', ') FROM mails`); got != "sign_up ann@example.com, sign_up ann@example.com /console/keys" {
 		t.Errorf("mails: %s", got)
 	}
 	same(t, "another site", invalid(t, "/callbackURL", "must be a path on this site, such as /console"), signUp("bob@example.com", "https://evil.example"))

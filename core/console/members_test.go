@@ -121,6 +121,8 @@ func TestInvitation_Mailed(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *access.Config) { c.MailQueued = func() {} })
 	ann, bob, eve := s.signedUp(t, "ann@example.com"), s.signedUp(t, "bob@example.com"), s.signedUp(t, "eve@example.com")
+	ann.post("/console/members/invite", "email", "bob@example.com", "role", "owner").is(http.StatusForbidden).alerts("Verify your own e-mail address first")
+	pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now() WHERE email = 'ann@example.com'`)
 	for range 2 { // the second replaces the first
 		ann.post("/console/members/invite", "email", "bob@example.com", "role", "owner").leadsTo("/console/members?done=invited")
 	}

@@ -201,6 +201,10 @@ var table = []struct {
 		Status: http.StatusBadRequest, Code: "EMAIL_ALREADY_VERIFIED", Message: "The address of the account is verified already.",
 		Page: correctable("", "Your address is verified already."),
 	}},
+	{access.ErrEmailNotVerified, Fault{
+		Status: http.StatusForbidden, Code: "EMAIL_NOT_VERIFIED", Message: "Verify your own e-mail address first; invitations are mailed in its name.",
+		Page: correctable("", "Verify your own e-mail address first, on the page of your account."),
+	}},
 	{access.ErrEmailMismatch, Fault{
 		Status: http.StatusBadRequest, Code: "EMAIL_MISMATCH", Message: "The address is not that of the account that is signed in; sign out, or name its own.",
 	}},
