@@ -47,7 +47,7 @@ func changeAccount(ctx context.Context, args []string) error {
 		case "verify-email":
 			done, err = "noted that "+email+" belongs to the owner of its account", store.VerifyEmail(ctx, email, operator, time.Now())
 		case "disable":
-			done, err = "disabled the account of "+email, store.DisableAccount(ctx, email, operator, time.Now())
+			done, err = disableAccount(ctx, store, email)
 		case "enable":
 			done, err = "enabled the account of "+email, store.EnableAccount(ctx, email, operator, time.Now())
 		case "delete":
@@ -120,6 +120,19 @@ func makeResetLink(ctx context.Context, store *postgres.Store, email string) (do
 	}
 	return fmt.Sprintf("whoever opens this link within an hour chooses another password for %s; it works once and is not shown again:\n%s",
 		owner.Email, access.ResetURL(config.PublicURL, token)), nil
+}
+
+// disableAccount also names the shared accounts that nobody can manage from then on.
+func disableAccount(ctx context.Context, store *postgres.Store, email string) (done string, err error) {
+	if err := store.DisableAccount(ctx, email, operator, time.Now()); err != nil {
+		return "", err
+	}
+	done = "disabled the account of " + email
+	shared, err := store.SharedWithoutOwner(ctx, email)
+	for _, a := range shared {
+		done += fmt.Sprintf("\nno owner is left to manage the shared account %q, %s: enable one, or end it with core accounts delete %s", a.Name, a.ID, a.Email)
+	}
+	return done, err
 }
 
 // setAccountLimit changes the limit of all keys of an account in one environment together.

@@ -54,6 +54,29 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
+// Disabling the last owner of a shared account names that account.
+func TestAccounts_DisableLastOwner(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store := pgtest.Open(t, url)
+	pgtest.Exec(t, store, `INSERT INTO accounts (id, name, email, password_hash, shared, created_at, updated_at) VALUES
+		('00000000-0000-7000-8000-00000000000a', 'Ann', 'ann@example.com', 'x', false, now(), now()),
+		('00000000-0000-7000-8000-00000000000b', 'Bob', 'bob@example.com', 'x', false, now(), now()),
+		('00000000-0000-7000-8000-00000000000c', 'Shop', 'shop@shared.invalid', '', true, now(), now())`)
+	pgtest.Exec(t, store, `INSERT INTO members SELECT shop.id, person.id, 'owner', now() FROM accounts AS shop, accounts AS person WHERE shop.shared AND NOT person.shared`)
+	for _, c := range []struct{ verb, email, want string }{
+		{"disable", "ann@example.com", "disabled the account of ann@example.com\n"},
+		{"disable", "bob@example.com", "disabled the account of bob@example.com\n" +
+			`no owner is left to manage the shared account "Shop", 00000000-0000-7000-8000-00000000000c: enable one, or end it with core accounts delete shop@shared.invalid` + "\n"},
+		{"enable", "ann@example.com", "enabled the account of ann@example.com\n"},
+		{"disable", "bob@example.com", "disabled the account of bob@example.com\n"},
+	} {
+		if got := core(t, "", on(url), "accounts", c.verb, c.email); got != (result{0, c.want, ""}) {
+			t.Errorf("%s %s: %+v, want %s", c.verb, c.email, got, c.want)
+		}
+	}
+}
+
 func TestAccounts_Passwords(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

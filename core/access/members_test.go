@@ -231,6 +231,7 @@ func TestMembers_LastOwner(t *testing.T) {
 		if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM members WHERE account_id = $1 AND role = 'owner'`, shop); n != 1 {
 			t.Errorf("round %d: %d owners", round, n)
 		}
+		pgtest.Exec(t, core.Store, `UPDATE sessions SET acting_account_id = NULL`)
 		pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE id = $1`, shop)
 	}
 }

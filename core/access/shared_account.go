@@ -86,7 +86,7 @@ func (s *Service) DeleteShared(ctx context.Context, v Visitor, on *Acting, passw
 	} else if !s.Fresh(on.Session) {
 		return ErrSessionNotFresh
 	}
-	err := s.Store.DeleteAccountByID(ctx, on.Account.ID, v.Actor(), s.Store.Now())
+	err := s.Store.DeleteSharedAccount(ctx, on.Account.ID, on.Session, v.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return account.ErrNotMember
 	}

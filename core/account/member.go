@@ -62,6 +62,8 @@ type Member struct {
 	CreatedAt time.Time
 	// Name and Email are the person's.
 	Name, Email string
+	// Disabled means that an operator has disabled the person, who can do nothing with the account.
+	Disabled bool
 }
 
 // Holder reports whether the account is the member's own.
@@ -86,21 +88,20 @@ func (r Roster) Find(person uuid.UUID) (Member, error) {
 	return Member{}, ErrNoSuchMember
 }
 
-// CanLose returns ErrHolder or ErrLastOwner for an owner that the account must keep.
+// CanLose returns ErrHolder or ErrLastOwner for an owner that the account must keep. Owners who are disabled do not count.
 func (r Roster) CanLose(m Member) error {
 	if m.Holder() {
 		return ErrHolder
 	}
-	owners := 0
-	for _, one := range r {
-		if one.Role == RoleOwner {
-			owners++
+	if m.Role != RoleOwner {
+		return nil
+	}
+	for _, other := range r {
+		if other.PersonID != m.PersonID && other.Role == RoleOwner && !other.Disabled {
+			return nil
 		}
 	}
-	if m.Role == RoleOwner && owners == 1 {
-		return ErrLastOwner
-	}
-	return nil
+	return ErrLastOwner
 }
 
 // NewSharedAccount creates an account that nobody signs in to. Its address is under .invalid (RFC 2606).

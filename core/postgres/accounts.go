@@ -106,7 +106,7 @@ func (s *Store) SetPassword(ctx context.Context, email, hash string, actor accou
 // and the invitations that it made.
 func (s *Store) DisableAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
 	return s.changeAccount(ctx, accountChange{
-		action: account.AccountDisabled, set: "disabled_at = $1", to: now, endsAccess: true,
+		action: account.AccountDisabled, set: "disabled_at = $1", to: now, endsAccess: true, endsActing: true,
 	}, "email = ?", email, actor, now)
 }
 
@@ -133,7 +133,7 @@ func (s *Store) SetAccountLimit(ctx context.Context, email string, limit *accoun
 // ends its memberships, and its intents are kept for audit.
 func accountDeletion(now time.Time) accountChange {
 	return accountChange{
-		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsAccess: true, endsAccount: true,
+		action: account.AccountDeleted, set: "deleted_at = $1", to: now, endsAccess: true, endsActing: true, endsAccount: true,
 	}
 }
 
@@ -149,13 +149,24 @@ func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, acto
 	return s.changeAccount(ctx, accountDeletion(now), "id = ?", accountID, actor, now)
 }
 
+// DeleteSharedAccount permanently ends a shared account by a session of one of its owners. That session goes on with the person's
+// own account, and all others that act on the shared one end. It returns account.ErrNotFound for one that has ended already.
+func (s *Store) DeleteSharedAccount(ctx context.Context, accountID uuid.UUID, session *account.Session, actor account.Actor, now time.Time) error {
+	change := accountDeletion(now)
+	change.keep = session.ID
+	return s.changeAccount(ctx, change, "id = ? AND shared", accountID, actor, now)
+}
+
 // accountChange is an assignment to an account's row, whose value is the parameter $1, and its side effects.
 type accountChange struct {
-	action      account.Action
-	detail      string
-	set         string
-	to          any
-	endsAccess  bool
+	action     account.Action
+	detail     string
+	set        string
+	to         any
+	endsAccess bool
+	// endsActing ends the sessions of members that act on the account, except keep.
+	endsActing  bool
+	keep        uuid.UUID
 	endsAccount bool
 }
 
@@ -180,6 +191,11 @@ func (s *Store) changeAccount(ctx context.Context, c accountChange, where string
 		}
 		if c.endsAccess {
 			if _, err := tx.endAccess(ctx, id); err != nil {
+				return err
+			}
+		}
+		if c.endsActing {
+			if err := tx.deleteSessionsOn(ctx, id, c.keep); err != nil {
 				return err
 			}
 		}
@@ -217,8 +233,7 @@ func (tx Tx) leaveAccounts(ctx context.Context, where string, is any, actor acco
 		AccountID uuid.UUID
 		Needed    bool
 	}
-	err = tx.db.NewRaw(`SELECT account_id, shared AND role = 'owner' AND NOT EXISTS (SELECT FROM members AS others
-			WHERE others.account_id = members.account_id AND others.person_id <> ?0 AND others.role = 'owner') AS needed
+	err = tx.db.NewRaw(`SELECT account_id, shared AND role = 'owner' AND NOT `+otherOwner+` AS needed
 		FROM members JOIN accounts ON accounts.id = account_id WHERE person_id = ?0 AND account_id <> ?0 ORDER BY account_id`, person).Scan(ctx, &left)
 	if err != nil {
 		return person, fmt.Errorf("read the memberships of %s: %w", person, err)

@@ -29,6 +29,7 @@ type memberRow struct {
 func (r memberRow) member() account.Member {
 	return account.Member{
 		AccountID: r.AccountID, PersonID: r.PersonID, Role: r.Role, CreatedAt: r.CreatedAt.UTC(), Name: r.Person.Name, Email: r.Person.Email,
+		Disabled: r.Person.DisabledAt != nil,
 	}
 }
 
@@ -140,8 +141,16 @@ func (tx Tx) DeleteMember(ctx context.Context, m account.Member, keep uuid.UUID)
 }
 
 // SetActing makes a session of a person act on an account in which the person is a member, or on the person's own. It returns
-// account.ErrNotMember.
+// account.ErrNotMember. The account is locked, so that a concurrent end of it either ends the session or prevents this.
 func (tx Tx) SetActing(ctx context.Context, session *account.Session, accountID uuid.UUID) error {
+	err := tx.db.NewRaw("SELECT id FROM accounts WHERE id = ? AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE", accountID).
+		Scan(ctx, new(uuid.UUID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return account.ErrNotMember
+	}
+	if err != nil {
+		return fmt.Errorf("lock account %s: %w", accountID, err)
+	}
 	changed, err := rowsChanged(tx.db.NewRaw(`UPDATE sessions SET acting_account_id = nullif(?0::uuid, account_id)
 		WHERE id = ?1 AND EXISTS (SELECT FROM members WHERE members.account_id = ?0 AND person_id = sessions.account_id)`,
 		accountID, session.ID).Exec(ctx))
@@ -153,6 +162,28 @@ func (tx Tx) SetActing(ctx context.Context, session *account.Session, accountID 
 	}
 	return nil
 }
+
+// SharedWithoutOwner lists the shared accounts of a disabled person that have no other owner who could act, by name.
+func (s *Store) SharedWithoutOwner(ctx context.Context, email string) ([]*account.Account, error) {
+	var rows []memberRow
+	err := s.db.NewSelect().Model(&rows).Relation("Account").Relation("Person").
+		Where(`"person".email = ? AND "person".deleted_at IS NULL AND "person".disabled_at IS NOT NULL`, email).
+		Where(`members.role = 'owner' AND "account".shared AND "account".deleted_at IS NULL AND NOT ` + otherOwner).
+		OrderExpr(`"account".name, members.account_id`).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the shared accounts without an owner: %w", err)
+	}
+	shared := make([]*account.Account, len(rows))
+	for i, r := range rows {
+		shared[i] = r.Account.account()
+	}
+	return shared, nil
+}
+
+// otherOwner is the condition for a membership whose account has another owner who is not disabled.
+const otherOwner = `EXISTS (SELECT FROM members AS others JOIN accounts AS owners ON owners.id = others.person_id
+	WHERE others.account_id = members.account_id AND others.person_id <> members.person_id AND others.role = 'owner'
+		AND owners.disabled_at IS NULL AND owners.deleted_at IS NULL)`
 
 // RenameAccount stores the name of an account.
 func (tx Tx) RenameAccount(ctx context.Context, a *account.Account, now time.Time) error {

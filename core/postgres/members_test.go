@@ -123,9 +123,14 @@ func TestSession_Acting(t *testing.T) {
 		t.Errorf("the list has %s and %s", listed[0].ActingID(), listed[1].ActingID())
 	}
 	must(t, store.DisableAccount(t.Context(), "ann@example.com", browser, now()))
-	is("disabled", bob.ID, "owner")
+	is("disabled", uuid.Nil, "")
+	if err := acts(t, store, elsewhere, ann.ID); !errors.Is(err, account.ErrNotMember) {
+		t.Errorf("a disabled account: %v", err)
+	}
 	must(t, store.EnableAccount(t.Context(), "ann@example.com", browser, now()))
-	is("enabled", ann.ID, "developer")
+	is("enabled", uuid.Nil, "")
+	session = insertSession(t, store, bob.ID)
+	must(t, acts(t, store, session, ann.ID))
 	must(t, acts(t, store, session, bob.ID))
 	is("back", bob.ID, "owner")
 	must(t, acts(t, store, session, ann.ID))
@@ -138,7 +143,44 @@ func TestSession_Acting(t *testing.T) {
 	must(t, acts(t, store, elsewhere, ann.ID))
 	must(t, store.DeleteAccount(t.Context(), "ann@example.com", browser, now()))
 	session = elsewhere
-	is("deleted", bob.ID, "owner")
+	is("deleted", uuid.Nil, "")
+}
+
+// A session never goes on with the person's own account because the one that it acts on is gone, whoever ended that and how. The session
+// that deletes a shared account stays.
+func TestSession_ActingEnds(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ann, bob := insertAccount(t, store, "ann@example.com"), insertAccount(t, store, "bob@example.com")
+	for name, end := range map[string]func(deleting, watching *account.Session, id uuid.UUID) error{
+		"deleted": func(deleting, _ *account.Session, id uuid.UUID) error {
+			return store.DeleteSharedAccount(t.Context(), id, deleting, browser, now())
+		},
+		"deleted by the version before": func(_, _ *account.Session, id uuid.UUID) error {
+			pgtest.Exec(t, store, `UPDATE accounts SET deleted_at = now() WHERE id = $1`, id)
+			return nil
+		},
+		"removed by the version before": func(_, _ *account.Session, id uuid.UUID) error {
+			pgtest.Exec(t, store, `DELETE FROM members WHERE account_id = $1`, id)
+			return nil
+		},
+	} {
+		shop := share(t, store, ann.ID)
+		join(t, store, shop.ID, bob.ID, account.RoleViewer)
+		deleting, watching := insertSession(t, store, ann.ID), insertSession(t, store, bob.ID)
+		must(t, acts(t, store, deleting, shop.ID))
+		must(t, acts(t, store, watching, shop.ID))
+		must(t, end(deleting, watching, shop.ID))
+		if id, _ := acting(t, store, watching); id != uuid.Nil {
+			t.Errorf("%s: the member's session acts on %s", name, id)
+		}
+		if listed, err := store.Sessions(t.Context(), bob.ID, now()); err != nil || len(listed) != 0 {
+			t.Errorf("%s: %d sessions are listed, %v", name, len(listed), err)
+		}
+		if id, _ := acting(t, store, deleting); name == "deleted" && id != ann.ID {
+			t.Errorf("%s: the owner's session acts on %s", name, id)
+		}
+	}
 }
 
 // Ending an account ends its memberships on both sides, unless a shared account would be left without an owner.

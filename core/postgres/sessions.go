@@ -37,8 +37,7 @@ func (r sessionRow) session() *account.Session {
 		ID: r.ID, AccountID: r.AccountID, TokenHash: [32]byte(r.TokenHash), IPAddress: r.IPAddress, UserAgent: r.UserAgent,
 		ExpiresAt: r.ExpiresAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
-	// If the acting account has ended or the person is no longer a member, the session acts on the person's own account again.
-	if r.Member != nil && r.Acting != nil && r.Acting.DeletedAt == nil && r.Acting.DisabledAt == nil {
+	if r.Member != nil && r.Acting != nil {
 		session.Acting = &account.Membership{Account: r.Acting.account(), Role: r.Member.Role}
 	}
 	return session
@@ -117,12 +116,17 @@ func (tx Tx) endOldSessions(ctx context.Context, newest *account.Session) error 
 	return nil
 }
 
+// liveActing is the condition for a session whose account to act on can be acted on by its person. Any other session has ended:
+// if it went on with the person's own account, what its browser sends next would be done to the wrong one.
+const liveActing = `(sessions.acting_account_id IS NULL OR "member".account_id IS NOT NULL
+	AND "acting".deleted_at IS NULL AND "acting".disabled_at IS NULL)`
+
 // Session finds a live session, its person and the account that it acts on by the hash of its token, or returns account.ErrNotFound.
 func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) (*account.Session, *account.Account, error) {
 	var row sessionRow
 	err := s.db.NewSelect().Model(&row).Relation("Account").Relation("Acting").Relation("Member").
 		Where("sessions.token_hash = $1 AND sessions.expires_at > ?", now).
-		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Conn(bind(s.db.DB, tokenHash[:])).Scan(ctx)
+		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Where(liveActing).Conn(bind(s.db.DB, tokenHash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil, account.ErrNotFound
 	}
@@ -136,7 +140,7 @@ func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) 
 func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time) ([]*account.Session, error) {
 	var rows []sessionRow
 	err := s.db.NewSelect().Model(&rows).Relation("Acting").Relation("Member").
-		Where("sessions.account_id = ? AND sessions.expires_at > ?", accountID, now).
+		Where("sessions.account_id = ? AND sessions.expires_at > ?", accountID, now).Where(liveActing).
 		Order("sessions.id DESC").Limit(account.MaxSessions).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the sessions of account %s: %w", accountID, err)
@@ -178,6 +182,20 @@ func (tx Tx) deleteSessionsOf(ctx context.Context, id uuid.UUID) (ended []uuid.U
 		return nil, fmt.Errorf("end the sessions of account %s: %w", id, err)
 	}
 	return ended, nil
+}
+
+// deleteSessionsOn ends all sessions that act on an account of which the person is a member, except the one to keep, uuid.Nil for
+// none, which then acts on the person's own account.
+func (tx Tx) deleteSessionsOn(ctx context.Context, id, keep uuid.UUID) error {
+	for _, statement := range []string{
+		"UPDATE sessions SET acting_account_id = NULL WHERE id = ?1 AND acting_account_id = ?0",
+		"DELETE FROM sessions WHERE acting_account_id = ?0",
+	} {
+		if _, err := tx.db.NewRaw(statement, id, keep).Exec(ctx); err != nil {
+			return fmt.Errorf("end the sessions that act on account %s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 func (s *Store) deleteSessions(ctx context.Context, entry account.AuditEntry, where string, args ...any) (int, error) {
