@@ -125,22 +125,6 @@ func (s *Store) FollowedBetween(ctx context.Context, chain caip.ChainID, above, 
 	})
 }
 
-// NewAttempts reads the attempts of a chain that were never looked up, up to limit of them.
-func (s *Store) NewAttempts(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
-	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("chain_id = ? AND due_at = ? AND state IN ('pending', 'dropped')", chain.String(), dueFirst).Limit(limit)
-	})
-}
-
-// DueAttempts reads the attempts of a chain that are in no block yet and are due to be looked up, the longest due first, up to
-// limit of them.
-func (s *Store) DueAttempts(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
-	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("chain_id = ? AND due_at > ? AND due_at <= clock_timestamp() AND state IN ('pending', 'dropped')", chain.String(), dueFirst).
-			Order("due_at").Limit(limit)
-	})
-}
-
 // DueOrders reads the open orders of a chain that are due to be compared with the settler, up to limit of them.
 func (s *Store) DueOrders(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
 	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
@@ -189,8 +173,14 @@ type Payment struct {
 	Hash      common.Hash
 }
 
-// TakenEffects reads which logs of a chain's transactions already confirm intents of an account.
-func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments []Payment) (map[Payment][]int64, error) {
+// Effect is a log that confirms an intent, or transfer.NoLog.
+type Effect struct {
+	TransferID uuid.UUID
+	LogIndex   int64
+}
+
+// TakenEffects reads which effects of a chain's transactions already confirm intents of an account.
+func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments []Payment) (map[Payment][]Effect, error) {
 	if len(payments) == 0 {
 		return nil, nil
 	}
@@ -203,16 +193,16 @@ func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments [
 		accounts[n] = payments[n].AccountID.String()
 	}
 	var rows []transactionRow
-	err := s.db.NewSelect().Model(&rows).Column("account_id", "hash", "log_index").
+	err := s.db.NewSelect().Model(&rows).Column("account_id", "transfer_id", "hash", "log_index").
 		Where("account_id = ANY (?::uuid[]) AND chain_id = ? AND hash = ANY (?) AND log_index IS NOT NULL", pgdialect.Array(accounts), chain.String(), pgdialect.Array(hashes)).
 		Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read which effects are taken: %w", err)
 	}
-	taken := map[Payment][]int64{}
+	taken := map[Payment][]Effect{}
 	for _, row := range rows {
 		key := Payment{row.AccountID, common.Hash(row.Hash)}
-		taken[key] = append(taken[key], *row.LogIndex)
+		taken[key] = append(taken[key], Effect{row.TransferID, *row.LogIndex})
 	}
 	return taken, nil
 }

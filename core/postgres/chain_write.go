@@ -47,6 +47,9 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err := tx.removeFromBlocks(ctx, w.Gone, now); err != nil {
 			return err
 		}
+		if err := tx.freeEffects(ctx, w.Seen); err != nil {
+			return err
+		}
 		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
 			return err
 		}
@@ -116,6 +119,40 @@ func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.
 		}
 	}
 	return tx.saveObservations(ctx, pending, now)
+}
+
+// effectKey names an effect and the intent that it confirms.
+type effectKey struct {
+	AccountID  uuid.UUID     `bun:"account_id,type:uuid"`
+	TransferID uuid.UUID     `bun:"transfer_id,type:uuid"`
+	ChainID    string        `bun:"chain_id,type:text"`
+	Hash       []byte        `bun:"hash,type:bytea"`
+	Role       transfer.Role `bun:"role,type:text"`
+	LogIndex   int64         `bun:"log_index,type:bigint"`
+}
+
+// freeEffects takes effects from the intents that they confirmed before: a reorganization moves the logs of a transaction, so that
+// one intent has the index that another one had. The other one is written in the same poll; until then its attempt is pending.
+func (tx Tx) freeEffects(ctx context.Context, seen []Observation) error {
+	var effects []effectKey
+	for _, o := range seen {
+		if o.State == transfer.Mined {
+			effects = append(effects, effectKey{o.AccountID, o.TransferID, o.Chain.String(), o.Hash.Bytes(), o.Role, o.LogIndex})
+		}
+	}
+	if len(effects) == 0 {
+		return nil
+	}
+	_, err := tx.db.NewUpdate().With("seen", tx.db.NewValues(&effects)).Model((*transactionRow)(nil)).TableExpr("seen").
+		Set("state = CASE WHEN transactions.reported THEN 'pending' ELSE 'replaced' END").
+		Set("block_number = NULL").Set("block_hash = NULL").Set("log_index = NULL").Set("confirmed_at = NULL").
+		Set("due_at = CASE WHEN transactions.reported THEN ?::timestamptz END", dueFirst).
+		Where("transactions.account_id = seen.account_id AND transactions.chain_id = seen.chain_id AND transactions.hash = seen.hash").
+		Where("transactions.role = seen.role AND transactions.log_index = seen.log_index AND transactions.transfer_id <> seen.transfer_id").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("free %d effects that have moved: %w", len(effects), err)
+	}
+	return nil
 }
 
 // saveObservations inserts and updates transactions. It keeps a client's report and the time of the first observation.

@@ -47,6 +47,11 @@ type Provider struct {
 // ones.
 func (p *Provider) Busy() bool { return p.health.busy() }
 
+// CallsWithin is how many calls the provider grants in a time, at its present rate.
+func (p *Provider) CallsWithin(d time.Duration) int {
+	return int(float64(p.health.limiter.Limit()) * d.Seconds())
+}
+
 func newProvider(endpoint Endpoint) (*Provider, error) {
 	address, err := parseURL(endpoint.URL.Reveal())
 	if err != nil {

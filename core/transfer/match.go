@@ -106,13 +106,18 @@ func (i *Intent) JudgeAttempt(s Sighting) (state State, logIndex int64) {
 		return Reverted, 0
 	case i.Type != Transfer:
 		return i.judgeOpen(s)
-	case s.BlockTime.Before(i.CreatedAt.Add(-ClockSkew)):
+	case i.Predates(s.BlockTime):
 		return Mismatch, 0
 	case token.Native(i.Source.Token):
 		return i.judgeNative(s)
 	default:
 		return i.judgeERC20(s)
 	}
+}
+
+// Predates reports whether a block is older than the intent: what happened in it was not meant for the intent.
+func (i *Intent) Predates(blockTime time.Time) bool {
+	return blockTime.Before(i.CreatedAt.Add(-ClockSkew))
 }
 
 func (i *Intent) judgeOpen(s Sighting) (State, int64) {

@@ -10,50 +10,52 @@ import (
 	"intents.internal/core/evm"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rpc"
-	"intents.internal/core/token"
-	"intents.internal/core/transfer"
 )
 
 const (
-	// newBatch is how many new attempts one poll looks up, and dueBatch how many attempts that are due again.
-	newBatch, dueBatch = 500, 20
+	// maxLookUps bounds the due attempts that one poll looks up. minLookUps is how many it looks up at a slow provider.
+	maxLookUps, minLookUps = 500, 20
+	// callsPerLookUp is about how many calls it takes to look up an attempt that no provider knows.
+	callsPerLookUp = 3
 	// maxBlockLists is the maximum number of blocks whose transaction lists one poll reads.
 	maxBlockLists = 1000
 )
 
-// readAttempts finds the reported transactions that are in blocks now, and looks up those that are new or due: they may be
-// unknown, replaced or too old.
+// readAttempts finds the reported transactions that are in blocks now, and looks up those that are due: they may be new, unknown,
+// replaced or too old. An attempt that no provider can show backs off alone.
 func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observation, error) {
-	candidates, err := l.candidates(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	fresh, err := l.Store.NewAttempts(ctx, l.id, newBatch)
+	due, next, err := l.Store.DueAttempts(ctx, l.id, l.servedAccount, l.lookUps(v.provider))
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	due, err := l.Store.DueAttempts(ctx, l.id, dueBatch)
-	if err != nil {
-		return nil, ofStore(err)
-	}
-	due = append(fresh, due...)
+	l.servedAccount = next
 	isDue := make(map[postgres.TransactionKey]bool, len(due))
 	for _, d := range due {
 		isDue[d.Key()] = true
 	}
-	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[c.Key()] })
-	candidates = append(candidates, v.displacedAttempts()...) // they must be found again
-	mined, pending, err := l.receipts(ctx, v, append(candidates, due...))
+	candidates, err := l.candidates(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.evaluate(ctx, v, mined)
+	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[c.Key()] || l.backedOff(c) })
+	candidates = append(candidates, v.displacedAttempts()...) // they must be found again
+	found, pending, failed, err := l.judge(ctx, v, v.provider, append(candidates, due...))
 	if err != nil {
 		return nil, err
 	}
 	pending = slices.DeleteFunc(pending, func(f postgres.Followed) bool { return !isDue[f.Key()] })
-	missing, err := l.lookUp(ctx, v, pending)
-	return append(found, missing...), err
+	missing, unreadable, err := l.lookUp(ctx, v, pending)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere, failed := l.judgeElsewhere(ctx, v, failed)
+	return slices.Concat(found, missing, elsewhere, l.backOff(append(failed, unreadable...))), nil
+}
+
+// lookUps is how many due attempts a poll looks up: as many as the provider answers between two polls, so that attempts that
+// nobody knows do not delay the chain's other transactions.
+func (l *loop) lookUps(provider *rpc.Provider) int {
+	return min(max(provider.CallsWithin(l.period())/callsPerLookUp, minLookUps), maxLookUps)
 }
 
 // candidates returns the attempts that may be in one of the new blocks. It uses whichever needs fewer calls: the receipt of each
@@ -97,137 +99,106 @@ type minedAttempt struct {
 	receipt evm.Receipt
 }
 
-// receipts splits the attempts into those that are in blocks and those that are not.
-func (l *loop) receipts(ctx context.Context, v *view, attempts []postgres.Followed) (mined []minedAttempt, pending []postgres.Followed, err error) {
-	receipts, err := receiptsOf(ctx, v.provider, attempts)
+// unreadableAttempt is an attempt that a provider cannot show: its receipt cannot be decoded, or the state of its block is pruned.
+type unreadableAttempt struct {
+	postgres.Followed
+	err error
+}
+
+// judge determines the effects of the attempts that are in blocks, as one provider shows them. pending are those without a receipt.
+// The returned error is of the provider or the database.
+func (l *loop) judge(ctx context.Context, v *view, provider *rpc.Provider, attempts []postgres.Followed) (
+	found []postgres.Observation, pending []postgres.Followed, failed []unreadableAttempt, err error,
+) {
+	receipts, err := rpc.AskItems(ctx, provider, attempts, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	var mined []minedAttempt
 	for n, a := range attempts {
 		switch receipt := receipts[n]; {
-		case receipt == nil:
+		case receipt.Err != nil:
+			failed = append(failed, unreadableAttempt{a, receipt.Err})
+		case receipt.Value == nil:
 			pending = append(pending, a)
-		case receipt.BlockNumber <= v.head.Number: // the next poll reads a block after the head together with its events
-			mined = append(mined, minedAttempt{a, *receipt})
+		case receipt.Value.BlockNumber <= v.head.Number: // the next poll reads a block after the head together with its events
+			mined = append(mined, minedAttempt{a, *receipt.Value})
 		}
 	}
-	return mined, pending, nil
+	found, unseen, err := l.evaluate(ctx, v, provider, mined)
+	return found, pending, append(failed, unseen...), err
 }
 
-// evaluate determines the effects of attempts that are in blocks.
-func (l *loop) evaluate(ctx context.Context, v *view, mined []minedAttempt) ([]postgres.Observation, error) {
-	if len(mined) == 0 {
-		return nil, nil
-	}
-	sightings, err := l.readSightings(ctx, v, mined)
-	if err != nil {
-		return nil, err
-	}
-	payments := make([]postgres.Payment, len(mined))
-	for n, m := range mined {
-		payments[n] = postgres.Payment{AccountID: m.AccountID, Hash: m.Hash}
-	}
-	assigned, err := l.Store.TakenEffects(ctx, l.id, payments)
-	if err != nil {
-		return nil, ofStore(err)
-	}
-	found := make([]postgres.Observation, len(mined))
-	for n, m := range mined {
-		sighting := sightings[n]
-		o, old := m.Observation, m.Observation
-		sighting.Taken = slices.Concat(assigned[payments[n]], v.assigned[payments[n]])
-		if old.State == transfer.Mined { // by this intent itself
-			sighting.Taken = slices.DeleteFunc(sighting.Taken, func(index int64) bool { return index == old.LogIndex })
+// judgeElsewhere judges attempts that the poll's provider cannot show as the others show them. It returns those that none can.
+func (l *loop) judgeElsewhere(ctx context.Context, v *view, failed []unreadableAttempt) ([]postgres.Observation, []unreadableAttempt) {
+	var all []postgres.Observation
+	for _, other := range l.chain.Other(v.provider) {
+		if len(failed) == 0 {
+			break
 		}
-		o.State, o.LogIndex = m.Intent.JudgeAttempt(sighting)
-		o.Block = &transfer.Block{Number: m.receipt.BlockNumber, Hash: m.receipt.BlockHash}
-		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
-		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
-		if o.State == transfer.Mined {
-			v.assigned[payments[n]] = append(v.assigned[payments[n]], o.LogIndex)
+		errs := make(map[postgres.TransactionKey]error, len(failed))
+		attempts := make([]postgres.Followed, len(failed))
+		for n, f := range failed {
+			errs[f.Key()], attempts[n] = f.err, f.Followed
 		}
-		found[n] = o
-	}
-	return found, nil
-}
-
-// sightingCalls are the additional calls that evaluating a transfer needs, nil if it needs none.
-type sightingCalls struct {
-	block *rpc.Call[*evm.Block]
-	// transaction and code are for native assets: the transaction itself, and the source's code if another account sent it.
-	transaction *rpc.Call[*evm.Transaction]
-	code        *rpc.Call[[]byte]
-}
-
-// readSightings reads the blocks' times and, for native assets, the transactions and whether their sources are contracts.
-func (l *loop) readSightings(ctx context.Context, v *view, mined []minedAttempt) ([]transfer.Sighting, error) {
-	all := make([]sightingCalls, len(mined))
-	blocks := map[uint64]*rpc.Call[*evm.Block]{}
-	var requests []rpc.Request
-	for n, m := range mined {
-		if m.Intent.Type != transfer.Transfer {
+		found, pending, still, err := l.judge(ctx, v, other, attempts)
+		if err != nil {
 			continue
 		}
-		number := rpc.Number(m.receipt.BlockNumber)
-		if blocks[m.receipt.BlockNumber] == nil {
-			blocks[m.receipt.BlockNumber] = rpc.BlockByNumber(number)
-			requests = append(requests, blocks[m.receipt.BlockNumber])
-		}
-		all[n].block = blocks[m.receipt.BlockNumber]
-		if !token.Native(m.Intent.Source.Token) {
-			continue
-		}
-		all[n].transaction = rpc.TransactionByHash(m.Hash)
-		requests = append(requests, all[n].transaction)
-		if source := common.HexToAddress(m.Intent.Source.Account.Address); m.receipt.From != source {
-			all[n].code = rpc.Code(source, number)
-			requests = append(requests, all[n].code)
+		all = append(all, found...)
+		failed = still
+		for _, p := range pending {
+			failed = append(failed, unreadableAttempt{p, errs[p.Key()]})
 		}
 	}
-	if len(requests) > 0 {
-		if err := v.provider.Do(ctx, requests...); err != nil {
-			return nil, err
-		}
-	}
-	sightings := make([]transfer.Sighting, len(mined))
-	for n, m := range mined {
-		var err error
-		if sightings[n], err = all[n].sighting(m.receipt); err != nil {
-			return nil, err
-		}
-	}
-	return sightings, nil
+	return all, failed
 }
 
-// sighting returns errLags if the provider shows another block than the receipt's: the chain is being reorganized.
-func (c sightingCalls) sighting(receipt evm.Receipt) (transfer.Sighting, error) {
-	s := transfer.Sighting{Receipt: receipt}
-	if c.block != nil {
-		block, err := c.block.Result()
-		if err != nil {
-			return s, err
-		}
-		if block == nil || block.Hash != receipt.BlockHash {
-			return s, errLags
-		}
-		s.BlockTime = block.Time
+// longestBackOff is the maximum time between two look-ups of an attempt that no provider can show.
+const longestBackOff = time.Hour
+
+// maxBackedOff bounds the attempts whose back-off is remembered between polls. Those beyond it may be tried earlier.
+const maxBackedOff = 10_000
+
+// backOff reschedules attempts that no provider can show, later and later.
+func (l *loop) backOff(failed []unreadableAttempt) (later []postgres.Observation) {
+	if len(failed) == 0 {
+		return nil
 	}
-	if c.transaction != nil {
-		t, err := c.transaction.Result()
-		if err != nil {
-			return s, err
-		}
-		if t == nil {
-			return s, errLags
-		}
-		s.Transaction = *t
+	l.unreadable(failed)
+	if len(l.retryAt) > maxBackedOff {
+		clear(l.retryAt)
 	}
-	if c.code != nil {
-		code, err := c.code.Result()
-		if err != nil {
-			return s, err
+	now := l.Store.Now()
+	for _, f := range failed {
+		if f.Block != nil { // its block has changed, and it becomes pending unless it is found again
+			continue
 		}
-		s.SourceHasCode = len(code) > 0
+		o := f.Observation
+		o.DueAt = l.nextLookUp(o, now, longestBackOff)
+		l.retryAt[o.Key()] = o.DueAt
+		later = append(later, o)
 	}
-	return s, nil
+	return later
+}
+
+// backedOff reports whether an attempt could not be shown and is not due again.
+func (l *loop) backedOff(f postgres.Followed) bool {
+	at, ok := l.retryAt[f.Key()]
+	if ok && !l.Store.Now().Before(at) {
+		delete(l.retryAt, f.Key())
+		return false
+	}
+	return ok
+}
+
+// unreadable counts attempts that no provider can show, and logs one of them.
+func (l *loop) unreadable(failed []unreadableAttempt) {
+	l.metrics.unreadableAttempts(len(failed))
+	if time.Since(l.unreadableAt) < warnEvery {
+		return
+	}
+	l.unreadableAt = time.Now()
+	l.log.Warn("reported transactions cannot be judged; they are tried again later", "transactions", len(failed),
+		"transfer_id", failed[0].TransferID, "hash", failed[0].Hash.Hex(), "error", failed[0].err)
 }

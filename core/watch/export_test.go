@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"time"
 
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/caip"
@@ -26,6 +27,24 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 
 // Tick polls the chain once.
 func (l Loop) Tick(ctx context.Context) (more bool, err error) { return l.tick(ctx) }
+
+// Unleased is the loop of a chain without a lease: it cannot write.
+func (w *Watcher) Unleased(id caip.ChainID) Loop {
+	chain, _ := w.Client.Chain(id)
+	return Loop{newLoop(w, chain, postgres.Lease{Chain: id}, func() {})}
+}
+
+// WaitAfterWake wakes the loop so long after a poll has started and waits for the next one.
+func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
+	started := time.Now()
+	time.AfterFunc(after, func() {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	})
+	return l.wait(ctx, started)
+}
 
 // Lease is the loop's lease.
 func (l Loop) Lease() postgres.Lease { return l.lease }

@@ -41,14 +41,21 @@ type loop struct {
 	compared transfer.Block
 	// unverified means that a provider serves another chain or its chain id could not be read.
 	unverified bool
-	// warnedAt is when a disagreement was last logged.
-	warnedAt time.Time
+	// warnedAt is when a disagreement was last logged, and unreadableAt an attempt that no provider can show.
+	warnedAt, unreadableAt time.Time
+	// servedAccount is where the next poll begins with the accounts that have due attempts.
+	servedAccount uuid.UUID
+	// retryAt is when attempts that no provider can show are due again.
+	retryAt map[postgres.TransactionKey]time.Time
+	// searches are for the transactions that have used the nonces of replaced attempts.
+	searches map[usedNonce]*nonceSearch
 }
 
 func newLoop(w *Watcher, chain *rpc.Chain, lease postgres.Lease, cancel context.CancelFunc) *loop {
 	return &loop{
 		Watcher: w, id: chain.ID(), chain: chain, lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
 		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
+		retryAt: map[postgres.TransactionKey]time.Time{}, searches: map[usedNonce]*nonceSearch{},
 	}
 }
 
@@ -84,9 +91,6 @@ func (l *loop) report(err error) {
 	l.failing = err != nil
 }
 
-// shortestWait is the minimum pause between two polls, because reports wake the loop.
-const shortestWait = time.Second
-
 // warnEvery is the minimum time between two log lines about providers that disagree.
 const warnEvery = time.Minute
 
@@ -101,7 +105,8 @@ func (l *loop) disagree(p *rpc.Provider, what string, block uint64) {
 }
 
 // wait returns true when the chain must be polled again, and false once ctx has ended. While no unfinished intent touches the
-// chain it checks the database for one every Tick, because any core may have recorded it.
+// chain it checks the database for one every Tick, because any core may have recorded it. Reports and new intents end the pause, but
+// not before Tick: clients choose how many there are.
 func (l *loop) wait(ctx context.Context, started time.Time) bool {
 	next := started.Add(l.period())
 	idleUntil, woken := started.Add(idlePeriod), false
@@ -110,7 +115,7 @@ func (l *loop) wait(ctx context.Context, started time.Time) bool {
 		case <-ctx.Done():
 			return false
 		case <-l.wake:
-			woken, next = true, started.Add(min(shortestWait, l.Tick))
+			woken, next = true, started.Add(l.Tick)
 			continue
 		case <-time.After(time.Until(next)):
 		}

@@ -17,6 +17,7 @@ type metrics struct {
 	ticks                                           *prometheus.HistogramVec
 	failures, reorgs, disagreements, lagging        *prometheus.CounterVec
 	unmatchedEvents, repairedEvents, confirmedAlone *prometheus.CounterVec
+	unreadable                                      *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -45,6 +46,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		lagging:         counter("lagging_total", "Times a provider was behind blocks that were seen before: another was asked, or its second opinion waited for.", ofProvider),
 		unmatchedEvents: counter("unmatched_events_total", "Events that name an order of an intent and come from another contract or chain than the intent's, or cannot be read. A rise means that somebody tries to pass orders off as filled.", chain),
 		repairedEvents:  counter("repaired_events_total", "Events that the hourly comparison with the settlers found missing. It should stay 0: a provider left them out.", chain),
+		unreadable:      counter("unreadable_attempts_total", "Look-ups of reported transactions that no provider could show so that they can be judged: the receipt cannot be decoded, or the state of its block is pruned. Each is tried again, at most once an hour; others are not held up.", chain),
 		confirmedAlone:  counter("confirmed_alone_total", "Transactions that were confirmed by one provider because all others had been down for a minute.", chain),
 	}
 }
@@ -58,7 +60,7 @@ type chainMetrics struct {
 // of creates each counter of the chain at 0: increase() misses the first event of a counter that is created by it.
 func (m *metrics) of(chain *rpc.Chain) chainMetrics {
 	c := chainMetrics{m, chain.ID().String()}
-	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone} {
+	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone, m.unreadable} {
 		v.WithLabelValues(c.chain)
 	}
 	for _, depth := range []string{"1", "2-5", "6-20", "more"} {
@@ -135,6 +137,10 @@ func (c chainMetrics) unmatched(v *view, l evm.Log) {
 }
 
 func (c chainMetrics) repaired(n int) { c.repairedEvents.WithLabelValues(c.chain).Add(float64(n)) }
+
+func (c chainMetrics) unreadableAttempts(n int) {
+	c.unreadable.WithLabelValues(c.chain).Add(float64(n))
+}
 
 func (c chainMetrics) confirmedAlone(n int) {
 	c.metrics.confirmedAlone.WithLabelValues(c.chain).Add(float64(n))

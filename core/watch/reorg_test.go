@@ -172,3 +172,48 @@ func TestReorg_FinalBlockBetweenPolls(t *testing.T) {
 		t.Errorf("progress %+v, %v", progress, err)
 	}
 }
+
+// Two intents of an account are paid by equal logs of one transaction. A reorganization that moves the logs leaves both paid.
+func TestReorg_EqualPaymentsMove(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, after int }{"down": {1, 0}, "up": {0, 1}, "by two": {2, 0}, "not": {1, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			first, second := w.intent(transferOf(usdc)), w.intent(transferOf(usdc))
+			both := w.pay(first)
+			both.Logs = append(both.Logs, payment(second))
+			others := func(n int) (txs []rpctest.Tx) {
+				for range n {
+					txs = append(txs, w.tx(bob, rpctest.Log{}))
+				}
+				return txs
+			}
+			w.report(first, w.hash(both))
+			w.report(second, w.hash(both))
+			w.mine(sepolia, append(others(c.before), both)...)
+			w.wantTransactions(first, "send mined")
+			w.wantTransactions(second, "send mined")
+			w.chains[sepolia].Reorg(1, append(others(c.after), both), nil)
+			w.tick(sepolia)
+			w.deepen(sepolia, confirmations)
+			w.want(first, "created submitted confirmed")
+			w.want(second, "created submitted confirmed")
+		})
+	}
+}
+
+// Two orders that one transaction opens keep their events when a reorganization moves the logs.
+func TestReorg_EventsMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	first, second := w.bridge(), w.bridge()
+	both := w.open(first)
+	both.Logs = append(both.Logs, w.open(second).Logs...)
+	w.mine(sepolia, both)
+	w.chains[sepolia].Reorg(1, []rpctest.Tx{w.tx(bob, rpctest.Log{}), both}, nil)
+	w.tick(sepolia)
+	w.deepen(sepolia, confirmations)
+	w.want(first, "created submitted confirmed")
+	w.want(second, "created submitted confirmed")
+}
