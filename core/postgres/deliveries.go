@@ -50,6 +50,11 @@ func (s *Store) Deliveries(ctx context.Context, owner event.Owner, webhookID uui
 	if _, err := s.Webhook(ctx, owner, webhookID); err != nil {
 		return nil, err
 	}
+	release, err := s.listSemaphore.Acquire(ctx, owner.AccountID, q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	var rows []deliveryRow
 	query := s.db.NewSelect().Model(&rows).Where("webhook_id = ?", webhookID).Order("position DESC", "event_id DESC").Limit(int64(q.Limit))
 	if q.Status != "" {

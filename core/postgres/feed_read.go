@@ -16,8 +16,8 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// feedScan is how many rows of a feed one read checks against its filter.
-const feedScan = 10_000
+// feedScan is how many rows of a feed one read checks against its filter, and shortFeedScan how many without the semaphore of long lists.
+const feedScan, shortFeedScan = 10_000, 1_000
 
 // ErrFeedCursorExpired means that events after a cursor have been removed.
 var ErrFeedCursorExpired = errors.New("events after the cursor are no longer kept")
@@ -33,45 +33,32 @@ type EventPage struct {
 }
 
 // EventPage reads up to limit events of an owner above a position that match the filter, among the next feedScan events. 0 is the
-// oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed.
+// oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed. A page that is long,
+// or needs a long search, is read under the semaphore of long lists.
 func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit int) (EventPage, error) {
-	scan, selected := limit, s.db.NewRaw("true")
-	if types := filter.Types(); types != nil {
-		scan, selected = feedScan, s.db.NewRaw("type IN (?)", bun.List(types))
-	}
-	var rows []struct {
-		LastPosition, PrunedTo int64
-		// ScannedTo is the last row that was checked, if there may be more.
-		ScannedTo int64 `bun:",nullzero"`
-		Position  int64 `bun:",nullzero"`
-	}
-	// One statement, so that the newest position and the rows come from one snapshot.
-	err := s.db.NewRaw(`WITH scanned AS MATERIALIZED (
-			SELECT position, type FROM feed WHERE account_id = ?0 AND environment = ?1
-			AND position > greatest(?2, (SELECT pruned_to FROM feed_state)) ORDER BY position LIMIT ?3
-		) SELECT last_position, pruned_to, (SELECT max(position) FROM scanned HAVING count(*) = ?3) AS scanned_to, page.position
-		FROM feed_state LEFT JOIN (SELECT position FROM scanned WHERE ?4 ORDER BY position LIMIT ?5) AS page ON true ORDER BY page.position`,
-		owner.AccountID, owner.Environment, after, scan, selected, limit).Scan(ctx, &rows)
+	release, err := s.listSemaphore.Acquire(ctx, owner.AccountID, limit)
 	if err != nil {
-		return EventPage{}, fmt.Errorf("read the feed of account %s: %w", owner.AccountID, err)
+		return EventPage{}, err
 	}
-	first := rows[0] // the state always has a row
-	if after > 0 && after < first.PrunedTo {
-		return EventPage{}, ErrFeedCursorExpired
+	defer release()
+	scan := limit
+	if filter.Types() != nil {
+		scan = feedScan
+		if limit <= shortPage {
+			scan = shortFeedScan
+		}
 	}
-	page := EventPage{Next: max(after, first.LastPosition), End: true}
-	if first.Position == 0 {
-		rows = nil
+	page, positions, err := s.scanFeed(ctx, owner, after, filter, limit, scan)
+	if err == nil && scan == shortFeedScan && !page.End && len(positions) < limit {
+		releaseScan, err2 := s.listSemaphore.Acquire(ctx, owner.AccountID, feedScan)
+		if err2 != nil {
+			return EventPage{}, err2
+		}
+		defer releaseScan()
+		page, positions, err = s.scanFeed(ctx, owner, after, filter, limit, feedScan)
 	}
-	switch {
-	case len(rows) == limit:
-		page.Next, page.End = rows[limit-1].Position, false
-	case first.ScannedTo > 0:
-		page.Next, page.End = first.ScannedTo, false
-	}
-	positions := make([]int64, len(rows))
-	for n, row := range rows {
-		positions[n] = row.Position
+	if err != nil {
+		return EventPage{}, err
 	}
 	// The account is a literal, so that the planner reads one partition of the events and one of the intents.
 	events, err := s.eventsAt(ctx, positions, s.db.NewRaw("?", owner.AccountID))
@@ -84,6 +71,47 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 		}
 	}
 	return page, nil
+}
+
+// scanFeed returns the positions of up to limit events that match the filter among the next scan events, and the page without them.
+func (s *Store) scanFeed(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit, scan int) (page EventPage, positions []int64, err error) {
+	selected := s.db.NewRaw("true")
+	if types := filter.Types(); types != nil {
+		selected = s.db.NewRaw("type IN (?)", bun.List(types))
+	}
+	var rows []struct {
+		LastPosition, PrunedTo int64
+		// ScannedTo is the last row that was checked, if there may be more.
+		ScannedTo int64 `bun:",nullzero"`
+		Position  int64 `bun:",nullzero"`
+	}
+	// One statement, so that the newest position and the rows come from one snapshot.
+	err = s.db.NewRaw(`WITH scanned AS MATERIALIZED (
+			SELECT position, type FROM feed WHERE account_id = ?0 AND environment = ?1
+			AND position > greatest(?2, (SELECT pruned_to FROM feed_state)) ORDER BY position LIMIT ?3
+		) SELECT last_position, pruned_to, (SELECT max(position) FROM scanned HAVING count(*) = ?3) AS scanned_to, page.position
+		FROM feed_state LEFT JOIN (SELECT position FROM scanned WHERE ?4 ORDER BY position LIMIT ?5) AS page ON true ORDER BY page.position`,
+		owner.AccountID, owner.Environment, after, scan, selected, limit).Scan(ctx, &rows)
+	if err != nil {
+		return EventPage{}, nil, fmt.Errorf("read the feed of account %s: %w", owner.AccountID, err)
+	}
+	first := rows[0] // the state always has a row
+	if after > 0 && after < first.PrunedTo {
+		return EventPage{}, nil, ErrFeedCursorExpired
+	}
+	for _, row := range rows {
+		if row.Position > 0 {
+			positions = append(positions, row.Position)
+		}
+	}
+	page = EventPage{Next: max(after, first.LastPosition), End: true}
+	switch {
+	case len(positions) == limit:
+		page.Next, page.End = positions[limit-1], false
+	case first.ScannedTo > 0:
+		page.Next, page.End = first.ScannedTo, false
+	}
+	return page, positions, nil
 }
 
 // EventsAt reads the events at positions of the feed, of all accounts. It omits events that are no longer kept.

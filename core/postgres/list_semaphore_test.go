@@ -10,8 +10,10 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"intents.internal/core/event"
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/webhook"
 	"intents.internal/pkg/asynctest"
 )
 
@@ -48,6 +50,66 @@ func TestListSemaphore_LeavesConnections(t *testing.T) {
 			}
 			release()
 			if err := lists.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Long pages of the feed and of deliveries, and short ones that are searched for through many events, are long lists too: an
+// account that reads many of them leaves connections, and slots of long lists, to all others.
+func TestListSemaphore_EventsAndDeliveries(t *testing.T) {
+	t.Parallel()
+	cancelled, err := event.ParseFilter("transfer.cancelled")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]struct {
+		table string
+		page  func(*testing.T, *postgres.Store, *webhook.Endpoint) error
+	}{
+		"long page": {"transfers", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+			_, err := store.EventPage(t.Context(), e.Owner(), 0, noFilter, 1000)
+			return err
+		}},
+		"long search": {"transfers", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+			_, err := store.EventPage(t.Context(), e.Owner(), 0, cancelled, 10)
+			return err
+		}},
+		"deliveries": {"deliveries", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+			_, err := store.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1001})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.Database(t)
+			direct, store := pgtest.Open(t, url), pgtest.Open(t, url)
+			rules := webhookRules(t, make([]byte, 32), nil)
+			greedy, _ := insertWebhook(t, direct, rules, insertAccount(t, direct, "ann@example.com"))
+			other, _ := insertWebhook(t, direct, rules, insertAccount(t, direct, "bob@example.com"))
+			pgtest.Exec(t, direct, `INSERT INTO feed (position, account_id, environment, type, occurred_at, data)
+				SELECT 2 * n + (account_id = $1)::int, account_id, 'test', CASE n WHEN 2000 THEN 'transfer.cancelled' ELSE 'transfer.created' END, now(), '{}'
+				FROM webhooks, generate_series(1, 2000) AS n`, greedy.AccountID)
+			pgtest.Exec(t, direct, `UPDATE feed_state SET last_position = 5000`)
+			release := lockTable(t, direct, read.table)
+			var pages errgroup.Group
+			for range 2 * connections {
+				pages.Go(func() error { return read.page(t, store, greedy) })
+			}
+			asynctest.Eventually(t, "a page is being read", func() bool { return waiting(t, direct) >= 1 })
+			pages.Go(func() error { return read.page(t, store, other) })
+			asynctest.Eventually(t, "another account's page is being read", func() bool { return waiting(t, direct) >= 2 })
+			for range 100 {
+				if err := use(t.Context(), store); err != nil {
+					t.Fatalf("beside long pages: %v", err)
+				}
+			}
+			if found := waiting(t, direct); found > 2 {
+				t.Errorf("%d connections read long pages, not 2", found)
+			}
+			release()
+			if err := pages.Wait(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -94,11 +156,17 @@ const connections = 16
 // lockTransfers makes everyone who reads intents wait.
 func lockTransfers(t *testing.T, store *postgres.Store) (release func()) {
 	t.Helper()
+	return lockTable(t, store, "transfers")
+}
+
+// lockTable makes everyone who reads a table wait.
+func lockTable(t *testing.T, store *postgres.Store, table string) (release func()) {
+	t.Helper()
 	tx, err := store.Pool().BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.ExecContext(t.Context(), `LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE`); err != nil {
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
