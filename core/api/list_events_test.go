@@ -149,7 +149,7 @@ func TestListEvents_CursorExpired(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := uuid.New()
-	pgtest.Exec(t, s.store, `UPDATE feed_state SET pruned_to = 1000, last_position = 2000`)
+	pgtest.Exec(t, s.store, `INSERT INTO feed_pruned (account_id, environment, position) VALUES ($1, 'test', 1000)`, account)
 	old := event.FormatCursor(event.Owner{AccountID: account, Environment: network.Test}, 999)
 	same(t, "an old cursor", refused(t, 410, "CURSOR_EXPIRED",
 		"Events after the cursor are no longer kept; start again without one and compare with the list of transfers."),

@@ -32,6 +32,10 @@ type EventPage struct {
 	End bool
 }
 
+// prunedTo is the newest position of an owner's feed that was removed, as far as it is known: what was removed before feed_pruned
+// existed may have been anybody's.
+const prunedTo = `SELECT greatest(untracked_to, (SELECT position FROM feed_pruned WHERE account_id = ?0 AND environment = ?1)) FROM feed_state`
+
 // EventPage reads up to limit events of an owner above a position that match the filter, among the next feedScan events. 0 is the
 // oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed. A page that is long,
 // or needs a long search, is read under the semaphore of long lists.
@@ -88,8 +92,8 @@ func (s *Store) scanFeed(ctx context.Context, owner event.Owner, after int64, fi
 	// One statement, so that the newest position and the rows come from one snapshot.
 	err = s.db.NewRaw(`WITH scanned AS MATERIALIZED (
 			SELECT position, type FROM feed WHERE account_id = ?0 AND environment = ?1
-			AND position > greatest(?2, (SELECT pruned_to FROM feed_state)) ORDER BY position LIMIT ?3
-		) SELECT last_position, pruned_to, (SELECT max(position) FROM scanned HAVING count(*) = ?3) AS scanned_to, page.position
+			AND position > ?2 ORDER BY position LIMIT ?3
+		) SELECT last_position, (`+prunedTo+`) AS pruned_to, (SELECT max(position) FROM scanned HAVING count(*) = ?3) AS scanned_to, page.position
 		FROM feed_state LEFT JOIN (SELECT position FROM scanned WHERE ?4 ORDER BY position LIMIT ?5) AS page ON true ORDER BY page.position`,
 		owner.AccountID, owner.Environment, after, scan, selected, limit).Scan(ctx, &rows)
 	if err != nil {

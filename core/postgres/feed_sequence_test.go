@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
@@ -92,7 +94,7 @@ func TestSequence_AfterPruning(t *testing.T) {
 	}
 	prune(1)
 	// A reader at the newest position has missed nothing; one before has.
-	pruned := pgtest.LookUp[int64](t, store, `SELECT pruned_to FROM feed_state`)
+	pruned := pgtest.LookUp[int64](t, store, `SELECT position FROM feed_pruned WHERE account_id = $1 AND environment = 'test'`, ann)
 	if _, err := store.EventPage(t.Context(), testFeed(ann), max(next, pruned), noFilter, 10); err != nil {
 		t.Error(err)
 	}
@@ -117,5 +119,47 @@ func TestPrune_QuietFeed(t *testing.T) {
 	}
 	if page, err := store.EventPage(t.Context(), testFeed(ann), next, noFilter, 10); err != nil || len(page.Events) > 0 {
 		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// A cursor expires with the first event after it that was removed of its own feed: an account that was quiet for longer than events
+// are kept has missed nothing, also while old rows are being removed.
+func TestEventPage_QuietAccount(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	quiet, busy := insertAccount(t, store, "ann@example.com").ID, insertAccount(t, store, "bob@example.com").ID
+	insertIntent(t, store, known, quiet, transferBody)
+	insertIntent(t, store, known, busy, transferBody)
+	givePositions(t, store)
+	_, cursor := readFeed(t, store, testFeed(quiet), 0)
+	insertIntent(t, store, known, busy, transferBody)
+	insertIntent(t, store, known, busy, transferBody)
+	givePositions(t, store)
+	keep := postgres.Retention{Events: 48 * time.Hour}
+	if _, err := store.Prune(t.Context(), now().AddDate(0, 0, 10), keep); err != nil {
+		t.Fatal(err)
+	}
+	read := func(owner uuid.UUID, after int64) (postgres.EventPage, error) {
+		return store.EventPage(t.Context(), testFeed(owner), after, noFilter, 10)
+	}
+	if page, err := read(quiet, cursor); err != nil || len(page.Events) != 0 || page.Next <= cursor {
+		t.Errorf("the quiet account: %+v, %v", page, err)
+	}
+	if _, err := read(busy, cursor); !errors.Is(err, postgres.ErrFeedCursorExpired) {
+		t.Errorf("the busy account: %v", err)
+	}
+	if _, err := read(quiet, 1); !errors.Is(err, postgres.ErrFeedCursorExpired) {
+		t.Errorf("before its own event: %v", err)
+	}
+	insertIntent(t, store, known, quiet, transferBody)
+	givePositions(t, store)
+	if page, err := read(quiet, cursor); err != nil || len(page.Events) != 1 {
+		t.Errorf("the quiet account's next event: %+v, %v", page, err)
+	}
+	// What was removed before feeds had their own mark may have been anybody's.
+	pgtest.Exec(t, store, `UPDATE feed_state SET untracked_to = $1`, cursor+1)
+	if _, err := read(quiet, cursor); !errors.Is(err, postgres.ErrFeedCursorExpired) {
+		t.Errorf("before the upgrade: %v", err)
 	}
 }

@@ -153,7 +153,8 @@ func (p pruner) events(keep time.Duration) func(context.Context) error {
 		if keep == 0 {
 			return nil
 		}
-		// This is first, so that no reader continues past missing rows. A reader at the newest position misses nothing.
+		// This is first, so that no reader of the release before continues past missing rows. A reader at the newest position misses
+		// nothing. Readers of this release go by what was removed of their own feed, which a trigger on it notes.
 		_, err := p.store.db.NewRaw(`UPDATE feed_state SET pruned_to = least(?0, last_position) WHERE pruned_to < least(?0, last_position)`,
 			p.now.Add(-keep).UnixMicro()).Exec(ctx)
 		if err != nil {

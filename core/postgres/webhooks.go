@@ -217,8 +217,8 @@ func (s *Store) ReplayWebhook(ctx context.Context, owner event.Owner, id uuid.UU
 			return err
 		}
 		var pruned int64
-		if err := tx.db.NewRaw("SELECT pruned_to FROM feed_state").Scan(ctx, &pruned); err != nil {
-			return fmt.Errorf("read the state of the feed: %w", err)
+		if err := tx.db.NewRaw(prunedTo, owner.AccountID, row.Environment).Scan(ctx, &pruned); err != nil {
+			return fmt.Errorf("read what was removed of the feed of account %s: %w", owner.AccountID, err)
 		}
 		if position < pruned {
 			return ErrFeedCursorExpired
