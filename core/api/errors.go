@@ -60,7 +60,7 @@ func chainNotAllowed(c chain.Chain, key network.Environment) *apiError {
 }
 
 var (
-	errNotGateway  = newError(http.StatusUnauthorized, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.")
+	errNotGateway  = newError(http.StatusUnauthorized, wire.NotAGateway, "Only gateways may call this address; call the gateway's.")
 	errNoRoute     = newError(http.StatusNotFound, wire.NotFound, "There is nothing at this path.")
 	errMethod      = newError(http.StatusMethodNotAllowed, wire.MethodNotAllowed, "The path takes another method; see Allow.")
 	errCrossOrigin = newError(http.StatusForbidden, "CROSS_ORIGIN_REQUEST", "The request came from another site; open this one and try again.")

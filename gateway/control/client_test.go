@@ -51,6 +51,7 @@ func TestClient_NextCore(t *testing.T) {
 			"stopped": func(f *coretest.Front) { f.Hangs.Store(true) },
 			"gone":    func(f *coretest.Front) { f.Stop() },
 			"unable":  func(*coretest.Front) {},
+			"foreign": func(*coretest.Front) {},
 		} {
 			t.Run(question+", a core is "+fault, func(t *testing.T) {
 				t.Parallel()
@@ -59,8 +60,11 @@ func TestClient_NextCore(t *testing.T) {
 				failing, works := core.Front(t), core.Front(t)
 				first := failing.URL
 				var refused atomic.Int64
-				if fault == "unable" {
-					first = unable(t, &refused)
+				switch fault {
+				case "unable":
+					first = refusing(t, &refused, http.StatusServiceUnavailable, wire.ServiceUnavailable)
+				case "foreign": // it has another secret
+					first = refusing(t, &refused, http.StatusUnauthorized, wire.NotAGateway)
 				}
 				set := coretest.Unprobed(first, works.URL)
 				set.All()[1].Begin() // so that the other is asked first
@@ -80,6 +84,9 @@ func TestClient_NextCore(t *testing.T) {
 				if fault != "unable" && set.All()[0].Up() {
 					t.Error("the core that does not answer is not ejected")
 				}
+				if fault == "foreign" && refused.Load() != 1 {
+					t.Error("the core with another secret got no request")
+				}
 				if fault == "unable" && (refused.Load() != 1 || !set.All()[0].Up()) {
 					t.Error("a core that answers got no request, or is ejected")
 				}
@@ -88,13 +95,13 @@ func TestClient_NextCore(t *testing.T) {
 	}
 }
 
-// unable is a core that answers everything with 503.
-func unable(t *testing.T, asked *atomic.Int64) *url.URL {
+// refusing is a core that answers everything with an error.
+func refusing(t *testing.T, asked *atomic.Int64, status int, code wire.Code) *url.URL {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, `{"code":"SERVICE_UNAVAILABLE","message":"No."}`)
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"code":%q,"message":"No."}`, code)
 	}))
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
@@ -108,7 +115,7 @@ func unable(t *testing.T, asked *atomic.Int64) *url.URL {
 func TestClient_OnlyCore(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int64
-	client := control.New(coretest.Unprobed(unable(t, &refused)), coretest.Secret, 8)
+	client := control.New(coretest.Unprobed(refusing(t, &refused, http.StatusServiceUnavailable, wire.ServiceUnavailable)), coretest.Secret, 8)
 	defer client.Close()
 	_, err := client.KeyChanges(t.Context(), "1", time.Millisecond)
 	if err == nil || err.Error() != "get key changes: core answered 503 SERVICE_UNAVAILABLE" {

@@ -40,7 +40,8 @@ type response struct {
 
 func (r response) Error() string { return fmt.Sprintf("core answered %d %s", r.status, r.code) }
 
-// call tries one core after the other until one responds or no time or core is left. It decodes the body of a 200 into out.
+// call tries one core after the other until one responds or no time or core is left. A core that rejects the shared secret has
+// not responded. It decodes the body of a 200 into out.
 func (c *Client) call(ctx context.Context, r request, out any) (response, error) {
 	var tried cores.Tried
 	var last response
@@ -49,11 +50,14 @@ func (c *Client) call(ctx context.Context, r request, out any) (response, error)
 		attempt, cancel := c.attemptContext(ctx, core, r.serverWait)
 		text, resp, err := c.do(attempt, core, r)
 		cancel()
-		if err == nil && resp.status < http.StatusInternalServerError {
-			err := c.decode(text, &resp, out)
+		if err == nil && resp.status >= http.StatusBadRequest {
+			resp.code = wire.CodeOf(text)
+		}
+		refused := resp.status == http.StatusUnauthorized && resp.code == wire.NotAGateway
+		if err == nil && resp.status < http.StatusInternalServerError && !refused {
+			err := c.decode(text, resp, out)
 			return resp, err
 		}
-		resp.code = codeOf(text)
 		last, lastErr = resp, err
 		switch {
 		case ctx.Err() != nil:
@@ -65,6 +69,8 @@ func (c *Client) call(ctx context.Context, r request, out any) (response, error)
 			core.MarkUnreachable(err)
 		case err != nil:
 			core.MarkFailed()
+		case refused:
+			core.MarkRefused()
 		}
 		tried.MarkUnreachable(core)
 		if r.retryTarget != "" {
@@ -126,7 +132,7 @@ func (c *Client) do(ctx context.Context, core *cores.Core, r request) (text []by
 }
 
 // decode decodes the body of a 200: unchanged if out is a *[]byte, else as JSON. It records that core has responded.
-func (c *Client) decode(text []byte, resp *response, out any) error {
+func (c *Client) decode(text []byte, resp response, out any) error {
 	now := time.Now()
 	c.lastResponse.Store(&now)
 	if resp.status == http.StatusOK {
@@ -136,16 +142,7 @@ func (c *Client) decode(text []byte, resp *response, out any) error {
 		}
 		return json.Unmarshal(text, out)
 	}
-	resp.code = codeOf(text)
 	return nil
-}
-
-func codeOf(text []byte) wire.Code {
-	var refusal wire.Error
-	if json.Unmarshal(text, &refusal) != nil {
-		return ""
-	}
-	return refusal.Code
 }
 
 func isDialError(err error) bool {

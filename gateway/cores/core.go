@@ -22,7 +22,8 @@ const (
 	up state = iota
 	// suspect cores have failed a request. The next probe decides on their state.
 	suspect
-	// draining cores answer probes with an error: they cannot work or are shutting down. They finish the requests in flight.
+	// draining cores answer probes with an error: they cannot work, are shutting down or reject the shared secret. They finish
+	// the requests in flight.
 	draining
 	// down cores do not answer.
 	down
@@ -105,6 +106,9 @@ func (c *Core) MarkUnreachable(cause error) {
 // MarkFailed ejects the core and triggers a probe, which may readmit it: a request that broke off or timed out may itself be the
 // cause.
 func (c *Core) MarkFailed() { c.markDown(suspect) }
+
+// MarkRefused ejects the core until a probe succeeds, because it rejected the shared secret.
+func (c *Core) MarkRefused() { c.markDown(suspect) }
 
 // markDown changes the state from up, and reports whether it was up.
 func (c *Core) markDown(next state) bool {

@@ -2,6 +2,7 @@ package cores
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -62,7 +63,10 @@ func (s *Set) probeLoop(ctx context.Context, c *Core) {
 	}
 }
 
-// probe asks the core whether it is ready. Any status below 500 means ready: a core may lack the endpoint.
+// errSecret is the error of a probe that the core rejected with 401.
+var errSecret = errors.New("the core answered its probe with 401: GATEWAY_CORE_SECRET is neither its CORE_GATEWAY_SECRET nor its CORE_GATEWAY_SECRET_PREVIOUS")
+
+// probe asks the core whether it is ready. Any status below 500 but 401 means ready: a core may lack the endpoint.
 func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL.Scheme+"://"+c.URL.Host+wire.PathReady, nil)
 	if err != nil {
@@ -77,7 +81,10 @@ func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 4<<10)); err != nil {
 		return down, err
 	}
-	if response.StatusCode >= http.StatusInternalServerError {
+	switch {
+	case response.StatusCode == http.StatusUnauthorized:
+		return draining, errSecret
+	case response.StatusCode >= http.StatusInternalServerError:
 		return draining, fmt.Errorf("the core answered its probe with %d", response.StatusCode)
 	}
 	return up, nil

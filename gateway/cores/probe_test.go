@@ -19,8 +19,10 @@ func TestProbe_EjectsAndRestores(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int64 // of the probe's answer, 0 for none
 		down   bool
+		logged string
 	}{
-		"hangs": {0, true}, "drains or lacks its database": {http.StatusServiceUnavailable, false},
+		"hangs": {0, true, ""}, "drains or lacks its database": {http.StatusServiceUnavailable, false, "with 503"},
+		"has another secret": {http.StatusUnauthorized, false, "GATEWAY_CORE_SECRET is neither its CORE_GATEWAY_SECRET nor its CORE_GATEWAY_SECRET_PREVIOUS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +48,7 @@ func TestProbe_EjectsAndRestores(t *testing.T) {
 			t.Logf("back %s after it was over", time.Since(began))
 			asynctest.Eventually(t, "that is logged", func() bool { return strings.Contains(s.log.String(), `msg="core up again"`) })
 			s.expectMetrics(t, core, 1, 1)
-			if got := strings.Count(s.log.String(), "\n"); got != 2 {
+			if got := strings.Count(s.log.String(), "\n"); got != 2 || !strings.Contains(s.log.String(), c.logged) {
 				t.Errorf("%d lines are logged:\n%s", got, s.log)
 			}
 		})

@@ -122,7 +122,7 @@ func (c *Core) guard(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		if r.Header.Get(wire.HeaderGatewaySecret) != Secret.Reveal() {
-			refuse(w, http.StatusUnauthorized, "NOT_A_GATEWAY")
+			refuse(w, http.StatusUnauthorized, wire.NotAGateway)
 			return
 		}
 		internal := strings.HasPrefix(r.URL.Path, "/internal/")

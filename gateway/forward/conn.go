@@ -173,6 +173,8 @@ func (c *conn) wrapErr(err error) error {
 		return c.abortErr
 	case errors.Is(err, errInvalidResponse):
 		return errInvalidResponse
+	case errors.Is(err, errSecretRejected):
+		return errSecretRejected
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return ErrTimeout
 	default:

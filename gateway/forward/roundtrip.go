@@ -2,6 +2,7 @@ package forward
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"time"
@@ -24,6 +25,8 @@ const (
 var (
 	// errUpstreamDown means that the wait ended because the core is down and another one is up.
 	errUpstreamDown = errors.New("the core is down")
+	// errSecretRejected means that the core rejected the shared secret, so it carried nothing out. The probe logs why.
+	errSecretRejected = fmt.Errorf("%w: it rejects GATEWAY_CORE_SECRET", ErrUnreachable)
 	// errInvalidResponse means that core's response cannot be forwarded. A retry would not change it.
 	errInvalidResponse = errors.New("core's response is invalid")
 )
@@ -43,7 +46,7 @@ type attemptOptions struct {
 // roundTrip sends the request to a core and reads the response, without its body if it streams. Its errors are those of this
 // package. The buffer is for the encoded request.
 //
-// A request that could not be sent goes to the next core. A request that was sent and not answered is retried once, at another
+// A request that could not be sent, or was rejected with the shared secret, goes to the next core. A request that was sent and not answered is retried once, at another
 // core if there is one, and only if it is replayable: a read, or a write with an Idempotency-Key on a route where core honors
 // it.
 func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
@@ -71,6 +74,10 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 			return nil
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone):
 			return err
+		case errors.Is(err, errSecretRejected):
+			core.MarkRefused()
+			tried.MarkUnreachable(core)
+			continue
 		case errors.Is(err, ErrUnreachable):
 			core.MarkUnreachable(err)
 			tried.MarkUnreachable(core)
@@ -176,19 +183,27 @@ func (c *Client) setResponse(from *conn, head *fasthttp.ResponseHeader, r *Reque
 	to, length := &r.Ctx.Response, head.ContentLength()
 	switch {
 	case hasNoBody(head, r):
+		// Only session routes have a 401 of their own.
+		if head.StatusCode() == fasthttp.StatusUnauthorized && !r.Session {
+			return errSecretRejected
+		}
 		to.SkipBody = true
 		if r.Ctx.IsHead() {
 			to.Header.SetContentLength(length)
 		}
 	case length < chunked:
 		return errInvalidResponse // a body that ends with the connection may be truncated
-	case r.Stream && (length == chunked || length > maxUnstreamedBody):
+	case r.Stream && (length == chunked || length > maxUnstreamedBody) && head.StatusCode() != fasthttp.StatusUnauthorized:
 		r.stream = from.newStream(head, c.timeout, &c.streamMetrics)
 		return nil
 	default:
 		if err := c.readBody(r, from.reader, length); err != nil {
 			to.ResetBody()
 			return err
+		}
+		if head.StatusCode() == fasthttp.StatusUnauthorized && wire.CodeOf(to.Body()) == wire.NotAGateway {
+			to.ResetBody()
+			return errSecretRejected
 		}
 		if r.Poll {
 			r.PollWait = pollWait(head)

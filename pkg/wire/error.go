@@ -5,6 +5,8 @@
 // one of them.
 package wire
 
+import "encoding/json"
+
 // Code is the machine-readable name of an error. Clients branch on it, so a code never changes its meaning.
 type Code string
 
@@ -26,7 +28,18 @@ const (
 	InternalError         Code = "INTERNAL_ERROR"
 	CursorExpired         Code = "CURSOR_EXPIRED"
 	TooManyPolls          Code = "TOO_MANY_POLLS"
+	// NotAGateway is core's 401 for a request without the shared secret. Core has carried nothing out, and no client gets it.
+	NotAGateway Code = "NOT_A_GATEWAY"
 )
+
+// CodeOf returns the code of an error's body, empty if the body has none.
+func CodeOf(body []byte) Code {
+	var e struct{ Code Code }
+	if json.Unmarshal(body, &e) != nil {
+		return ""
+	}
+	return e.Code
+}
 
 // Error is the body of every error response except ChainNotAllowed.
 type Error struct {
