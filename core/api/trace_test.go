@@ -46,7 +46,7 @@ func startTraced(t *testing.T, sampler string) (s *service, collector *tracingte
 	if database, err = pgx.ParseConfig(url); err != nil {
 		t.Fatal(err)
 	}
-	store, err := postgres.Open(url, postgres.Options{StatementTimeout: 20 * time.Second, Traced: true})
+	store, err := postgres.Open(url, postgres.Options{StatementTimeout: 2 * time.Minute, Traced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

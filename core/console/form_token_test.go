@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,11 +42,7 @@ func TestCreateKey_FormAfterFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = store.Close() })
+			store := pgtest.OpenImpatient(t, pgtest.Database(t))
 			ann := startOn(t, store).signedUp(t, "ann@example.com")
 			form := []string{"name", "once", "environment", "test", "expiresIn", "never", "formToken", ann.get("/console").field("formToken")}
 			mend := c.fail(t, store)

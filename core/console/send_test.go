@@ -139,7 +139,7 @@ func TestPreflight(t *testing.T) {
 	ann.get(path).is(http.StatusOK, "Send with your wallet")
 	ann.signedUp(t, "bob@example.com").get(path+"/preflight").is(http.StatusNotFound, "No such transfer")
 
-	pgtest.Exec(t, ann.store, "UPDATE transfers SET deadline = now()")
+	pgtest.Exec(t, ann.store, "UPDATE transfers SET deadline = now() - interval '1 min'")
 	ann.get(path+"/preflight").is(http.StatusConflict, "Nothing to send")
 	if ann.get(path).offers("data-send") {
 		t.Error("a transaction is offered after the deadline")

@@ -22,7 +22,7 @@ func measured(t *testing.T) (store *postgres.Store, values func() map[string]flo
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	store, err := postgres.Open(pgtest.Database(t), postgres.Options{
-		StatementTimeout: 20 * time.Second, LockTimeout: 10 * time.Second, Metrics: registry,
+		StatementTimeout: 2 * time.Minute, LockTimeout: time.Minute, Metrics: registry,
 	})
 	if err != nil {
 		t.Fatal(err)

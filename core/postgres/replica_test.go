@@ -32,7 +32,7 @@ func follow(t *testing.T, primary, replica string) *follower {
 	t.Helper()
 	f := &follower{metrics: prometheus.NewPedanticRegistry()}
 	var err error
-	f.Store, err = postgres.Open(primary, postgres.Options{ReadURL: replica, StatementTimeout: 20 * time.Second, Metrics: f.metrics})
+	f.Store, err = postgres.Open(primary, postgres.Options{ReadURL: replica, StatementTimeout: 2 * time.Minute, Metrics: f.metrics})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func tracedStore(t *testing.T) (store *postgres.Store, tracer *tracing.Tracer, collector *tracingtest.Collector) {
 	t.Helper()
 	tracer, collector = tracingtest.Tracer(t, "core")
-	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, LockTimeout: 10 * time.Second, Traced: true})
+	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 2 * time.Minute, LockTimeout: time.Minute, Traced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // openSingle opens a store with one connection.
 func openSingle(tb testing.TB, url string) *postgres.Store {
 	tb.Helper()
-	store, err := postgres.Open(url, postgres.Options{MaxConnections: 1, StatementTimeout: 20 * time.Second, AcquireTimeout: 10 * time.Second})
+	store, err := postgres.Open(url, postgres.Options{MaxConnections: 1, StatementTimeout: 2 * time.Minute, AcquireTimeout: 2 * time.Minute})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -196,7 +196,11 @@ func TestOpen(t *testing.T) {
 			}
 		}
 	}
-	store := pgtest.New(t)
+	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, LockTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
 	if err := store.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}

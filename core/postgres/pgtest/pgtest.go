@@ -65,7 +65,7 @@ func Unmigrated(tb testing.TB) string {
 // Open opens a store on a database and closes it with the test.
 func Open(tb testing.TB, url string) *postgres.Store {
 	tb.Helper()
-	return open(tb, url, 10*time.Second)
+	return open(tb, url, patience)
 }
 
 // OpenImpatient is Open, but the store waits for a lock only as long as it does in production.
@@ -74,10 +74,13 @@ func OpenImpatient(tb testing.TB, url string) *postgres.Store {
 	return open(tb, url, 0)
 }
 
+// patience is the limit of a test's statements: a busy machine takes long, and only one that hangs must end before go test does.
+const patience = 2 * time.Minute
+
 func open(tb testing.TB, url string, lockTimeout time.Duration) *postgres.Store {
 	tb.Helper()
 	store, err := postgres.Open(url, postgres.Options{
-		MaxConnections: 16, StatementTimeout: 20 * time.Second, AcquireTimeout: 10 * time.Second, LockTimeout: lockTimeout,
+		MaxConnections: 16, StatementTimeout: patience, AcquireTimeout: patience, LockTimeout: lockTimeout,
 	})
 	if err != nil {
 		tb.Fatal(err)
