@@ -58,6 +58,10 @@ func (a *Acting) Check(need Need) error {
 	return nil
 }
 
+// SeesBrowserOf reports whether the person may see from which address and with which browser another member acted: viewers see
+// their own alone. uuid.Nil is a member who is not known.
+func (a *Acting) SeesBrowserOf(member uuid.UUID) bool { return a.May(Develop) || member == a.Person.ID }
+
 // Acting finds the live session of a token, its person and the account that it acts on, or returns ErrSignedOut. It reads the
 // role each time, so that a change applies to the next request.
 func (s *Service) Acting(ctx context.Context, token string) (*Acting, error) {

@@ -114,7 +114,7 @@ func (c *console) pageRoutes() map[string]sessionRoute {
 		"GET /console/transfers":                {access.Look, c.listTransfers},
 		"GET /console/transfers/{id}":           {access.Look, c.showTransfer},
 		"GET /console/transfers/{id}/preflight": {access.Look, c.checkTransfer},
-		"GET /console/transfers/{id}/refund":    {access.Look, c.showRefund},
+		"GET /console/transfers/{id}/refund":    {access.Develop, c.showRefund},
 		"GET " + newTransferPath:                {access.Develop, c.newTransfer},
 		"GET /console/webhooks":                 {access.Look, c.listWebhooks},
 		"GET /console/webhooks/{id}":            {access.Look, c.showWebhook},

@@ -54,6 +54,8 @@ var actions = map[account.Action]string{
 type auditView struct {
 	account.AuditEntry
 	What string
+	// Hidden means that the role does not see from where this was done.
+	Hidden bool
 }
 
 // listAudit answers GET /console/audit, newest first; before is the last entry of the previous page.
@@ -81,7 +83,10 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 		if !known {
 			what = string(e.Action)
 		}
-		views[i] = auditView{e, what}
+		views[i] = auditView{e, what, !e.Actor.Operator && !user.acting.SeesBrowserOf(e.Actor.PersonID)}
+		if views[i].Hidden {
+			views[i].Actor.IPAddress, views[i].Actor.UserAgent = "", ""
+		}
 	}
 	return c.render(w, r, user, "audit", view{Title: "Audit log", Section: "audit", Body: map[string]any{
 		"Entries": views, "Next": next, "First": before == uuid.Nil,

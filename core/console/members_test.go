@@ -67,6 +67,14 @@ func TestMembers(t *testing.T) {
 			t.Errorf("a viewer's %s offers %q", path, never)
 		}
 	}
+	log := bob.get("/console/audit").is(http.StatusOK, "Key created", "not for viewers", "Member joined")
+	if text := log.text(); strings.Count(text, "not for viewers") != 3 || strings.Count(text, "192.0.2.1") != 1 {
+		t.Errorf("a viewer's audit log has others' addresses, or not his own: %s", text)
+	}
+	if text := ann.get("/console/audit").text(); strings.Contains(text, "not for viewers") {
+		t.Errorf("an owner's audit log hides addresses: %s", text)
+	}
+	bob.get("/console/transfers/"+uuid.NewString()+"/refund").is(http.StatusForbidden, "Not with your role")
 	for _, path := range []string{
 		"/console/keys", "/console/keys/" + keyID + "/disable", "/console/keys/" + keyID + "/delete", "/console/webhooks",
 		"/console/transfers/new/record", "/console/members/invite", "/console/members/change", "/console/members/remove", "/console/members/rename",

@@ -26,7 +26,7 @@ func TestRoutes_Needs(t *testing.T) {
 			want = access.Person
 		case method == "POST" && strings.HasPrefix(path, membersPath):
 			want = access.Manage
-		case method == "GET" && !strings.HasSuffix(path, "/delete") && path != newTransferPath:
+		case method == "GET" && !strings.HasSuffix(path, "/delete") && !strings.HasSuffix(path, "/refund") && path != newTransferPath:
 			want = access.Look
 		}
 		if route.need != want {

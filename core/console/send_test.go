@@ -231,7 +231,14 @@ func TestRefund(t *testing.T) {
 	if sent.Calls.ChainID != "0x14a34" || len(sent.Calls.Calls) != 1 || sent.Calls.Calls[0].Value != "0x4d" || page.offers("data-report") {
 		t.Errorf("the script is told %+v", sent)
 	}
-	ann.signedUp(t, "bob@example.com").get(path+"/refund").is(http.StatusNotFound, "No such transfer")
+	bob := ann.signedUp(t, "bob@example.com")
+	bob.get(path+"/refund").is(http.StatusNotFound, "No such transfer")
+	pgtest.Exec(t, ann.store, "INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'", ann.owner)
+	bob.post("/console/accounts/act", "account", ann.owner.String()).leadsTo("/console/accounts?done=acting")
+	if page := bob.get(path).is(http.StatusOK, "Nobody has filled the order", "A developer or owner of the account can have the money back"); strings.Contains(page.body, "/refund") {
+		t.Error("a viewer's page leads to the refund")
+	}
+	bob.get(path+"/refund").is(http.StatusForbidden, "Not with your role")
 }
 
 // Scripts import each other by the URLs that browsers may keep for ever.
