@@ -31,6 +31,9 @@ func (s *Service) ChangePassword(
 	if err != nil {
 		return nil, err
 	}
+	if session.EndsWithBrowser() {
+		replacement.EndWithBrowser()
+	}
 	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.PasswordChanged, now)
 	if err != nil {
 		return nil, err

@@ -26,14 +26,22 @@ func NewCookie(publicURL string) Cookie {
 	return Cookie{prefix: "intents.", name: "session"}
 }
 
-// SignIn sets the session cookie, and the device cookie if a password was checked. It forbids caches to store the response.
+// SignIn sets the session cookie, and the device cookie if a password was checked. It forbids caches to store the response. Of a
+// session that ends with the browser nothing stays: its cookie has no lifetime, and the device is not known afterwards.
 func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
-	c.set(w, in.Token, account.SessionLifetime)
-	if in.Device != "" {
-		c.device().set(w, in.Device, deviceLifetime)
+	if in.Session.EndsWithBrowser() {
+		c.set(w, in.Token, 0)
+	} else {
+		c.set(w, in.Token, account.SessionLifetime)
+		if in.Device != "" {
+			c.device().set(w, in.Device, deviceLifetime)
+		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
 }
+
+// Secure reports whether browsers reach the service over TLS.
+func (c Cookie) Secure() bool { return c.secure }
 
 // Clear deletes the session cookie.
 func (c Cookie) Clear(w http.ResponseWriter) { c.set(w, "", -time.Second) }
@@ -43,6 +51,7 @@ func (c Cookie) device() Cookie {
 	return c
 }
 
+// set leaves Max-Age out for a lifetime of zero, so that the browser drops the cookie when it ends.
 func (c Cookie) set(w http.ResponseWriter, value string, lifetime time.Duration) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the scheme: a browser would not keep the cookie over plain http
 		Name: c.prefix + c.name, Value: value, Path: "/", MaxAge: int(lifetime / time.Second),

@@ -111,6 +111,9 @@ func (s *Service) startSessionBy(
 	if err != nil {
 		return nil, err
 	}
+	if v.EndsWithBrowser {
+		session.EndWithBrowser()
+	}
 	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedIn, now)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,9 @@ import (
 // SessionLifetime is how long a browser stays signed in.
 const SessionLifetime = 7 * 24 * time.Hour
 
+// BrowserSessionLifetime is how long a session that ends with the browser lasts at most, because the end of a browser is not seen.
+const BrowserSessionLifetime = 24 * time.Hour
+
 // MaxSessions is the maximum number of sessions of one person: far more than the browsers that a person uses. A further sign-in
 // ends the oldest one.
 const MaxSessions = 100
@@ -36,6 +39,14 @@ func (s *Session) ActingID() uuid.UUID {
 		return s.AccountID
 	}
 	return s.Acting.Account.ID
+}
+
+// EndWithBrowser makes a new session end with the browser: its cookies are not kept on disk.
+func (s *Session) EndWithBrowser() { s.ExpiresAt = s.CreatedAt.Add(BrowserSessionLifetime) }
+
+// EndsWithBrowser reports whether the session ends with the browser.
+func (s *Session) EndsWithBrowser() bool {
+	return s.ExpiresAt.Sub(s.CreatedAt) <= BrowserSessionLifetime
 }
 
 // NewSession creates a session and returns the token for its cookie, which is not stored.

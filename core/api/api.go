@@ -109,14 +109,26 @@ func New(config Config) (http.Handler, error) {
 	s.internalRoutes(mux)
 	sessions := http.NewServeMux()
 	s.handleSessions(sessions)
-	mux.Handle("/auth/", crossOrigin.Handler(sessions))
+	mux.Handle("/auth/", s.onlyTLS(crossOrigin.Handler(sessions)))
 	if s.Console != nil {
-		console := s.streamRoute(s.console, fallbackError{})
+		console := s.onlyTLS(s.streamRoute(s.console, fallbackError{}))
 		mux.Handle("/console", console)
 		mux.Handle("/console/", console)
 	}
 	mux.Handle("/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, fallbackError{}))
 	return s.onlyGateways(mux), nil
+}
+
+// onlyTLS tells browsers that reach the service over TLS to do only that for a year (HSTS, RFC 6797). Other hosts of the domain are
+// not the service's to decide on.
+func (s *Server) onlyTLS(next http.Handler) http.Handler {
+	if !s.cookie.Secure() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // publicRoutes are compressed for clients that accept it. Session routes are not, because their responses mix secrets with

@@ -114,17 +114,17 @@ func TestSignIn(t *testing.T) {
 	pgtest.Exec(t, s.store, `UPDATE accounts SET deleted_at = now() WHERE email = 'deleted@example.com'`)
 	denied := refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
 	for request, expected := range map[string]answer{
-		`{"email":"ann@example.com","password":"` + password + `"}`:                                          signedIn(t, "Ann", "ann@example.com"),
-		`{"email":"ANN@example.com","password":"` + password + `","rememberMe":false,"callbackURL":"/home"}`: signedIn(t, "Ann", "ann@example.com"),
-		`{"email":"ann@example.com","password":"` + password + ` "}`:                                         denied,
-		`{"email":"ann@example.com","password":""}`:                                                          denied,
-		`{"email":"ann@example.com"}`:                                                                        denied,
-		`{"email":"nobody@example.com","password":"` + password + `"}`:                                       denied,
-		`{"email":"disabled@example.com","password":"` + password + `"}`:                                     denied,
-		`{"email":"deleted@example.com","password":"` + password + `"}`:                                      denied,
-		`{"email":"nobody@example.com","password":"no account has this password"}`:                           denied,
-		`{"email":"ann","password":"` + password + `"}`:                                                      invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"email":"ann@example.com","password":"` + password + `","admin":true}`:                             invalid(t, "/admin", "is not a known field"),
+		`{"email":"ann@example.com","password":"` + password + `"}`:                                         signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"ANN@example.com","password":"` + password + `","rememberMe":true,"callbackURL":"/home"}`: signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"ann@example.com","password":"` + password + ` "}`:                                        denied,
+		`{"email":"ann@example.com","password":""}`:                                                         denied,
+		`{"email":"ann@example.com"}`:                                                                       denied,
+		`{"email":"nobody@example.com","password":"` + password + `"}`:                                      denied,
+		`{"email":"disabled@example.com","password":"` + password + `"}`:                                    denied,
+		`{"email":"deleted@example.com","password":"` + password + `"}`:                                     denied,
+		`{"email":"nobody@example.com","password":"no account has this password"}`:                          denied,
+		`{"email":"ann","password":"` + password + `"}`:                                                     invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"ann@example.com","password":"` + password + `","admin":true}`:                            invalid(t, "/admin", "is not a known field"),
 	} {
 		same(t, request, expected, s.call(t, "POST", "/auth/sign-in/email", request))
 	}

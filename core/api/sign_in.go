@@ -14,7 +14,9 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.Access.SignIn(r.Context(), s.visitor(r), request.Email, request.Password)
+	visitor := s.visitor(r)
+	visitor.EndsWithBrowser = request.RememberMe != nil && !*request.RememberMe
+	in, err := s.Access.SignIn(r.Context(), visitor, request.Email, request.Password)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,9 @@ func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.Access.SignUp(r.Context(), s.visitor(r), request.Name, request.Email, request.Password, request.CallbackURL)
+	visitor := s.visitor(r)
+	visitor.EndsWithBrowser = request.RememberMe != nil && !*request.RememberMe
+	in, err := s.Access.SignUp(r.Context(), visitor, request.Name, request.Email, request.Password, request.CallbackURL)
 	if err != nil {
 		return err
 	}
