@@ -23,8 +23,9 @@ const (
 // compared with other providers before a time. It reads up to limit of them, and up to share of each account: first one of each
 // account, then a second one, and so on. A settler's record counts once it is final.
 func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p Progress, before time.Time, share int, limit int64) ([]Followed, error) {
-	due := s.db.NewSelect().Model((*transactionRow)(nil)).ColumnExpr("transactions.*").
-		ColumnExpr("row_number() OVER (PARTITION BY account_id ORDER BY compare_at NULLS FIRST, block_number) AS turn").
+	due := s.db.NewSelect().Model((*transactionRow)(nil)).
+		ColumnExpr("?TableColumns, row_number() OVER (PARTITION BY account_id ORDER BY compare_at NULLS FIRST, block_number) AS turn").
+		Join(`LEFT JOIN disputed_transactions AS disputed USING (account_id, transfer_id, chain_id, hash, role, block_hash)`).
 		Where("chain_id = ? AND block_number <= ? AND confirmed_at IS NULL AND state <> 'unsupported'", chain.String(), p.Confirmed).
 		Where("compare_at IS NULL OR compare_at < ?", before).
 		Where("role IN ('send', 'open') OR block_number <= ?", p.Final)
@@ -33,13 +34,17 @@ func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID,
 	})
 }
 
-// disputedRow is the key of a transaction.
 type disputedRow struct {
-	AccountID  uuid.UUID     `bun:"account_id,type:uuid"`
-	TransferID uuid.UUID     `bun:"transfer_id,type:uuid"`
-	ChainID    string        `bun:"chain_id,type:text"`
-	Hash       []byte        `bun:"hash,type:bytea"`
-	Role       transfer.Role `bun:"role,type:text"`
+	bun.BaseModel `bun:"table:disputed_transactions,alias:disputed"`
+
+	AccountID     uuid.UUID     `bun:"account_id,pk"`
+	TransferID    uuid.UUID     `bun:"transfer_id,pk"`
+	ChainID       string        `bun:"chain_id,pk"`
+	Hash          []byte        `bun:"hash,pk"`
+	Role          transfer.Role `bun:"role,pk"`
+	BlockHash     []byte        `bun:"block_hash"`
+	DisputedSince time.Time     `bun:"disputed_since"`
+	CompareAt     time.Time     `bun:"compare_at"`
 }
 
 // DisputeTransactions postpones the next comparison of transactions that no other provider shows the same: for a minute to the
@@ -50,23 +55,27 @@ func (s *Store) DisputeTransactions(ctx context.Context, lease Lease, disputed [
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	rows := make([]disputedRow, len(disputed))
-	for n, o := range disputed {
-		rows[n] = disputedRow{o.AccountID, o.TransferID, o.Chain.String(), o.Hash.Bytes(), o.Role}
-	}
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
 		}
-		if _, err := tx.lockTransfers(ctx, keysOf(disputed)); err != nil { // the order of locks of all who change transactions
+		now, err := tx.now(ctx)
+		if err != nil {
 			return err
 		}
-		_, err := tx.db.NewUpdate().With("disputed", tx.db.NewValues(&rows)).Model((*transactionRow)(nil)).TableExpr("disputed").
-			Set("disputed_since = coalesce(disputed_since, clock_timestamp())").
-			Set(`compare_at = clock_timestamp() + least(greatest(clock_timestamp() - disputed_since - ?0 * interval '1 ms', interval '0') / 4, ?1 * interval '1 ms')`,
-				disputedAtOnce.Milliseconds(), compareEvery.Milliseconds()).
-			Where("transactions.account_id = disputed.account_id AND transactions.transfer_id = disputed.transfer_id").
-			Where("transactions.chain_id = disputed.chain_id AND transactions.hash = disputed.hash AND transactions.role = disputed.role").Exec(ctx)
+		rows := make([]disputedRow, len(disputed))
+		for n, o := range disputed {
+			rows[n] = disputedRow{
+				AccountID: o.AccountID, TransferID: o.TransferID, ChainID: o.Chain.String(), Hash: o.Hash.Bytes(), Role: o.Role,
+				BlockHash: o.Block.Hash.Bytes(), DisputedSince: now, CompareAt: now,
+			}
+		}
+		_, err = tx.db.NewInsert().Model(&rows).On("CONFLICT (account_id, transfer_id, chain_id, hash, role) DO UPDATE").
+			Set("block_hash = excluded.block_hash").
+			Set("disputed_since = CASE WHEN disputed.block_hash = excluded.block_hash THEN disputed.disputed_since ELSE excluded.disputed_since END").
+			Set(`compare_at = CASE WHEN disputed.block_hash = excluded.block_hash THEN excluded.compare_at + least(greatest(
+				excluded.compare_at - disputed.disputed_since - ? * interval '1 ms', interval '0') / 4, ? * interval '1 ms') ELSE excluded.compare_at END`,
+				disputedAtOnce.Milliseconds(), compareEvery.Milliseconds()).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("postpone the comparison of %d transactions: %w", len(rows), err)
 		}

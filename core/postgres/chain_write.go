@@ -169,8 +169,6 @@ func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.
 		Set("state = excluded.state").Set("reported = transactions.reported OR excluded.reported").
 		Set("block_number = excluded.block_number").Set("block_hash = excluded.block_hash").Set("log_index = excluded.log_index").
 		Set("confirmed_at = CASE WHEN transactions.state = excluded.state AND transactions.block_hash IS NOT DISTINCT FROM excluded.block_hash THEN coalesce(transactions.confirmed_at, excluded.confirmed_at) ELSE excluded.confirmed_at END").
-		Set("compare_at = CASE WHEN transactions.block_hash = excluded.block_hash THEN transactions.compare_at END").
-		Set("disputed_since = CASE WHEN transactions.block_hash = excluded.block_hash THEN transactions.disputed_since END").
 		Set("sender = coalesce(excluded.sender, transactions.sender)").Set("nonce = coalesce(excluded.nonce, transactions.nonce)").
 		Set("due_at = excluded.due_at").Set("unknown_since = excluded.unknown_since").Exec(ctx)
 	if err != nil {

@@ -19,6 +19,8 @@ const (
 	usageReportRetention = 24 * time.Hour
 	// mailRetention is how long an unsent mail is kept, for example after CORE_SMTP_URL was removed.
 	mailRetention = 24 * time.Hour
+	// disputeRetention is above the longest time between two comparisons: the transactions are not disputed any more.
+	disputeRetention = 24 * time.Hour
 	// pruneBatch is how many rows one transaction removes, which keeps it within its time limit.
 	pruneBatch = 5_000
 	// pruneAccounts is how many accounts one statement checks for old rows.
@@ -64,6 +66,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"reset_tokens", p.expired("reset_tokens", "expires_at", now)},
 		{"link_tokens", p.expired("link_tokens", "expires_at", now)},
 		{"invitations", p.expired("invitations", "expires_at", now)},
+		{"disputed_transactions", p.expired("disputed_transactions", "compare_at", now.Add(-disputeRetention))},
 		{"mails", p.expired("mails", "created_at", now.Add(-mailRetention))},
 		// Rows stay for twice the cursorLifetime, so that none is removed while a reader with a valid cursor needs it.
 		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorLifetime))},

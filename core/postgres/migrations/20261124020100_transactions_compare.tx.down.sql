@@ -1,3 +1,0 @@
-ALTER TABLE transactions
-    DROP COLUMN compare_at,
-    DROP COLUMN disputed_since;
