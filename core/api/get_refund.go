@@ -18,7 +18,7 @@ func (s *Server) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !intent.Refundable(history, s.Store.Now()) {
+	if !intent.Refundable(history) {
 		return transfer.ErrNotRefundable
 	}
 	tx, err := onchain.Refund(r.Context(), s.Chains, intent)

@@ -49,13 +49,21 @@ func settledBase() *rpctest.Chain {
 	return chain
 }
 
-// createOpen makes a bridge whose order is open and past its deadline.
+// createOpen makes a bridge whose order is open and past its deadline, also on its destination chain, which was read since.
 func (s *service) createOpen(t *testing.T, owner uuid.UUID) (location string) {
 	t.Helper()
 	_, location, _ = s.create(t, bridgeBody, keyed(owner, "test")...)
 	s.observe(t, owner, location, postgres.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 min'`)
+	s.readBase(t, "now()")
 	return location
+}
+
+// readBase has Base Sepolia be read completely up to a time.
+func (s *service) readBase(t *testing.T, until string) {
+	t.Helper()
+	pgtest.Exec(t, s.store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
+		VALUES ('eip155:84532', 'core', 1, '-infinity', 1, 1, 1, now(), `+until+`) ON CONFLICT (chain_id) DO UPDATE SET complete_until = excluded.complete_until`)
 }
 
 func TestGetRefund(t *testing.T) {
@@ -112,12 +120,28 @@ func TestGetRefund_NotRefundable(t *testing.T) {
 	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 min'`)
 	chain.SetFunction(baseSettler, rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return rpctest.Text("FILLED"), nil })
 	same(t, "filled a moment ago", no, s.call(t, "GET", location+"/refund", "", account...))
-	behind := settledBase().Fork(0) // whose only block is older than the intent
-	node.Follow(behind)
-	same(t, "the chain's clock is behind", no, s.call(t, "GET", location+"/refund", "", account...))
+	busy := refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:84532 answers; try again in a second.", "Retry-After", "1")
+	node.Follow(settledBase().Fork(0)) // whose only block is older than the intent
+	same(t, "the node lags", busy, s.call(t, "GET", location+"/refund", "", account...))
 	node.Follow(rpctest.NewChain(84532))
-	same(t, "there is no settler", refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:84532 answers; try again in a second.", "Retry-After", "1"),
-		s.call(t, "GET", location+"/refund", "", account...))
+	same(t, "there is no settler", busy, s.call(t, "GET", location+"/refund", "", account...))
+}
+
+// The record and the endpoint go by the same clock, the destination chain's.
+func TestGetRefund_AsTheRecordSays(t *testing.T) {
+	t.Parallel()
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	s := start(t, func(c *settings) { c.api.Chains = nodes(t, baseSepolia, rpctest.NewNode(settledBase())) })
+	location := s.createOpen(t, owner)
+	for until, refundable := range map[string]bool{"NULL": false, "now() - interval '2 min'": false, "now()": true} {
+		s.readBase(t, until)
+		record := s.call(t, "GET", location, "", account...).Body.(map[string]any)
+		status := map[bool]int{true: 200, false: 409}[refundable]
+		if got := s.call(t, "GET", location+"/refund", "", account...).Status; record["refundable"] != refundable || got != status {
+			t.Errorf("read until %s: refundable %v, status %d", until, record["refundable"], got)
+		}
+	}
 }
 
 func TestGetRefund_ChainWithoutProviders(t *testing.T) {

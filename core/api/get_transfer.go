@@ -44,7 +44,7 @@ func (s *Server) writeIntent(w http.ResponseWriter, r *http.Request, intent *tra
 		return err
 	}
 	record.transactions = intent.Shown(history)
-	record.refundable = intent.Refundable(history, now)
+	record.refundable = intent.Refundable(history)
 	record.unverifiable = history.Unverifiable()
 	if source, known := s.Registry.Current().Chain(intent.Source.Account.Chain); known {
 		record.confirmations = history.Confirmations(source.Confirmations)

@@ -37,6 +37,7 @@ func TestGetTransfer_History(t *testing.T) {
 	check("confirmed", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"}]`)
 
 	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 s'`)
+	s.readBase(t, "now()")
 	record["order"] = s.call(t, "GET", location, "", account...).Body.(map[string]any)["order"]
 	check("after the deadline", "confirmed", `{"have":3,"need":12,"finalized":false}`, true, `[`+lost+open+`"state":"mined"}]`)
 

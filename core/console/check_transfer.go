@@ -47,7 +47,7 @@ func (c *console) showRefund(w http.ResponseWriter, r *http.Request, user curren
 	if err != nil {
 		return err
 	}
-	if !intent.Refundable(history, c.Store.Now()) {
+	if !intent.Refundable(history) {
 		return transfer.ErrNotRefundable
 	}
 	tx, err := onchain.Refund(r.Context(), c.Chains, intent)

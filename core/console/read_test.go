@@ -213,6 +213,14 @@ func (s *site) watch(t *testing.T, chain caip.ChainID) {
 	}
 }
 
+// readPastDeadline has all intents be past their deadlines, and Base Sepolia be read since.
+func readPastDeadline(t *testing.T, store *postgres.Store) {
+	t.Helper()
+	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 min'")
+	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
+		VALUES ('eip155:84532', 'core', 1, '-infinity', 1, 1, 1, now(), now())`)
+}
+
 // What the chains have shown of an intent, and what to do where its order can be refunded.
 func TestShowTransfer_History(t *testing.T) {
 	t.Parallel()
@@ -252,7 +260,7 @@ func TestShowTransfer_History(t *testing.T) {
 	ann.get(page.link("/console/transfers?hash=")).is(http.StatusOK, "bridge", "Show all")
 	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfer is like that.")
 
-	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() - interval '1 s'")
+	readPastDeadline(t, s.store)
 	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Base Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
 
 	pgtest.Exec(t, s.store, "UPDATE transactions SET state = 'unsupported', log_index = NULL, confirmed_at = NULL WHERE state = 'mined'")

@@ -225,7 +225,7 @@ func TestRefund(t *testing.T) {
 	path := "/console/transfers/" + intent.ID.String()
 	ann.get(path+"/refund").is(http.StatusConflict, "Nothing to refund")
 	ann.confirm(t, intent, transfer.RoleOpen, common.HexToHash("0xab"))
-	pgtest.Exec(t, ann.store, "UPDATE transfers SET deadline = now() - interval '1 min'")
+	readPastDeadline(t, ann.store)
 	page := ann.get(ann.get(path).link(path+"/refund")).is(http.StatusOK, "This transaction on Base Sepolia", "the one on Sepolia to pay 1.5 USDC back", "value 77")
 	sent := page.sending()
 	if sent.Calls.ChainID != "0x14a34" || len(sent.Calls.Calls) != 1 || sent.Calls.Calls[0].Value != "0x4d" || page.offers("data-report") {

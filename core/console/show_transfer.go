@@ -70,7 +70,7 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 		Title: titleOf(intent, source), Section: "transfers", Form: f, Body: map[string]any{
 			"Intent": intent, "Source": source, "Destination": destination, "Events": c.eventViews(events), "Key": key,
 			"Transactions": c.transactionViews(intent.Shown(history)), "Confirmations": c.confirmations(intent, history),
-			"Refundable": intent.Refundable(history, now), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
+			"Refundable": intent.Refundable(history), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
 			"Unwatched": c.unwatched(intent),
 			"Final":     transfer.Final(intent.Type, intent.Status), "Refresh": refreshSeconds(intent, history), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
 			"Send": sending, "Carried": intent.Carried(),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -22,8 +23,8 @@ func Refund(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (*
 	return intent.Refund(fee)
 }
 
-// refundFee asks the destination's settler for the price of a refund, and whether it would refund the order now: the order may
-// have been filled since the chain was last read, and the settler compares the deadline with its own chain's clock.
+// refundFee asks the destination's settler for the price of a refund, and whether it knows the order: it may have been filled in a
+// way that was not seen. A node whose newest block is before the deadline lags, because the chain has been read further.
 func refundFee(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (fee *big.Int, err error) {
 	settler := common.HexToAddress(intent.Settlement.DestinationSettler)
 	refundable := false
@@ -45,7 +46,10 @@ func refundFee(ctx context.Context, client *rpc.Client, intent *transfer.Intent)
 		if fee, quoteOK = word(quoted); block == nil || !ok || !quoteOK {
 			return fmt.Errorf("%s: the contract %s does not answer as a settler", p.Host(), settler)
 		}
-		refundable = number.Sign() == 0 && block.Time.After(intent.Deadline)
+		if !block.Time.After(intent.Deadline) {
+			return fmt.Errorf("%s: lags behind the deadline %s", p.Host(), intent.Deadline.Format(time.RFC3339))
+		}
+		refundable = number.Sign() == 0
 		return nil
 	})
 	if err != nil {

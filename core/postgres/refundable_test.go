@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// An open order is told of once, when its deadline and a block of the destination chain have passed, the chain was read since, and nobody
-// has answered it; and again after a reorganization.
+// An open order is told of once, when its deadline has passed, the destination chain was read past it, and nobody has answered it; and
+// again after a reorganization. An order on a chain that is not followed is not told of, because it may have been filled.
 func TestTellRefundable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
@@ -31,27 +31,30 @@ func TestTellRefundable(t *testing.T) {
 		return intent
 	}
 	bridge, swap, answered, early, recent := open(bridgeBody), open(swapBody), open(bridgeBody), open(bridgeBody), open(bridgeBody)
+	chains := map[*transfer.Intent]string{bridge: bridge.Destination.Account.Chain.String(), swap: swap.Destination.Account.Chain.String()}
 	sent := insertIntent(t, store, known, ann, transferBody)
 	pgtest.Exec(t, store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, log_index, seen_at)
 		VALUES ($1, $2, 'eip155:84532', sha256('fill'), 'fill', 'mined', false, 1, sha256('1'), 0, now())`, ann, answered.ID)
 	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 h' WHERE id <> $1`, early.ID)
 	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 s' WHERE id = $1`, recent.ID)
-	pgtest.Exec(t, store, `UPDATE chains SET block_time_ms = 600000 WHERE id = 'eip155:84532'`)
 	tell := func(want int) {
 		t.Helper()
 		if n, err := store.TellRefundable(t.Context()); n != want || err != nil {
 			t.Errorf("%d told, %v; want %d", n, err, want)
 		}
 	}
-	read := func(when string) {
+	read := func(chain *transfer.Intent, until string) {
 		t.Helper()
-		pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at)
-			SELECT destination_chain, 'core', 1, now(), 9, 8, 7, `+when+` FROM transfers WHERE id = $1
-			ON CONFLICT (chain_id) DO UPDATE SET read_at = excluded.read_at`, swap.ID)
+		pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
+			VALUES ($1, 'core', 1, now(), 9, 8, 7, now(), `+until+`) ON CONFLICT (chain_id) DO UPDATE SET complete_until = excluded.complete_until`, chains[chain])
 	}
-	read("deadline + interval '1 s'") // a fill in the last block before the deadline may not have been seen
+	tell(0) // no chain is followed
+	read(swap, "NULL")
+	read(bridge, "now() - interval '61 minutes'") // a fill in time may not have been seen
+	tell(0)
+	read(swap, "now() - interval '59 minutes'")
 	tell(1)
-	read("now()")
+	read(bridge, "now() - interval '1 minute'")
 	tell(1)
 	tell(0)
 	for intent, want := range map[*transfer.Intent]bool{bridge: true, swap: true, answered: false, early: false, recent: false, sent: false} {

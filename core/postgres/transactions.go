@@ -59,6 +59,10 @@ type transactionRow struct {
 	UnknownSince time.Time      `bun:"unknown_since,nullzero"`
 }
 
+// transactionColumns are those of transactionRow. A later version may add others.
+const transactionColumns = `transactions.account_id, transfer_id, transactions.chain_id, hash, role, state, reported, block_number, block_hash,
+	log_index, confirmed_at, sender, nonce, seen_at, due_at, unknown_since`
+
 func newTransactionRow(o Observation, now time.Time) transactionRow {
 	row := transactionRow{
 		AccountID: o.AccountID, TransferID: o.TransferID, ChainID: o.Chain.String(), Hash: o.Hash.Bytes(), Role: o.Role,
@@ -151,8 +155,11 @@ func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (t
 		Head   uint64    `bun:"head_number,nullzero"`
 		Final  uint64    `bun:"final_block,nullzero"`
 		ReadAt time.Time `bun:"read_at,nullzero"`
+
+		DestinationReadUntil time.Time `bun:"destination_read_until,nullzero"`
 	}
-	err := s.db.NewSelect().Model(&rows).ColumnExpr("transactions.*, head_number, final_block, read_at").
+	err := s.db.NewSelect().Model(&rows).ColumnExpr(transactionColumns+", head_number, final_block, read_at").
+		ColumnExpr("(SELECT complete_until FROM watched_chains WHERE chain_id = ?) AS destination_read_until", intent.Destination.Account.Chain.String()).
 		Join("LEFT JOIN watched_chains ON watched_chains.chain_id = transactions.chain_id").
 		Where("account_id = ? AND transfer_id = ?", intent.AccountID, intent.ID).
 		OrderExpr("seen_at, transactions.chain_id, hash, role").Scan(ctx)
@@ -166,6 +173,7 @@ func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (t
 			return transfer.History{}, err
 		}
 		history.Transactions = append(history.Transactions, o.Transaction)
+		history.DestinationReadUntil = row.DestinationReadUntil
 		if !row.ReadAt.IsZero() {
 			history.Heights[o.Chain] = transfer.Heights{Head: row.Head, Final: row.Final}
 		}

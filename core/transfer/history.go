@@ -13,6 +13,9 @@ type History struct {
 	Transactions []Transaction
 	// Heights are the heights of the transactions' chains, without chains that have never been read.
 	Heights map[caip.ChainID]Heights
+	// DestinationReadUntil is the time, by the destination chain's own clock, up to which all its blocks have been read. It is zero
+	// for a chain that is not followed.
+	DestinationReadUntil time.Time
 }
 
 // Heights are how far a chain has been read.
@@ -53,11 +56,11 @@ func (h History) Unverifiable() bool {
 	return Effect(h.Transactions) == nil && slices.ContainsFunc(h.Transactions, unsupported)
 }
 
-// Refundable reports whether the order can be refunded at the destination's settler: it is open, it is not filled and its
-// deadline has passed.
-func (i *Intent) Refundable(h History, now time.Time) bool {
+// Refundable reports whether the order can be refunded at the destination's settler: it is open, and all blocks of the destination
+// chain that may have filled it in time have been read and did not. The settler compares the deadline with the same clock.
+func (i *Intent) Refundable(h History) bool {
 	answered := func(t Transaction) bool { return !t.isAttempt() }
-	return i.Status == Confirmed && i.Type != Transfer && now.After(i.Deadline) && !slices.ContainsFunc(h.Transactions, answered)
+	return i.Status == Confirmed && i.Type != Transfer && h.DestinationReadUntil.After(i.Deadline) && !slices.ContainsFunc(h.Transactions, answered)
 }
 
 // Shown returns the transactions with the public states and roles, oldest first. The states are Pending, Mined, Reverted,

@@ -65,13 +65,14 @@ func TestRefundable(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind    transfer.Type
 		status  transfer.Status
-		now     time.Time
+		read    time.Time
 		answers []transfer.Transaction
 		want    bool
 	}{
 		"after the deadline":    {transfer.Bridge, transfer.Confirmed, noon.Add(time.Second), nil, true},
 		"a swap":                {transfer.Swap, transfer.Confirmed, noon.Add(time.Second), nil, true},
 		"at the deadline":       {transfer.Bridge, transfer.Confirmed, noon, nil, false},
+		"not followed":          {transfer.Bridge, transfer.Confirmed, time.Time{}, nil, false},
 		"a transfer":            {transfer.Transfer, transfer.Confirmed, noon.Add(time.Second), nil, false},
 		"not deep enough":       {transfer.Bridge, transfer.Submitted, noon.Add(time.Second), nil, false},
 		"filled":                {transfer.Bridge, transfer.Filled, noon.Add(time.Second), nil, false},
@@ -80,8 +81,8 @@ func TestRefundable(t *testing.T) {
 		"a refund is under way": {transfer.Bridge, transfer.Confirmed, noon.Add(time.Second), []transfer.Transaction{answer(transfer.RoleRefund, hashB, false)}, false},
 	} {
 		intent := transfer.Intent{Type: c.kind, Status: c.status, Deadline: noon}
-		history := transfer.History{Transactions: append([]transfer.Transaction{open}, c.answers...)}
-		if got := intent.Refundable(history, c.now); got != c.want {
+		history := transfer.History{Transactions: append([]transfer.Transaction{open}, c.answers...), DestinationReadUntil: c.read}
+		if got := intent.Refundable(history); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
