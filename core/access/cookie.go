@@ -34,10 +34,15 @@ func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
 	} else {
 		c.set(w, in.Token, account.SessionLifetime)
 		if in.Device != "" {
-			c.device().set(w, in.Device, deviceLifetime)
+			c.KnowDevice(w, in.Device)
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
+}
+
+// KnowDevice sets the device cookie.
+func (c Cookie) KnowDevice(w http.ResponseWriter, device string) {
+	c.device().set(w, device, deviceLifetime)
 }
 
 // Secure reports whether browsers reach the service over TLS.

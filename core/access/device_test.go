@@ -106,6 +106,37 @@ func TestSignIn_DistributedGuessing(t *testing.T) {
 	}
 }
 
+// Who resets the password by mail gets in with it from then on, however many passwords strangers try and however often the person has
+// tried the forgotten one. It holds for an account that the mailed link has just made, too.
+func TestResetPassword_AfterGuessing(t *testing.T) {
+	t.Parallel()
+	for name, signUp := range map[string]func(*mailing, *testing.T, access.Visitor, string) *access.SignedIn{
+		"a verified address": (*mailing).signUp, "a new account": (*mailing).signUpUnverified,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core := newMailing(t, func(c *access.Config) { c.Limits.SignInPerAccount, c.Limits.SignInPerAccountAndIP = 8, 3 })
+			home := access.Visitor{IP: "203.0.113.7"}
+			home.Device = signUp(core, t, home, "ann@example.com").Device
+			for attempt(t, core.Service, home, "ann@example.com", "a wrong password") == "wrong" {
+			}
+			attack(t, core.Service, "ann@example.com", 4)
+			reset, err := core.ResetPassword(t.Context(), home, core.request(t, "ann@example.com"), newPassword)
+			if err != nil {
+				t.Fatal(err)
+			}
+			attack(t, core.Service, "ann@example.com", 4)
+			for _, c := range []struct{ name, device, password, want string }{
+				{"the new password", reset.Device, newPassword, "in"}, {"a wrong one", reset.Device, password, "wrong"}, {"a stranger", "", newPassword, "limited"},
+			} {
+				if got := attempt(t, core.Service, access.Visitor{IP: "198.51.100.1", Device: c.device}, "ann@example.com", c.password); got != c.want {
+					t.Errorf("%s: %s, want %s", c.name, got, c.want)
+				}
+			}
+		})
+	}
+}
+
 // One network's tries end before the account's, so it cannot shut out others, known or not.
 func TestSignIn_GuessingFromOneNetwork(t *testing.T) {
 	t.Parallel()

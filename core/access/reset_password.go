@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
-
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 )
@@ -30,38 +28,53 @@ func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, re
 	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email})
 }
 
-// ResetPassword uses the token of a link: it sets the account's password and ends all of its sessions and links. A mailed link
-// proves the address. An account that never proved its address, and never created a live key, loses the address to a new account
-// with this password, and fresh is true. It returns an *account.InvalidError for a password that breaks the rule, ErrResetToken,
-// ErrBusy, or a *LimitedError.
-func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password string) (fresh bool, err error) {
+// Reset is a password that was set by a link.
+type Reset struct {
+	// Fresh means that the password is that of a new account, see ResetPassword.
+	Fresh bool
+	// Device is for the browser's device cookie: who has the mailbox is no stranger to the account, so that the attempts of strangers
+	// do not keep them out of it.
+	Device string
+}
+
+// ResetPassword uses the token of a link: it sets the account's password, ends all of its sessions, links and invitations, and makes
+// the browser a known device. A mailed link proves the address. An account that never proved its address, and never created a live
+// key, loses the address to a new account with this password, which is fresh. It returns an *account.InvalidError for a password that
+// breaks the rule, ErrResetToken, ErrBusy, or a *LimitedError.
+func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password string) (*Reset, error) {
 	if err := account.CheckPassword("newPassword", password); err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
-		return false, err
+		return nil, err
 	}
 	now, tokenHash := s.Store.Now(), account.HashToken(token)
 	owner, err := s.Store.AccountByResetToken(ctx, tokenHash, now) // this is first, so that a password is hashed only for a valid token
+	var reset *Reset
 	if err == nil {
-		fresh, err = s.resetPassword(ctx, v, owner, tokenHash, password)
+		reset, err = s.resetPassword(ctx, v, owner, tokenHash, password)
 	}
 	if errors.Is(err, account.ErrNotFound) {
-		return false, ErrResetToken
+		return nil, ErrResetToken
 	}
-	return fresh, err
+	return reset, err
 }
 
-func (s *Service) resetPassword(ctx context.Context, v Visitor, owner uuid.UUID, tokenHash [32]byte, password string) (fresh bool, err error) {
+func (s *Service) resetPassword(ctx context.Context, v Visitor, owner *account.Account, tokenHash [32]byte, password string) (*Reset, error) {
 	hash, err := s.hash(ctx, password)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner, v.Actor(), account.PasswordReset, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.PasswordReset, s.Store.Now())
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	entry.Detail = "by a link; all sessions ended"
-	reset, err := s.Store.ResetPassword(ctx, tokenHash, hash, entry)
-	return reset != owner, err
+	id, err := s.Store.ResetPassword(ctx, tokenHash, hash, entry)
+	if err != nil {
+		return nil, err
+	}
+	device := parseDevice(v.Device).signIn(&account.Account{ID: id, PasswordHash: hash})
+	s.limits.signInPerDevice.reset(ctx, passwordOf(owner.Email, device)) // it may be empty from tries of the forgotten password
+	return &Reset{Fresh: id != owner.ID, Device: device.String()}, nil
 }

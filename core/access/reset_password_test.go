@@ -112,8 +112,8 @@ func TestResetPassword(t *testing.T) {
 	if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM reset_tokens AS r WHERE strpos(r::text, $1) > 0`, token); n != 0 {
 		t.Error("the token is stored")
 	}
-	if fresh, err := core.ResetPassword(t.Context(), home, token, newPassword); fresh || err != nil {
-		t.Fatal(fresh, err)
+	if reset, err := core.ResetPassword(t.Context(), home, token, newPassword); err != nil || reset.Fresh {
+		t.Fatal(reset, err)
 	}
 	if _, _, err := core.Session(t.Context(), in.Token); !errors.Is(err, access.ErrSignedOut) {
 		t.Errorf("a session outlives the reset: %v", err)

@@ -47,7 +47,7 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, known device) (refund func(), err error) {
 	emailHash := digest(email)
 	if known.id != "" {
-		subject := emailHash + ":" + known.id
+		subject := passwordOf(email, known)
 		return func() { s.limits.signInPerDevice.reset(ctx, subject) }, s.limitDevice(ctx, v, subject)
 	}
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
@@ -66,6 +66,9 @@ func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, kn
 		s.limits.signInPerAccount.refund(ctx, emailHash) // this refunds only the token of this attempt, so that guesses stay counted
 	}, nil
 }
+
+// passwordOf is the bucket of a device's tries for the password of an address.
+func passwordOf(email string, d device) string { return digest(email) + ":" + d.id }
 
 // limitDevice counts a password try of a known device or a session, and of its address, since many devices at one address would
 // otherwise have any number of tries.

@@ -116,9 +116,9 @@ func TestUnverified_Reset(t *testing.T) {
 				}
 				return
 			}
-			fresh, err := m.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, m.token(t), newPassword)
-			if fresh != c.loses || err != nil {
-				t.Fatalf("a new account: %t, %v", fresh, err)
+			reset, err := m.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, m.token(t), newPassword)
+			if err != nil || reset.Fresh != c.loses {
+				t.Fatalf("a new account: %+v, %v", reset, err)
 			}
 			got, err := m.SignIn(t.Context(), access.Visitor{}, squatted, newPassword)
 			if err != nil || (got.Account.ID != in.Account.ID) != c.loses || !got.Account.EmailVerified() {
@@ -145,8 +145,8 @@ func TestUnverified_OperatorsLink(t *testing.T) {
 	if err := m.Store.InsertResetToken(t.Context(), in.Account, account.HashToken(token), m.Store.Now().Add(account.LinkLifetime), &entry); err != nil {
 		t.Fatal(err)
 	}
-	if fresh, err := m.ResetPassword(t.Context(), access.Visitor{}, token, newPassword); fresh || err != nil {
-		t.Fatalf("a new account: %t, %v", fresh, err)
+	if reset, err := m.ResetPassword(t.Context(), access.Visitor{}, token, newPassword); err != nil || reset.Fresh {
+		t.Fatalf("a new account: %+v, %v", reset, err)
 	}
 	if got, err := m.SignIn(t.Context(), access.Visitor{}, squatted, newPassword); err != nil || got.Account.ID != in.Account.ID || got.Account.EmailVerified() {
 		t.Errorf("%+v, %v", got, err)

@@ -12,8 +12,11 @@ func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Access.ResetPassword(r.Context(), s.visitor(r), request.Token, request.NewPassword); err != nil {
+	reset, err := s.Access.ResetPassword(r.Context(), s.visitor(r), request.Token, request.NewPassword)
+	if err != nil {
 		return err
 	}
+	s.cookie.KnowDevice(w, reset.Device)
+	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, statusJSON)
 }

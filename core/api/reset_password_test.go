@@ -76,7 +76,7 @@ func TestResetPassword(t *testing.T) {
 	if sessionID(t, s, ann) == "" {
 		t.Error("a refused reset has ended a session")
 	}
-	same(t, "the token", want(t, 200, `{"status":true}`), reset(resetPassword(token)))
+	same(t, "the token", want(t, 200, `{"status":true}`, "Set-Cookie", deviceSet, "Cache-Control", "no-store"), reset(resetPassword(token)))
 	same(t, "the token again", unknown, reset(resetPassword(token)))
 	if sessionID(t, s, ann) != "" {
 		t.Error("a session outlives the reset")

@@ -58,11 +58,14 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 	}
 	done := "password-reset"
 	if f.ok() {
-		fresh, err := c.Access.ResetPassword(r.Context(), access.VisitorOf(r, c.Cookie), f.values["token"], f.values["newPassword"])
+		reset, err := c.Access.ResetPassword(r.Context(), access.VisitorOf(r, c.Cookie), f.values["token"], f.values["newPassword"])
 		if err := f.note(err); err != nil {
 			return err
 		}
-		if fresh {
+		if reset != nil {
+			c.Cookie.KnowDevice(w, reset.Device)
+		}
+		if reset != nil && reset.Fresh {
 			done = "account-fresh"
 		}
 	}

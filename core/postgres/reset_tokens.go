@@ -36,17 +36,18 @@ func (s *Store) InsertResetToken(
 }
 
 // AccountByResetToken finds the account whose password a token can reset, or returns account.ErrNotFound.
-func (s *Store) AccountByResetToken(ctx context.Context, hash [32]byte, now time.Time) (accountID uuid.UUID, err error) {
-	err = s.db.NewRaw(`SELECT accounts.id FROM reset_tokens JOIN accounts ON accounts.id = account_id
-		WHERE reset_tokens.hash = $1 AND expires_at > ? AND deleted_at IS NULL AND disabled_at IS NULL`, now).
-		Conn(bind(s.db.DB, hash[:])).Scan(ctx, &accountID)
+func (s *Store) AccountByResetToken(ctx context.Context, hash [32]byte, now time.Time) (*account.Account, error) {
+	var row accountRow
+	err := s.db.NewSelect().Model(&row).Join("JOIN reset_tokens ON reset_tokens.account_id = accounts.id").
+		Where("reset_tokens.hash = $1 AND reset_tokens.expires_at > ?", now).Where("accounts.deleted_at IS NULL AND accounts.disabled_at IS NULL").
+		Conn(bind(s.db.DB, hash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return accountID, account.ErrNotFound
+		return nil, account.ErrNotFound
 	}
 	if err != nil {
-		return accountID, fmt.Errorf("find an account by reset token: %w", err)
+		return nil, fmt.Errorf("find an account by reset token: %w", err)
 	}
-	return accountID, nil
+	return row.account(), nil
 }
 
 // ResetPassword uses a token: it replaces the password of the account in the entry and ends its sessions, links and
