@@ -23,6 +23,8 @@ const (
 	halfLife = 30 * time.Second
 	// batchLimitFor is how long a node's limit of calls in a request is kept. After that one request tries more.
 	batchLimitFor = time.Hour
+	// slowBatchFor is how long a batch that took too long is not tried again.
+	slowBatchFor = 10 * time.Minute
 	// minTimedBatch is the batch that timeouts do not shrink: logs and the block that proves them must stay in one request.
 	minTimedBatch = 5
 )
@@ -176,6 +178,10 @@ func (h *health) limitBatch(calls int) {
 func (h *health) shrinkBatch(calls int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if until := time.Now().Add(slowBatchFor); until.After(h.limitedUntil) {
+		h.limitedUntil = until
+	}
+	h.maxBatch = min(h.maxBatch, max(minTimedBatch, calls-1))
 	h.batch = min(h.batch, max(minTimedBatch, calls/2))
 }
 

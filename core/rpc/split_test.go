@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"intents.internal/core/evm"
 	"intents.internal/core/rpc"
 	"intents.internal/core/rpc/rpctest"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
 )
 
 // blocks gets so many blocks and returns how many requests that took.
@@ -185,6 +188,55 @@ func TestProvider_HostileHashes(t *testing.T) {
 		}
 		if providers.Providers()[0] != first {
 			t.Error("the provider is not preferred any more")
+		}
+	})
+}
+
+// slowly takes a second for each call of a request.
+type slowly struct{ next http.RoundTripper }
+
+func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	select {
+	case <-time.After(time.Duration(strings.Count(string(body), `"method"`)) * time.Second):
+		return s.next.RoundTrip(r)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// A batch that takes too long is smaller the next time, so that large responses on a slow line do not fail for ever.
+func TestProvider_BatchTooSlow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		chain := rpctest.NewChain(1)
+		node := rpctest.NewNode(chain)
+		client, err := rpc.NewClient(rpc.Providers{caip.EIP155Chain(1): {{URL: telemetry.Secret(node.URL()), RequestsPerSecond: 1e6}}},
+			rpc.Options{Transport: slowly{rpctest.Transport(node)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, _ := client.Chain(caip.EIP155Chain(1))
+		var failures int
+		for {
+			calls := make([]rpc.Request, 100)
+			for n := range calls {
+				calls[n] = rpc.BlockByNumber(rpc.Latest)
+			}
+			err := known.All()[0].Do(t.Context(), calls...)
+			if err == nil {
+				break
+			}
+			if failures++; !errors.Is(err, context.DeadlineExceeded) || failures > 6 {
+				t.Fatalf("failure %d: %v", failures, err)
+			}
+		}
+		if failures < 3 {
+			t.Errorf("%d failures until a batch of less than ten", failures)
 		}
 	})
 }

@@ -54,13 +54,26 @@ func (w *Watcher) lookUpReports(ctx context.Context) {
 			return
 		case r := <-w.reports:
 			if err := w.lookUpReport(ctx, r); err != nil && ctx.Err() == nil {
-				w.Log.Warn("reported transaction is not looked up at once; the next poll of the chain does", "chain", r.chain.String(), "error", err)
+				w.warnOfReport(r, err)
 			}
 			w.Wake(r.chain)
 		}
 	}
 }
 
+// warnOfReport logs one failure a minute: clients choose what they report.
+func (w *Watcher) warnOfReport(r report, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.reportWarnedAt) < warnEvery {
+		return
+	}
+	w.reportWarnedAt = time.Now()
+	w.Log.Warn("reported transaction is not looked up at once; the next poll of the chain does", "chain", r.chain.String(), "error", err)
+}
+
+// lookUpReport records the sender of a transaction. It leaves half of each provider's calls to the polls, which look up what it skips:
+// clients choose how much they report.
 func (w *Watcher) lookUpReport(ctx context.Context, r report) error {
 	chain, ok := w.Client.Chain(r.chain)
 	if !ok {
@@ -70,6 +83,9 @@ func (w *Watcher) lookUpReport(ctx context.Context, r report) error {
 	defer cancel()
 	var err error
 	for _, provider := range chain.Providers() {
+		if provider.Busy() {
+			continue
+		}
 		var t *evm.Transaction
 		if t, err = rpc.Ask(ctx, provider, rpc.TransactionByHash(r.hash)); err == nil && t != nil {
 			return w.Store.SaveSender(ctx, r.accountID, r.transferID, r.chain, r.hash, t.From, t.Nonce)

@@ -149,3 +149,18 @@ func TestUnreadable_Reorganized(t *testing.T) {
 		t.Errorf("the other transfer is %s", stored.Status)
 	}
 }
+
+// What the second provider cannot show is not confirmed; the others of the poll are.
+func TestUnreadable_AtSecondProvider(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	poisoned, healthy := w.intent(transferOf(usdc)), w.intent(transferOf(usdc))
+	odd, tx := w.pay(poisoned), w.pay(healthy)
+	w.report(poisoned, w.hash(odd))
+	w.report(healthy, w.hash(tx))
+	w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(odd): true} })
+	w.mine(sepolia, odd, tx)
+	w.deepen(sepolia, confirmations)
+	w.want(healthy, "created submitted confirmed")
+	w.want(poisoned, "created submitted")
+}

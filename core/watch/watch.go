@@ -57,6 +57,8 @@ type Watcher struct {
 
 	mu    sync.Mutex
 	loops map[caip.ChainID]*loop
+	// reportWarnedAt is when the failed look-up of a report was last logged.
+	reportWarnedAt time.Time
 }
 
 // New returns a watcher of the chains that have providers.
