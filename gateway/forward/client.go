@@ -58,7 +58,7 @@ type Options struct {
 	Cores *cores.Set
 	// Secret proves to core that a request comes from a gateway.
 	Secret telemetry.Secret
-	// Timeout bounds a complete exchange, retries included. If the response streams, it bounds the wait for the header and each
+	// Timeout bounds a complete exchange, dials and retries included. If the response streams, it bounds the wait for the header and each
 	// wait for more of the body.
 	Timeout time.Duration
 	// MaxConns bounds each of a core's pools: those for requests with a key whose response may stream, for other requests with

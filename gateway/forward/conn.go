@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -25,10 +26,23 @@ type dialer struct {
 	tls   *tls.Config // nil for none
 }
 
-func (d dialer) dial() (*conn, error) {
-	c := &conn{cores: d.cores, core: d.core, epoch: d.core.Generation()}
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+// dial opens a connection for a request with this deadline. If another core is up, it leaves half of the time to that one.
+func (d dialer) dial(deadline time.Time) (*conn, error) {
+	left := time.Until(deadline)
+	if d.cores.OtherUp(d.core) {
+		left /= 2
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(left, dialTimeout))
 	defer cancel()
+	c, err := d.dialContext(ctx)
+	if err != nil && left < dialTimeout && isTimeout(err) {
+		return nil, fmt.Errorf("%w: %w", errNoTime, err)
+	}
+	return c, err
+}
+
+func (d dialer) dialContext(ctx context.Context) (*conn, error) {
+	c := &conn{cores: d.cores, core: d.core, epoch: d.core.Generation()}
 	// fasthttp's own dialer caches addresses for a minute, but a replaced core may have another address.
 	plain, err := new(net.Dialer).DialContext(ctx, "tcp", d.core.Address)
 	if err != nil {
@@ -87,9 +101,12 @@ func (c *conn) usable() bool {
 	return state == socket.Idle || state == socket.Unknown
 }
 
-// send writes the request.
+// send writes the request. It returns errNoTime if the deadline has passed before.
 func (c *conn) send(request []byte, options attemptOptions) error {
 	c.used, c.sent, c.abortErr, c.options = c.used || c.sent, false, nil, options
+	if !time.Now().Before(options.deadline) {
+		return errNoTime
+	}
 	if err := c.SetWriteDeadline(options.deadline); err != nil {
 		return err
 	}
@@ -167,7 +184,6 @@ func (c *conn) checkAbort() error {
 
 // wrapErr converts an error after something was sent into one of this package's errors.
 func (c *conn) wrapErr(err error) error {
-	var timeout interface{ Timeout() bool }
 	switch {
 	case c.abortErr != nil:
 		return c.abortErr
@@ -175,9 +191,14 @@ func (c *conn) wrapErr(err error) error {
 		return errInvalidResponse
 	case errors.Is(err, errSecretRejected):
 		return errSecretRejected
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case isTimeout(err):
 		return ErrTimeout
 	default:
 		return ErrBroken
 	}
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -155,7 +155,10 @@ func newClient(t *testing.T, s settings, urls ...string) client {
 		s.cores.URLs = append(s.cores.URLs, u)
 	}
 	registry := prometheus.NewRegistry()
-	s.cores.Log, s.cores.Metrics = slog.New(slog.DiscardHandler), registry
+	if s.cores.Log == nil {
+		s.cores.Log = slog.New(slog.DiscardHandler)
+	}
+	s.cores.Metrics = registry
 	set := cores.New(s.cores)
 	c := client{set: set, registry: registry, Client: forward.New(forward.Options{Cores: set, Timeout: s.timeout, MaxConns: s.maxConns, Metrics: registry})}
 	ctx, stop := context.WithCancel(context.Background())

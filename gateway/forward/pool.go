@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -10,7 +12,8 @@ import (
 
 // pool keeps connections of one kind to one core. It reuses the most recently used connection, so that few stay open.
 type pool struct {
-	dial func() (*conn, error)
+	// dial opens a connection for a request with this deadline.
+	dial func(deadline time.Time) (*conn, error)
 	// maxConns bounds the connections, including those that are being dialed.
 	maxConns int
 
@@ -26,13 +29,14 @@ type pool struct {
 	waits, timedOut uint64
 }
 
-// get returns a connection, which the caller must put or discard. newConn excludes idle connections, which core may have closed:
-// a request without another attempt needs a new one. Its errors are ErrBusy and ErrUnreachable.
-func (p *pool) get(newConn bool) (*conn, error) {
+// get returns a connection for a request with this deadline, which the caller must put or discard. newConn excludes idle
+// connections, which core may have closed: a request without another attempt needs a new one. Its errors are ErrBusy and, with
+// the cause, ErrUnreachable.
+func (p *pool) get(newConn bool, deadline time.Time) (*conn, error) {
 	c, waiter := p.acquire(newConn)
 	if waiter != nil {
 		var err error
-		if c, err = p.wait(waiter); err != nil {
+		if c, err = p.wait(waiter, deadline); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +45,7 @@ func (p *pool) get(newConn bool) (*conn, error) {
 		c = nil
 	}
 	if c == nil {
-		return p.dialConn()
+		return p.dialConn(deadline)
 	}
 	return c, nil
 }
@@ -70,9 +74,9 @@ func (p *pool) acquire(newConn bool) (c *conn, waiter chan *conn) {
 	return c, waiter
 }
 
-// wait returns the connection that it receives within connWait, or nil with the right to dial one.
-func (p *pool) wait(waiter chan *conn) (*conn, error) {
-	timeout := time.NewTimer(connWait)
+// wait returns the connection that it receives within connWait and before the deadline, or nil with the right to dial one.
+func (p *pool) wait(waiter chan *conn, deadline time.Time) (*conn, error) {
+	timeout := time.NewTimer(min(connWait, time.Until(deadline)))
 	defer timeout.Stop()
 	select {
 	case c := <-waiter:
@@ -91,11 +95,14 @@ func (p *pool) wait(waiter chan *conn) (*conn, error) {
 }
 
 // dialConn opens a connection within the bound; the caller has acquired the right to dial.
-func (p *pool) dialConn() (*conn, error) {
-	c, err := p.dial()
+func (p *pool) dialConn(deadline time.Time) (*conn, error) {
+	c, err := p.dial(deadline)
 	if err != nil {
 		p.release()
-		return nil, ErrUnreachable
+		if errors.Is(err, ErrUnreachable) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	c.pool = p
 	return c, nil

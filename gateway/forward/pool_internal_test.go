@@ -29,7 +29,7 @@ func (c counted) Close() error {
 // newPool makes a pool of connections that lead nowhere.
 func newPool(most int) (p *pool, open *atomic.Int64) {
 	open = &atomic.Int64{}
-	return &pool{maxConns: most, dial: func() (*conn, error) {
+	return &pool{maxConns: most, dial: func(time.Time) (*conn, error) {
 		open.Add(1)
 		return &conn{Conn: counted{open: open}}, nil
 	}}, open
@@ -37,7 +37,7 @@ func newPool(most int) (p *pool, open *atomic.Int64) {
 
 func take(t *testing.T, p *pool) *conn {
 	t.Helper()
-	c, err := p.get(false)
+	c, err := p.get(false, time.Now().Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestPool_MaxConns(t *testing.T) {
 		first := take(t, p)
 		take(t, p)
 		began := time.Now()
-		if _, err := p.get(false); !errors.Is(err, ErrBusy) || time.Since(began) != connWait {
+		if _, err := p.get(false, time.Now().Add(time.Minute)); !errors.Is(err, ErrBusy) || time.Since(began) != connWait {
 			t.Errorf("the third gets %v after %s", err, time.Since(began))
 		}
 		want := telemetry.PoolState{Limit: 2, Open: 2, InUse: 2, Waits: 1, TimedOut: 1}
@@ -103,22 +103,22 @@ func TestPool_FailedDial(t *testing.T) {
 		p, _ := newPool(1)
 		dial := p.dial
 		var broken atomic.Bool
-		p.dial = func() (*conn, error) {
+		p.dial = func(deadline time.Time) (*conn, error) {
 			fails := broken.Load()
 			<-time.After(connWait / 2)
 			if fails {
 				return nil, errors.New("nobody there")
 			}
-			return dial()
+			return dial(deadline)
 		}
 		broken.Store(true)
 		for range 3 {
-			if _, err := p.get(false); !errors.Is(err, ErrUnreachable) {
+			if _, err := p.get(false, time.Now().Add(time.Minute)); !errors.Is(err, ErrUnreachable) {
 				t.Errorf("error %v", err)
 			}
 		}
 		var turns sync.WaitGroup
-		turns.Go(func() { _, _ = p.get(false) })
+		turns.Go(func() { _, _ = p.get(false, time.Now().Add(time.Minute)) })
 		synctest.Wait()
 		turns.Go(func() { take(t, p) }) // it waits for the one above, whose dial fails
 		synctest.Wait()
@@ -169,7 +169,7 @@ func TestPool_PutWhileQueueing(t *testing.T) {
 			var started atomic.Bool
 			second.Go(func() {
 				started.Store(true)
-				c, err := p.get(false)
+				c, err := p.get(false, time.Now().Add(time.Minute))
 				if err != nil {
 					lost++
 					return
@@ -204,7 +204,7 @@ func TestPool_NewConnKeepsIdle(t *testing.T) {
 	p.put(second, time.Now())
 	fresh := func() *conn {
 		t.Helper()
-		c, err := p.get(true)
+		c, err := p.get(true, time.Now().Add(time.Minute))
 		if err != nil || c == first || c == second {
 			t.Fatalf("an idle connection is given out, or %v", err)
 		}

@@ -25,6 +25,8 @@ const (
 var (
 	// errUpstreamDown means that the wait ended because the core is down and another one is up.
 	errUpstreamDown = errors.New("the core is down")
+	// errNoTime means that the request's deadline left this core too little time to be reached, which says nothing of the core.
+	errNoTime = fmt.Errorf("%w: GATEWAY_CORE_TIMEOUT ended before the request was sent", ErrUnreachable)
 	// errSecretRejected means that the core rejected the shared secret, so it carried nothing out. The probe logs why.
 	errSecretRejected = fmt.Errorf("%w: it rejects GATEWAY_CORE_SECRET", ErrUnreachable)
 	// errInvalidResponse means that core's response cannot be forwarded. A retry would not change it.
@@ -34,7 +36,7 @@ var (
 // attemptOptions are the rules of one attempt.
 type attemptOptions struct {
 	began time.Time
-	// deadline bounds the wait for the response, and the complete response unless it streams.
+	// deadline bounds the dial, the wait for the response, and the complete response unless it streams. All attempts share it.
 	deadline time.Time
 	// replayable requests may be executed twice without harm.
 	replayable bool
@@ -48,12 +50,18 @@ type attemptOptions struct {
 //
 // A request that could not be sent, or was rejected with the shared secret, goes to the next core. A request that was sent and not answered is retried once, at another
 // core if there is one, and only if it is replayable: a read, or a write with an Idempotency-Key on a route where core honors
-// it.
+// it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of a deadline that other attempts
+// had used up triggers a probe.
 func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 	options := attemptOptions{began: r.Began, deadline: r.Began.Add(c.timeout), replayable: r.IsReplayable(), peer: r.Peer}
 	var tried cores.Tried
 	failed := ErrUnreachable
-	for sent, attempt := 0, 0; ; attempt++ {
+	for sent, attempt, began := 0, 0, r.Began; ; attempt++ {
+		if attempt > 0 {
+			if began = time.Now(); !began.Before(options.deadline) {
+				return failed
+			}
+		}
 		core := c.cores.Pick(tried)
 		if core == nil {
 			return failed
@@ -74,6 +82,10 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 			return nil
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone):
 			return err
+		case errors.Is(err, errNoTime):
+			core.ProbeNow()
+			tried.MarkUnreachable(core)
+			continue
 		case errors.Is(err, errSecretRejected):
 			core.MarkRefused()
 			tried.MarkUnreachable(core)
@@ -86,6 +98,9 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 			return ErrBroken
 		case errors.Is(err, errUpstreamDown):
 			failed = ErrTimeout
+		case errors.Is(err, ErrTimeout) && options.deadline.Sub(began) < c.timeout/2:
+			core.ProbeNow()
+			failed = err
 		default:
 			core.MarkFailed()
 			failed = err
@@ -114,7 +129,7 @@ func (r *Request) IsReplayable() bool {
 // attempt is one attempt at one core.
 func (c *Client) attempt(u *upstream, r *Request, request []byte, options attemptOptions) error {
 	for {
-		conn, err := u.pool(r).get(options.newConn)
+		conn, err := u.pool(r).get(options.newConn, options.deadline)
 		if err != nil {
 			return err
 		}
@@ -128,8 +143,12 @@ func (c *Client) attempt(u *upstream, r *Request, request []byte, options attemp
 		switch {
 		case conn.sent:
 			return conn.wrapErr(err)
+		case errors.Is(err, errNoTime):
+			return err
+		case isTimeout(err): // the deadline ended during the write
+			return errNoTime
 		case !used:
-			return ErrUnreachable
+			return fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
 		options.newConn = true // core had closed the idle connection
 	}
