@@ -148,10 +148,13 @@ func (c *Chain) HasOther(than *Provider) bool {
 	return slices.ContainsFunc(c.providers, func(p *Provider) bool { return p.host != than.host })
 }
 
+// Well reports whether the provider is neither paused nor failing.
+func (p *Provider) Well() bool { return p.health.paused() <= 0 && !p.health.failing() }
+
 // Demote prefers the next healthy provider over one that lags behind the chain.
 func (c *Chain) Demote(p *Provider) {
 	for _, next := range c.Providers() {
-		if next != p && next.health.paused() <= 0 && !next.health.failing() {
+		if next != p && next.Well() {
 			c.mu.Lock()
 			c.preferred = next
 			c.mu.Unlock()

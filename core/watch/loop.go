@@ -37,6 +37,8 @@ type loop struct {
 	// othersDownSince is since when no second provider has responded, zero while one does.
 	othersDownSince time.Time
 	failing         bool
+	// readBy is the host of the provider that the last poll read.
+	readBy string
 	// compared is the newest block that a second provider has also shown.
 	compared transfer.Block
 	// unverified means that a provider serves another chain or its chain id could not be read.
@@ -165,7 +167,7 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 		l.log.Warn("a provider is not used; `core chains check` shows the others", "error", failures)
 	}
 	l.unverified = failures != nil
-	for _, provider := range l.chain.Providers() {
+	for _, provider := range l.readers(progress) {
 		more, err := l.poll(ctx, definition, provider, progress)
 		if err == nil || errors.Is(err, postgres.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
 			return more, err
@@ -178,6 +180,28 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 		failures = errNoProvider
 	}
 	return false, failures
+}
+
+// slowestSecond is how many ranges a provider may need for the second reading of a backlog's blocks. One that needs more would hold
+// up the backlog.
+const slowestSecond = 20
+
+// readers returns the providers to poll, best first. The blocks of a backlog are read once more before the cursor passes them, at
+// a provider of another host than the first time where one is well: one that leaves out events would leave them out again.
+func (l *loop) readers(p postgres.Progress) []*rpc.Provider {
+	providers := l.chain.Providers()
+	backlog := p.Read && p.ReadTo < p.Head
+	if !backlog {
+		return providers
+	}
+	second := slices.IndexFunc(providers, func(other *rpc.Provider) bool {
+		return other.Host() != l.readBy && other.Well() && other.LogRange()*slowestSecond >= p.ReadTo-p.Cursor
+	})
+	if second > 0 {
+		other := providers[second]
+		providers = slices.Insert(slices.Delete(providers, second, second+1), 0, other)
+	}
+	return providers
 }
 
 // isOfProvider reports whether another provider may succeed.
@@ -221,6 +245,7 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err := l.write(ctx, v, seen, v.gone(seen)); err != nil {
 		return false, err
 	}
+	l.readBy = provider.Host()
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}
