@@ -111,6 +111,8 @@ type Visitor struct {
 	Token string
 	// Device is the value of the browser's device cookie, empty for none.
 	Device string
+	// Password is the person's password where the request repeats it to confirm an operation, empty for none.
+	Password string
 	// EndsWithBrowser asks for a session that ends with the browser, as of a sign-in with rememberMe: false.
 	EndsWithBrowser bool
 	// Person is the person who is signed in, uuid.Nil for nobody.

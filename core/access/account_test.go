@@ -45,11 +45,11 @@ func TestAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	test, _, err := core.CreateKey(ctx, home, owner, account.KeyRequest{Name: "ci"})
+	test, _, err := core.CreateKey(ctx, home, own(first), account.KeyRequest{Name: "ci"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, _, err := core.CreateKey(ctx, work, owner, account.KeyRequest{Name: "<b>", Environment: network.Live, ExpiresIn: time.Hour})
+	live, _, err := core.CreateKey(ctx, work, own(first), account.KeyRequest{Name: "<b>", Environment: network.Live, ExpiresIn: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,11 @@ func TestAuditLog(t *testing.T) {
 	if _, err := core.UpdateKey(ctx, home, owner, test.ID, account.KeyChange{Name: &name, Enabled: &off}); err != nil {
 		t.Fatal(err)
 	}
-	next, _, err := core.RotateKey(ctx, home, owner, test.ID, 0)
+	next, _, err := core.RotateKey(ctx, home, own(first), test.ID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _, err := core.RotateKey(ctx, home, owner, live.ID, time.Minute)
+	other, _, err := core.RotateKey(ctx, home, own(first), live.ID, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestAuditLog(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, _, err := core.RotateKey(ctx, home, owner, live.ID, time.Minute); !errors.Is(err, account.ErrKeyRotated) {
+	if _, _, err := core.RotateKey(ctx, home, own(first), live.ID, time.Minute); !errors.Is(err, account.ErrKeyRotated) {
 		t.Errorf("rotated twice: %v", err)
 	}
 	if err := core.DeleteAccount(ctx, home, third.Session, third.Account, "a wrong password"); !errors.Is(err, access.ErrPassword) {
@@ -130,6 +130,11 @@ func TestAuditLog(t *testing.T) {
 	if diff := cmp.Diff(want, auditLog(t, core, owner)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// own is who has signed in, acting on the account that they signed in to.
+func own(in *access.SignedIn) *access.Acting {
+	return &access.Acting{Session: in.Session, Person: in.Account, Account: in.Account, Role: account.RoleOwner}
 }
 
 // auditLog is an account's log, oldest first.

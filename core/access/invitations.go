@@ -25,12 +25,18 @@ type Invited struct {
 
 // Invite invites an address to an account, and replaces an earlier invitation of it if again is set. It does the same whether or not the
 // address has an account here. It returns an *account.InvalidError, account.ErrAlreadyMember, account.ErrAlreadyInvited,
-// account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError.
+// account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError. An
+// owner is invited as ChangeMember makes one.
 func (s *Service) Invite(ctx context.Context, v Visitor, on *Acting, email string, role account.Role, again bool) (*Invited, error) {
 	now := s.Store.Now()
 	invitation, err := account.NewInvitation(on.Account.ID, on.Person.ID, email, role, now)
 	if err != nil {
 		return nil, err
+	}
+	if role == account.RoleOwner {
+		if err := s.confirmActing(ctx, v, on); err != nil {
+			return nil, err
+		}
 	}
 	invitation.Mailed = s.MailQueued != nil
 	if invitation.Mailed && !on.Person.EmailVerified() {

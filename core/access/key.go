@@ -10,14 +10,19 @@ import (
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
 )
 
-// CreateKey creates a key and returns its text, which is not stored. It returns an *account.InvalidError, account.ErrTooMany,
+// CreateKey creates a key of the account and returns its text, which is not stored. A live key needs a fresh session or the
+// visitor's password. It returns an *account.InvalidError, ErrSessionNotFresh, ErrPassword, ErrBusy, account.ErrTooMany,
 // account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
-func (s *Service) CreateKey(ctx context.Context, v Visitor, owner uuid.UUID, r account.KeyRequest) (*account.Key, apikey.Key, error) {
-	now := s.Store.Now()
+func (s *Service) CreateKey(ctx context.Context, v Visitor, on *Acting, r account.KeyRequest) (*account.Key, apikey.Key, error) {
+	now, owner := s.Store.Now(), on.Account.ID
 	key, text, err := account.NewKey(owner, r, now)
 	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if err := s.confirmKey(ctx, v, on, key); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	if err := s.limitKey(ctx, v, owner); err != nil {
@@ -72,10 +77,18 @@ func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 }
 
 // RotateKey creates a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace
-// period of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated, account.ErrTooMany,
-// account.ErrNotFound or a *LimitedError.
-func (s *Service) RotateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
+// period of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated, account.ErrNotFound, and for the new
+// key what CreateKey returns.
+func (s *Service) RotateKey(ctx context.Context, v Visitor, on *Acting, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
+	owner := on.Account.ID
 	if err := s.limitKey(ctx, v, owner); err != nil {
+		return nil, apikey.Key{}, err
+	}
+	found, err := s.Store.Key(ctx, owner, keyID)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if err := s.confirmKey(ctx, v, on, found); err != nil { // the environment of a key never changes
 		return nil, apikey.Key{}, err
 	}
 	now := s.Store.Now()
@@ -129,6 +142,14 @@ func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 		}
 		return tx.Audit(ctx, entry.OfKey(key, ""))
 	})
+}
+
+// confirmKey returns what confirmActing returns for a live key.
+func (s *Service) confirmKey(ctx context.Context, v Visitor, on *Acting, key *account.Key) error {
+	if key.Environment != network.Live {
+		return nil
+	}
+	return s.confirmActing(ctx, v, on)
 }
 
 // limitKey counts a new key for the account and for the address.

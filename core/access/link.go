@@ -137,6 +137,12 @@ func (s *Service) CanSignIn(identity account.Identity) bool {
 	return slices.Contains(s.issuers(), identity.Issuer)
 }
 
+// confirmActing is confirmFresh for what a person does to an account that cannot be taken back: whoever finds a browser that was
+// left open does not get that far.
+func (s *Service) confirmActing(ctx context.Context, v Visitor, on *Acting) error {
+	return s.confirmFresh(ctx, v, on.Session, on.Person, v.Password)
+}
+
 // confirmFresh returns ErrSessionNotFresh unless the session is fresh or the request has the password, which it then checks.
 func (s *Service) confirmFresh(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
 	if s.Fresh(session) {

@@ -16,9 +16,15 @@ func (s *Service) Act(ctx context.Context, a *Acting, accountID uuid.UUID) error
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error { return tx.SetActing(ctx, a.Session, accountID) })
 }
 
-// ChangeMember changes the role of a member. It returns account.ErrNoSuchMember, account.ErrHolder, account.ErrLastOwner, and
+// ChangeMember changes the role of a member. Making an owner needs a fresh session or the visitor's password. It returns
+// ErrSessionNotFresh, ErrPassword, ErrBusy, a *LimitedError, account.ErrNoSuchMember, account.ErrHolder, account.ErrLastOwner, and
 // ErrRole for a person who is no longer an owner.
 func (s *Service) ChangeMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID, role account.Role) (account.Member, error) {
+	if role == account.RoleOwner {
+		if err := s.confirmActing(ctx, v, on); err != nil {
+			return account.Member{}, err
+		}
+	}
 	return s.changeMembers(ctx, v, on, person, account.MemberChanged, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
 		if m.Role == account.RoleOwner && role != account.RoleOwner {
 			if err := roster.CanLose(*m); err != nil {
@@ -31,11 +37,14 @@ func (s *Service) ChangeMember(ctx context.Context, v Visitor, on *Acting, perso
 	})
 }
 
-// RemoveMember ends the membership of another person, and all of that person's sessions that act on the account. It returns what
-// ChangeMember returns. Persons remove themselves with Leave.
+// RemoveMember ends the membership of another person, and all of that person's sessions that act on the account. It needs a fresh
+// session or the visitor's password, and returns what ChangeMember returns. Persons remove themselves with Leave.
 func (s *Service) RemoveMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID) (account.Member, error) {
 	if person == on.Person.ID {
 		return s.Leave(ctx, v, on)
+	}
+	if err := s.confirmActing(ctx, v, on); err != nil {
+		return account.Member{}, err
 	}
 	return s.changeMembers(ctx, v, on, person, account.MemberRemoved, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
 		if err := roster.CanLose(*m); err != nil {

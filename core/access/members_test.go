@@ -128,7 +128,7 @@ func TestMembers(t *testing.T) {
 	if a := bob.acting(); a.Account.ID != shop || a.Role != account.RoleDeveloper || a.Person.ID != bob.id {
 		t.Errorf("bob acts on %+v as %s", a.Account, a.Role)
 	}
-	key, _, err := core.CreateKey(t.Context(), bob.seen, bob.acting().Account.ID, account.KeyRequest{Name: "ci"})
+	key, _, err := core.CreateKey(t.Context(), bob.seen, bob.acting(), account.KeyRequest{Name: "ci"})
 	is(t, "a key", err, nil)
 
 	_, err = core.ChangeMember(t.Context(), ann.seen, ann.acting(), bob.id, account.RoleViewer)

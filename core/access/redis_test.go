@@ -97,7 +97,7 @@ func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*access.Service) in
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			_, _, err := cores[i%len(cores)].CreateKey(t.Context(), access.Visitor{IP: fmt.Sprintf("203.0.113.%d", i)}, owner, account.KeyRequest{Name: "ci"})
+			_, _, err := cores[i%len(cores)].CreateKey(t.Context(), access.Visitor{IP: fmt.Sprintf("203.0.113.%d", i)}, &access.Acting{Account: &account.Account{ID: owner}}, account.KeyRequest{Name: "ci"})
 			if wait := waits(t, err); wait == 0 {
 				made.Add(1)
 			} else if wait > 12*time.Minute { // a fifth of an hour is the time of one key

@@ -45,7 +45,7 @@ func TestAdmit_Writes(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := access.Visitor{IP: "203.0.113.8", Token: second.Token}
-	key, _, err := core.CreateKey(t.Context(), here, ann.id, account.KeyRequest{Name: "ci"})
+	key, _, err := core.CreateKey(t.Context(), here, ann.acting(), account.KeyRequest{Name: "ci"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,9 +73,9 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	note(again)
 	form := sha256.Sum256([]byte("a form"))
 	secrets["form"] = form[:]
-	key, _, err := core.CreateKey(ctx, v, in.Account.ID, account.KeyRequest{Name: "ci", FormToken: form})
+	key, _, err := core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})
 	must(err)
-	next, _, err := core.RotateKey(ctx, v, in.Account.ID, key.ID, time.Hour)
+	next, _, err := core.RotateKey(ctx, v, own(in), key.ID, time.Hour)
 	must(err)
 	secrets["key"], secrets["next key"] = key.Hash[:], next.Hash[:]
 	_, _, err = store.UsableKey(ctx, next.Hash, time.Now())
@@ -125,7 +125,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	_, _, sessionErr := core.Session(ctx, again.Token)
 	_, _, usableErr := store.UsableKey(ctx, next.Hash, time.Now())
 	_, nonceErr := store.TakeNonce(ctx, nonceHash, time.Now())
-	_, _, formErr := core.CreateKey(ctx, v, in.Account.ID, account.KeyRequest{Name: "ci", FormToken: form})
+	_, _, formErr := core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})
 	for what, err := range map[string]error{
 		"session": sessionErr, "key": usableErr, "nonce": nonceErr, "form": formErr, "token": tokenErr, "link": linkErr,
 		"new token": store.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),

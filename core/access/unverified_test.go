@@ -50,7 +50,7 @@ const squatted = "squat@example.com"
 
 func makeKey(t *testing.T, m *mailing, in *access.SignedIn, environment network.Environment) *account.Key {
 	t.Helper()
-	key, _, err := m.CreateKey(t.Context(), access.Visitor{}, in.Account.ID, account.KeyRequest{Name: "key", Environment: environment})
+	key, _, err := m.CreateKey(t.Context(), access.Visitor{}, own(in), account.KeyRequest{Name: "key", Environment: environment})
 	if err != nil {
 		t.Fatal(err)
 	}

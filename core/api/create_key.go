@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/pkg/network"
 )
@@ -16,6 +17,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 		ExpiresIn   *int64              `json:"expiresIn"`
 		Scopes      []string            `json:"scopes"`
 		Networks    []string            `json:"networks"`
+		Password    string              `json:"password"`
 	}](r)
 	if err != nil {
 		return err
@@ -34,7 +36,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 	if wanted.Networks, err = account.ParseNetworks(request.Networks); err != nil {
 		return err
 	}
-	key, text, err := s.Access.CreateKey(r.Context(), s.visitor(r), actingID(r), wanted)
+	key, text, err := s.Access.CreateKey(r.Context(), s.confirming(r, request.Password), access.ActingOf(r), wanted)
 	if err != nil {
 		return err
 	}

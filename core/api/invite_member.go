@@ -15,6 +15,7 @@ func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
 		Email          string `json:"email"`
 		Role           string `json:"role"`
 		Resend         bool   `json:"resend"`
+		Password       string `json:"password"`
 	}](r)
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	invited, err := s.Access.Invite(r.Context(), s.visitor(r), on, request.Email, role, request.Resend)
+	invited, err := s.Access.Invite(r.Context(), s.confirming(r, request.Password), on, request.Email, role, request.Resend)
 	if err != nil {
 		return err
 	}

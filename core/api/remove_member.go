@@ -13,6 +13,7 @@ func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		OrganizationID  string `json:"organizationId"`
 		MemberIDOrEmail string `json:"memberIdOrEmail"`
+		Password        string `json:"password"`
 	}](r)
 	if err != nil {
 		return err
@@ -25,7 +26,7 @@ func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if member, err = s.Access.RemoveMember(r.Context(), s.visitor(r), on, member.PersonID); err != nil {
+	if member, err = s.Access.RemoveMember(r.Context(), s.confirming(r, request.Password), on, member.PersonID); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]memberJSON{"member": newMemberJSON(member)})

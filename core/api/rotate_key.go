@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"intents.internal/core/access"
 	"intents.internal/core/account"
 )
 
@@ -13,6 +14,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		KeyID       string `json:"keyId"`
 		GracePeriod *int64 `json:"gracePeriod"`
+		Password    string `json:"password"`
 	}](r)
 	if err != nil {
 		return err
@@ -27,7 +29,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, text, err := s.Access.RotateKey(r.Context(), s.visitor(r), actingID(r), keyID, grace)
+	key, text, err := s.Access.RotateKey(r.Context(), s.confirming(r, request.Password), access.ActingOf(r), keyID, grace)
 	if err != nil {
 		return err
 	}

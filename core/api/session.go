@@ -47,6 +47,13 @@ func actingID(r *http.Request) uuid.UUID { return access.ActingOf(r).Account.ID 
 
 func (s *Server) visitor(r *http.Request) access.Visitor { return access.VisitorOf(r, s.cookie) }
 
+// confirming is the visitor of a request that confirms its operation by a password, empty for none.
+func (s *Server) confirming(r *http.Request, password string) access.Visitor {
+	visitor := s.visitor(r)
+	visitor.Password = password
+	return visitor
+}
+
 // writeSignedIn writes the response to a sign-up or sign-in, with the session in the cookie.
 func (s *Server) writeSignedIn(w http.ResponseWriter, in *access.SignedIn) error {
 	s.cookie.SignIn(w, in)

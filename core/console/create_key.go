@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
@@ -41,7 +40,7 @@ func (f *form) parseExpiresIn(name string) (time.Duration, error) {
 // createKey answers POST /console/keys with the key, which is shown only once. The response is the page itself: a
 // redirect would have to carry the key or store it.
 func (c *console) createKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, slices.Concat([]string{"name", "environment", "expiresIn", "formToken"}, restrictionFields)...)
+	f, err := readForm(r, slices.Concat([]string{"name", "environment", "expiresIn", "formToken", "password"}, restrictionFields)...)
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *acco
 	if wanted.FormToken, err = formToken(user, f); err != nil {
 		return nil, text, err
 	}
-	return c.Access.CreateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.acting.Account.ID, wanted)
+	return c.Access.CreateKey(r.Context(), c.confirming(r, f), user.acting, wanted)
 }
 
 // newKeyPage shows a key's text.

@@ -57,7 +57,7 @@ func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user curren
 	}})
 }
 
-// confirmation returns what linking and unlinking require: nothing from a recent session, otherwise the password, or a new
+// confirmation returns what linking and unlinking, a live key, a new owner and the removal of a member require: nothing from a recent session, otherwise the password, or a new
 // sign-in if there is no password.
 func (c *console) confirmation(user currentUser) string {
 	switch {
@@ -68,6 +68,13 @@ func (c *console) confirmation(user currentUser) string {
 	default:
 		return "sign-in"
 	}
+}
+
+// confirming is the visitor of a form that confirms its operation by the password, if it has that field.
+func (c *console) confirming(r *http.Request, f *form) access.Visitor {
+	visitor := access.VisitorOf(r, c.Cookie)
+	visitor.Password = f.values["password"]
+	return visitor
 }
 
 // wayIn is an identity as the account page shows it.

@@ -73,7 +73,7 @@ func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, user curren
 	}
 	c.fillLimits(r.Context(), views)
 	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
-		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
+		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries, "Confirm": c.confirmation(user),
 		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil),
 	}})
 }

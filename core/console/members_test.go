@@ -150,3 +150,39 @@ func TestInvitation_Mailed(t *testing.T) {
 		t.Errorf("%d mails are queued", n)
 	}
 }
+
+// Some time after signing in, a live key wants the password, and a new owner and the removal of a member want another sign-in.
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	s := start(t, typed)
+	ann := s.signedUp(t, "ann@example.com")
+	s.signedUp(t, "bob@example.com")
+	pgtest.Exec(t, s.store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
+		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
+	bob := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'bob@example.com'`).String()
+	const old = "You signed in more than ten minutes ago"
+	if page := ann.get("/console"); strings.Contains(page.text(), "to confirm") {
+		t.Error("a new session is asked for the password")
+	}
+	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	ann.get("/console/members").is(http.StatusOK, old)
+	for path, fields := range map[string][]string{
+		"/console/members/change": {"person", bob, "role", "owner"}, "/console/members/remove": {"person", bob},
+		"/console/members/invite": {"email", "eve@example.com", "role", "owner"},
+	} {
+		ann.post(path, fields...).is(http.StatusForbidden, "You signed in too long ago for this.")
+	}
+	ann.post("/console/members/change", "person", bob, "role", "developer").leadsTo("/console/members?done=member-changed")
+	create := func(environment, confirmed string) *answer {
+		page := ann.get("/console").is(http.StatusOK, "Your password, to confirm", "For a live key")
+		return ann.post("/console/keys", "name", "ci", "environment", environment, "expiresIn", "never", "formToken", page.field("formToken"), "password", confirmed)
+	}
+	create("test", "").is(http.StatusOK, "Your new key")
+	create("live", "").is(http.StatusForbidden, "You signed in too long ago for this.")
+	create("live", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
+	create("live", password).is(http.StatusOK, "Your new key")
+	live := "/console/keys/" + pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM api_keys WHERE environment = 'live'`).String()
+	ann.get(live).is(http.StatusOK, "Your password, to confirm")
+	ann.post(live+"/rotate", "gracePeriod", "0", "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
+	ann.post(live+"/rotate", "gracePeriod", "0", "password", password).is(http.StatusOK, "Your key was rotated")
+}

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"intents.internal/core/access"
 	"intents.internal/core/account"
 	"intents.internal/pkg/apikey"
 )
@@ -12,7 +11,7 @@ import (
 // rotateKey answers POST /console/keys/{id}/rotate with the new key, which is shown only once. Sending the form twice changes
 // nothing, because the key is already rotated.
 func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "gracePeriod")
+	f, err := readForm(r, "gracePeriod", "password")
 	if err != nil {
 		return err
 	}
@@ -26,7 +25,7 @@ func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, user current
 	if f.ok() {
 		grace, err = account.ParseGracePeriod(f.number("gracePeriod"))
 		if err == nil {
-			key, text, err = c.Access.RotateKey(r.Context(), access.VisitorOf(r, c.Cookie), user.acting.Account.ID, old.ID, grace)
+			key, text, err = c.Access.RotateKey(r.Context(), c.confirming(r, f), user.acting, old.ID, grace)
 		}
 		if err := f.note(err); err != nil {
 			return err

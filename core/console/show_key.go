@@ -48,7 +48,7 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user current
 		name = f.Value("name")
 	}
 	return c.render(w, r, user, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
-		"Key": views[0], "AccountLimit": accountLimit, "Name": name, "Expiries": expiries, "Graces": graces,
+		"Key": views[0], "AccountLimit": accountLimit, "Name": name, "Expiries": expiries, "Graces": graces, "Confirm": c.confirmation(user),
 		"Restrictions": newRestrictionsView(f, key.Scopes, key.Networks),
 		"Charts":       []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
 	}})
