@@ -39,8 +39,8 @@ type Config struct {
 	CoreURLs []string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
 	// CoreSecret is the secret shared with core, the value of CORE_GATEWAY_SECRET: at least 32 characters. Required.
 	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET"`
-	// CoreTimeout is the maximum duration of a request to core, one retry included, and of each wait for more of a streamed
-	// response. Default 10s; 100ms to 5m.
+	// CoreTimeout is the maximum duration of a request to core, dials and all attempts included, and of each wait for more of a
+	// streamed response. Default 10s; 100ms to 5m.
 	CoreTimeout time.Duration `env:"GATEWAY_CORE_TIMEOUT" envDefault:"10s"`
 	// CoreMaxConns is the maximum number of connections to one core in each of four pools: requests with a key, lists, requests
 	// without a key, and the gateway's own requests. A long list (over 512 KiB or of unknown length) holds a connection until the
