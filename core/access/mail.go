@@ -85,6 +85,8 @@ func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) 
 		message, err = s.composeChangeEmail(ctx, m)
 	case account.MailInvitation:
 		message, err = s.composeInvitation(ctx, m.InvitationID)
+	case account.MailWebhookDisabled:
+		message, err = s.composeWebhookDisabled(ctx, m)
 	default:
 		message, err = s.composeResetPassword(ctx, m)
 	}

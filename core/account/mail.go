@@ -25,8 +25,11 @@ const (
 // MailInvitation has the link to an invitation.
 const MailInvitation MailKind = "invitation"
 
+// MailWebhookDisabled tells an account's owners that attempts have disabled one of its webhooks.
+const MailWebhookDisabled MailKind = "webhook_disabled"
+
 // MailKinds are the kinds that this version sends.
-var MailKinds = []MailKind{MailResetPassword, MailSignUp, MailVerifyEmail, MailConfirmEmailChange, MailChangeEmail, MailInvitation}
+var MailKinds = []MailKind{MailResetPassword, MailSignUp, MailVerifyEmail, MailConfirmEmailChange, MailChangeEmail, MailInvitation, MailWebhookDisabled}
 
 // LinkLifetime is how long a mailed link is valid.
 const LinkLifetime = time.Hour

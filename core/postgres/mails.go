@@ -25,6 +25,8 @@ type Mail struct {
 	Callback string
 	// InvitationID is the invitation that the mail is about.
 	InvitationID uuid.UUID
+	// WebhookID is the webhook that the mail is about.
+	WebhookID uuid.UUID
 }
 
 // QueuedMail is a row of the outbox.
@@ -58,9 +60,9 @@ func insertMail(ctx context.Context, db bun.IDB, m Mail) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.NewRaw(`INSERT INTO mails (id, kind, recipient, account_id, new_email, callback, invitation_id, attempts, next_attempt_at, created_at)
-		VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?, 0, clock_timestamp(), clock_timestamp())`,
-		id, m.Kind, m.Recipient, nullID(m.AccountID), m.NewEmail, m.Callback, nullID(m.InvitationID)).Exec(ctx)
+	_, err = db.NewRaw(`INSERT INTO mails (id, kind, recipient, account_id, new_email, callback, invitation_id, webhook_id, attempts, next_attempt_at, created_at)
+		VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?, ?, 0, clock_timestamp(), clock_timestamp())`,
+		id, m.Kind, m.Recipient, nullID(m.AccountID), m.NewEmail, m.Callback, nullID(m.InvitationID), nullID(m.WebhookID)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("queue a mail: %w", err)
 	}
@@ -86,6 +88,7 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 		NewEmail     string
 		Callback     string
 		InvitationID uuid.UUID
+		WebhookID    uuid.UUID
 		Attempts     int
 		Age          float64 // seconds
 	}
@@ -94,7 +97,8 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 			ORDER BY next_attempt_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 		RETURNING id, kind, recipient, coalesce(account_id, '00000000-0000-0000-0000-000000000000') AS account_id,
 			coalesce(new_email, '') AS new_email, coalesce(callback, '') AS callback,
-			coalesce(invitation_id, '00000000-0000-0000-0000-000000000000') AS invitation_id, attempts, extract(epoch FROM clock_timestamp() - created_at)::float8 AS age`,
+			coalesce(invitation_id, '00000000-0000-0000-0000-000000000000') AS invitation_id,
+			coalesce(webhook_id, '00000000-0000-0000-0000-000000000000') AS webhook_id, attempts, extract(epoch FROM clock_timestamp() - created_at)::float8 AS age`,
 		lease.Milliseconds(), bun.List(account.MailKinds)).Scan(ctx, &row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -106,7 +110,7 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 	return &QueuedMail{
 		Mail: Mail{
 			Kind: row.Kind, Recipient: row.Recipient, AccountID: row.AccountID, NewEmail: row.NewEmail, Callback: row.Callback,
-			InvitationID: row.InvitationID,
+			InvitationID: row.InvitationID, WebhookID: row.WebhookID,
 		},
 		ID: row.ID, Attempts: row.Attempts, Age: age,
 	}, nil
