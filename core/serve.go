@@ -118,7 +118,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	group, ctx := errgroup.WithContext(ctx)
 	startWorkers(ctx, group, config, store, live, follower, oidc, log)
 	startOutbox(ctx, group, outbox, signIn)
-	startWebhooks(ctx, group, config, rules, store, follower, log, metrics)
+	startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
 	chains.start(ctx, group, config)
 	group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
 	group.Go(func() error {

@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/delivery"
 	"intents.internal/core/feed"
+	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
 	"intents.internal/core/webhook"
 )
@@ -55,15 +56,19 @@ func (c Config) webhooks() (*webhook.Rules, error) {
 
 // startWebhooks sends events to webhooks until ctx ends, if there is a key for their secrets.
 func startWebhooks(
-	ctx context.Context, group *errgroup.Group, config Config, rules *webhook.Rules, store *postgres.Store, follower *feed.Follower,
+	ctx context.Context, group *errgroup.Group, config Config, rules *webhook.Rules, store *postgres.Store, follower *feed.Follower, outbox *mail.Outbox,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) {
 	if rules == nil {
 		return
 	}
-	dispatcher := delivery.New(delivery.Config{
+	settings := delivery.Config{
 		Store: store, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
 		Client: delivery.NewClient(delivery.ClientConfig{Network: rules.Network, Now: store.Now}),
-	})
+	}
+	if outbox != nil {
+		settings.MailQueued = outbox.Wake
+	}
+	dispatcher := delivery.New(settings)
 	group.Go(func() error { dispatcher.Run(ctx); return nil })
 }

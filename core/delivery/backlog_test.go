@@ -33,14 +33,23 @@ func (s *service) lock() (release func()) {
 	}
 }
 
-// backlogAge is the age of the backlog, which is at least so long and at most a minute more.
+// backlogAge is the age of the backlog that no process attends to, which is at least so long and at most a minute more.
 func (s *service) backlogAge(atLeast time.Duration) time.Duration {
 	s.Helper()
-	age, err := s.store.BacklogAge(s.Context())
-	if err != nil || age < atLeast || age > atLeast+time.Minute {
-		s.Fatalf("the backlog is %s old, want %s and a little; %v", age, atLeast, err)
+	backlog := s.backlog()
+	if backlog.Age < atLeast || backlog.Age > atLeast+time.Minute || backlog.Unleased != backlog.Age {
+		s.Fatalf("the backlog is %+v, want %s and a little", backlog, atLeast)
 	}
-	return age
+	return backlog.Age
+}
+
+func (s *service) backlog() postgres.Backlog {
+	s.Helper()
+	backlog, err := s.store.Backlog(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return backlog
 }
 
 // dispatch makes the deliveries of an owner for a process whose lease ends at once.
@@ -51,15 +60,16 @@ func (s *service) dispatch(owner event.Owner) {
 	}
 }
 
-// An event is in the backlog while it has no delivery, and while its delivery is due and nobody sends it.
-func TestStore_BacklogAge(t *testing.T) {
+// An event is in the backlog while it has no delivery, and while its delivery is due: until its attempt has ended, also while a
+// process sends to the endpoint.
+func TestStore_Backlog(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
 	owner, quiet := s.account(), s.account()
 	e, _ := s.endpoint(owner, in.url, "transfer.failed", "transfer.created")
 	s.endpoint(quiet, in.url)
-	if age, err := s.store.BacklogAge(t.Context()); err != nil || age != 0 {
-		t.Fatalf("without an event: %s, %v", age, err)
+	if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+		t.Fatalf("without an event: %+v", backlog)
 	}
 	s.intent(owner)
 	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
@@ -83,8 +93,8 @@ func TestStore_BacklogAge(t *testing.T) {
 		"UPDATE webhooks SET cursor = (SELECT position FROM feed)":       "UPDATE webhooks SET cursor = 0",
 	} {
 		pgtest.Exec(t, s.store, change)
-		if age, err := s.store.BacklogAge(t.Context()); err != nil || age != 0 {
-			t.Errorf("after %s: %s, %v", change, age, err)
+		if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+			t.Errorf("after %s: %+v", change, backlog)
 		}
 		pgtest.Exec(t, s.store, undo)
 	}
@@ -92,9 +102,15 @@ func TestStore_BacklogAge(t *testing.T) {
 	s.backlogAge(1)
 	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() - interval '5 hours'")
 	s.backlogAge(5 * time.Hour)
-	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_until = now() + interval '1 hour' WHERE id = $1", e.ID)
-	if age, err := s.store.BacklogAge(t.Context()); err != nil || age != 0 {
-		t.Errorf("while a process sends: %s, %v", age, err)
+	for name, change := range map[string]string{
+		"a process sends":         "UPDATE webhooks SET lease_until = now() + interval '1 hour' WHERE id = $1",
+		"the endpoint is failing": "UPDATE webhooks SET lease_until = '-infinity', failing_since = now() WHERE id = $1",
+	} {
+		pgtest.Exec(t, s.store, change, e.ID)
+		if backlog := s.backlog(); backlog.Age < 5*time.Hour || backlog.Unleased != 0 {
+			t.Errorf("while %s: %+v", name, backlog)
+		}
+		pgtest.Exec(t, s.store, "UPDATE webhooks SET failing_since = NULL")
 	}
 }
 
@@ -119,15 +135,16 @@ func TestDispatcher_BacklogMetric(t *testing.T) {
 			}
 			release := s.lock()
 			c := s.start()
-			const metric = "intents_core_webhook_backlog_age_seconds"
-			asynctest.Eventually(t, "the metric tells of it", func() bool { return c.count(t, metric, "") > 0 })
-			if age := c.count(t, metric, ""); age < 7200 || age > 7260 {
-				t.Errorf("%v seconds, want two hours", age)
+			for _, metric := range []string{"intents_core_webhook_unattended_seconds", "intents_core_webhook_backlog_age_seconds"} {
+				asynctest.Eventually(t, "the metric tells of it", func() bool { return c.count(t, metric, "") > 0 })
+				if age := c.count(t, metric, ""); age < 7200 || age > 7260 {
+					t.Errorf("%s is %v, want two hours", metric, age)
+				}
 			}
 			release()
 			asynctest.Eventually(t, "the event arrives", func() bool { d := s.deliveries(e); return len(d) == 1 && d[0].Status == webhook.Delivered })
-			if age, err := s.store.BacklogAge(t.Context()); err != nil || age != 0 {
-				t.Errorf("after that: %s, %v", age, err)
+			if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+				t.Errorf("after that: %+v", backlog)
 			}
 		})
 	}

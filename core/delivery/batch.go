@@ -34,9 +34,9 @@ func batch[T any](in <-chan T, size int, work func([]T)) {
 	}
 }
 
-// load requests the due deliveries of an endpoint.
+// load requests due deliveries of an endpoint.
 type load struct {
-	id    uuid.UUID
+	postgres.Claim
 	reply chan<- loaded
 }
 
@@ -46,20 +46,32 @@ type loaded struct {
 	err error
 }
 
+// runLoads reads what loads request. If that fails for a reason of one of them, it reads each for itself.
 func (d *Dispatcher) runLoads(ctx context.Context, all []load) {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	ids := make([]uuid.UUID, len(all))
+	claims := make([]postgres.Claim, len(all))
 	for n, l := range all {
-		ids[n] = l.id
+		claims[n] = l.Claim
 	}
-	due, err := d.Store.DueDeliveries(ctx, d.lease, ids, perLoad)
+	due, err := d.readDue(ctx, claims)
+	if err != nil && len(all) > 1 && ctx.Err() == nil && !postgres.Unavailable(err) {
+		for n := range all {
+			d.runLoads(ctx, all[n:n+1])
+		}
+		return
+	}
 	if err != nil && ctx.Err() == nil {
-		d.Log.Warn("due webhook deliveries cannot be read; trying again", "retry_every", leaseTTL.String(), "error", err)
+		d.Log.Warn("due webhook deliveries cannot be read; trying again", "webhook_id", all[0].WebhookID, "webhooks", len(all),
+			"retry_every", leaseTTL.String(), "error", err)
 	}
 	for _, l := range all {
-		l.reply <- loaded{due[l.id], err}
+		l.reply <- loaded{due[l.WebhookID], err}
 	}
+}
+
+func (d *Dispatcher) readDue(ctx context.Context, claims []postgres.Claim) (map[uuid.UUID]postgres.DueDeliveries, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	return d.Store.DueDeliveries(ctx, d.lease, claims)
 }
 
 // record requests that the result of an attempt is written, and receives whether it was.
@@ -68,18 +80,21 @@ type record struct {
 	written chan<- bool
 }
 
-// recordRetry is the pause before results that the database did not accept are written again.
-const recordRetry = time.Second
+const (
+	// recordRetry is the pause before results that the database did not accept are written again.
+	recordRetry = time.Second
+	// busyRetry is that for results of endpoints that another transaction has locked.
+	busyRetry = 100 * time.Millisecond
+)
 
 // writeRecords writes results. While the database is unavailable it retries until ctx ends; events whose results are not written
-// are sent again.
+// are sent again. Results of endpoints that are locked are written later, and delay no others.
 func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
-	outcomes := make([]postgres.AttemptRecord, len(all))
+	records := make([]postgres.AttemptRecord, len(all))
 	for n, r := range all {
-		outcomes[n] = r.AttemptRecord
+		records[n] = r.AttemptRecord
 	}
-	var disabled []webhook.Reason
-	err := d.writeOutcomes(ctx, outcomes, &disabled)
+	recorded, err := d.recordAttempts(ctx, records)
 	for warned := false; err != nil && ctx.Err() == nil && postgres.Unavailable(err); {
 		if !warned {
 			d.Log.Warn("outcomes of webhook attempts cannot be written; trying again", "retry_every", recordRetry.String(), "error", err)
@@ -88,29 +103,40 @@ func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(recordRetry):
-			err = d.writeOutcomes(ctx, outcomes, &disabled)
+			recorded, err = d.recordAttempts(ctx, records)
 		}
 	}
-	if err != nil {
-		d.Log.Error("outcomes of webhook attempts are lost; the attempts are made again", "attempts", len(all), "error", err)
+	if lost := errors.Join(err, recorded.Err); lost != nil {
+		d.Log.Error("outcomes of webhook attempts are lost; the attempts are made again", "attempts", len(all), "error", lost)
 	}
-	for _, reason := range disabled {
-		d.metrics.disabled.WithLabelValues(string(reason)).Inc()
-	}
-	if len(disabled) > 0 {
-		signal(d.newEvents.wake) // the events are for the accounts' other endpoints
-	}
-	for _, r := range all {
-		r.written <- err == nil
+	d.announceDisabled(recorded.Disabled)
+	for n, r := range all {
+		if err == nil && slices.Contains(recorded.Busy, n) && ctx.Err() == nil {
+			time.AfterFunc(busyRetry, func() { d.records <- r }) // its runner runs until it is written, and d.records is open until then
+			continue
+		}
+		r.written <- err == nil && !slices.Contains(recorded.Busy, n) && !slices.Contains(recorded.Lost, n)
 	}
 }
 
-func (d *Dispatcher) writeOutcomes(ctx context.Context, outcomes []postgres.AttemptRecord, disabled *[]webhook.Reason) error {
+func (d *Dispatcher) recordAttempts(ctx context.Context, records []postgres.AttemptRecord) (postgres.Recorded, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	reasons, err := d.Store.RecordAttempts(ctx, outcomes)
-	*disabled = append(*disabled, reasons...)
-	return err
+	return d.Store.RecordAttempts(ctx, records, d.MailQueued != nil)
+}
+
+// announceDisabled has the events and the mails about endpoints that attempts have disabled sent.
+func (d *Dispatcher) announceDisabled(reasons []webhook.Reason) {
+	for _, reason := range reasons {
+		d.metrics.disabled.WithLabelValues(string(reason)).Inc()
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	signal(d.newEvents.wake) // the events are for the accounts' other endpoints
+	if d.MailQueued != nil {
+		d.MailQueued()
+	}
 }
 
 // release requests that a lease is released, if always is false only if nothing is due, and receives whether it was.

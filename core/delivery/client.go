@@ -54,12 +54,14 @@ type ClientConfig struct {
 type Client struct {
 	transport *http.Transport
 	now       func() time.Time
+	// timeout is attemptTimeout.
+	timeout time.Duration
 }
 
 // NewClient returns a client. Close closes its idle connections.
 func NewClient(config ClientConfig) *Client {
 	dialer := &net.Dialer{Timeout: connectTimeout, Resolver: config.Resolver, Control: config.Network.Control}
-	return &Client{now: config.Now, transport: &http.Transport{
+	return &Client{now: config.Now, timeout: attemptTimeout, transport: &http.Transport{
 		Proxy:                  nil,
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        &tls.Config{RootCAs: config.Roots, MinVersion: tls.VersionTLS12},
@@ -89,7 +91,7 @@ type Message struct {
 
 // Send makes one attempt, signed with the current time.
 func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var progress progress
 	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, progress.trace()), http.MethodPost, m.URL, bytes.NewReader(m.Body))

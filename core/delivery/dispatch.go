@@ -93,8 +93,8 @@ func (d *Dispatcher) dispatch(ctx, work context.Context, state *dispatchState) (
 		return false, nil
 	}
 	done, err := d.Store.DispatchEvents(ctx, accounts, d.directLease())
-	for _, id := range done.Leased {
-		d.start(work, id)
+	for _, leased := range done.Leased {
+		d.start(work, leased)
 	}
 	d.newEvents.addBacklog(done.Behind)
 	if ctx.Err() == nil {

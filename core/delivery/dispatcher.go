@@ -9,6 +9,7 @@ package delivery
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,13 +37,17 @@ const (
 	statementTimeout = 10 * time.Second
 	// perEndpoint bounds the requests in flight to one endpoint, and perFailing to one whose last attempts all failed.
 	perEndpoint, perFailing = 8, 2
-	// perLoad is how many due deliveries of an endpoint are read at once, and so the most that wait or are recorded besides.
-	perLoad = 32
+	// perRunner bounds the deliveries of an endpoint that are being sent or recorded.
+	perRunner = 32
 	// inFlight bounds the requests in flight to healthy endpoints, and inFlightFailing to failing ones, so that dead endpoints
 	// cannot block the others.
 	inFlight, inFlightFailing = 512, 128
-	// maxRunners is how many endpoints are leased at once, and sweepLease how many in one round.
-	maxRunners, sweepLease = 4_000, 500
+	// maxRunners is how many healthy endpoints are leased at once, maxFailingRunners how many failing ones, and sweepLease how many
+	// in one round.
+	maxRunners, maxFailingRunners, sweepLease = 4_000, 1_000, 500
+	// yieldRunners is how many healthy endpoints are handed back if there is no room for others, once they were leased for
+	// yieldAfter.
+	yieldRunners, yieldAfter = 250, 30 * time.Second
 	// batchSize is how many endpoints, outcomes or leases one statement is about, and batchEvery the interval between two such statements.
 	batchSize, batchEvery = 500, 20 * time.Millisecond
 )
@@ -57,6 +62,8 @@ type Config struct {
 	Log    *slog.Logger
 	// Metrics registers the dispatcher's metrics; nil for none.
 	Metrics prometheus.Registerer
+	// MailQueued is called after mails were put into the outbox, and must not block. Without it none are.
+	MailQueued func()
 	// Grace is how long the attempts in flight may take once Run's context has ended.
 	Grace time.Duration
 }
@@ -76,11 +83,14 @@ type Dispatcher struct {
 	releases  chan release
 	// draining is closed once no new attempt may start.
 	draining chan struct{}
-	// healthy and failing are the semaphores of requests in flight.
-	healthy, failing chan struct{}
+	// healthy and failing bound the requests in flight.
+	healthy, failing *slots
+	sends            sends
 
 	mu      sync.Mutex
 	runners map[uuid.UUID]*runner
+	// waiting are the runners that have nothing in flight and wait for a slot, and since when.
+	waiting map[*runner]time.Time
 	running sync.WaitGroup
 }
 
@@ -91,7 +101,8 @@ func New(config Config) *Dispatcher {
 		newEvents: newAccountQueue(), sweepNow: make(chan struct{}, 1),
 		loads: make(chan load, batchSize), records: make(chan record, batchSize), releases: make(chan release, batchSize),
 		draining: make(chan struct{}),
-		healthy:  make(chan struct{}, inFlight), failing: make(chan struct{}, inFlightFailing), runners: map[uuid.UUID]*runner{},
+		healthy:  newSlots(inFlight), failing: newSlots(inFlightFailing), sends: sends{all: map[*send]struct{}{}},
+		runners: map[uuid.UUID]*runner{}, waiting: map[*runner]time.Time{},
 	}
 }
 
@@ -124,6 +135,9 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	defer stopRenewing()
 	renewing.Go(func() {
 		d.repeat(drained, "renew the leases of webhooks", renewEvery, nil, func() (bool, error) { return false, d.renew(drained) })
+	})
+	renewing.Go(func() {
+		d.repeat(drained, "read the webhooks with requests in flight", revokeEvery, nil, func() (bool, error) { return false, d.revoke(drained) })
 	})
 
 	<-ctx.Done()
@@ -163,22 +177,61 @@ func (d *Dispatcher) readEnabled(ctx context.Context) error {
 
 // sweep leases endpoints with due deliveries that no process has leased.
 func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
-	d.mu.Lock()
-	capacity := min(sweepLease, maxRunners-len(d.runners))
-	d.mu.Unlock()
-	if capacity <= 0 || !d.enabled.Load() {
+	if !d.enabled.Load() {
 		return false, nil
 	}
+	healthy, failing := d.room()
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	leased, err := d.Store.LeaseDue(ctx, d.lease, capacity)
+	leased, err := d.Store.LeaseDue(ctx, d.lease, healthy, failing)
 	if err != nil {
 		return false, err
 	}
-	for _, id := range leased {
-		d.start(work, id)
+	for _, one := range leased {
+		d.start(work, one)
 	}
-	return len(leased) == capacity, nil
+	return len(leased) >= sweepLease, nil
+}
+
+// room returns how many healthy and how many failing endpoints this process may lease; half of each is for accounts that have none
+// leased. If there is no room for healthy ones, those that were leased longest end, and have their turn again after others.
+func (d *Dispatcher) room() (healthy, failing postgres.LeaseRoom) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var yielding []*runner
+	running, runningFailing := 0, 0
+	for _, r := range d.runners {
+		if r.leasedFailing {
+			runningFailing++
+			continue
+		}
+		running++
+		if time.Since(r.started) > yieldAfter {
+			yielding = append(yielding, r)
+		}
+	}
+	if running >= maxRunners {
+		slices.SortFunc(yielding, func(a, b *runner) int { return a.started.Compare(b.started) })
+		for _, r := range yielding[:min(len(yielding), yieldRunners)] {
+			r.stop()
+		}
+	}
+	return leaseRoom(maxRunners, running), leaseRoom(maxFailingRunners, runningFailing)
+}
+
+func leaseRoom(size, running int) postgres.LeaseRoom {
+	return postgres.LeaseRoom{Free: min(max(0, size-running), sweepLease), Shared: max(0, size/2-running)}
+}
+
+// setWaiting notes whether a runner has nothing in flight and waits for a slot.
+func (r *runner) setWaiting(waiting bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if waiting {
+		r.waiting[r] = time.Now()
+	} else {
+		delete(r.waiting, r)
+	}
 }
 
 // renew renews the leases of this process. An endpoint whose lease another process has taken starts no new attempt. Locked
@@ -216,11 +269,20 @@ func (d *Dispatcher) renew(ctx context.Context) error {
 func (d *Dispatcher) readBacklog(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	age, err := d.Store.BacklogAge(ctx)
+	backlog, err := d.Store.Backlog(ctx)
 	if err != nil {
 		return false, err
 	}
-	d.metrics.backlog.Set(age.Seconds())
+	unattended := backlog.Unleased
+	d.mu.Lock()
+	for r, since := range d.waiting {
+		if !r.leasedFailing {
+			unattended = max(unattended, time.Since(since))
+		}
+	}
+	d.mu.Unlock()
+	d.metrics.backlog.Set(backlog.Age.Seconds())
+	d.metrics.unattended.Set(unattended.Seconds())
 	return false, nil
 }
 

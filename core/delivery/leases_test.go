@@ -164,11 +164,12 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	if err != nil || len(done.Leased) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	held, err := s.store.DueDeliveries(t.Context(), paused, done.Leased, 8)
+	claims := []postgres.Claim{{WebhookID: done.Leased[0].ID, Limit: 8}}
+	held, err := s.store.DueDeliveries(t.Context(), paused, claims)
 	if err != nil || len(held[e.ID].Deliveries) != 1 {
 		t.Fatalf("%+v, %v", held, err)
 	}
-	if leased, err := s.store.LeaseDue(t.Context(), postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}, 10); err != nil || len(leased) != 0 {
+	if leased, err := s.store.LeaseDue(t.Context(), postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}, postgres.LeaseRoom{Free: 10}, postgres.LeaseRoom{}); err != nil || len(leased) != 0 {
 		t.Errorf("leased %v while another process holds the lease, %v", leased, err)
 	}
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_until = now() - interval '1 second'")
@@ -177,7 +178,7 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	want := s.deliveries(e)
 	late := webhook.Attempt{Outcome: webhook.TimedOut, EndedAt: s.store.Now()}
 	record := postgres.AttemptRecord{Endpoint: held[e.ID].Endpoint, Delivery: held[e.ID].Deliveries[0].Delivery, Attempt: late}
-	if _, err := s.store.RecordAttempts(t.Context(), []postgres.AttemptRecord{record}); err != nil {
+	if _, err := s.store.RecordAttempts(t.Context(), []postgres.AttemptRecord{record}, false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, s.deliveries(e)); diff != "" {
@@ -186,7 +187,7 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	if s.read(e).FailingSince != nil {
 		t.Error("the endpoint is marked as failing")
 	}
-	if again, err := s.store.DueDeliveries(t.Context(), paused, done.Leased, 8); err != nil || len(again) != 0 {
+	if again, err := s.store.DueDeliveries(t.Context(), paused, claims); err != nil || len(again) != 0 {
 		t.Errorf("the paused process may still send: %+v, %v", again, err)
 	}
 }

@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -40,6 +41,10 @@ type service struct {
 	store *postgres.Store
 	known *registry.Snapshot
 	rules *webhook.Rules
+	// timeout is that of attempts, 0 for the one that a service has.
+	timeout time.Duration
+	// mailQueued is called after mails were queued; with nil none are.
+	mailQueued func()
 }
 
 func newService(t *testing.T) *service {
@@ -68,9 +73,13 @@ func (s *service) start() *core {
 	store := pgtest.OpenImpatient(s.T, s.url)
 	follower := feed.New(store)
 	c := &core{metrics: telemetry.NewRegistry()}
+	client := delivery.NewClient(delivery.ClientConfig{Network: s.rules.Network, Now: store.Now})
+	if s.timeout != 0 {
+		client.SetTimeout(s.timeout)
+	}
 	dispatcher := delivery.New(delivery.Config{
 		Store: store, Feed: follower, Sealer: s.rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
-		Client: delivery.NewClient(delivery.ClientConfig{Network: s.rules.Network, Now: store.Now}),
+		Client: client, MailQueued: s.mailQueued,
 	})
 	ctx, cancel := context.WithCancel(s.Context())
 	var running sync.WaitGroup
@@ -256,3 +265,6 @@ func verify(tb testing.TB, secret string, r request) error {
 	}
 	return hook.Verify([]byte(r.body), r.header)
 }
+
+// pgBytes is a bytea in Postgres' text format.
+func pgBytes(b []byte) string { return fmt.Sprintf(`\x%x`, b) }

@@ -15,6 +15,7 @@ type metrics struct {
 	attempts     *prometheus.CounterVec
 	firstAttempt prometheus.Histogram
 	backlog      prometheus.Gauge
+	unattended   prometheus.Gauge
 	disabled     *prometheus.CounterVec
 }
 
@@ -33,12 +34,18 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		}),
 		backlog: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "intents_core_webhook_backlog_age_seconds",
-			Help: "Time for which the oldest event waits, of enabled webhooks: for its delivery, or for a core that sends what is due; 0 for none. " +
-				"A rise means that dispatching or sending fails or does not keep up. Take the maximum over cores.",
+			Help: "Time for which the oldest event waits, of enabled webhooks: for its delivery, or since an attempt became due, until that " +
+				"has ended; 0 for none. A slow receiver with more events than it takes raises it for itself. Take the maximum over cores.",
+		}),
+		unattended: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "intents_core_webhook_unattended_seconds",
+			Help: "Time for which an event, or a webhook that is not failing and has something due, waits for this service: for its delivery, " +
+				"for a core, or for the first of a core's slots; 0 for none. A rise means that dispatching or sending fails or does not keep up. " +
+				"Take the maximum over cores.",
 		}),
 		disabled: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_webhook_disabled_total",
-			Help: "Webhooks that this core has disabled, by reason: gone for an answer with 410, failing for five days of failures alone. " +
+			Help: "Webhooks that this core has disabled, by reason: gone for an answer with 410, failing for five days with several failures and no success. " +
 				"A rise for many accounts at once means that this service cannot reach them.",
 		}, []string{"reason"}),
 	}

@@ -2,32 +2,31 @@ package delivery
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"intents.internal/core/event"
 	"intents.internal/core/postgres"
 	"intents.internal/core/webhook"
 )
 
-// reloadEvery is how long the loaded state of an endpoint is used. After that it is read again, because the endpoint may have
-// changed or have new deliveries.
-const reloadEvery = time.Second
+// searchEvery is how often a runner that sends searches for further due deliveries without being woken.
+const searchEvery = time.Second
 
-// runner sends to one leased endpoint. Only its own goroutine may use it, except for stop and wake.
+// runner sends to one leased endpoint. Only its own goroutine may use it, except for stop, wake and the fields of the dispatcher.
 type runner struct {
 	*Dispatcher
-	id   uuid.UUID
-	wake chan struct{}
-	// lost is closed by stop, once another process has the lease.
+	postgres.LeasedWebhook
+	// leasedFailing is whether the endpoint was failing when the lease was taken, at started.
+	leasedFailing bool
+	started       time.Time
+	wake          chan struct{}
+	// lost is closed by stop: another process has the lease, or gets it.
 	lost chan struct{}
 	stop func()
 	// reload is set if new deliveries were reported since the last load. The dispatcher's mu guards it.
 	reload bool
-	// inFlight are the events that are being sent or recorded, and sending is how many of them are being sent.
+	// inFlight are the events that are being sent or recorded, and sending is how many of them have a slot.
 	inFlight map[event.ID]bool
 	sending  int
 	steps    chan step
@@ -35,40 +34,46 @@ type runner struct {
 
 // step is a step of an attempt: first its request has ended, then its result is recorded, or not if ok is false.
 type step struct {
-	id        event.ID
-	ended, ok bool
+	id                   event.ID
+	ended, ok, succeeded bool
 }
 
 // start sends the deliveries of a leased endpoint, with its runner or a new one.
-func (d *Dispatcher) start(work context.Context, id uuid.UUID) {
+func (d *Dispatcher) start(work context.Context, leased postgres.LeasedWebhook) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r := d.runners[id]; r != nil {
+	if r := d.runners[leased.ID]; r != nil {
 		r.reload = true
 		signal(r.wake)
 		return
 	}
 	r := &runner{
-		Dispatcher: d, id: id, wake: make(chan struct{}, 1), lost: make(chan struct{}), inFlight: map[event.ID]bool{},
-		steps: make(chan step, perEndpoint),
+		Dispatcher: d, LeasedWebhook: leased, leasedFailing: leased.Failing, started: time.Now(), wake: make(chan struct{}, 1), lost: make(chan struct{}),
+		inFlight: map[event.ID]bool{}, steps: make(chan step, perEndpoint),
 	}
 	r.stop = sync.OnceFunc(func() { close(r.lost) })
-	d.runners[id] = r
+	d.runners[leased.ID] = r
 	d.running.Go(func() { r.run(work) })
 }
 
-// run sends until nothing is due, and then releases the lease. If the database or the secret failed, it lets the lease expire
-// instead, so that nothing is sent to the endpoint until then.
+// run sends until nothing is due, and then releases the lease. The lease of a failing endpoint is released after one round of
+// attempts without a success, so that all failing endpoints get their turn. If the database or the secret failed, run lets the lease
+// expire instead, so that nothing is sent to the endpoint until then.
 func (r *runner) run(work context.Context) {
 	for done := false; !done; {
+		wasFailing := r.Failing
 		ok, stopping := r.send(work), r.stopping()
-		if ok && !r.release(stopping) {
+		if ok && !stopping && r.Failing != wasFailing {
+			continue
+		}
+		ending := stopping || r.Failing
+		if ok && !r.release(ending) {
 			continue
 		}
 		r.mu.Lock()
 		reload := r.reload && ok
-		if done = stopping || !reload; done {
-			delete(r.runners, r.id)
+		if done = ending || !reload; done {
+			delete(r.runners, r.ID)
 		}
 		r.mu.Unlock()
 		if reload {
@@ -77,66 +82,92 @@ func (r *runner) run(work context.Context) {
 	}
 }
 
-// send makes the due attempts until there are none or the runner must stop. It returns when no attempt is in flight; ok is false
-// if something failed that is not the receiver's fault.
-func (r *runner) send(work context.Context) (ok bool) {
-	ok = true
-	for more := true; more && ok && !r.stopping(); {
-		if loaded := r.load(); loaded.err != nil {
-			ok = false
-		} else {
-			more, ok = r.sendLoaded(work, loaded.due)
-		}
+// pool returns the slots of the endpoint and how many it may have: failing endpoints have their own, so that attempts at them never
+// occupy those of the others.
+func (r *runner) pool() (*slots, int) {
+	if r.Failing {
+		return r.failing, perFailing
 	}
-	for len(r.inFlight) > 0 {
-		ok = r.handle(<-r.steps) && ok
-	}
-	return ok
+	return r.healthy, perEndpoint
 }
 
-// sendLoaded makes the loaded attempts, up to the endpoint's limit concurrently, until the due deliveries must be loaded again.
-// more is false if they need not be: all due deliveries were loaded, and no attempt is in flight.
-func (r *runner) sendLoaded(work context.Context, due postgres.DueDeliveries) (more, ok bool) {
-	limit, slots := perEndpoint, r.healthy
-	if due.Endpoint != nil && due.Endpoint.FailingSince != nil {
-		limit, slots = perFailing, r.failing
-	}
-	queue, more := r.notInFlight(due.Deliveries), len(due.Deliveries) == perLoad
-	progressed := len(queue) > 0
-	timer := time.NewTimer(reloadEvery)
-	defer timer.Stop()
-	for {
-		for len(queue) > 0 && r.sending < limit {
-			next := queue[0]
-			queue = queue[1:]
-			r.inFlight[next.EventID] = true
-			r.sending++
-			go func() { r.steps <- step{next.EventID, true, r.attempt(work, slots, due.Endpoint, next)} }()
+// send makes the due attempts until there are none or the runner must stop. It requests a slot before it loads a delivery, so that
+// what is loaded is sent at once. It returns when no attempt is in flight; ok is false if something failed that is not the
+// receiver's fault.
+func (r *runner) send(work context.Context) (ok bool) {
+	pool, limit := r.pool()
+	ticker := time.NewTicker(searchEvery)
+	defer ticker.Stop()
+	search, final := true, false
+	var request *slotRequest
+	var granted <-chan struct{}
+	for ok = true; ; {
+		if search && !final && request == nil && r.sending < limit && len(r.inFlight) < perRunner {
+			request = pool.request(r.AccountID, r.sending)
+			granted = request.granted
+			r.setWaiting(r.sending == 0)
 		}
-		if len(r.inFlight) == 0 || len(queue) == 0 && more && progressed && r.sending < limit {
-			return more, true
+		if request == nil && len(r.inFlight) == 0 {
+			return ok
+		}
+		lost, draining := r.lost, r.draining
+		if final {
+			lost, draining = nil, nil
 		}
 		select {
+		case <-granted:
+			request, granted = nil, nil
+			r.setWaiting(false)
+			var loaded bool
+			search, final, loaded = r.fill(work, pool, limit)
+			ok = ok && loaded
 		case s := <-r.steps:
-			if !r.handle(s) {
-				return false, false
-			}
-			progressed = progressed || s.ended
+			ok = r.handle(s) && ok
+			final = final || !ok
+			r.Failing = r.Failing && !s.succeeded
 		case <-r.wake:
-			more = true
-		case <-timer.C:
-			return true, true
-		case <-r.lost:
-			return false, true
-		case <-r.draining:
-			return false, true
+			search = true
+		case <-ticker.C:
+			search = true
+		case <-lost:
+			final = true
+		case <-draining:
+			final = true
+		}
+		if final && request != nil {
+			pool.cancel(request)
+			request, granted = nil, nil
+			r.setWaiting(false)
 		}
 	}
 }
 
-// notInFlight returns the deliveries that are neither being sent nor recorded.
-func (r *runner) notInFlight(all []postgres.DueDelivery) []postgres.DueDelivery {
-	return slices.DeleteFunc(all, func(d postgres.DueDelivery) bool { return r.inFlight[d.EventID] })
+// fill uses a slot and as many more as the endpoint may have for due deliveries. more is true if there may be others that are due,
+// and final if the runner must load no more; ok is false if loading failed.
+func (r *runner) fill(work context.Context, pool *slots, limit int) (more, final, ok bool) {
+	taken := 1 + pool.more(r.AccountID, limit-r.sending-1)
+	used := 0
+	defer func() { pool.release(r.AccountID, taken-used) }()
+	loaded := r.load(taken)
+	switch {
+	case loaded.err != nil:
+		return false, true, false
+	case loaded.due.Endpoint == nil:
+		return false, true, true
+	case !r.Failing && loaded.due.Endpoint.FailingSince != nil:
+		r.Failing = true // attempts at it use the slots of failing endpoints
+		return false, true, true
+	}
+	for _, due := range loaded.due.Deliveries {
+		used++
+		r.inFlight[due.EventID] = true
+		r.sending++
+		go func() {
+			ok, succeeded := r.attempt(work, pool, loaded, due)
+			r.steps <- step{due.EventID, true, ok, succeeded}
+		}()
+	}
+	return used == taken, r.Failing, true
 }
 
 func (r *runner) stopping() bool {
@@ -150,13 +181,17 @@ func (r *runner) stopping() bool {
 	}
 }
 
-// load reads the endpoint and its due deliveries.
-func (r *runner) load() loaded {
+// load reads the endpoint and at most n of its due deliveries that are not in flight.
+func (r *runner) load(n int) loaded {
 	r.mu.Lock()
 	r.reload = false
 	r.mu.Unlock()
+	claim := postgres.Claim{WebhookID: r.ID, Limit: n}
+	for id := range r.inFlight {
+		claim.InFlight = append(claim.InFlight, id)
+	}
 	reply := make(chan loaded, 1)
-	r.loads <- load{r.id, reply}
+	r.loads <- load{claim, reply}
 	return <-reply
 }
 
@@ -170,34 +205,23 @@ func (r *runner) handle(s step) (ok bool) {
 	return s.ok
 }
 
-// attempt sends an event and records the result.
-func (r *runner) attempt(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (ok bool) {
-	attempt, ok := r.post(work, slots, endpoint, due)
+// attempt sends an event, releases its slot and records the result.
+func (r *runner) attempt(work context.Context, pool *slots, loaded loaded, due postgres.DueDelivery) (ok, succeeded bool) {
+	attempt, ok := r.post(work, loaded, due)
+	pool.release(r.AccountID, 1)
 	r.steps <- step{id: due.EventID}
 	if attempt == nil {
-		return ok
+		return ok, false
 	}
 	written := make(chan bool, 1)
-	r.records <- record{postgres.AttemptRecord{Endpoint: endpoint, Delivery: due.Delivery, Attempt: *attempt}, written}
-	return <-written
+	r.records <- record{postgres.AttemptRecord{Endpoint: loaded.due.Endpoint, Delivery: due.Delivery, Attempt: *attempt}, written}
+	return <-written, attempt.Outcome == webhook.Succeeded
 }
 
-// post waits for a slot and makes the request. The result is nil if there was no attempt: no slot was free in time, or the runner
-// stops, and the delivery stays due; with ok false, the attempt failed or was canceled by the end of the dispatcher.
-func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webhook.Endpoint, due postgres.DueDelivery) (result *webhook.Attempt, ok bool) {
-	timer := time.NewTimer(reloadEvery)
-	defer timer.Stop()
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-timer.C:
-		return nil, true
-	case <-r.lost:
-		return nil, true
-	case <-r.draining:
-		return nil, true
-	}
-	now := r.Store.Now()
+// post makes the request. The result is nil if there was no attempt, or one that was canceled: the delivery stays due. With ok false
+// something failed, or the dispatcher ends.
+func (r *runner) post(work context.Context, loaded loaded, due postgres.DueDelivery) (result *webhook.Attempt, ok bool) {
+	endpoint, now := loaded.due.Endpoint, r.Store.Now()
 	if due.Event == nil {
 		return &webhook.Attempt{Outcome: webhook.EventGone, EndedAt: now}, true
 	}
@@ -211,18 +235,26 @@ func (r *runner) post(work context.Context, slots chan struct{}, endpoint *webho
 		r.Log.Error("the body of an event cannot be written", "event_id", due.EventID.String(), "error", err)
 		return nil, false
 	}
+	sending, end := r.sends.begin(work, endpoint)
+	defer end()
+	if time.Since(loaded.due.ReadAt) > loadValid {
+		return nil, true
+	}
 	r.metrics.observeFirstAttempt(endpoint, due, now)
-	attempt := r.Client.Send(work, Message{URL: endpoint.URL, ID: due.EventID.String(), Body: body, Secrets: secrets})
-	if work.Err() != nil {
+	attempt := r.Client.Send(sending, Message{URL: endpoint.URL, ID: due.EventID.String(), Body: body, Secrets: secrets})
+	switch {
+	case work.Err() != nil:
 		return nil, false
+	case sending.Err() != nil && attempt.Outcome != webhook.Succeeded:
+		return nil, true
 	}
 	r.metrics.attempts.WithLabelValues(string(attempt.Outcome)).Inc()
 	return &attempt, true
 }
 
 // release releases the lease and reports true, unless deliveries are due and the runner must continue.
-func (r *runner) release(stopping bool) bool {
+func (r *runner) release(always bool) bool {
 	released := make(chan bool, 1)
-	r.releases <- release{r.id, stopping, released}
+	r.releases <- release{r.ID, always, released}
 	return <-released
 }

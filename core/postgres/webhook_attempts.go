@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,9 +15,20 @@ import (
 	"intents.internal/core/webhook"
 )
 
+// Claim requests due deliveries of a leased endpoint.
+type Claim struct {
+	WebhookID uuid.UUID
+	// Limit is how many can be sent now.
+	Limit int
+	// InFlight are the events whose attempts are not recorded yet.
+	InFlight []event.ID
+}
+
 // DueDeliveries are deliveries of a leased endpoint whose attempt is due.
 type DueDeliveries struct {
-	Endpoint   *webhook.Endpoint
+	Endpoint *webhook.Endpoint
+	// ReadAt is when the endpoint was read, or earlier, by the process's clock.
+	ReadAt     time.Time
 	Deliveries []DueDelivery
 }
 
@@ -26,31 +38,13 @@ type DueDelivery struct {
 	Event *event.Event
 }
 
-// DueDeliveries reads at most limit due deliveries of each of these endpoints, the longest due first. It skips endpoints whose
-// lease the holder does not have, that are disabled or deleted, or whose account gets nothing.
-func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, ids []uuid.UUID, limit int) (map[uuid.UUID]DueDeliveries, error) {
-	var endpoints []webhookRow
-	err := s.db.NewSelect().Model(&endpoints).Where("id IN (?)", bun.List(ids)).Where("lease_holder = ?", lease.Holder).
-		Where("lease_until > clock_timestamp()").Where(ofActiveAccount).Scan(ctx)
+// DueDeliveries reads due deliveries of endpoints, at most the limit of each claim, the longest due first, and only of these the
+// events. It skips endpoints whose lease the holder does not have, that are disabled or deleted, or whose account gets nothing. It
+// reads the endpoints last, so that their URLs and secrets are as new as possible.
+func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, claims []Claim) (map[uuid.UUID]DueDeliveries, error) {
+	rows, err := s.claimedRows(ctx, claims)
 	if err != nil {
-		return nil, fmt.Errorf("read %d leased webhooks: %w", len(ids), err)
-	}
-	if len(endpoints) == 0 {
-		return nil, nil
-	}
-	due := make(map[uuid.UUID]DueDeliveries, len(endpoints))
-	leased := make([]uuid.UUID, len(endpoints))
-	for n := range endpoints {
-		leased[n] = endpoints[n].ID
-		due[leased[n]] = DueDeliveries{Endpoint: endpoints[n].endpoint()}
-	}
-	var rows []deliveryRow
-	err = s.db.NewRaw(`SELECT due.* FROM webhooks CROSS JOIN LATERAL (
-			SELECT * FROM deliveries WHERE webhook_id = webhooks.id AND status = 'pending' AND next_attempt_at <= clock_timestamp()
-			ORDER BY next_attempt_at LIMIT ?1) AS due
-		WHERE webhooks.id IN (?0)`, bun.List(leased), limit).Scan(ctx, &rows)
-	if err != nil {
-		return nil, fmt.Errorf("read the due deliveries of %d webhooks: %w", len(leased), err)
+		return nil, err
 	}
 	positions := make([]int64, 0, len(rows))
 	for _, row := range rows {
@@ -62,8 +56,26 @@ func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, ids []uui
 	if err != nil {
 		return nil, err
 	}
+	ids := make([]uuid.UUID, len(claims))
+	for n, c := range claims {
+		ids[n] = c.WebhookID
+	}
+	readAt := time.Now()
+	var endpoints []webhookRow
+	err = s.db.NewSelect().Model(&endpoints).Where("id IN (?)", bun.List(ids)).Where("lease_holder = ?", lease.Holder).
+		Where("lease_until > clock_timestamp()").Where(ofActiveAccount).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read %d leased webhooks: %w", len(ids), err)
+	}
+	due := make(map[uuid.UUID]DueDeliveries, len(endpoints))
+	for n := range endpoints {
+		due[endpoints[n].ID] = DueDeliveries{Endpoint: endpoints[n].endpoint(), ReadAt: readAt}
+	}
 	for n := range rows {
 		of := due[rows[n].WebhookID]
+		if of.Endpoint == nil {
+			continue
+		}
 		one := DueDelivery{Delivery: rows[n].delivery()}
 		if one.Type == event.TypeWebhookTest {
 			one.Event, err = of.Endpoint.TestEvent(one.Delivery)
@@ -79,6 +91,45 @@ func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, ids []uui
 	return due, nil
 }
 
+// claimedRows reads the rows of claims.
+func (s *Store) claimedRows(ctx context.Context, claims []Claim) (rows []deliveryRow, err error) {
+	type claimRow struct {
+		WebhookID uuid.UUID `bun:"webhook_id,type:uuid"`
+		Most      int       `bun:"most,type:integer"`
+	}
+	limits, wanted := make([]claimRow, len(claims)), make(map[uuid.UUID]*Claim, len(claims))
+	for n, c := range claims {
+		limits[n], wanted[c.WebhookID] = claimRow{c.WebhookID, c.Limit + len(c.InFlight)}, &Claim{Limit: c.Limit, InFlight: c.InFlight}
+	}
+	err = s.db.NewRaw(`WITH claims (webhook_id, most) AS (?) SELECT due.* FROM claims CROSS JOIN LATERAL (
+			SELECT * FROM deliveries WHERE webhook_id = claims.webhook_id AND status = 'pending' AND next_attempt_at <= clock_timestamp()
+			ORDER BY next_attempt_at LIMIT claims.most) AS due ORDER BY due.webhook_id, due.next_attempt_at`, s.db.NewValues(&limits)).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the due deliveries of %d webhooks: %w", len(claims), err)
+	}
+	return slices.DeleteFunc(rows, func(row deliveryRow) bool {
+		c := wanted[row.WebhookID]
+		if c.Limit == 0 || slices.Contains(c.InFlight, event.ID(row.EventID)) {
+			return true
+		}
+		c.Limit--
+		return false
+	}), nil
+}
+
+// ActiveWebhooks reads those of these endpoints that still receive events.
+func (s *Store) ActiveWebhooks(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*webhook.Endpoint, error) {
+	var rows []webhookRow
+	if err := s.db.NewSelect().Model(&rows).Where("id IN (?)", bun.List(ids)).Where(ofActiveAccount).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read %d webhooks: %w", len(ids), err)
+	}
+	active := make(map[uuid.UUID]*webhook.Endpoint, len(rows))
+	for n := range rows {
+		active[rows[n].ID] = rows[n].endpoint()
+	}
+	return active, nil
+}
+
 // AttemptRecord is the result of an attempt, with the state of its delivery when the attempt started.
 type AttemptRecord struct {
 	Endpoint *webhook.Endpoint
@@ -86,27 +137,79 @@ type AttemptRecord struct {
 	Attempt  webhook.Attempt
 }
 
-// RecordAttempts writes the results of attempts and their effects on the endpoints, and returns why it disabled endpoints. It
-// ignores a result if the delivery has changed since, because of a retry or an attempt of another process.
-func (s *Store) RecordAttempts(ctx context.Context, records []AttemptRecord) (disabled []webhook.Reason, err error) {
-	applied, err := s.applyAttempts(ctx, records)
-	if err != nil {
-		return nil, err
+// Recorded is the result of RecordAttempts. It names results by their index.
+type Recorded struct {
+	// Disabled are the reasons why endpoints were disabled.
+	Disabled []webhook.Reason
+	// Busy are not written, because another transaction has locked a row of their endpoint.
+	Busy []int
+	// Lost are not written, because writing those of their endpoint fails with Err.
+	Lost []int
+	Err  error
+}
+
+// RecordAttempts writes the results of attempts, and in the same transaction their effects on the endpoints. It ignores a result if
+// the delivery has changed since, because of a retry or an attempt of another process. With mail it queues mails to the owners of
+// endpoints that it disables. What fails for one endpoint fails for no other; err means that the database failed for all.
+func (s *Store) RecordAttempts(ctx context.Context, records []AttemptRecord, mail bool) (Recorded, error) {
+	ordinals := make([]int, len(records))
+	for n := range records {
+		ordinals[n] = n
 	}
-	byEndpoint := map[uuid.UUID][]AttemptRecord{}
-	for _, r := range applied {
-		byEndpoint[r.Endpoint.ID] = append(byEndpoint[r.Endpoint.ID], r)
+	recorded, err := s.recordAttempts(ctx, records, ordinals, mail)
+	if err == nil || Unavailable(err) && sqlState(err) != lockNotAvailable {
+		return recorded, err
 	}
-	for id, of := range byEndpoint {
-		reason, err := s.recordHealth(ctx, of)
+	ofEndpoint := map[uuid.UUID][]int{}
+	for n, r := range records {
+		ofEndpoint[r.Endpoint.ID] = append(ofEndpoint[r.Endpoint.ID], n)
+	}
+	recorded = Recorded{}
+	for id, of := range ofEndpoint {
+		one, err := s.recordAttempts(ctx, records, of, mail)
+		switch {
+		case err == nil:
+			recorded.Disabled, recorded.Busy = append(recorded.Disabled, one.Disabled...), append(recorded.Busy, one.Busy...)
+		case Unavailable(err):
+			recorded.Busy = append(recorded.Busy, of...)
+		default:
+			recorded.Lost, recorded.Err = append(recorded.Lost, of...), errors.Join(recorded.Err, fmt.Errorf("webhook %s: %w", id, err))
+		}
+	}
+	return recorded, nil
+}
+
+// recordAttempts writes some of the results in one transaction.
+func (s *Store) recordAttempts(ctx context.Context, records []AttemptRecord, ordinals []int, mail bool) (recorded Recorded, err error) {
+	chosen := make([]AttemptRecord, len(ordinals))
+	for n, ordinal := range ordinals {
+		chosen[n] = records[ordinal]
+	}
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		health, err := tx.lockHealth(ctx, chosen)
 		if err != nil {
-			return disabled, fmt.Errorf("record the health of webhook %s: %w", id, err)
+			return err
 		}
-		if reason != "" {
-			disabled = append(disabled, reason)
+		var counted []AttemptRecord
+		for n, r := range chosen {
+			switch {
+			case health.busy[r.Endpoint.ID]:
+				recorded.Busy = append(recorded.Busy, ordinals[n])
+			case health.counts(r):
+				counted = append(counted, r)
+			}
 		}
+		applied, err := tx.applyAttempts(ctx, counted)
+		if err != nil {
+			return err
+		}
+		recorded.Disabled, err = tx.recordHealth(ctx, health, applied, mail)
+		return err
+	})
+	if err != nil {
+		return Recorded{}, err
 	}
-	return disabled, nil
+	return recorded, nil
 }
 
 // outcomeRow is the new state of a delivery, applied if it is still due at DueAt after this number of attempts.
@@ -124,7 +227,10 @@ type outcomeRow struct {
 }
 
 // applyAttempts writes the results in the order of the primary key, which prevents deadlocks, and returns those that it wrote.
-func (s *Store) applyAttempts(ctx context.Context, records []AttemptRecord) (applied []AttemptRecord, err error) {
+func (tx Tx) applyAttempts(ctx context.Context, records []AttemptRecord) (applied []AttemptRecord, err error) {
+	if len(records) == 0 {
+		return nil, nil
+	}
 	rows := make([]outcomeRow, len(records))
 	for n, r := range records {
 		status, next := r.Attempt.After(r.Delivery.Attempts)
@@ -146,14 +252,14 @@ func (s *Store) applyAttempts(ctx context.Context, records []AttemptRecord) (app
 		return cmp.Or(cmp.Compare(a.WebhookID.String(), b.WebhookID.String()), cmp.Compare(a.EventID.String(), b.EventID.String()))
 	})
 	var ordinals []int
-	err = s.db.NewRaw(`WITH outcomes (ordinal, webhook_id, event_id, attempts, due_at, status, next_attempt_at, response_status, error, ended_at) AS (?0), current AS (
+	err = tx.db.NewRaw(`WITH outcomes (ordinal, webhook_id, event_id, attempts, due_at, status, next_attempt_at, response_status, error, ended_at) AS (?0), current AS (
 			SELECT outcomes.* FROM outcomes JOIN deliveries USING (webhook_id, event_id)
 			WHERE deliveries.status = 'pending' AND deliveries.attempts = outcomes.attempts AND deliveries.next_attempt_at = outcomes.due_at
 			ORDER BY webhook_id, event_id FOR NO KEY UPDATE OF deliveries
 		) UPDATE deliveries SET status = current.status, attempts = deliveries.attempts + 1, next_attempt_at = current.next_attempt_at,
 			response_status = current.response_status, error = current.error, updated_at = current.ended_at
 		FROM current WHERE deliveries.webhook_id = current.webhook_id AND deliveries.event_id = current.event_id RETURNING current.ordinal`,
-		s.db.NewValues(&rows)).Scan(ctx, &ordinals)
+		tx.db.NewValues(&rows)).Scan(ctx, &ordinals)
 	if err != nil {
 		return nil, fmt.Errorf("record %d attempts: %w", len(records), err)
 	}
@@ -161,69 +267,4 @@ func (s *Store) applyAttempts(ctx context.Context, records []AttemptRecord) (app
 		applied = append(applied, records[n])
 	}
 	return applied, nil
-}
-
-// recordHealth writes the health of endpoints after attempts: since when they fail, and whether they are disabled. It ignores
-// attempts at an earlier URL of the endpoint, and does not write unchanged endpoints.
-func (s *Store) recordHealth(ctx context.Context, records []AttemptRecord) (disabled webhook.Reason, err error) {
-	endpoint := records[0].Endpoint
-	succeeded := slices.ContainsFunc(records, func(r AttemptRecord) bool { return r.Attempt.Outcome == webhook.Succeeded })
-	failures := slices.DeleteFunc(slices.Clone(records), func(r AttemptRecord) bool {
-		return r.Attempt.Outcome == webhook.Succeeded || r.Attempt.Outcome == webhook.EventGone
-	})
-	gone := slices.ContainsFunc(failures, func(r AttemptRecord) bool { return r.Attempt.Gone() })
-	switch {
-	case succeeded && !gone:
-		if endpoint.FailingSince == nil {
-			return "", nil
-		}
-		_, err := s.db.NewRaw("UPDATE webhooks SET failing_since = NULL WHERE id = ? AND url = ?", endpoint.ID, endpoint.URL).Exec(ctx)
-		return "", err
-	case len(failures) == 0:
-		return "", nil
-	}
-	last := slices.MaxFunc(failures, func(a, b AttemptRecord) int {
-		return cmp.Or(compareBool(a.Attempt.Gone(), b.Attempt.Gone()), a.Attempt.EndedAt.Compare(b.Attempt.EndedAt))
-	}).Attempt
-	if endpoint.FailingSince != nil && webhook.DisabledBy(last, *endpoint.FailingSince) == "" {
-		return "", nil
-	}
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		disabled, err = tx.recordFailure(ctx, endpoint, last)
-		return err
-	})
-	return disabled, err
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
-
-// recordFailure starts the endpoint's failure period, or disables the endpoint at its end and writes the event.
-func (tx Tx) recordFailure(ctx context.Context, seen *webhook.Endpoint, last webhook.Attempt) (webhook.Reason, error) {
-	var rows []webhookRow
-	err := tx.db.NewSelect().Model(&rows).Where("id = ? AND url = ? AND enabled", seen.ID, seen.URL).For("NO KEY UPDATE").Scan(ctx)
-	if err != nil || len(rows) == 0 {
-		return "", err
-	}
-	e := rows[0].endpoint()
-	if e.FailingSince == nil {
-		e.FailingSince = &last.EndedAt
-	}
-	reason := webhook.DisabledBy(last, *e.FailingSince)
-	if reason == "" {
-		return "", tx.updateWebhook(ctx, e)
-	}
-	e.Enabled, e.DisabledReason, e.FailingSince, e.UpdatedAt = false, reason, nil, last.EndedAt
-	if err := tx.updateWebhook(ctx, e); err != nil {
-		return "", err
-	}
-	_, err = tx.AppendEvent(ctx, e.Owner(), event.TypeWebhookDisabled, e.ID, last.EndedAt, webhook.DisabledData{ID: e.ID, URL: e.URL, Reason: reason})
-	return reason, err
 }

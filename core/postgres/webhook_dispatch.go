@@ -51,7 +51,7 @@ func (s *Store) AccountsBehind(ctx context.Context) (accounts []uuid.UUID, err e
 // Dispatched is the result of DispatchEvents.
 type Dispatched struct {
 	// Leased are the endpoints with new deliveries whose lease the holder has or took.
-	Leased []uuid.UUID
+	Leased []LeasedWebhook
 	// Behind are the accounts that have more events to dispatch, in the order in which they were given. It omits endpoints that
 	// were locked, changed meanwhile or failed: AccountsBehind finds their accounts.
 	Behind []uuid.UUID
@@ -190,7 +190,7 @@ func chunkDispatches(all []*endpointDispatch) (chunks [][]*endpointDispatch) {
 
 // writeDispatches writes the dispatches of endpoints in one transaction. If it fails it writes each of them in its own. It returns
 // the endpoints with new deliveries that the holder sends to, and notes the accounts that have more events.
-func (s *Store) writeDispatches(ctx context.Context, chunk []*endpointDispatch, lease WebhookLease, behind map[uuid.UUID]bool) (leased []uuid.UUID, err error) {
+func (s *Store) writeDispatches(ctx context.Context, chunk []*endpointDispatch, lease WebhookLease, behind map[uuid.UUID]bool) (leased []LeasedWebhook, err error) {
 	var written []*endpointDispatch
 	err = s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
 		if written, err = tx.lockUnchanged(ctx, chunk); err != nil || len(written) == 0 {
@@ -268,9 +268,9 @@ func (tx Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 	return nil
 }
 
-// moveCursors moves the cursors of endpoints past their dispatches and takes the free leases of those with new deliveries. It
-// returns the endpoints with new deliveries that the holder sends to.
-func (tx Tx) moveCursors(ctx context.Context, all []*endpointDispatch, lease WebhookLease) (leased []uuid.UUID, err error) {
+// moveCursors moves the cursors of endpoints past their dispatches and takes the free leases of those with new deliveries
+// that are not failing. It returns the endpoints with new deliveries that the holder sends to.
+func (tx Tx) moveCursors(ctx context.Context, all []*endpointDispatch, lease WebhookLease) (leased []LeasedWebhook, err error) {
 	type movedRow struct {
 		ID     uuid.UUID `bun:"id,type:uuid"`
 		Cursor int64     `bun:"cursor,type:bigint"`
@@ -281,20 +281,21 @@ func (tx Tx) moveCursors(ctx context.Context, all []*endpointDispatch, lease Web
 		moved[n] = movedRow{e.ID, e.entries[len(e.entries)-1].Position, len(e.deliveries) > 0}
 	}
 	var rows []struct {
-		ID     uuid.UUID
+		LeasedWebhook
 		Leased bool
 	}
 	err = tx.db.NewRaw(`WITH moved (id, cursor, due) AS (?0) UPDATE webhooks SET cursor = moved.cursor,
-			lease_holder = CASE WHEN moved.due AND ?2 > 0 AND `+freeLease+` THEN ?1 ELSE lease_holder END,
-			lease_until = CASE WHEN moved.due AND ?2 > 0 AND `+freeLease+` THEN clock_timestamp() + ?2 * interval '1 millisecond' ELSE lease_until END
-		FROM moved WHERE webhooks.id = moved.id RETURNING webhooks.id, moved.due AND lease_holder = ?1 AS leased`,
+			lease_holder = CASE WHEN moved.due AND failing_since IS NULL AND ?2 > 0 AND `+freeLease+` THEN ?1 ELSE lease_holder END,
+			lease_until = CASE WHEN moved.due AND failing_since IS NULL AND ?2 > 0 AND `+freeLease+` THEN clock_timestamp() + ?2 * interval '1 millisecond' ELSE lease_until END
+		FROM moved WHERE webhooks.id = moved.id
+		RETURNING webhooks.id, account_id, failing_since IS NOT NULL AS failing, moved.due AND lease_holder = ?1 AS leased`,
 		tx.db.NewValues(&moved), lease.Holder, lease.TTL.Milliseconds()).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("move the cursors of %d webhooks: %w", len(moved), err)
 	}
 	for _, row := range rows {
 		if row.Leased {
-			leased = append(leased, row.ID)
+			leased = append(leased, row.LeasedWebhook)
 		}
 	}
 	return leased, nil

@@ -20,13 +20,50 @@ type WebhookLease struct {
 // freeLease is the condition for endpoints without a current lease.
 const freeLease = "webhooks.lease_until < clock_timestamp()"
 
-// LeaseDue takes the lease of at most limit free endpoints with a due delivery, and returns them. It finds them by a loose scan
-// of the index on pending deliveries, which reads one entry for each endpoint.
-func (s *Store) LeaseDue(ctx context.Context, lease WebhookLease, limit int) (leased []uuid.UUID, err error) {
-	err = s.db.NewRaw(dueEndpoints+` UPDATE webhooks SET lease_holder = ?0, lease_until = clock_timestamp() + ?1 * interval '1 millisecond'
-		WHERE id IN (SELECT id FROM webhooks WHERE id IN (SELECT webhook_id FROM due) AND `+freeLease+` AND `+ofActiveAccount+`
-			ORDER BY id LIMIT ?2 FOR NO KEY UPDATE SKIP LOCKED) RETURNING id`,
-		lease.Holder, lease.TTL.Milliseconds(), limit).Scan(ctx, &leased)
+// LeasedWebhook is an endpoint whose lease the holder has.
+type LeasedWebhook struct {
+	ID        uuid.UUID
+	AccountID uuid.UUID
+	// Failing is set if its last attempt failed.
+	Failing bool
+}
+
+// LeaseRoom is how many leases a process may take.
+type LeaseRoom struct {
+	// Free is how many, and Shared how many of them accounts may take that have a lease already; the others are reserved for
+	// accounts without one.
+	Free, Shared int
+}
+
+// leaseShareDivisor bounds the leases of an account to a quarter of the shared ones that are free.
+const leaseShareDivisor = 4
+
+// LeaseDue takes the lease of free endpoints with a due delivery, and returns them, with room for those that are not failing and
+// room for those that are. Every account gets one before another gets its second, and none more than its share of what is free, with
+// those that it has already. Of an account's endpoints, and between accounts, the one that has waited longest is first: a failing one
+// since its last attempt. LeaseDue finds them by a loose scan of the index on pending deliveries, which reads one entry for each
+// endpoint.
+func (s *Store) LeaseDue(ctx context.Context, lease WebhookLease, healthy, failing LeaseRoom) (leased []LeasedWebhook, err error) {
+	err = s.db.NewRaw(dueEndpoints+`, waiting AS (
+			SELECT id, account_id, failing_since IS NOT NULL AS failing,
+				CASE WHEN failing_since IS NULL THEN next_attempt_at ELSE greatest(next_attempt_at, last_failed_at) END AS since
+			FROM due JOIN webhooks ON webhooks.id = due.webhook_id WHERE `+freeLease+` AND `+ofActiveAccount+`
+		), held AS (
+			SELECT waiting.account_id, webhooks.failing_since IS NOT NULL AS failing, count(*) AS leases
+			FROM (SELECT DISTINCT account_id FROM waiting) AS waiting JOIN webhooks ON webhooks.account_id = waiting.account_id
+			WHERE lease_holder = ?0 AND lease_until > clock_timestamp() GROUP BY 1, 2
+		), room (failing, free, shared) AS (VALUES (false, ?2, ?3), (true, ?4, ?5)
+		), ranked AS (
+			SELECT id, failing, since, coalesce(leases, 0) + row_number() OVER (PARTITION BY account_id, failing ORDER BY since, id) AS turn
+			FROM waiting LEFT JOIN held USING (account_id, failing)
+		), placed AS (
+			SELECT id, failing, turn, row_number() OVER (PARTITION BY failing ORDER BY turn, since, id) AS place FROM ranked
+		), chosen AS (
+			SELECT id FROM placed JOIN room USING (failing) WHERE place <= free AND (turn = 1 OR place <= shared AND turn <= shared / ?6)
+		) UPDATE webhooks SET lease_holder = ?0, lease_until = clock_timestamp() + ?1 * interval '1 millisecond'
+		WHERE id IN (SELECT id FROM webhooks WHERE id IN (SELECT id FROM chosen) AND `+freeLease+` ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
+		RETURNING id, account_id, failing_since IS NOT NULL AS failing`,
+		lease.Holder, lease.TTL.Milliseconds(), healthy.Free, healthy.Shared, failing.Free, failing.Shared, leaseShareDivisor).Scan(ctx, &leased)
 	if err != nil {
 		return nil, fmt.Errorf("lease webhooks with due deliveries: %w", err)
 	}
@@ -116,18 +153,32 @@ func (s *Store) ReleaseLeases(ctx context.Context, lease WebhookLease, ids []uui
 	return nil
 }
 
-// BacklogAge is how long the oldest event has waited for an endpoint: until its delivery is created, or with a due delivery until
-// a process leases the endpoint. It is 0 if none waits. Endpoints that are disabled or of accounts that get nothing are excluded,
-// and so are due deliveries of leased endpoints. An event waits for its delivery from when it got its position, but at the
-// earliest from the last change of its endpoint, which may have enabled or replayed it.
-func (s *Store) BacklogAge(ctx context.Context) (age time.Duration, err error) {
-	var seconds float64
-	err = s.db.NewRaw(dueEndpoints+`, waiting AS (
-			SELECT due.next_attempt_at AS since FROM due JOIN webhooks ON webhooks.id = due.webhook_id WHERE `+freeLease+` AND `+ofActiveAccount+`
-			UNION ALL SELECT `+waitingSince+` FROM webhooks CROSS JOIN LATERAL (`+nextEvent+`) AS next WHERE `+ofActiveAccount+`
-		) SELECT coalesce(extract(epoch FROM clock_timestamp() - min(since)), 0) FROM waiting`).Scan(ctx, &seconds)
+// Backlog is how long events have waited for endpoints. Endpoints that are disabled or of accounts that get nothing are excluded.
+// An event waits for its delivery from when it got its position, but at the earliest from the last change of its endpoint, which may
+// have enabled or replayed it.
+type Backlog struct {
+	// Age is the longest time for which an event has waited, 0 if none waits: for its delivery, or with a due delivery for the
+	// result of its attempt.
+	Age time.Duration
+	// Unleased is that of the events that no process attends to: those without a delivery, and those with a due delivery of an
+	// endpoint that is not failing and that no process has leased.
+	Unleased time.Duration
+}
+
+// Backlog reads the backlog of all endpoints.
+func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
+	var row struct{ Age, Unleased float64 } // seconds
+	err := s.db.NewRaw(dueEndpoints+`, waiting AS (
+			SELECT due.next_attempt_at AS since, `+freeLease+` AND failing_since IS NULL AS unleased
+			FROM due JOIN webhooks ON webhooks.id = due.webhook_id WHERE `+ofActiveAccount+`
+			UNION ALL SELECT `+waitingSince+`, true FROM webhooks CROSS JOIN LATERAL (`+nextEvent+`) AS next WHERE `+ofActiveAccount+`
+		), oldest AS (SELECT min(since) AS any_since, min(since) FILTER (WHERE unleased) AS unleased_since FROM waiting)
+		SELECT coalesce(extract(epoch FROM clock.now - any_since), 0)::float8 AS age,
+			coalesce(extract(epoch FROM clock.now - unleased_since), 0)::float8 AS unleased
+		FROM oldest, (SELECT clock_timestamp() AS now) AS clock`).Scan(ctx, &row)
 	if err != nil {
-		return 0, fmt.Errorf("read the backlog of webhooks: %w", err)
+		return Backlog{}, fmt.Errorf("read the backlog of webhooks: %w", err)
 	}
-	return max(0, time.Duration(seconds*float64(time.Second))), nil
+	duration := func(seconds float64) time.Duration { return max(0, time.Duration(seconds*float64(time.Second))) }
+	return Backlog{Age: duration(row.Age), Unleased: duration(row.Unleased)}, nil
 }

@@ -32,6 +32,8 @@ type webhookRow struct {
 	PreviousSecret []byte              `bun:"previous_secret,nullzero"`
 	PreviousUntil  *time.Time          `bun:"previous_until"`
 	FailingSince   *time.Time          `bun:"failing_since"`
+	Failures       int                 `bun:"failures"`
+	LastFailedAt   *time.Time          `bun:"last_failed_at"`
 	CreatedAt      time.Time           `bun:"created_at"`
 	UpdatedAt      time.Time           `bun:"updated_at"`
 }
@@ -40,8 +42,9 @@ func (r *webhookRow) endpoint() *webhook.Endpoint {
 	return &webhook.Endpoint{
 		ID: r.ID, AccountID: r.AccountID, Environment: r.Environment, URL: r.URL, Types: r.Types, Description: r.Description,
 		Enabled: r.Enabled, DisabledReason: r.DisabledReason,
-		Secrets:      webhook.SealedSecrets{Current: r.Secret, Previous: r.PreviousSecret, PreviousUntil: utc(r.PreviousUntil)},
-		FailingSince: utc(r.FailingSince), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		Secrets:   webhook.SealedSecrets{Current: r.Secret, Previous: r.PreviousSecret, PreviousUntil: utc(r.PreviousUntil)},
+		Health:    webhook.Health{FailingSince: utc(r.FailingSince), Failures: r.Failures, LastFailedAt: utc(r.LastFailedAt)},
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 }
 
@@ -49,7 +52,8 @@ func newWebhookRow(e *webhook.Endpoint) webhookRow {
 	return webhookRow{
 		ID: e.ID, AccountID: e.AccountID, Environment: e.Environment, URL: e.URL, Types: e.Types, Description: e.Description,
 		Enabled: e.Enabled, DisabledReason: e.DisabledReason, Secret: e.Secrets.Current, PreviousSecret: e.Secrets.Previous,
-		PreviousUntil: e.Secrets.PreviousUntil, FailingSince: e.FailingSince, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		PreviousUntil: e.Secrets.PreviousUntil, FailingSince: e.FailingSince, Failures: e.Failures, LastFailedAt: e.LastFailedAt,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }
 
@@ -186,7 +190,7 @@ func (s *Store) ChangeWebhook(
 func (tx Tx) updateWebhook(ctx context.Context, e *webhook.Endpoint) error {
 	row := newWebhookRow(e)
 	_, err := tx.db.NewUpdate().Model(&row).WherePK().Column("url", "types", "description", "enabled", "disabled_reason", "secret", "previous_secret",
-		"previous_until", "failing_since", "updated_at").Exec(ctx)
+		"previous_until", "failing_since", "failures", "last_failed_at", "updated_at").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("update webhook %s: %w", e.ID, err)
 	}

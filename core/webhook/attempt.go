@@ -16,8 +16,6 @@ var schedule = [...]time.Duration{
 const (
 	// MaxAttempts is the number of attempts in the schedule.
 	MaxAttempts = len(schedule)
-	// FailuresDisable is how long an endpoint may fail without a success before it is disabled.
-	FailuresDisable = 5 * 24 * time.Hour
 	// jitter is the fraction by which each delay varies, so that endpoints that failed together are not retried together.
 	jitter = 0.2
 	// maxRetryAfter bounds the Retry-After of a receiver.
@@ -141,16 +139,4 @@ func (a Attempt) After(attempts int) (status Status, next time.Time) {
 // withJitter returns d, randomly shorter or longer by up to the jitter.
 func withJitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (1 - jitter + 2*jitter*rand.Float64())) //nolint:gosec // it spreads load and is no secret
-}
-
-// DisabledBy returns why a failed attempt disables its endpoint, empty if it does not. failingSince is the time of the first
-// failure after the last success.
-func DisabledBy(a Attempt, failingSince time.Time) Reason {
-	switch {
-	case a.Gone():
-		return DisabledGone
-	case a.EndedAt.Sub(failingSince) >= FailuresDisable:
-		return DisabledFailing
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,6 +171,21 @@ func (s *Sealer) Secrets(e *Endpoint, now time.Time) ([]Secret, error) {
 		}
 	}
 	return secrets, nil
+}
+
+// Revoked reports whether an attempt that began with the endpoint as it was before must not be made as the endpoint is now: its URL
+// has changed, or its newest signature is by a secret that no longer signs.
+func (s *Sealer) Revoked(before, e *Endpoint, now time.Time) bool {
+	if before.URL != e.URL {
+		return true
+	}
+	if bytes.Equal(before.Secrets.Current, e.Secrets.Current) {
+		return false
+	}
+	signing, err := s.Secrets(e, now)
+	used, _, usedErr := s.Open(before.ID, before.Secrets.Current)
+	return err != nil || usedErr != nil ||
+		!slices.ContainsFunc(signing, func(valid Secret) bool { return hmac.Equal(valid.key, used.key) })
 }
 
 // HasPrevious reports whether there is a previous key, so that Reseal may have something to do.

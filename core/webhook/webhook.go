@@ -50,7 +50,7 @@ const (
 	DisabledByOwner Reason = "owner"
 	// DisabledGone is a 410 response (RFC 9110 section 15.5.11).
 	DisabledGone Reason = "gone"
-	// DisabledFailing means that every attempt failed for FailuresDisable.
+	// DisabledFailing means that every attempt failed for FailuresDisable, and that there were several.
 	DisabledFailing Reason = "failing"
 )
 
@@ -68,10 +68,9 @@ type Endpoint struct {
 	DisabledReason Reason
 	// Secrets are sealed.
 	Secrets SealedSecrets
-	// FailingSince is the time of the first failure after the last success, nil for none.
-	FailingSince *time.Time
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
+	Health
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // Owner returns the account and environment of the endpoint.
@@ -144,7 +143,7 @@ func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err
 		if err := r.Network.CheckURL(*c.URL, e.Environment); err != nil {
 			return "", err
 		}
-		next.URL, next.FailingSince = *c.URL, nil
+		next.URL, next.Health = *c.URL, Health{}
 		changes = append(changes, "URL "+*c.URL)
 	}
 	if c.Types != nil {
@@ -161,7 +160,7 @@ func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err
 		changes = append(changes, fmt.Sprintf("description %q", next.Description))
 	}
 	if c.Enabled != nil && *c.Enabled != e.Enabled {
-		next.Enabled, next.FailingSince, next.DisabledReason = *c.Enabled, nil, ""
+		next.Enabled, next.Health, next.DisabledReason = *c.Enabled, Health{}, ""
 		if !next.Enabled {
 			next.DisabledReason = DisabledByOwner
 		}
