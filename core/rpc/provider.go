@@ -95,8 +95,8 @@ func (p *Provider) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, p.host
 // LogRange is how many blocks to ask for in one eth_getLogs: half after ErrRange, a tenth more after success.
 func (p *Provider) LogRange() uint64 { return p.health.logRange() }
 
-// Do sends the calls in order, up to 100 in a request and no more than the node takes. Afterwards each call has its result or its error. The error that Do
-// returns is of the complete request, and of every call without a result.
+// Do sends the calls in order, up to 100 in a request and no more than the node takes. Afterwards each call has its result or its
+// error. The error that Do returns is of the complete request, and of every call without a result.
 func (p *Provider) Do(ctx context.Context, requests ...Request) error {
 	calls := make([]*call, len(requests))
 	for i, r := range requests {

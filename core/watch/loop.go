@@ -253,7 +253,7 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 }
 
 // merge adds attempts to the transactions from events. An order whose opening an event shows needs no receipt, but its sender is
-// stored.
+// stored. A transaction that was found in two ways is written once.
 func merge(events, attempts []postgres.Observation) []postgres.Observation {
 	byKey := make(map[postgres.TransactionKey]int, len(events))
 	for n, o := range events {
@@ -262,6 +262,7 @@ func merge(events, attempts []postgres.Observation) []postgres.Observation {
 	for _, a := range attempts {
 		n, known := byKey[a.Key()]
 		if !known {
+			byKey[a.Key()] = len(events)
 			events = append(events, a)
 			continue
 		}
