@@ -16,7 +16,7 @@ func TestRefundable_FilledInBacklog(t *testing.T) {
 	filled, open := w.bridge(), w.bridge()
 	w.mine(sepolia, w.open(filled), w.open(open))
 	w.deepen(sepolia, confirmations)
-	w.wantAll([]*transfer.Intent{filled, open}, "created submitted confirmed")
+	w.wantConfirmed([]*transfer.Intent{filled, open})
 
 	base := w.chains[baseSepolia]
 	base.SetTime(time.Now().Add(-time.Hour)) // a chain that was last read an hour ago

@@ -31,14 +31,14 @@ func (w *world) confirmedAlong() (intents []*transfer.Intent) {
 	}
 	w.chains[sepolia].MineEmpty(2 * confirmations)
 	w.tick(sepolia)
-	w.wantAll(intents, "created submitted confirmed")
+	w.wantConfirmed(intents)
 	return intents
 }
 
-func (w *world) wantAll(intents []*transfer.Intent, way string) {
+func (w *world) wantConfirmed(intents []*transfer.Intent) {
 	w.Helper()
 	for _, intent := range intents {
-		w.want(intent, way)
+		w.want(intent, "created submitted confirmed")
 	}
 }
 
@@ -67,7 +67,7 @@ func TestResume_KeepsStatuses(t *testing.T) {
 				if more, err = w.loops[sepolia].Tick(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				w.wantAll(intents, "created submitted confirmed")
+				w.wantConfirmed(intents)
 				if more && polls > 50 {
 					t.Fatal("the backlog does not end")
 				}
@@ -88,7 +88,7 @@ func TestResume_TakesBackWhatIsGone(t *testing.T) {
 	w.chains[sepolia].Reorg(depth, make([][]rpctest.Tx, depth+1)...)
 	w.resume(15)
 	w.tick(sepolia)
-	w.wantAll(intents[:4], "created submitted confirmed")
+	w.wantConfirmed(intents[:4])
 	w.want(intents[4], "created submitted confirmed created")
 	w.want(intents[5], "created submitted confirmed submitted")
 }
@@ -103,7 +103,7 @@ func TestResume_EmptyLogs(t *testing.T) {
 	if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrMissingLogs) {
 		t.Error(err)
 	}
-	w.wantAll(intents, "created submitted confirmed")
+	w.wantConfirmed(intents)
 }
 
 // The changes of a poll are written in bounded batches, those of one intent together.

@@ -153,7 +153,7 @@ func TestBacklog_ReadTwice(t *testing.T) {
 			}
 			w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
 			w.deepen(sepolia, 1)
-			w.wantAll(intents, "created submitted confirmed")
+			w.wantConfirmed(intents)
 		})
 	}
 }
