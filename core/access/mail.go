@@ -108,8 +108,8 @@ func (s *Service) composeResetPassword(ctx context.Context, m postgres.Mail) (*m
 	return mail.ResetPassword(owner.Email, s.mailLink(ResetURL(s.PublicURL, token)))
 }
 
-// composeSignUp writes the mail to an address with a sign-up: the link, also of an earlier sign-up that is pending, or that
-// another account has the address.
+// composeSignUp writes the mail to an address with a sign-up: the link, also if an earlier sign-up is pending, or that another
+// account has the address.
 func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	switch {
@@ -120,7 +120,8 @@ func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Mes
 	case owner.EmailVerified():
 		return nil, nil
 	}
-	to, err := s.newLink(ctx, postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}, m.Callback)
+	l := postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: m.SignUp}
+	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// SignUp creates an account and signs it in. If mail is configured it signs nobody in: it mails a link that verifies the address,
-// or the notice that the address has an account, and returns the same in both cases. callback is the path to which the link
+// SignUp creates an account and signs it in. If mail is configured it signs nobody in: it mails a link that verifies the address
+// and gives the account this name and password, or the notice that the address has an account, and returns the same in both cases. callback is the path to which the link
 // finally leads. It returns ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, if no mail is configured,
 // account.ErrEmailTaken.
 func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, callback string) (*SignedIn, error) {
@@ -32,15 +32,15 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, 
 	if owner.PasswordHash, err = s.hash(ctx, password); err != nil {
 		return nil, err
 	}
+	if s.MailQueued != nil {
+		owner.VerificationRequired = true
+		signedUp, err := s.signUpByMail(ctx, v, owner, callback)
+		waitForStep(ctx, began)
+		return signedUp, err
+	}
 	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedUp, now)
 	if err != nil {
 		return nil, err
-	}
-	if s.MailQueued != nil {
-		owner.VerificationRequired = true
-		signedUp, err := s.signUpByMail(ctx, v, owner, entry, callback)
-		waitForStep(ctx, began)
-		return signedUp, err
 	}
 	if err := s.Store.InsertAccount(ctx, owner, entry); err != nil {
 		return nil, err
@@ -60,14 +60,12 @@ func waitForStep(ctx context.Context, began time.Time) {
 }
 
 // signUpByMail stores a sign-up and mails to its address.
-func (s *Service) signUpByMail(
-	ctx context.Context, v Visitor, owner *account.Account, entry account.AuditEntry, callback string,
-) (*SignedIn, error) {
+func (s *Service) signUpByMail(ctx context.Context, v Visitor, owner *account.Account, callback string) (*SignedIn, error) {
 	if err := s.limitMail(ctx, v, owner.Email); err != nil {
 		return nil, err
 	}
 	m := postgres.Mail{Kind: account.MailSignUp, Recipient: owner.Email, AccountID: owner.ID, Callback: callback}
-	if err := s.Store.InsertSignUp(ctx, owner, entry, m); err != nil {
+	if err := s.Store.InsertSignUp(ctx, owner, m); err != nil {
 		return nil, err
 	}
 	s.MailQueued()

@@ -9,6 +9,9 @@ import (
 
 	"intents.internal/core/access"
 	"intents.internal/core/account"
+	"intents.internal/core/postgres"
+	"intents.internal/core/postgres/pgtest"
+	"intents.internal/pkg/embedded"
 )
 
 // A sign-up is answered alike whether or not the address has an account, and its link wants the password that was chosen.
@@ -64,6 +67,116 @@ func TestSignUp_ByMail(t *testing.T) {
 	_, _ = m.register(t, home, "bob@example.com")
 	if _, err := withoutMail.SignIn(t.Context(), home, "bob@example.com", password); err != nil {
 		t.Errorf("where no mail is configured any more: %v", err)
+	}
+}
+
+// However often strangers sign up with an address before and after its owner, the link of the owner's sign-up wants the owner's password
+// and name, and gives them to the account. No other sign-up leaves a way in.
+func TestSignUp_Squatted(t *testing.T) {
+	t.Parallel()
+	for name, enter := range map[string]bool{"nobody entered": false, "a stranger entered while no mail was configured": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			register := func(name, password string) embedded.Mail {
+				if _, err := m.SignUp(t.Context(), access.Visitor{}, name, squatted, password, ""); err != nil {
+					t.Fatal(err)
+				}
+				return <-m.mails
+			}
+			before := register("Eve", "the password of eve")
+			var stranger *access.SignedIn
+			if enter {
+				withoutMail, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), access.Visitor{}, squatted, "the password of eve")
+				if err != nil {
+					t.Fatal(err)
+				}
+				stranger = withoutMail
+			}
+			own, after := register("Ann", password), register("Eve", "the password of eve")
+			if _, _, err := m.FollowLink(t.Context(), access.Visitor{}, tokenOf(t, own), "the password of eve", ""); !errors.Is(err, access.ErrPassword) {
+				t.Errorf("the owner's link with the stranger's password: %v", err)
+			}
+			_, in, err := m.FollowLink(t.Context(), access.Visitor{}, tokenOf(t, own), password, "")
+			if err != nil || in.Account.Email != squatted || in.Account.Name != "Ann" || !in.Account.EmailVerified() {
+				t.Fatalf("the owner's link: %+v, %v", in, err)
+			}
+			for what, token := range map[string]string{"the link before": tokenOf(t, before), "the link after": tokenOf(t, after)} {
+				if _, err := m.VerifyEmail(t.Context(), access.Visitor{}, token, ""); !errors.Is(err, access.ErrLink) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if _, err := m.SignIn(t.Context(), access.Visitor{}, squatted, "the password of eve"); !errors.Is(err, access.ErrCredentials) {
+				t.Errorf("the stranger's password: %v", err)
+			}
+			if again, err := m.SignIn(t.Context(), access.Visitor{}, squatted, password); err != nil || again.Account.ID != in.Account.ID {
+				t.Errorf("the owner's password: %v", err)
+			}
+			if !enter {
+				if n := pgtest.LookUp[int](t, m.Store, `SELECT count(*) FROM accounts`); n != 1 {
+					t.Errorf("%d accounts", n)
+				}
+				return
+			}
+			_, theirs, err := m.Session(t.Context(), stranger.Token)
+			if err != nil || theirs.ID == in.Account.ID || theirs.HasEmail() {
+				t.Errorf("the stranger's session acts on %+v, %v", theirs, err)
+			}
+		})
+	}
+}
+
+// Without a browser the link of a sign-up gives the account the password of that sign-up too.
+func TestVerifyEmail_Squatted(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	if _, err := m.SignUp(t.Context(), access.Visitor{}, "Eve", squatted, "the password of eve", ""); err != nil {
+		t.Fatal(err)
+	}
+	<-m.mails
+	_, own := m.register(t, access.Visitor{}, squatted)
+	if _, err := m.VerifyEmail(t.Context(), access.Visitor{}, tokenOf(t, own), ""); err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]error{"the password of eve": access.ErrCredentials, password: nil} {
+		if _, err := m.SignIn(t.Context(), access.Visitor{}, squatted, given); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", given, err, want)
+		}
+	}
+}
+
+// Sign-ups that nobody confirms are removed after a week, unless somebody has entered their accounts.
+func TestSignUp_Pruned(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	for _, email := range []string{"old@example.com", "new@example.com", "entered@example.com", "asked@example.com", "verified@example.com"} {
+		_, got := m.register(t, access.Visitor{}, email)
+		if email == "verified@example.com" {
+			if _, err := m.VerifyEmail(t.Context(), access.Visitor{}, tokenOf(t, got), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), access.Visitor{}, "entered@example.com", password); err != nil {
+		t.Fatal(err)
+	}
+	m.settle(t)
+	pgtest.Exec(t, m.Store, `UPDATE link_tokens SET expires_at = now() - interval '1 second'`)
+	if err := m.SendVerificationEmail(t.Context(), access.Visitor{}, "asked@example.com", ""); err != nil {
+		t.Fatal(err)
+	}
+	m.settle(t)
+	pgtest.Exec(t, m.Store, `UPDATE accounts SET created_at = created_at - interval '8 days' WHERE email <> 'new@example.com'`)
+	removed, err := m.Store.Prune(t.Context(), m.Store.Now(), postgres.Retention{})
+	if err != nil || removed["accounts"] != 1 {
+		t.Fatalf("%v, %v", removed, err)
+	}
+	const left = `SELECT string_agg(email, ' ' ORDER BY email) FROM accounts`
+	if got := pgtest.LookUp[string](t, m.Store, left); got != "asked@example.com entered@example.com new@example.com verified@example.com" {
+		t.Errorf("left: %s", got)
+	}
+	if _, got := m.register(t, access.Visitor{}, "old@example.com"); tokenOf(t, got) == "" {
+		t.Error("the address cannot be used again")
 	}
 }
 

@@ -107,10 +107,10 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	must(err)
 	linkToken := account.HashToken("a link")
 	secrets["link token"] = linkToken[:]
-	link := postgres.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email}
-	must(store.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
 	const reset = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g"
 	secrets["password that was reset"] = []byte(reset)
+	link := postgres.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email, SignUp: postgres.SignUp{PasswordHash: reset}}
+	must(store.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
 	must(store.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
 
 	// Nothing of this is there any more, so each statement is an error of its own, which Postgres logs with its text.
@@ -130,8 +130,8 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 		"session": sessionErr, "key": usableErr, "nonce": nonceErr, "form": formErr, "token": tokenErr, "link": linkErr,
 		"new token": store.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),
 		"new link":  store.InsertLink(ctx, linkToken, link, time.Now()),
-		"use link":  store.UseLink(ctx, linkToken, &link, postgres.Mail{}, account.Actor{}, time.Now()),
-		"sign-up":   store.InsertSignUp(ctx, in.Account, account.AuditEntry{Action: account.SignedUp}, postgres.Mail{Kind: account.MailSignUp}),
+		"use link":  call(store.UseLink(ctx, linkToken, &link, postgres.Mail{}, account.Actor{}, time.Now())),
+		"sign-up":   store.InsertSignUp(ctx, in.Account, postgres.Mail{Kind: account.MailSignUp}),
 		"reset": func() error {
 			_, err := store.ResetPassword(ctx, resetToken, reset, account.AuditEntry{AccountID: in.Account.ID})
 			return err

@@ -1,8 +1,11 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
+
+	"github.com/google/uuid"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
@@ -70,13 +73,14 @@ func (s *Service) VerifyEmail(ctx context.Context, v Visitor, token, callback st
 	if l.Purpose != account.VerifyEmail && !s.isSignedIn(ctx, v, l) {
 		return nil, ErrLinkSignedOut
 	}
-	if err := s.useLink(ctx, v, token, l, callback); err != nil || l.Purpose != account.ChangeEmail {
+	id, err := s.useLink(ctx, v, token, l, callback)
+	if err != nil || l.Purpose != account.ChangeEmail {
 		return nil, err
 	}
-	return s.Store.AccountByID(ctx, l.AccountID)
+	return s.Store.AccountByID(ctx, id)
 }
 
-// FollowLink uses a link for a visitor who is signed in to its account, or otherwise knows its password: the owner of an address
+// FollowLink uses a link for a visitor who is signed in to its account, or otherwise knows its password, or that of the sign-up it is for: the owner of an address
 // must not confirm it for somebody else's account. The password signs in; without it signedIn is nil. It returns ErrLink,
 // ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
 func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
@@ -87,26 +91,33 @@ func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, ca
 		return nil, nil, err
 	}
 	if s.isSignedIn(ctx, v, l) {
-		return l, nil, s.useLink(ctx, v, token, l, callback)
+		_, err := s.useLink(ctx, v, token, l, callback)
+		return l, nil, err
 	}
 	owner, err := s.Store.AccountByID(ctx, l.AccountID)
 	if err != nil {
 		return nil, nil, err
 	}
-	if owner.PasswordHash == "" {
+	// The link of a sign-up has the password of that sign-up.
+	hash := cmp.Or(l.SignUp.PasswordHash, owner.PasswordHash)
+	if hash == "" {
 		return nil, nil, ErrLinkSignedOut
 	}
 	if err := s.limitDevice(ctx, v, "link:"+digest(token)); err != nil {
 		return nil, nil, err
 	}
-	matches, err := s.matches(ctx, password, owner.PasswordHash)
+	matches, err := s.matches(ctx, password, hash)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !matches {
 		return nil, nil, ErrPassword
 	}
-	if err := s.useLink(ctx, v, token, l, callback); err != nil {
+	id, err := s.useLink(ctx, v, token, l, callback)
+	if err != nil {
+		return nil, nil, err
+	}
+	if owner, err = s.Store.AccountByID(ctx, id); err != nil {
 		return nil, nil, err
 	}
 	signedIn, err = s.startPasswordSession(ctx, v, owner)
@@ -119,14 +130,14 @@ func (s *Service) isSignedIn(ctx context.Context, v Visitor, l *postgres.Link) b
 	return err == nil && session.AccountID == l.AccountID
 }
 
-func (s *Service) useLink(ctx context.Context, v Visitor, token string, l *postgres.Link, callback string) error {
+func (s *Service) useLink(ctx context.Context, v Visitor, token string, l *postgres.Link, callback string) (uuid.UUID, error) {
 	next := postgres.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
-	err := s.Store.UseLink(ctx, account.HashToken(token), l, next, v.Actor(), s.Store.Now())
+	id, err := s.Store.UseLink(ctx, account.HashToken(token), l, next, v.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) {
-		return ErrLink
+		return id, ErrLink
 	}
 	if err == nil && l.Purpose == account.ConfirmEmailChange && s.MailQueued != nil {
 		s.MailQueued()
 	}
-	return err
+	return id, err
 }

@@ -13,24 +13,21 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// InsertSignUp stores a new account and the mail to its address, or only the mail if another account has the address. It is one
-// statement in both cases, so that its duration reveals little; Service.SignUp hides the rest.
-func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, entry account.AuditEntry, m Mail) error {
+// InsertSignUp stores a new account and the mail to its address, or only the mail if another account has the address. The mail has the
+// name and the password in both cases, and the sign-up is not in the audit log until its link is used. It is one statement in both
+// cases, so that its duration reveals little; Service.SignUp hides the rest.
+func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, m Mail) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}
 	_, err = s.db.NewRaw(`WITH made AS (
 			INSERT INTO accounts (id, name, email, password_hash, verification_required, created_at, updated_at)
-			VALUES (?0, ?1, ?2, $1, ?3, ?4, ?4) ON CONFLICT (email) WHERE deleted_at IS NULL DO NOTHING RETURNING id
-		), entry AS (
-			INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_name, detail, ip_address, user_agent)
-			SELECT ?5, id, ?4, 'owner', ?6, '', '', ?7, ?8 FROM made
+			VALUES (?0, ?1, ?2, $1, ?3, ?4, ?4) ON CONFLICT (email) WHERE deleted_at IS NULL DO NOTHING
 		)
-		INSERT INTO mails (id, kind, recipient, account_id, callback, attempts, next_attempt_at, created_at)
-		VALUES (?9, ?10, ?2, ?0, nullif(?11, ''), 0, clock_timestamp(), clock_timestamp())`,
-		a.ID, a.Name, a.Email, a.VerificationRequired, a.CreatedAt, entry.ID, entry.Action, entry.Actor.IPAddress, entry.Actor.UserAgent,
-		mailID, m.Kind, m.Callback).Conn(bind(s.db.DB, a.PasswordHash)).Exec(ctx)
+		INSERT INTO mails (id, kind, recipient, account_id, callback, name, password_hash, attempts, next_attempt_at, created_at)
+		VALUES (?5, ?6, ?2, ?0, nullif(?7, ''), ?1, $1, 0, clock_timestamp(), clock_timestamp())`,
+		a.ID, a.Name, a.Email, a.VerificationRequired, a.CreatedAt, mailID, m.Kind, m.Callback).Conn(bind(s.db.DB, a.PasswordHash)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("insert the sign-up of account %s: %w", a.ID, err)
 	}

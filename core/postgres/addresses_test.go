@@ -24,12 +24,8 @@ func BenchmarkInsertSignUp(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				entry, err := account.NewAuditEntry(a.ID, account.Actor{}, account.SignedUp, now())
-				if err != nil {
-					b.Fatal(err)
-				}
 				mail := postgres.Mail{Kind: account.MailSignUp, Recipient: a.Email, AccountID: a.ID}
-				if err := store.InsertSignUp(b.Context(), a, entry, mail); err != nil {
+				if err := store.InsertSignUp(b.Context(), a, mail); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -27,6 +27,15 @@ type Mail struct {
 	InvitationID uuid.UUID
 	// WebhookID is the webhook that the mail is about.
 	WebhookID uuid.UUID
+	// SignUp is what the mail's link gives to the account, of a mail about a sign-up.
+	SignUp SignUp
+}
+
+// SignUp is the name and the password of one sign-up. They stand once the link that was mailed for it is used, so that nobody else's
+// sign-up with the address replaces them, or is replaced by them before.
+type SignUp struct {
+	Name         string
+	PasswordHash string
 }
 
 // QueuedMail is a row of the outbox.
@@ -89,6 +98,8 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 		Callback     string
 		InvitationID uuid.UUID
 		WebhookID    uuid.UUID
+		Name         string
+		PasswordHash string
 		Attempts     int
 		Age          float64 // seconds
 	}
@@ -98,7 +109,8 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 		RETURNING id, kind, recipient, coalesce(account_id, '00000000-0000-0000-0000-000000000000') AS account_id,
 			coalesce(new_email, '') AS new_email, coalesce(callback, '') AS callback,
 			coalesce(invitation_id, '00000000-0000-0000-0000-000000000000') AS invitation_id,
-			coalesce(webhook_id, '00000000-0000-0000-0000-000000000000') AS webhook_id, attempts, extract(epoch FROM clock_timestamp() - created_at)::float8 AS age`,
+			coalesce(webhook_id, '00000000-0000-0000-0000-000000000000') AS webhook_id,
+			coalesce(name, '') AS name, coalesce(password_hash, '') AS password_hash, attempts, extract(epoch FROM clock_timestamp() - created_at)::float8 AS age`,
 		lease.Milliseconds(), bun.List(account.MailKinds)).Scan(ctx, &row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -110,7 +122,7 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 	return &QueuedMail{
 		Mail: Mail{
 			Kind: row.Kind, Recipient: row.Recipient, AccountID: row.AccountID, NewEmail: row.NewEmail, Callback: row.Callback,
-			InvitationID: row.InvitationID, WebhookID: row.WebhookID,
+			InvitationID: row.InvitationID, WebhookID: row.WebhookID, SignUp: SignUp{Name: row.Name, PasswordHash: row.PasswordHash},
 		},
 		ID: row.ID, Attempts: row.Attempts, Age: age,
 	}, nil

@@ -21,6 +21,8 @@ const (
 	mailRetention = 24 * time.Hour
 	// disputeRetention is above the longest time between two comparisons: the transactions are not disputed any more.
 	disputeRetention = 24 * time.Hour
+	// unconfirmedRetention is how long a sign-up may be confirmed by another link, after its first.
+	unconfirmedRetention = 7 * 24 * time.Hour
 	// pruneBatch is how many rows one transaction removes, which keeps it within its time limit.
 	pruneBatch = 5_000
 	// pruneAccounts is how many accounts one statement checks for old rows.
@@ -53,7 +55,7 @@ type Retention struct {
 var errPruning = errors.New("another core is pruning")
 
 // Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations and rotated keys that have expired,
-// mails that nobody sends, key changes that no valid cursor reaches, usage and reports past their retention, and rows older than
+// sign-ups that nobody confirmed, mails that nobody sends, key changes that no valid cursor reaches, usage and reports past their retention, and rows older than
 // keep. It returns the number of removed rows of each table. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
@@ -72,6 +74,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorLifetime))},
 		{"key_usage", p.expired("key_usage", "minute", now.Add(-usageRetention))},
 		{"usage_reports", p.expired("usage_reports", "received_at", now.Add(-usageReportRetention))},
+		{"accounts", p.unconfirmed},
 		{"api_keys", p.rotatedKeys},
 		{"audit_log", p.audit(keep.Audit)},
 		{"transfers", p.transfers(keep.Transfers)},
@@ -101,6 +104,21 @@ func (p pruner) expired(table, column string, before time.Time) func(context.Con
 		return p.deleteInBatches(ctx, table, countDeleted("DELETE FROM ?0 WHERE ctid = ANY (ARRAY(SELECT ctid FROM ?0 WHERE ?1 < ?2 LIMIT ?3)) RETURNING 1"),
 			bun.Ident(table), bun.Ident(column), before, pruneBatch)
 	}
+}
+
+// unconfirmed removes the accounts of sign-ups that nobody has confirmed. Such an account may have been entered while no mail was
+// configured; then the audit log says so, and the account stays. It skips accounts that another transaction has locked.
+func (p pruner) unconfirmed(ctx context.Context) error {
+	return p.deleteInBatches(ctx, "accounts", `WITH unconfirmed AS (
+			SELECT id FROM accounts WHERE verification_required AND email_verified_at IS NULL AND deleted_at IS NULL AND created_at < ?0
+				AND NOT EXISTS (SELECT FROM audit_log WHERE account_id = accounts.id)
+				AND NOT EXISTS (SELECT FROM sessions WHERE account_id = accounts.id)
+				AND NOT EXISTS (SELECT FROM link_tokens WHERE account_id = accounts.id)
+				AND NOT EXISTS (SELECT FROM reset_tokens WHERE account_id = accounts.id)
+			ORDER BY created_at LIMIT ?1 FOR UPDATE SKIP LOCKED
+		), holders AS (DELETE FROM members WHERE account_id IN (SELECT id FROM unconfirmed)
+		), deleted AS (DELETE FROM accounts WHERE id IN (SELECT id FROM unconfirmed) RETURNING 1
+		) SELECT count(*) FROM deleted`, p.now.Add(-unconfirmedRetention), pruneBatch)
 }
 
 // rotatedKeys marks keys whose grace period has ended as deleted. It skips keys that another transaction has locked, which

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -70,7 +71,7 @@ func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash stri
 		if proven && !owner.EmailVerified() {
 			err := tx.takeEmail(ctx, owner.Email, now)
 			if err == nil {
-				reset, err = tx.insertSuccessor(ctx, owner.Email, hash, entry)
+				reset, err = tx.insertSuccessor(ctx, owner.Email, SignUp{PasswordHash: hash}, entry)
 				return err
 			}
 			if !errors.Is(err, account.ErrEmailTaken) {
@@ -120,12 +121,13 @@ func (tx Tx) useResetToken(ctx context.Context, hash [32]byte, id uuid.UUID, now
 }
 
 // insertSuccessor creates the account of a person who proved an address that another account has just lost. Its first entry has
-// the actor of entry.
-func (tx Tx) insertSuccessor(ctx context.Context, email, hash string, entry account.AuditEntry) (uuid.UUID, error) {
-	a, err := account.NewOfAddress(email, hash, entry.OccurredAt)
+// the actor of entry. Without a name it has that of the address.
+func (tx Tx) insertSuccessor(ctx context.Context, email string, with SignUp, entry account.AuditEntry) (uuid.UUID, error) {
+	a, err := account.NewOfAddress(email, with.PasswordHash, entry.OccurredAt)
 	if err != nil {
 		return uuid.Nil, err
 	}
+	a.Name = cmp.Or(with.Name, a.Name)
 	if err := tx.insertAccount(ctx, a); err != nil {
 		return uuid.Nil, err
 	}
@@ -133,7 +135,7 @@ func (tx Tx) insertSuccessor(ctx context.Context, email, hash string, entry acco
 	if err != nil {
 		return uuid.Nil, err
 	}
-	signedUp.Detail = "by a link to a new password; the account that had the address before never proved it"
+	signedUp.Detail = "by a mailed link; the account that had the address before never proved it"
 	return a.ID, tx.Audit(ctx, signedUp)
 }
 
