@@ -35,7 +35,7 @@ type account struct {
 
 // ensureAccount signs in to the stored account or signs up, and replaces keys that are not accepted.
 func (s *Stack) ensureAccount(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("gave up after a minute"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, errors.New("gave up after three minutes"))
 	defer cancel()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -108,9 +108,14 @@ func (c client) signIn(ctx context.Context, a account) (account, error) {
 // errTaken means that another account has the address.
 var errTaken = errors.New("the address has another account")
 
-// signUp creates an account. If cores send mail, which is the default, it uses the link in the mail and signs in.
+// signUp creates an account. If cores send mail, which is the default, it uses the link in the mail and signs in. An account with the
+// same password is one that an attempt without an answer created.
 func (c client) signUp(ctx context.Context, a account) error {
+	credentials := map[string]string{"email": a.Email, "password": a.Password}
 	err := c.post(ctx, "/auth/sign-up/email", map[string]string{"name": "Demo", "email": a.Email, "password": a.Password}, nil)
+	if isClientError(err) && c.post(ctx, "/auth/sign-in/email", credentials, nil) == nil {
+		return nil
+	}
 	site, _ := url.Parse(c.base)
 	if err != nil || len(c.http.Jar.Cookies(site)) > 0 {
 		return err
@@ -119,10 +124,11 @@ func (c client) signUp(ctx context.Context, a account) error {
 	if err != nil {
 		return err
 	}
-	if err := c.get(ctx, "/auth/verify-email?"+url.Values{"token": {token}}.Encode()); err != nil {
+	// A link that is refused may have been used by an attempt without an answer: signing in shows it.
+	if err := c.get(ctx, "/auth/verify-email?"+url.Values{"token": {token}}.Encode()); err != nil && !isClientError(err) {
 		return err
 	}
-	return c.post(ctx, "/auth/sign-in/email", map[string]string{"email": a.Email, "password": a.Password}, nil)
+	return c.post(ctx, "/auth/sign-in/email", credentials, nil)
 }
 
 // awaitToken returns the token of the link that is mailed to an address, or errTaken if the mail has none.
@@ -216,13 +222,13 @@ func (c client) get(ctx context.Context, path string) error {
 	return c.do(request, nil)
 }
 
-// do sends a request, and sends it again each second while the answer is 503, as on a machine that is too busy for the
-// database to answer in time.
+// do sends a request, and sends it again each second while the answer is 503 or 504, as on a machine that is too busy for the
+// database or core to answer in time. After a 504 the request may have been carried out before, which costs a spare key at most.
 func (c client) do(request *http.Request, into any) error {
 	for {
 		err := c.send(request, into)
 		var answer *statusError
-		if !errors.As(err, &answer) || answer.status != http.StatusServiceUnavailable {
+		if !errors.As(err, &answer) || (answer.status != http.StatusServiceUnavailable && answer.status != http.StatusGatewayTimeout) {
 			return err
 		}
 		select {

@@ -134,6 +134,16 @@ func TestStack_KeepsAccount(t *testing.T) {
 	}
 }
 
+// On a busy machine the account may be created though the answer does not come in time.
+func TestStart_LostAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.config.CoreEnv = append(f.config.CoreEnv, "STAND_IN_LATE=yes")
+	if env := f.run(); env.AccountEmail != "demo@example.com" || env.TestKey == "" {
+		t.Errorf("the account is %+v", env)
+	}
+}
+
 func TestStart_Fails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
