@@ -72,5 +72,13 @@ func (b *Batcher) Waiting() int {
 	return len(b.waiting)
 }
 
+// Waiting is how many requests wait for the next batch to one server.
+func Waiting(l *Limiter) int {
+	s, _ := l.store.(*single)
+	s.batcher.mu.Lock()
+	defer s.batcher.mu.Unlock()
+	return len(s.batcher.waiting)
+}
+
 // Slot is a key's hash slot.
 func Slot(key string) uint16 { return slot(key) }

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,16 +12,17 @@ import (
 	"intents.internal/pkg/tokenbucket"
 )
 
-// single keeps buckets on one server, standalone or a master behind Sentinels. A batch is one script call for each pair of rules
-// in it.
+// single keeps buckets on one server, standalone or a master behind Sentinels. A batch is one round trip, with a script call for
+// each pair of rules in it.
 type single struct {
 	redis   redis.UniversalClient
 	budget  time.Duration
 	metrics metrics
 	batcher batcher[tokenTake]
 	breaker *gobreaker.CircuitBreaker[string]
-	// call is used only by the leader.
-	call tokenbucket.Call
+	// calls and groups are used only by the leader.
+	calls  []tokenbucket.Call
+	groups [][]*pending[tokenTake]
 }
 
 // tokenTake is one request and its decision.
@@ -40,42 +42,59 @@ func (s *single) take(span trace.Span, r request) (Decision, error) {
 	return t.decision, err
 }
 
-// runBatch makes one call for each pair of rules in the batch. Usually there is one.
+// runBatch makes one call for each pair of rules in the batch, usually one, all in one round trip within the budget, unless the
+// breaker is open. A server that answered any of the calls works; only the calls without an answer fail.
 func (s *single) runBatch(batch []*pending[tokenTake]) error {
 	s.metrics.batch.Observe(float64(len(batch)))
+	s.addCalls(batch)
+	askedAt, span := time.Now(), startBatchSpan("EVALSHA", batch)
+	_, err := s.breaker.Execute(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), s.budget)
+		defer cancel()
+		tokenbucket.DoAll(ctx, s.redis, s.calls)
+		return "", s.setDecisions(askedAt, time.Since(askedAt))
+	})
+	endBatchSpan(span, err)
+	s.metrics.countCall(err)
+	return err
+}
+
+// addCalls groups the batch by rules, with a call for each group.
+func (s *single) addCalls(batch []*pending[tokenTake]) {
 	sortTakes(batch)
+	s.groups, s.calls = s.groups[:0], s.calls[:0]
 	for len(batch) > 0 {
 		n := 1
 		for n < len(batch) && batch[n].item.rules == batch[0].item.rules {
 			n++
 		}
-		if err := s.takeTokens(batch[:n]); err != nil {
-			return err
-		}
+		s.groups = append(s.groups, batch[:n])
+		s.calls = slices.Grow(s.calls, 1)[:len(s.calls)+1] // with the arguments' array of an earlier batch
+		addTakes(&s.calls[len(s.calls)-1], batch[:n])
 		batch = batch[n:]
 	}
-	return nil
 }
 
-// takeTokens makes one call within the budget, unless the breaker is open.
-func (s *single) takeTokens(batch []*pending[tokenTake]) error {
-	addTakes(&s.call, batch)
-	var reply []int64
-	askedAt, span := time.Now(), startBatchSpan("EVALSHA", batch)
-	_, err := s.breaker.Execute(func() (_ string, err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), s.budget)
-		defer cancel()
-		reply, err = s.call.Do(ctx, s.redis)
-		return "", err
-	})
-	endBatchSpan(span, err)
-	s.metrics.countCall(err)
-	if err != nil {
-		return err
+// setDecisions sets the decision or the error of each request, and returns an error if no call was answered.
+func (s *single) setDecisions(askedAt time.Time, rtt time.Duration) error {
+	var failed error
+	answered := false
+	for i, group := range s.groups {
+		reply, err := s.calls[i].Reply()
+		if err == nil {
+			answered = true
+			setDecisions(group, reply, askedAt, rtt)
+			continue
+		}
+		failed = err
+		for _, p := range group {
+			p.err = err
+		}
 	}
-	rtt := time.Since(askedAt)
+	if !answered {
+		return failed
+	}
 	s.metrics.roundTrip.Observe(rtt.Seconds())
-	setDecisions(batch, reply, askedAt, rtt)
 	return nil
 }
 

@@ -92,6 +92,8 @@ func Field(name string) string {
 type Call struct {
 	args    []any
 	account any
+	reply   []int64
+	err     error
 }
 
 // firstRule and firstField are the indexes of the rules and of the first bucket in the arguments, after the script, the number of
@@ -100,7 +102,7 @@ const firstRule, firstField = 5, 11
 
 // Begin resets the call to one without requests.
 func (c *Call) Begin(key, account Rule) {
-	c.account = nil
+	c.account, c.reply, c.err = nil, nil, nil
 	c.args = append(c.args[:0], "evalsha", takeScript.Hash(), 2, Current, Previous,
 		key.Burst, key.Rate, key.Period.Seconds(), account.Burst, account.Rate, account.Period.Seconds())
 }
@@ -122,21 +124,68 @@ func (c *Call) Add(key, account any) {
 // Do makes the call on one server. It returns two numbers for each request, one for its key's bucket and one for its account's:
 // the microseconds until the bucket is full, or -1 minus these if the bucket rejects the request.
 func (c *Call) Do(ctx context.Context, client redis.UniversalClient) ([]int64, error) {
-	c.args = append(c.args, "began", "mirror_until")
+	c.end()
 	cmd := redis.NewIntSliceCmd(ctx, c.args...)
 	err := client.Process(ctx, cmd)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		c.args[0], c.args[1] = "eval", gcraSource+takeSource
+		c.sendText()
 		cmd = redis.NewIntSliceCmd(ctx, c.args...)
-		err = client.Process(ctx, cmd)
+		_ = client.Process(ctx, cmd) // the error is the command's
 	}
-	if err != nil {
-		return nil, err
+	c.setReply(cmd)
+	return c.reply, c.err
+}
+
+// end adds the fields that follow the requests.
+func (c *Call) end() { c.args = append(c.args, "began", "mirror_until") }
+
+// sendText sends the script's text instead of its hash.
+func (c *Call) sendText() { c.args[0], c.args[1] = "eval", gcraSource+takeSource }
+
+func (c *Call) setReply(cmd *redis.IntSliceCmd) {
+	c.reply, c.err = cmd.Val(), cmd.Err()
+	if got, want := len(c.reply), len(c.args)-firstField-2; c.err == nil && got != want {
+		c.err = fmt.Errorf("redis sent %d numbers on %d buckets", got, want)
 	}
-	if got, want := len(cmd.Val()), len(c.args)-firstField-2; got != want {
-		return nil, fmt.Errorf("redis sent %d numbers on %d buckets", got, want)
+}
+
+// Reply returns what Do returns, after DoAll.
+func (c *Call) Reply() ([]int64, error) { return c.reply, c.err }
+
+// DoAll makes calls on one server in one round trip, in this order; each has its own Reply.
+func DoAll(ctx context.Context, client redis.UniversalClient, calls []Call) {
+	if len(calls) == 1 {
+		_, _ = calls[0].Do(ctx, client) // which Reply returns too
+		return
 	}
-	return cmd.Val(), nil
+	sent := make([]*Call, len(calls))
+	for i := range calls {
+		calls[i].end()
+		sent[i] = &calls[i]
+	}
+	unknown := pipeline(ctx, client, sent)
+	if len(unknown) > 0 {
+		unknown[0].sendText() // the server knows the script from then on
+		pipeline(ctx, client, unknown)
+	}
+}
+
+// pipeline sends calls and returns those whose script the server does not know.
+func pipeline(ctx context.Context, client redis.UniversalClient, calls []*Call) (unknown []*Call) {
+	pipe := client.Pipeline()
+	commands := make([]*redis.IntSliceCmd, len(calls))
+	for i, c := range calls {
+		commands[i] = redis.NewIntSliceCmd(ctx, c.args...)
+		_ = pipe.Process(ctx, commands[i]) // this only queues it
+	}
+	_, _ = pipe.Exec(ctx) // each command has its error
+	for i, c := range calls {
+		c.setReply(commands[i])
+		if redis.HasErrorPrefix(c.err, "NOSCRIPT") {
+			unknown = append(unknown, c)
+		}
+	}
+	return unknown
 }
 
 // OnCluster returns the call for a pipeline to a Cluster: EVALSHA, or EVAL with the script's text. All its requests must belong
