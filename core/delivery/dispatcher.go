@@ -89,7 +89,7 @@ type Dispatcher struct {
 
 	mu      sync.Mutex
 	runners map[uuid.UUID]*runner
-	// waiting are the runners that have nothing in flight and wait for a slot, and since when.
+	// waiting are the runners of healthy endpoints that have nothing in flight and wait for a slot, and since when.
 	waiting map[*runner]time.Time
 	running sync.WaitGroup
 }
@@ -223,7 +223,7 @@ func leaseRoom(size, running int) postgres.LeaseRoom {
 	return postgres.LeaseRoom{Free: min(max(0, size-running), sweepLease), Shared: max(0, size/2-running)}
 }
 
-// setWaiting notes whether a runner has nothing in flight and waits for a slot.
+// setWaiting notes whether a runner is one of the dispatcher's waiting.
 func (r *runner) setWaiting(waiting bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,10 +275,8 @@ func (d *Dispatcher) readBacklog(ctx context.Context) (more bool, err error) {
 	}
 	unattended := backlog.Unleased
 	d.mu.Lock()
-	for r, since := range d.waiting {
-		if !r.leasedFailing {
-			unattended = max(unattended, time.Since(since))
-		}
+	for _, since := range d.waiting {
+		unattended = max(unattended, time.Since(since))
 	}
 	d.mu.Unlock()
 	d.metrics.backlog.Set(backlog.Age.Seconds())

@@ -1,9 +1,12 @@
 package delivery
 
 import (
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
+	"intents.internal/core/postgres"
 )
 
 // SetTimeout replaces attemptTimeout, for tests whose receivers never answer.
@@ -30,3 +33,17 @@ func (s Slots) Request(account uuid.UUID, inFlight int) (granted func() bool, ca
 func (s Slots) More(account uuid.UUID, n int) int { return s.s.more(account, n) }
 
 func (s Slots) Release(account uuid.UUID, n int) { s.s.release(account, n) }
+
+// Room is what a process that has leased so many healthy endpoints, for so long, may lease besides, and how many it hands back.
+func Room(leased int, since time.Duration) (healthy postgres.LeaseRoom, yielded int) {
+	d := New(Config{})
+	now := time.Now()
+	for n := range leased {
+		r := &runner{started: now.Add(-since - time.Duration(n)*time.Microsecond)}
+		r.stop = sync.OnceFunc(func() { yielded++ })
+		d.runners[uuid.New()] = r
+	}
+	healthy, _ = d.room()
+	_, _ = d.room() // the same ones again
+	return healthy, yielded
+}

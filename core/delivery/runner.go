@@ -105,7 +105,7 @@ func (r *runner) send(work context.Context) (ok bool) {
 		if search && !final && request == nil && r.sending < limit && len(r.inFlight) < perRunner {
 			request = pool.request(r.AccountID, r.sending)
 			granted = request.granted
-			r.setWaiting(r.sending == 0)
+			r.setWaiting(r.sending == 0 && !r.Failing)
 		}
 		if request == nil && len(r.inFlight) == 0 {
 			return ok

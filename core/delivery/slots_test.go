@@ -2,10 +2,12 @@ package delivery_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"intents.internal/core/delivery"
+	"intents.internal/core/postgres"
 )
 
 // However many accounts take all they can get, one that has nothing in flight gets a slot at once.
@@ -60,5 +62,27 @@ func TestSlots_Order(t *testing.T) {
 	slots.Release(busy, 1)
 	if !again() {
 		t.Error("nobody has the slot that the busy account has released")
+	}
+}
+
+// Half of the leases are for accounts that have none. A process without room hands back some that it has had for long, so that
+// endpoints that always have something due keep none out.
+func TestDispatcher_Room(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		leased  int
+		since   time.Duration
+		want    postgres.LeaseRoom
+		yielded int
+	}{
+		{0, time.Minute, postgres.LeaseRoom{Free: 500, Shared: 2000}, 0},
+		{1900, time.Minute, postgres.LeaseRoom{Free: 500, Shared: 100}, 0},
+		{3999, time.Minute, postgres.LeaseRoom{Free: 1}, 0},
+		{4000, time.Second, postgres.LeaseRoom{}, 0},
+		{4000, time.Minute, postgres.LeaseRoom{}, 250},
+	} {
+		if got, yielded := delivery.Room(c.leased, c.since); got != c.want || yielded != c.yielded {
+			t.Errorf("with %d for %s: %+v and %d are handed back, want %+v and %d", c.leased, c.since, got, yielded, c.want, c.yielded)
+		}
 	}
 }
