@@ -52,12 +52,16 @@ func (l Loop) Lease() postgres.Lease { return l.lease }
 // SetAlone makes a second provider have been down for long.
 func (l Loop) SetAlone() { l.othersDownSince = l.othersDownSince.Add(-singleProviderAfter) }
 
+// SetBehind makes most providers have ended before the known head for long.
+func (l Loop) SetBehind() { l.behindSince = l.behindSince.Add(-singleProviderAfter) }
+
 // The errors of a poll.
 var (
 	ErrLags         = errLags
 	ErrMissingLogs  = errMissingLogs
 	ErrContradicted = errContradicted
 	ErrNoTag        = errNoTag
+	ErrUnanswered   = errUnanswered
 )
 
 // Batches are the writes of one poll.

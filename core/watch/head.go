@@ -37,6 +37,8 @@ type view struct {
 	confirmed, final uint64
 	// deep is confirmed by this provider alone.
 	deep uint64
+	// stepsBack means that the newest block of the previous poll is not on the chain, which ends before it.
+	stepsBack bool
 	// fork is the newest known block that a reorganization left unchanged, nil for none. What is recorded above it must be found
 	// again.
 	fork *uint64
@@ -123,10 +125,13 @@ func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *r
 	if err != nil {
 		return nil, err
 	}
-	if head == nil || head.Number < before.Head {
+	if head == nil {
 		return nil, errLags
 	}
 	v.head = *head
+	if err := l.checkHead(ctx, v); err != nil {
+		return nil, err
+	}
 	if err := v.depths(safe, finalized); err != nil {
 		return nil, err
 	}
@@ -145,7 +150,7 @@ func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *r
 	return v, nil
 }
 
-// depths finds the confirmed and the final block by the chain's finality rule. They never decrease.
+// depths finds the confirmed and the final block by the chain's finality rule. They decrease only if the head steps back.
 func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
 	depth := func(n uint64) uint64 { return v.head.Number + 1 - min(n, v.head.Number+1) }
 	v.confirmed, v.final = depth(v.definition.Confirmations), depth(2*v.definition.Confirmations)
@@ -163,7 +168,9 @@ func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
 		}
 		v.confirmed = block.Number
 	}
-	v.confirmed, v.final = max(v.confirmed, v.before.Confirmed), max(v.final, v.before.Final)
+	if !v.stepsBack {
+		v.confirmed, v.final = max(v.confirmed, v.before.Confirmed), max(v.final, v.before.Final)
+	}
 	v.deep = v.confirmed
 	return nil
 }
@@ -180,6 +187,13 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 		v.fork = &cursor
 		return nil
 	}
+	if v.stepsBack {
+		if v.head.Number < v.before.Final {
+			v.changed = fmt.Sprintf("block %d counted as final, and most providers end at block %d", v.before.Final, v.head.Number)
+			return nil
+		}
+		return l.findFork(ctx, v)
+	}
 	block, err := known.Result()
 	switch {
 	case err != nil:
@@ -189,20 +203,27 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 	case block.Hash == anchors[0].Hash:
 		return nil
 	}
-	if _, err := l.crossCheckBlock(ctx, v, anchors[0], false); err != nil {
+	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], false)
+	if err == nil && !agreed {
+		err = l.unanswered(v.provider)
+	}
+	if err != nil {
 		return err
 	}
 	return l.findFork(ctx, v)
 }
 
 // crossCheckBlock checks with other providers whether a block is on the chain, as the poll's provider says. One that agrees is
-// enough; if one disagrees and none agrees, nothing is decided. A provider that lags or fails is ignored.
+// enough; if one disagrees and none agrees, nothing is decided. A provider that lags or fails neither agrees nor disagrees.
 func (l *loop) crossCheckBlock(ctx context.Context, v *view, b transfer.Block, onChain bool) (agreed bool, err error) {
 	for _, other := range l.chain.Other(v.provider) {
 		block, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
 		switch {
-		case failure != nil, block == nil:
+		case failure != nil:
+		case block == nil:
+			l.metrics.lags(other)
 		case (block.Hash == b.Hash) == onChain:
+			l.othersDownSince = time.Time{}
 			return true, nil
 		default:
 			err = fmt.Errorf("%w: %s has another block %d than %s", errContradicted, other.Host(), b.Number, v.provider.Host())
@@ -212,6 +233,17 @@ func (l *loop) crossCheckBlock(ctx context.Context, v *view, b transfer.Block, o
 		l.disagree(v.provider, "another provider has another block", b.Number)
 	}
 	return false, err
+}
+
+// crossCheckStop checks with other providers that a final block has changed. A chain with several providers is never stopped by
+// one of them alone, however long the others do not answer: they may be back before an operator is.
+func (l *loop) crossCheckStop(ctx context.Context, v *view, b transfer.Block) error {
+	v.changed = changedFinal(b)
+	agreed, err := l.crossCheckBlock(ctx, v, b, false)
+	if err == nil && !agreed && l.chain.HasOther(v.provider) {
+		return fmt.Errorf("%s: %w", v.changed, errUnanswered)
+	}
+	return err
 }
 
 // compareDeep compares the newest known block that this poll confirms with other providers. A provider on its own fork
@@ -232,10 +264,43 @@ func (l *loop) compareDeep(ctx context.Context, v *view) error {
 	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], true)
 	switch {
 	case err != nil:
-		v.confirmed, v.final = v.before.Confirmed, v.before.Final
+		v.hold(0)
 		l.chain.Demote(v.provider)
 	case agreed:
 		l.compared = anchors[0]
+	case l.chain.HasOther(v.provider):
+		return l.compareLagging(ctx, v)
+	}
+	return nil
+}
+
+// hold confirms nothing above a block, except what is confirmed already.
+func (v *view) hold(above uint64) {
+	v.confirmed = max(min(v.confirmed, above), v.before.Confirmed)
+	v.final = max(min(v.final, above), v.before.Final)
+}
+
+// compareLagging confirms as much as a provider that lags shows too, by its own head. While none answers nothing more is
+// confirmed for a minute.
+func (l *loop) compareLagging(ctx context.Context, v *view) error {
+	for _, other := range l.chain.Other(v.provider) {
+		head, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Latest))
+		if failure != nil || head == nil {
+			continue
+		}
+		deep := head.Number + 1 - min(v.definition.Confirmations, head.Number+1)
+		anchors, err := l.Store.Anchors(ctx, l.id, min(v.confirmed, deep), 1)
+		if err != nil {
+			return ofStore(err)
+		}
+		blocks, failure := blocksAt(ctx, other, anchors)
+		if failure == nil && len(blocks) > 0 && blocks[0] != nil && blocks[0].Hash == anchors[0].Hash {
+			v.hold(anchors[0].Number)
+			return nil
+		}
+	}
+	if l.unanswered(v.provider) != nil {
+		v.hold(0)
 	}
 	return nil
 }
@@ -245,7 +310,7 @@ const anchorBatch = 50
 
 // findFork finds the newest known block that is still on the chain. If a final block has changed, the chain must be stopped.
 func (l *loop) findFork(ctx context.Context, v *view) error {
-	for highest := v.before.Head; ; {
+	for highest := min(v.before.Head, v.head.Number); ; {
 		anchors, err := l.Store.Anchors(ctx, l.id, highest, anchorBatch)
 		if err != nil {
 			return ofStore(err)
@@ -260,9 +325,7 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 				return l.compareFinal(ctx, v)
 			}
 			if a.Number <= v.before.Final {
-				v.changed = changedFinal(a)
-				_, err := l.crossCheckBlock(ctx, v, a, false)
-				return err
+				return l.crossCheckStop(ctx, v, a)
 			}
 		}
 		if len(anchors) < anchorBatch {
@@ -306,9 +369,7 @@ func (l *loop) compareFinal(ctx context.Context, v *view) error {
 			return errLags
 		}
 		if blocks[n].Hash != b.Hash {
-			v.changed = changedFinal(b)
-			_, err := l.crossCheckBlock(ctx, v, b, false)
-			return err
+			return l.crossCheckStop(ctx, v, b)
 		}
 	}
 	return nil

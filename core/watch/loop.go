@@ -36,7 +36,9 @@ type loop struct {
 	log     *slog.Logger
 	// othersDownSince is since when no second provider has responded, zero while one does.
 	othersDownSince time.Time
-	failing         bool
+	// behindSince is since when most providers have ended before the known head, zero while a poll succeeds.
+	behindSince time.Time
+	failing     bool
 	// readBy is the host of the provider that the last poll read.
 	readBy string
 	// compared is the newest block that a second provider has also shown.
@@ -245,7 +247,7 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err := l.write(ctx, v, seen, v.gone(seen)); err != nil {
 		return false, err
 	}
-	l.readBy = provider.Host()
+	l.readBy, l.behindSince = provider.Host(), time.Time{}
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}
