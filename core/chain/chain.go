@@ -48,6 +48,16 @@ const (
 	MaxBlockTime     = 10 * time.Minute
 )
 
+// DefaultDepthTime is how much chain time the default depth covers at least: 12 blocks are 3 seconds where a block takes 250 ms.
+const DefaultDepthTime = time.Minute
+
+// DefaultDepth returns the number of confirmations of a chain that names none: DefaultConfirmations, or more on a chain whose
+// blocks are so fast that they would not cover DefaultDepthTime.
+func DefaultDepth(blockTime time.Duration) uint64 {
+	blocks := (DefaultDepthTime + blockTime - 1) / blockTime
+	return max(DefaultConfirmations, uint64(blocks)) //nolint:gosec // at most 1,200, of MinBlockTime
+}
+
 // Finality is a rule for when a block counts as final.
 type Finality string
 

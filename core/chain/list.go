@@ -143,16 +143,16 @@ func (e *Entry) readOperatorData(r row) (err error) {
 	if e.RPCURLs, err = parseRPCURLs(r.RPCURLs); err != nil {
 		return err
 	}
-	e.Confirmations, err = parseWholeNumber("confirmations", r.Confirmations, 1, MaxConfirmations, DefaultConfirmations)
-	if err != nil {
-		return err
-	}
 	if e.Finality, err = parseFinality(r.Finality); err != nil {
 		return err
 	}
 	milliseconds, err := parseWholeNumber("blockTimeMs", r.BlockTimeMS,
 		uint64(MinBlockTime/time.Millisecond), uint64(MaxBlockTime/time.Millisecond), uint64(DefaultBlockTime/time.Millisecond))
+	if err != nil {
+		return err
+	}
 	e.BlockTime = time.Duration(milliseconds) * time.Millisecond //nolint:gosec // at most MaxBlockTime
+	e.Confirmations, err = parseWholeNumber("confirmations", r.Confirmations, 1, MaxConfirmations, DefaultDepth(e.BlockTime))
 	return err
 }
 

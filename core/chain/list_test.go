@@ -75,7 +75,12 @@ func TestReadList(t *testing.T) {
 				e.Settler = &chain.Settler{Address: settler, Scheme: scheme}
 			}),
 		},
-		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime = false, 2*time.Second })},
+		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 2*time.Second, 30 })},
+		{row: row(16, `,"blockTimeMs":250`), want: published(16, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 250*time.Millisecond, 240 })},
+		{row: row(17, `,"blockTimeMs":50,"confirmations":null`), want: published(17, func(e *chain.Entry) {
+			e.KeepBlockTime, e.KeepConfirmations, e.BlockTime, e.Confirmations = false, false, 50*time.Millisecond, 1200
+		})},
+		{row: row(18, `,"blockTimeMs":600000`), want: published(18, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime = false, 10*time.Minute })},
 		{row: row(11, `,"finality":"depth"`), want: published(11, func(e *chain.Entry) { e.KeepFinality = false })},
 		{row: row(12, `,"rpcUrls":["https://rpc.example.org/v1","http://127.0.0.1:8545","http://localhost","http://[::1]:8546/"]`), want: published(12, func(e *chain.Entry) {
 			e.KeepRPCURLs, e.RPCURLs = false, []string{"https://rpc.example.org/v1", "http://127.0.0.1:8545", "http://localhost", "http://[::1]:8546/"}
