@@ -201,8 +201,21 @@ func (tx Tx) loadTransactions(ctx context.Context, keys []transferKey) (map[tran
 	return loaded, nil
 }
 
-// RepairEvery is the time between two comparisons of an open order with the settler's own record of it.
-const RepairEvery = time.Hour
+const (
+	// repairEvery is the shortest time between two comparisons of an open order with the settler's own record of it.
+	repairEvery = time.Hour
+	// repairFor is how long after its deadline an open order is compared. A refund is seen by its event later, too.
+	repairFor = 30 * 24 * time.Hour
+)
+
+// NextRepair returns when an open order is compared with its settlers next: in an hour, later in an eighth of its age, and never
+// again a month after its deadline.
+func NextRepair(intent *transfer.Intent, open transfer.Transaction, now time.Time) time.Time {
+	if now.After(intent.Deadline.Add(repairFor)) {
+		return time.Time{}
+	}
+	return now.Add(max(repairEvery, now.Sub(open.SeenAt)/8))
+}
 
 // evaluate updates the statuses of locked intents from their transactions.
 func (tx Tx) evaluate(ctx context.Context, intents []*transfer.Intent, now time.Time) (events []transfer.Event, err error) {
@@ -267,7 +280,7 @@ func reschedule(intent *transfer.Intent, observed []Observation, now time.Time) 
 		case due.IsZero() && o.State == transfer.Pending:
 			due = dueFirst
 		case due.IsZero() && o.State == transfer.Mined:
-			due = now.Add(RepairEvery)
+			due = NextRepair(intent, o.Transaction, now)
 		}
 		if !due.Equal(o.DueAt) {
 			o.DueAt = due

@@ -43,9 +43,9 @@ func (l *loop) repair(ctx context.Context, v *view) error {
 		l.metrics.repaired(len(seen))
 		l.log.Error("events of settlers were missed and are recorded now", "events", len(seen))
 	}
-	next := l.Store.Now().Add(postgres.RepairEvery)
+	now := l.Store.Now()
 	for _, o := range orders {
-		o.DueAt = next
+		o.DueAt = postgres.NextRepair(o.Intent, o.Transaction, now)
 		seen = append(seen, o.Observation)
 	}
 	_, err = l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: seen})
