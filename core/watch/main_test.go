@@ -45,6 +45,8 @@ type world struct {
 	loops map[caip.ChainID]watch.Loop
 	owner uuid.UUID
 	nonce uint64
+	// urls are how many URLs each provider has; 0 means one.
+	urls int
 }
 
 // newWorld has so many providers for each chain. The chains have 20 blocks that have been read.
@@ -87,7 +89,10 @@ func (w *world) connect() {
 	for id, nodes := range w.nodes {
 		for _, node := range nodes {
 			all = append(all, node)
-			endpoints[id] = append(endpoints[id], rpc.Endpoint{URL: telemetry.Secret(node.URL()), RequestsPerSecond: 100000})
+			for n := range max(w.urls, 1) {
+				url := fmt.Sprintf("%s/%d", node.URL(), n)
+				endpoints[id] = append(endpoints[id], rpc.Endpoint{URL: telemetry.Secret(url), RequestsPerSecond: 100000})
+			}
 		}
 	}
 	client, err := rpc.NewClient(endpoints, rpc.Options{Transport: rpctest.Transport(all...), Timeout: 2 * time.Second})

@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"intents.internal/core/postgres/pgtest"
 	"intents.internal/core/rpc/rpctest"
 )
 
@@ -52,6 +53,27 @@ func TestProvider_SecondDown(t *testing.T) {
 	if w.count("intents_core_chain_confirmed_alone_total") != 1 {
 		t.Error("it is not counted")
 	}
+}
+
+// Two URLs of one host are one opinion: nothing waits for a second one, and nobody counts as down.
+func TestProvider_OneHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.urls = 2
+	w.connect()
+	w.follow(sepolia)
+	intent, lost := w.bridge(), w.intent(transferOf(usdc))
+	w.report(lost, w.hash(w.pay(lost)))
+	w.mine(sepolia, w.open(intent))
+	w.deepen(sepolia, confirmations)
+	w.want(intent, "created submitted confirmed")
+	if w.count("intents_core_chain_confirmed_alone_total") != 0 {
+		t.Error("the second URL counts as a provider that is down")
+	}
+	pgtest.Exec(t, w.store, "UPDATE transfers SET deadline = now() - interval '61 minutes' WHERE type = 'transfer'")
+	w.due()
+	w.tick(sepolia)
+	w.want(lost, "created submitted") // two URLs that do not know it are one provider
 }
 
 // A provider on a fork of its own is contradicted by the other.
