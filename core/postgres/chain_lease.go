@@ -48,6 +48,49 @@ func (s *Store) RenewLease(ctx context.Context, lease Lease, ttl time.Duration) 
 	return renewed == 1, nil
 }
 
+// leaseRow is a lease to renew.
+type leaseRow struct {
+	ChainID string `bun:"chain_id,type:text"`
+	Epoch   int64  `bun:"epoch,type:bigint"`
+}
+
+// RenewChainLeases extends leases in one statement and returns the chains of those that another process has taken. It waits for no
+// lock: a lease whose chain is being written to is renewed alone, by RenewLease, and is among busy.
+func (s *Store) RenewChainLeases(ctx context.Context, leases []Lease, ttl time.Duration) (lost, busy []Lease, err error) {
+	if len(leases) == 0 {
+		return nil, nil, nil
+	}
+	rows := make([]leaseRow, len(leases))
+	for n, l := range leases {
+		rows[n] = leaseRow{l.Chain.String(), l.Epoch}
+	}
+	var found []struct {
+		ChainID string `bun:"chain_id"`
+		Lost    bool   `bun:"lost"`
+	}
+	err = s.db.NewRaw(`WITH held (chain_id, epoch) AS (?0),
+		free AS (SELECT chain_id FROM watched_chains JOIN held USING (chain_id, epoch) FOR UPDATE OF watched_chains SKIP LOCKED),
+		renewed AS (UPDATE watched_chains SET lease_until = clock_timestamp() + ?1 * interval '1 millisecond'
+			WHERE chain_id IN (SELECT chain_id FROM free) RETURNING chain_id)
+		SELECT held.chain_id, watched_chains.epoch IS DISTINCT FROM held.epoch AS lost FROM held LEFT JOIN watched_chains USING (chain_id)
+		WHERE held.chain_id NOT IN (SELECT chain_id FROM renewed)`, s.db.NewValues(&rows), ttl.Milliseconds()).Scan(ctx, &found)
+	if err != nil {
+		return nil, nil, fmt.Errorf("renew the leases of %d chains: %w", len(leases), err)
+	}
+	isLost := make(map[string]bool, len(found))
+	for _, f := range found {
+		isLost[f.ChainID] = f.Lost
+	}
+	for _, l := range leases {
+		if gone, ok := isLost[l.Chain.String()]; gone {
+			lost = append(lost, l)
+		} else if ok {
+			busy = append(busy, l)
+		}
+	}
+	return lost, busy, nil
+}
+
 // ReleaseLease lets another process take the chain at once.
 func (s *Store) ReleaseLease(ctx context.Context, lease Lease) error {
 	_, err := s.db.NewRaw("UPDATE watched_chains SET lease_until = '-infinity' WHERE chain_id = ? AND epoch = ?",

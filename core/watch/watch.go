@@ -82,8 +82,9 @@ func (w *Watcher) Run(ctx context.Context) {
 	ticker := time.NewTicker(leaseEvery)
 	defer ticker.Stop()
 	for {
+		w.renewLeases(ctx)
 		for _, chain := range w.Client.Chains() {
-			w.renewOrAcquire(ctx, chain, &running)
+			w.acquire(ctx, chain, &running)
 		}
 		select {
 		case <-ctx.Done():
@@ -105,23 +106,48 @@ func (w *Watcher) Wake(chain caip.ChainID) {
 	}
 }
 
-// renewOrAcquire renews the lease of a chain that this process follows, or acquires a free one and starts to follow its chain.
-func (w *Watcher) renewOrAcquire(ctx context.Context, chain *rpc.Chain, running *sync.WaitGroup) {
+// renewLeases renews the leases of the chains that this process follows, in one statement.
+func (w *Watcher) renewLeases(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	w.mu.Lock()
+	var leases []postgres.Lease
+	loops := make(map[caip.ChainID]*loop, len(w.loops))
+	for id, l := range w.loops {
+		if _, known := w.Registry.Current().Chain(id); known {
+			leases = append(leases, l.lease)
+			loops[id] = l
+		}
+	}
+	w.mu.Unlock()
+	lost, busy, err := w.Store.RenewChainLeases(ctx, leases, leaseTTL)
+	if err != nil {
+		return // the next attempt is well before they run out
+	}
+	for _, lease := range busy {
+		if ok, err := w.Store.RenewLease(ctx, lease, leaseTTL); err == nil && !ok {
+			lost = append(lost, lease)
+		}
+	}
+	for _, lease := range lost {
+		loops[lease.Chain].log.Info("another process follows the chain now")
+		loops[lease.Chain].cancel()
+	}
+}
+
+// acquire takes the lease of a chain that nobody follows, and starts to follow it.
+func (w *Watcher) acquire(ctx context.Context, chain *rpc.Chain, running *sync.WaitGroup) {
 	if _, known := w.Registry.Current().Chain(chain.ID()); !known {
 		return
 	}
-	attempt, cancel := context.WithTimeout(ctx, leaseTimeout)
-	defer cancel()
 	w.mu.Lock()
 	current := w.loops[chain.ID()]
 	w.mu.Unlock()
 	if current != nil {
-		if ok, err := w.Store.RenewLease(attempt, current.lease, leaseTTL); err == nil && !ok {
-			current.log.Info("another process follows the chain now")
-			current.cancel()
-		}
 		return
 	}
+	attempt, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
 	lease, ok, err := w.Store.AcquireLease(attempt, chain.ID(), w.holder, leaseTTL)
 	if err != nil || !ok {
 		if err != nil && ctx.Err() == nil {
