@@ -30,7 +30,7 @@ func TestChangePassword(t *testing.T) {
 	if _, err := core.ChangePassword(t.Context(), home, in.Session, in.Account, password, "another password"); !errors.Is(err, access.ErrSignedOut) {
 		t.Errorf("with the account as it was: %v", err)
 	}
-	if err := core.SignOut(t.Context(), changed.Token); err != nil {
+	if err := core.SignOut(t.Context(), access.Visitor{Token: changed.Token}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := core.ChangePassword(t.Context(), home, changed.Session, changed.Account, newPassword, password); !errors.Is(err, access.ErrSignedOut) {

@@ -120,7 +120,7 @@ func TestFinishLink_OfAnotherSession(t *testing.T) {
 	if err := s.FinishLink(t.Context(), at(mallory), b.flow, signIn.state, i.grant(b, nil)); !errors.Is(err, access.ErrFlowExpired) {
 		t.Errorf("another state: %v", err)
 	}
-	if err := s.SignOut(t.Context(), mallory.Token); err != nil {
+	if err := s.SignOut(t.Context(), access.Visitor{Token: mallory.Token}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.FinishLink(t.Context(), at(mallory), b.flow, b.state, i.grant(b, nil)); !errors.Is(err, access.ErrSignedOut) {

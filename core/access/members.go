@@ -12,8 +12,13 @@ import (
 )
 
 // Act makes a session act on another account of its person. It returns account.ErrNotMember.
-func (s *Service) Act(ctx context.Context, a *Acting, accountID uuid.UUID) error {
-	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error { return tx.SetActing(ctx, a.Session, accountID) })
+func (s *Service) Act(ctx context.Context, v Visitor, a *Acting, accountID uuid.UUID) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if err := tx.SetActing(ctx, a.Session, accountID); err != nil || accountID == a.Session.ActingID() {
+			return err
+		}
+		return tx.AuditHourly(ctx, accountID, account.NewHourlyEntry(accountID.String(), v.Actor(), account.AccountSwitched, s.Store.Now()))
+	})
 }
 
 // ChangeMember changes the role of a member. Making an owner needs a fresh session or the visitor's password. It returns

@@ -145,7 +145,7 @@ func TestMembers(t *testing.T) {
 		is(t, what, err, access.ErrRole)
 	}
 	is(t, "a stranger", call(core.On(t.Context(), eve.acting(), shop, access.Look)), account.ErrNotMember)
-	is(t, "a stranger acts", core.Act(t.Context(), eve.acting(), shop), account.ErrNotMember)
+	is(t, "a stranger acts", core.Act(t.Context(), eve.seen, eve.acting(), shop), account.ErrNotMember)
 	is(t, "nobody's role", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), eve.id, account.RoleViewer)), account.ErrNoSuchMember)
 	is(t, "the last owner demotes herself", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), ann.id, account.RoleViewer)), account.ErrLastOwner)
 	is(t, "the last owner leaves", call(core.Leave(t.Context(), ann.seen, ann.acting())), account.ErrLastOwner)
@@ -207,7 +207,7 @@ func TestMembers_LastOwner(t *testing.T) {
 	for round := range 8 {
 		shop := ann.shares(fmt.Sprint("Shop ", round))
 		pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'owner', now())`, shop, bob.id)
-		is(t, "bob", core.Act(t.Context(), bob.acting(), shop), nil)
+		is(t, "bob", core.Act(t.Context(), bob.seen, bob.acting(), shop), nil)
 		onAnn, onBob := ann.acting(), bob.acting()
 		steps := []func() error{
 			func() error { return call(core.Leave(t.Context(), ann.seen, onAnn)) },

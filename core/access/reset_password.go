@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"time"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"
@@ -25,7 +26,13 @@ func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, re
 	if _, err := s.SitePath("redirectTo", redirectTo); err != nil {
 		return err
 	}
-	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email})
+	began := time.Now()
+	if err := s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email}); err != nil {
+		return err
+	}
+	err = s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, v.Actor(), account.ResetRequested, s.Store.Now()))
+	waitForStep(ctx, began) // the entry is made only where there is an account
+	return err
 }
 
 // Reset is a password that was set by a link.

@@ -18,12 +18,16 @@ func (s *Service) Fresh(session *account.Session) bool {
 	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
 }
 
-// SignOut ends the session of a token; an empty or unknown token is no error.
-func (s *Service) SignOut(ctx context.Context, token string) error {
-	if token == "" {
+// SignOut ends the visitor's session; an empty or unknown token is no error.
+func (s *Service) SignOut(ctx context.Context, v Visitor) error {
+	if v.Token == "" {
 		return nil
 	}
-	return s.Store.DeleteSession(ctx, account.HashToken(token))
+	return s.Store.DeleteSession(ctx, account.HashToken(v.Token), func(person uuid.UUID) account.AuditEntry {
+		by := v.Actor()
+		by.PersonID = person
+		return account.NewHourlyEntry(person.String(), by, account.SignedOut, s.Store.Now())
+	})
 }
 
 // Session finds the live session of a token and its account, or returns ErrSignedOut.

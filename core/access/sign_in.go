@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"time"
 
 	"intents.internal/core/account"
 )
@@ -13,6 +14,7 @@ import (
 // ErrCredentials in the same time, and so does an account whose address must be verified first. It returns an *account.InvalidError for a
 // text that is no address, ErrBusy or a *LimitedError; a try counts before the check, and a right password is refunded.
 func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string) (*SignedIn, error) {
+	began := time.Now()
 	email, err := account.ParseEmail(email)
 	if err != nil {
 		return nil, err
@@ -36,10 +38,20 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 		return nil, err
 	}
 	if !matches || s.mustVerify(owner) {
-		return nil, ErrCredentials
+		return nil, s.failSignIn(ctx, v, email, began)
 	}
 	refund()
 	return s.startPasswordSession(ctx, v, owner)
+}
+
+// failSignIn records a failed sign-in for the account of an address, if there is one, and returns ErrCredentials after a whole number of
+// steps, which hides the difference.
+func (s *Service) failSignIn(ctx context.Context, v Visitor, email string, began time.Time) error {
+	if err := s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, v.Actor(), account.SignInFailed, s.Store.Now())); err != nil {
+		return err
+	}
+	waitForStep(ctx, began)
+	return ErrCredentials
 }
 
 // limitPassword counts a password attempt and returns the refund for a correct one. Devices that have signed in to the account
@@ -106,7 +118,7 @@ func (s *Service) startSessionBy(
 	ctx context.Context, v Visitor, owner *account.Account, how string,
 	insert func(context.Context, *account.Session, *account.Account, account.AuditEntry) error,
 ) (*SignedIn, error) {
-	if err := s.SignOut(ctx, v.Token); err != nil {
+	if err := s.SignOut(ctx, v); err != nil {
 		return nil, err
 	}
 	now := s.Store.Now()

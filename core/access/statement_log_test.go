@@ -95,7 +95,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	secrets["nonce"] = nonceHash[:]
 	_, err = store.TakeNonce(ctx, nonceHash, time.Now())
 	must(err)
-	must(core.SignOut(ctx, again.Token))
+	must(core.SignOut(ctx, access.Visitor{Token: again.Token}))
 	changed, err := core.ChangePassword(ctx, v, in.Session, in.Account, password, newPassword)
 	must(err)
 	changedToken := account.HashToken(changed.Token)
@@ -136,7 +136,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 			_, err := store.ResetPassword(ctx, resetToken, reset, account.AuditEntry{AccountID: in.Account.ID})
 			return err
 		}(),
-		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, in.Token),
+		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, access.Visitor{Token: in.Token}),
 		"password": store.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
 		"change":   store.ChangePassword(ctx, in.Account, reset, in.Session.ID, changed.Session, account.AuditEntry{}),

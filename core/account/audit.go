@@ -1,6 +1,9 @@
 package account
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,8 +24,13 @@ type Action string
 
 // The actions of the audit log.
 const (
-	SignedUp        Action = "signed_up"
-	SignedIn        Action = "signed_in"
+	SignedUp       Action = "signed_up"
+	SignedIn       Action = "signed_in"
+	SignInFailed   Action = "sign_in_failed"
+	SignedOut      Action = "signed_out"
+	ResetRequested Action = "reset_requested"
+	// AccountSwitched is in the log of the account that a session acts on from then on.
+	AccountSwitched Action = "account_switched"
 	SessionsRevoked Action = "sessions_revoked"
 	PasswordChanged Action = "password_changed"
 	PasswordReset   Action = "password_reset"
@@ -74,11 +82,13 @@ type AuditEntry struct {
 	// storing the entry adds the name.
 	KeyID   *uuid.UUID
 	KeyName string
-	// PersonName and PersonEmail are those of the acting member, or of the account's holder if no member is known. They are set
-	// only on entries that are read.
+	// PersonName and PersonEmail are those of the acting member, or of the account's holder if no member is known, and empty for what
+	// anybody can try. They are set only on entries that are read.
 	PersonName, PersonEmail string
 	// Detail is further text, empty for none.
 	Detail string
+	// Repeats is how often more the same was done in the hour that begins at OccurredAt, for NewHourlyEntry.
+	Repeats int
 }
 
 // NewAuditEntry creates an entry about an account, with the actor's user agent truncated.
@@ -89,6 +99,19 @@ func NewAuditEntry(accountID uuid.UUID, actor Actor, action Action, now time.Tim
 	}
 	actor.IPAddress, actor.UserAgent = clip(actor.IPAddress), clip(actor.UserAgent)
 	return AuditEntry{ID: id, AccountID: accountID, OccurredAt: now, Actor: actor, Action: action}, nil
+}
+
+// NewHourlyEntry creates an entry for what may be done often: all of one subject, actor's address and hour are one entry, whose id is
+// derived from them. The subject is an account's id or e-mail address.
+func NewHourlyEntry(subject string, actor Actor, action Action, now time.Time) AuditEntry {
+	actor.IPAddress, actor.UserAgent = clip(actor.IPAddress), clip(actor.UserAgent)
+	hour := now.Truncate(time.Hour)
+	sum := sha256.Sum256([]byte(strings.Join([]string{"hourly audit entry", subject, string(action), actor.PersonID.String(), actor.IPAddress}, "\x00")))
+	var id uuid.UUID                                                              // a UUIDv7 of the hour
+	copy(id[:], binary.BigEndian.AppendUint64(nil, uint64(hour.UnixMilli())<<16)) //nolint:gosec // 48 bits of a time after 1970
+	copy(id[6:], sum[:])
+	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
+	return AuditEntry{ID: id, OccurredAt: hour, Actor: actor, Action: action}
 }
 
 // ByKey returns the entry of an action by a key.

@@ -19,7 +19,9 @@ func TestSignIn_NotRemembered(t *testing.T) {
 	same(t, "sign up", brief, s.call(t, "POST", "/auth/sign-up/email", `{"name":"Ann",`+fields))
 	same(t, "sign in", brief, s.call(t, "POST", "/auth/sign-in/email", `{`+fields))
 	response := s.send(t, "POST", "/auth/sign-in/email", `{`+fields)
-	readAll(t, response)
+	if text := readAll(t, response); response.StatusCode != http.StatusOK {
+		t.Fatalf("sign in: %d %s", response.StatusCode, text)
+	}
 	value, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
 	changed := s.call(t, "POST", "/auth/change-password", changePassword(password, newPassword), "Cookie", value)
 	if changed.Status != http.StatusOK || changed.Header["Set-Cookie"] != cookie {

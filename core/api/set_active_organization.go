@@ -31,7 +31,7 @@ func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	if err := s.Access.Act(r.Context(), acting, on.Account.ID); err != nil {
+	if err := s.Access.Act(r.Context(), s.visitor(r), acting, on.Account.ID); err != nil {
 		return err
 	}
 	if none {

@@ -40,7 +40,7 @@ func (c *console) actOn(w http.ResponseWriter, r *http.Request, user currentUser
 	if err != nil {
 		return account.ErrNotMember
 	}
-	if err := c.Access.Act(r.Context(), user.acting, id); err != nil {
+	if err := c.Access.Act(r.Context(), access.VisitorOf(r, c.Cookie), user.acting, id); err != nil {
 		return err
 	}
 	redirect(w, r, accountsPath+"?done=acting")

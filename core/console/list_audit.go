@@ -15,6 +15,10 @@ const pageSize = 25
 var actions = map[account.Action]string{
 	account.SignedUp:             "Signed up",
 	account.SignedIn:             "Signed in",
+	account.SignInFailed:         "Sign-in failed",
+	account.SignedOut:            "Signed out",
+	account.ResetRequested:       "Link to a new password asked for",
+	account.AccountSwitched:      "Began to act on the account",
 	account.SessionsRevoked:      "Sessions ended",
 	account.PasswordChanged:      "Password changed",
 	account.PasswordReset:        "Password reset",

@@ -73,7 +73,7 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 		return c.renderResetPassword(w, r, f)
 	}
 	// With a session of another account the browser would not get the sign-in page.
-	if err := c.Access.SignOut(r.Context(), c.Cookie.Token(r)); err != nil {
+	if err := c.Access.SignOut(r.Context(), access.VisitorOf(r, c.Cookie)); err != nil {
 		return err
 	}
 	c.Cookie.Clear(w)

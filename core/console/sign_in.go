@@ -63,7 +63,7 @@ func (c *console) renderSignIn(w http.ResponseWriter, r *http.Request, f *form) 
 
 // signOut answers POST /console/sign-out.
 func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	if err := c.Access.SignOut(r.Context(), c.Cookie.Token(r)); err != nil {
+	if err := c.Access.SignOut(r.Context(), access.VisitorOf(r, c.Cookie)); err != nil {
 		return err
 	}
 	c.Cookie.Clear(w)

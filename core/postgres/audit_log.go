@@ -25,6 +25,7 @@ type auditRow struct {
 	IPAddress  string         `bun:"ip_address"`
 	UserAgent  string         `bun:"user_agent"`
 	PersonID   uuid.UUID      `bun:"person_id,nullzero"`
+	Repeats    int            `bun:"repeats"`
 
 	Person *accountRow `bun:"rel:belongs-to,join:person_id=id"`
 	Holder *accountRow `bun:"rel:belongs-to,join:account_id=id"`
@@ -51,6 +52,36 @@ func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	return nil
 }
 
+// hourly stores an entry of account.NewHourlyEntry for the account of a condition, or counts it if the hour has one.
+const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_name, detail, ip_address, user_agent, person_id)
+	SELECT ?0, id, ?1, 'owner', ?2, '', '', ?3, ?4, nullif(?5, '00000000-0000-0000-0000-000000000000'::uuid) FROM accounts
+	WHERE deleted_at IS NULL AND `
+
+// AuditHourly stores or counts an entry of account.NewHourlyEntry about an account in the transaction.
+func (tx Tx) AuditHourly(ctx context.Context, accountID uuid.UUID, e account.AuditEntry) error {
+	return tx.auditHourly(ctx, e, "id = ?6", accountID)
+}
+
+// AuditAttempt stores or counts an entry of account.NewHourlyEntry about the account of an address, if there is one. It does the same
+// for any address, and does not wait for the commit to be durable, so that its duration reveals little.
+func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditEntry) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if _, err := tx.db.NewRaw("SET LOCAL synchronous_commit = off").Exec(ctx); err != nil {
+			return fmt.Errorf("record an attempt: %w", err)
+		}
+		return tx.auditHourly(ctx, e, "email = ?6 AND NOT shared AND disabled_at IS NULL", email)
+	})
+}
+
+func (tx Tx) auditHourly(ctx context.Context, e account.AuditEntry, where string, is any) error {
+	_, err := tx.db.NewRaw(hourly+where+" ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + 1",
+		e.ID, e.OccurredAt, e.Action, e.Actor.IPAddress, e.Actor.UserAgent, e.Actor.PersonID, is).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("count %s in the audit log: %w", e.Action, err)
+	}
+	return nil
+}
+
 // AuditLog reads at most limit entries of an account, newest first, that are older than the entry before. uuid.Nil starts with the
 // newest.
 func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit int) ([]account.AuditEntry, error) {
@@ -68,10 +99,11 @@ func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit
 		entries[i] = account.AuditEntry{
 			ID: r.ID, AccountID: r.AccountID, OccurredAt: r.OccurredAt.UTC(), Action: r.Action,
 			Actor: account.Actor{Operator: r.Actor == operator, PersonID: r.PersonID, IPAddress: r.IPAddress, UserAgent: r.UserAgent},
-			KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail,
+			KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail, Repeats: r.Repeats,
 		}
 		by := r.Person
-		if by == nil && r.Holder != nil && !r.Holder.Shared {
+		stranger := r.Action == account.SignInFailed || r.Action == account.ResetRequested // anybody can try
+		if by == nil && r.Holder != nil && !r.Holder.Shared && !stranger {
 			by = r.Holder
 		}
 		if by != nil && r.Actor != operator {

@@ -152,13 +152,20 @@ func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time
 	return sessions, nil
 }
 
-// DeleteSession ends a session; one that has ended already is no error.
-func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte) error {
-	_, err := s.db.NewDelete().Model((*sessionRow)(nil)).Where("token_hash = $1").Conn(bind(s.db.DB, tokenHash[:])).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("delete a session: %w", err)
-	}
-	return nil
+// DeleteSession ends a session and records what entry returns for its person, of account.NewHourlyEntry; one that has ended already is
+// no error.
+func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte, entry func(person uuid.UUID) account.AuditEntry) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		var person uuid.UUID
+		err := tx.db.NewRaw("DELETE FROM sessions WHERE token_hash = $1 RETURNING account_id").Conn(bind(tx.db.Tx, tokenHash[:])).Scan(ctx, &person)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("delete a session: %w", err)
+		}
+		return tx.AuditHourly(ctx, person, entry(person))
+	})
 }
 
 // DeleteSessionByID ends one of an account's sessions. It returns account.ErrNotFound for one the account does not have.

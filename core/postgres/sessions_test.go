@@ -52,7 +52,9 @@ func TestSession(t *testing.T) {
 	gone("an unknown token", account.HashToken("guess"), now())
 	gone("at its end", want.TokenHash, want.ExpiresAt)
 	for range 2 { // ending it again is fine
-		if err := store.DeleteSession(t.Context(), want.TokenHash); err != nil {
+		if err := store.DeleteSession(t.Context(), want.TokenHash, func(person uuid.UUID) account.AuditEntry {
+			return account.NewHourlyEntry(person.String(), browser, account.SignedOut, now())
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

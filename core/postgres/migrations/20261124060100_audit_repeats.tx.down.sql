@@ -1,0 +1,30 @@
+-- Entries that were counted stay, as the audit log is only ever added to; new ones cannot be written.
+ALTER TABLE audit_log DROP CONSTRAINT audit_log_action_check, ADD CONSTRAINT audit_log_action_check CHECK (action IN (
+    'signed_up', 'signed_in', 'sessions_revoked', 'password_changed', 'password_reset', 'reset_link_made', 'email_verified',
+    'email_change_requested', 'email_changed', 'email_lost', 'identity_linked', 'identity_unlinked', 'account_shared', 'account_renamed',
+    'member_invited', 'invitation_canceled', 'invitation_declined', 'member_joined', 'member_changed', 'member_removed',
+    'member_left', 'account_limit_changed', 'account_disabled', 'account_enabled', 'account_deleted', 'key_created', 'key_updated',
+    'key_rotated', 'key_deleted', 'webhook_created', 'webhook_updated', 'webhook_secret_rotated', 'webhook_deleted',
+    'webhook_replayed')) NOT VALID;
+
+CREATE OR REPLACE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND OLD.occurred_at < now() - interval '30 days' THEN
+        RETURN OLD;
+    END IF;
+    IF TG_OP = 'UPDATE' AND (NEW.id, NEW.account_id, NEW.occurred_at, NEW.actor, NEW.action) = (OLD.id, OLD.account_id, OLD.occurred_at, OLD.actor, OLD.action)
+        AND NEW.key_id IS NOT DISTINCT FROM OLD.key_id AND NEW.person_id IS NOT DISTINCT FROM OLD.person_id
+        AND (NEW.key_name, NEW.detail, NEW.ip_address, NEW.user_agent) = ('', '', '', '')
+        AND EXISTS (SELECT FROM accounts WHERE accounts.id = OLD.account_id AND deleted_at IS NOT NULL) THEN
+        RETURN NEW;
+    END IF;
+    -- An ended person's address and browser go from the logs of other accounts; what was done stays.
+    IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - '{ip_address,user_agent}'::text[] = to_jsonb(OLD) - '{ip_address,user_agent}'::text[]
+        AND (NEW.ip_address, NEW.user_agent) = ('', '')
+        AND EXISTS (SELECT FROM accounts WHERE accounts.id = OLD.person_id AND deleted_at IS NOT NULL) THEN
+        RETURN NEW;
+    END IF;
+    RAISE 'the audit log is only ever added to' USING ERRCODE = 'restrict_violation', CONSTRAINT = 'audit_log_append_only';
+END $$;
+
+ALTER TABLE audit_log DROP COLUMN repeats;
