@@ -24,6 +24,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/core/webhook"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
@@ -47,7 +48,8 @@ type Config struct {
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.
 	Tracer *tracing.Tracer
-	// AccessLog gets a line for every request except those that fail by core's fault, whose line goes to Log; nil for none.
+	// AccessLog gets a line for every request except those that fail by core's fault, whose line goes to Log; nil for none. While
+	// the database fails, Log gets one line per cause and second, and AccessLog the others.
 	AccessLog *slog.Logger
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
@@ -71,7 +73,12 @@ type Server struct {
 	// flowCookie is the cookie of an OpenID Connect sign-in in progress.
 	flowCookie access.FlowCookie
 	assets     assets
+	// unavailable samples the log of requests that the database or another server failed.
+	unavailable telemetry.CauseSampler
 }
+
+// unavailableLogEvery is the time between two log lines about requests that failed with 503 for one cause.
+const unavailableLogEvery = time.Second
 
 // requestTimeout bounds the work on one request, except for streamed lists. It is below the gateway's deadline, so that core
 // responds when the database is slow, and logs the cause.
@@ -82,6 +89,7 @@ func New(config Config) (http.Handler, error) {
 	s := &Server{
 		Config: config, metrics: newMetrics(config.Metrics),
 		cookie: access.NewCookie(config.PublicURL), flowCookie: access.NewFlowCookie(config.PublicURL),
+		unavailable: telemetry.CauseSampler{Every: unavailableLogEvery},
 	}
 	s.keys = newKeyFeed(s.Store, s.metrics.readings)
 	crossOrigin := http.NewCrossOriginProtection()

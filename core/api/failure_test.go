@@ -77,9 +77,18 @@ func TestFailure_DatabaseDown(t *testing.T) {
 		{"GET", "/internal/key-changes", "", nil},
 	}
 	gate.Shut()
+	before := s.log.String()
 	for _, r := range requests {
 		got := s.call(t, r.method, r.path, r.body, r.header...)
 		same(t, r.method+" "+r.path, refused(t, 503, "SERVICE_UNAVAILABLE", "The database is not available; try again in a second.", "Retry-After", "1"), got)
+	}
+	// One line a cause and second says it, with the number of those that it stands for, and the access log has the others.
+	for range 300 {
+		s.call(t, "GET", "/v2/transfers", "", account...)
+	}
+	lines := strings.TrimPrefix(s.log.String(), before)
+	if failed, all := strings.Count(lines, `"level":"ERROR"`), strings.Count(lines, `"status":503`); failed == 0 || failed > all/2 || !strings.Contains(lines, `"suppressed":`) {
+		t.Errorf("%d of %d lines are errors:\n%s", failed, all, lines)
 	}
 	for _, path := range []string{"/v2/tokens", "/v2/chains", "/internal/chains", "/openapi.json"} {
 		if got := s.call(t, "GET", path, ""); got.Status != 200 {

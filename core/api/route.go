@@ -111,8 +111,18 @@ func (s *Server) record(r *http.Request, status int, started time.Time, cause er
 	}
 	log, level := cmp.Or(s.AccessLog, s.Log), slog.LevelInfo
 	if (aborted || status >= http.StatusInternalServerError) && !clientClosed && !draining {
-		log, level = s.Log, slog.LevelError
 		attributes = append(attributes, slog.Any("error", cause))
+		suppressed, due := int64(0), true
+		if status == http.StatusServiceUnavailable {
+			suppressed, due = s.unavailable.Due(cause)
+		}
+		switch {
+		case due:
+			log, level = s.Log, slog.LevelError
+			attributes = append(attributes, slog.Int64("suppressed", suppressed))
+		case s.AccessLog == nil:
+			return
+		}
 	}
 	log.LogAttrs(r.Context(), level, "request", attributes...)
 }

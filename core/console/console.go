@@ -25,6 +25,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/core/webhook"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
 )
 
 // Config is what the console needs; every field except Webhooks, Chains, Reported and Created must be set.
@@ -53,7 +54,12 @@ type console struct {
 	Config
 	pages  pages
 	assets assets
+	// unavailable samples the log of pages that the database or another server failed.
+	unavailable telemetry.CauseSampler
 }
+
+// unavailableLogEvery is the time between two log lines about pages that failed with 503 for one cause.
+const unavailableLogEvery = time.Second
 
 // currentUser is the signed-in person, the session, and the account that the session acts on; all are nil on a public page.
 type currentUser struct {
@@ -68,7 +74,7 @@ type page func(w http.ResponseWriter, r *http.Request, user currentUser) error
 // New returns the handler of all pages. It rejects cross-origin requests with a page, and sets the request's Pattern to the
 // route's.
 func New(config Config) (http.Handler, error) {
-	c := &console{Config: config, assets: newAssets()}
+	c := &console{Config: config, assets: newAssets(), unavailable: telemetry.CauseSampler{Every: unavailableLogEvery}}
 	var err error
 	if c.pages, err = newPages(c.assets); err != nil {
 		return nil, err

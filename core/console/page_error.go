@@ -133,9 +133,13 @@ func (c *console) renderError(w http.ResponseWriter, r *http.Request, user curre
 	}
 	e := toPageError(err)
 	clientClosed := errors.Is(r.Context().Err(), context.Canceled)
-	if e.status >= http.StatusInternalServerError && !clientClosed {
+	suppressed, due := int64(0), e.status >= http.StatusInternalServerError && !clientClosed
+	if due && e.status == http.StatusServiceUnavailable {
+		suppressed, due = c.unavailable.Due(err)
+	}
+	if due {
 		c.Log.LogAttrs(r.Context(), slog.LevelError, "console page failed",
-			slog.String("route", r.Pattern), slog.Any("error", err))
+			slog.String("route", r.Pattern), slog.Any("error", err), slog.Int64("suppressed", suppressed))
 	}
 	f := &form{Errors: []pageError{e}}
 	return c.render(w, r, user, "error", view{Title: e.Title, Form: f, Body: e})
