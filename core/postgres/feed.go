@@ -154,12 +154,12 @@ func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (rou
 				WHERE id >= lower(span) AND id < coalesce(upper(span), 9223372036854775807) ORDER BY id LIMIT ?1
 			) AS waiting ORDER BY waiting.id LIMIT ?1
 		), added AS (
-			INSERT INTO feed (position, account_id, environment, type, event_id, sequence, occurred_at)
+			INSERT INTO feed (position, account_id, environment, type, event_id, sequence, occurred_at, id)
 			SELECT ?2 + row_number() OVER (ORDER BY taken.id), taken.account_id,
 				coalesce(chains.environment, (SELECT environment FROM api_keys WHERE id = intent.key_id), 'test'),
 				'transfer.' || CASE trigger WHEN 'reorg' THEN 'reorganized' WHEN 'refundable' THEN 'refundable' ELSE to_status END,
-				taken.id, coalesce(sequence, (`+sequenceAt+`)), occurred_at
-			FROM taken CROSS JOIN LATERAL (
+				taken.id, numbered.sequence, occurred_at, (`+eventIDAt+`)
+			FROM taken CROSS JOIN LATERAL (SELECT coalesce(taken.sequence, (`+sequenceAt+`)) AS sequence) AS numbered CROSS JOIN LATERAL (
 				SELECT key_id, source_chain FROM transfers WHERE account_id = taken.account_id AND id = taken.transfer_id LIMIT 1
 			) AS intent LEFT JOIN chains ON chains.id = intent.source_chain
 			RETURNING occurred_at
@@ -188,6 +188,11 @@ func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (rou
 	return FeedRound{Events: len(done.Delays), More: done.Taken == limit}, done.Delays, err
 }
 
+// eventIDAt is the id of an intent's event, a UUIDv8 (RFC 9562, section 5.8): a hash of the intent, the sequence and the time of the
+// event. So an event that gets its position again after a restore keeps its id, and another event in its place gets another id.
+const eventIDAt = `overlay(overlay(left(encode(sha256(convert_to(concat_ws('/', taken.transfer_id, numbered.sequence,
+	(extract(epoch FROM taken.occurred_at) * 1000000)::bigint), 'UTF8')), 'hex'), 32) PLACING '8' FROM 13) PLACING '8' FROM 17)::uuid`
+
 // sequenceAt is the sequence of an event of the previous version, which writes none: the last sequence before it plus one for
 // each event since. The intent's events are written under its lock and so in the order of their ids.
 const sequenceAt = `SELECT coalesce(max(sequence), 0) + count(*) FILTER (WHERE sequence IS NULL AND id > numbered) FROM (
@@ -209,28 +214,28 @@ func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) 
 	return position, nil
 }
 
-// AppendEvent adds an event that is not an intent's to the feed and returns it with its position and its id, which is derived
-// from its subject. data is written as JSON and must have the subject's id as "id". It holds the lock of the feed until the
-// transaction ends, so it must be the last statement.
-func (tx Tx) AppendEvent(
-	ctx context.Context, owner event.Owner, kind event.Type, subject uuid.UUID, at time.Time, data any,
-) (added event.Event, err error) {
+// AppendEvent adds an event that is not an intent's to the feed and returns it with its position and its random id. data is written
+// as JSON. It holds the lock of the feed until the transaction ends, so it must be the last statement.
+func (tx Tx) AppendEvent(ctx context.Context, owner event.Owner, kind event.Type, at time.Time, data any) (added event.Event, err error) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("write the event %s: %w", kind, err)
 	}
-	added = event.Event{Type: kind, AccountID: owner.AccountID, Environment: owner.Environment, At: at, Data: text}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return event.Event{}, err
+	}
+	added = event.Event{ID: event.ID(id), Type: kind, AccountID: owner.AccountID, Environment: owner.Environment, At: at, Data: text}
 	err = tx.db.NewRaw(`WITH advanced AS (
 			UPDATE feed_state SET last_position = 1 + greatest(last_position, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 			RETURNING last_position
 		)
-		INSERT INTO feed (position, account_id, environment, type, occurred_at, data)
-		SELECT last_position, ?, ?, ?, ?, ?::json FROM advanced RETURNING position`,
-		owner.AccountID, owner.Environment, kind, at, string(text)).Scan(ctx, &added.Position)
+		INSERT INTO feed (position, account_id, environment, type, occurred_at, data, id)
+		SELECT last_position, ?, ?, ?, ?, ?::json, ? FROM advanced RETURNING position`,
+		owner.AccountID, owner.Environment, kind, at, string(text), id).Scan(ctx, &added.Position)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("write the event %s: %w", kind, err)
 	}
-	added.ID = event.NewID(subject, added.Position)
 	return added, nil
 }
 

@@ -130,7 +130,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 		return nil, nil
 	}
 	var rows []feedRow
-	err := s.db.NewRaw(`SELECT feed.position, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
+	err := s.db.NewRaw(`SELECT feed.position, feed.id, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
 			events.from_status, events.to_status, events.hash, events.failure, transfers.id AS transfer_id, transfers.type AS transfer_type,
 			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference, transfers.created_at
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
@@ -154,6 +154,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 // feedRow is a row of the feed with what its event and its intent say.
 type feedRow struct {
 	Position    int64
+	ID          uuid.UUID `bun:",nullzero"`
 	AccountID   uuid.UUID
 	Environment network.Environment
 	Type        event.Type
@@ -178,18 +179,16 @@ type feedRow struct {
 
 func (r feedRow) event() (event.Event, error) {
 	e := event.Event{
-		Type: r.Type, Position: r.Position, AccountID: r.AccountID, Environment: r.Environment, At: r.OccurredAt.UTC(),
+		ID: storedEventID(r.ID, r.TransferID, int64(r.Sequence), r.Data, r.Position), Type: r.Type, Position: r.Position, AccountID: r.AccountID, Environment: r.Environment, At: r.OccurredAt.UTC(),
 		Sequence: r.Sequence, Data: r.Data,
 	}
 	if r.Data != nil {
-		e.ID = event.NewID(subjectOf(r.Data), r.Position)
 		return e, nil
 	}
 	chain, err := caip.ParseChainID(r.SourceChain)
 	if err != nil {
 		return e, err
 	}
-	e.ID = event.NewID(r.TransferID, int64(r.Sequence))
 	e.Transfer = &event.Transition{From: r.From, To: r.To, Failure: r.Failure, Summary: transfer.Summary{
 		ID: r.TransferID, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID), Chain: chain,
 		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, Hash: r.Hash,
@@ -198,9 +197,16 @@ func (r feedRow) event() (event.Event, error) {
 	return e, nil
 }
 
-// subjectOf is the id in an event's data, the zero id for data that another release wrote without one.
-func subjectOf(data json.RawMessage) uuid.UUID {
+// storedEventID is the id of an event in the feed. Rows of the release before have none; theirs is derived from the intent and the
+// sequence, or from the subject in the data and the position.
+func storedEventID(id, transferID uuid.UUID, sequence int64, data json.RawMessage, position int64) event.ID {
+	switch {
+	case id != uuid.Nil:
+		return event.ID(id)
+	case data == nil:
+		return event.NewID(transferID, sequence)
+	}
 	var subject struct{ ID uuid.UUID }
-	_ = json.Unmarshal(data, &subject)
-	return subject.ID
+	_ = json.Unmarshal(data, &subject) // another release may have written data without an id
+	return event.NewID(subject.ID, position)
 }

@@ -48,7 +48,7 @@ func TestEventPage_Bodies(t *testing.T) {
 	endpoint := uuid.New()
 	var added event.Event
 	err := store.InTx(t.Context(), func(ctx context.Context, tx postgres.Tx) (err error) {
-		added, err = tx.AppendEvent(ctx, testFeed(ann), event.TypeWebhookDisabled, endpoint, now(),
+		added, err = tx.AppendEvent(ctx, testFeed(ann), event.TypeWebhookDisabled, now(),
 			json.RawMessage(`{"id":"`+endpoint.String()+`","url":"https://example.com/<&>","reason":"gone"}`))
 		return err
 	})
@@ -90,9 +90,9 @@ func TestEventPage_Bodies(t *testing.T) {
 			`"destination":{"amount":"4"},"reference":null,"from":%s,"to":"%s","hash":%s,"failure":%s}}`,
 			s.name, at, n+1, intent.ID, s.status, intent.OrderID, intent.CreatedAt.Format("2006-01-02T15:04:05.000Z"), at, hash,
 			null(s.from), s.status, null(s.hash), null(s.failure))
-		compareEvent(t, events[n], event.NewID(intent.ID, int64(n+1)), want)
+		compareEvent(t, events[n], events[n].ID, want)
 	}
-	compareEvent(t, events[len(events)-1], event.NewID(endpoint, added.Position), fmt.Sprintf(
+	compareEvent(t, events[len(events)-1], added.ID, fmt.Sprintf(
 		`{"type":"webhook.disabled","timestamp":"%s","environment":"test","sequence":null,"data":{"id":"%s","url":"https://example.com/\u003c\u0026\u003e","reason":"gone"}}`,
 		added.At.Format("2006-01-02T15:04:05.000Z"), endpoint))
 	if diff := cmp.Diff(added, events[len(events)-1], cmp.Transformer("text", func(raw json.RawMessage) string {

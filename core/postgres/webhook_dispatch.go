@@ -96,6 +96,7 @@ type endpointDispatch struct {
 // feedEntry is a row of the feed with the parts of its event's id.
 type feedEntry struct {
 	WebhookID  uuid.UUID       `bun:"webhook_id"`
+	ID         uuid.UUID       `bun:"id,nullzero"`
 	Position   int64           `bun:"position"`
 	Type       event.Type      `bun:"type"`
 	Sequence   int64           `bun:"sequence,nullzero"`
@@ -107,10 +108,7 @@ type feedEntry struct {
 func (e feedEntry) gone() bool { return e.TransferID == uuid.Nil && e.Data == nil }
 
 func (e feedEntry) eventID() event.ID {
-	if e.Data == nil {
-		return event.NewID(e.TransferID, e.Sequence)
-	}
-	return event.NewID(subjectOf(e.Data), e.Position)
+	return storedEventID(e.ID, e.TransferID, e.Sequence, e.Data, e.Position)
 }
 
 // readDispatches reads what there is to dispatch, without locks.
@@ -162,7 +160,7 @@ func (s *Store) feedAfter(ctx context.Context, all []*endpointDispatch) (entries
 		cursors[n] = cursorRow{e.ID, e.AccountID, e.Environment, e.Cursor, e.limit}
 	}
 	err = s.db.NewRaw(`WITH webhooks (id, account_id, environment, cursor, events) AS (?0)
-		SELECT webhooks.id AS webhook_id, f.position, f.type, f.sequence, events.transfer_id, f.data
+		SELECT webhooks.id AS webhook_id, f.id, f.position, f.type, f.sequence, events.transfer_id, f.data
 		FROM webhooks CROSS JOIN LATERAL (
 			SELECT * FROM feed WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment
 				AND feed.position > webhooks.cursor ORDER BY feed.position LIMIT webhooks.events

@@ -1,0 +1,1 @@
+ALTER TABLE feed DROP COLUMN id;
