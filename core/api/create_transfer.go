@@ -61,13 +61,22 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 
 // parseIdempotency reads the Idempotency-Key header of a request with this body.
 func parseIdempotency(r *http.Request, body []byte, by transfer.Caller, request wire.TransferRequest) (postgres.Idempotency, error) {
+	key, err := idempotencyKey(r)
+	if key == "" || err != nil {
+		return postgres.Idempotency{}, err
+	}
+	return postgres.Idempotency{Key: key, Environment: by.Environment, Request: request, Fingerprint: sha256.Sum256(body)}, nil
+}
+
+// idempotencyKey is the key in the Idempotency-Key header, empty for none.
+func idempotencyKey(r *http.Request) (string, error) {
 	given := r.Header.Values("Idempotency-Key")
 	if len(given) == 0 {
-		return postgres.Idempotency{}, nil
+		return "", nil
 	}
 	key, ok := wire.ParseIdempotencyKey(given[0])
 	if !ok || len(given) > 1 {
-		return postgres.Idempotency{}, invalid(wire.Issue{Path: "Idempotency-Key", Message: wire.IdempotencyKeyRule})
+		return "", invalid(wire.Issue{Path: "Idempotency-Key", Message: wire.IdempotencyKeyRule})
 	}
-	return postgres.Idempotency{Key: key, Environment: by.Environment, Request: request, Fingerprint: sha256.Sum256(body)}, nil
+	return key, nil
 }

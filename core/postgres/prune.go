@@ -54,8 +54,9 @@ type Retention struct {
 // errPruning means that another core is pruning.
 var errPruning = errors.New("another core is pruning")
 
-// Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations and rotated keys that have expired,
-// sign-ups that nobody confirmed, mails that nobody sends, key changes that no valid cursor reaches, usage and reports past their retention, and rows older than
+// Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations, idempotency keys of webhooks and rotated
+// keys that have expired, sign-ups that nobody confirmed, mails that nobody sends, key changes that no valid cursor reaches, usage and
+// reports past their retention, and rows older than
 // keep. It returns the number of removed rows of each table. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
@@ -69,6 +70,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"link_tokens", p.expired("link_tokens", "expires_at", now)},
 		{"invitations", p.expired("invitations", "expires_at", now)},
 		{"disputed_transactions", p.expired("disputed_transactions", "compare_at", now.Add(-disputeRetention))},
+		{"webhook_requests", p.expired("webhook_requests", "expires_at", now)},
 		{"mails", p.expired("mails", "created_at", now.Add(-mailRetention))},
 		// Rows stay for twice the cursorLifetime, so that none is removed while a reader with a valid cursor needs it.
 		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*cursorLifetime))},

@@ -81,20 +81,25 @@ func (s *Store) InsertWebhook(ctx context.Context, e *webhook.Endpoint, entry ac
 		if err := tx.lockAccount(ctx, e.AccountID); err != nil {
 			return err
 		}
-		count, err := tx.db.NewSelect().Model((*webhookRow)(nil)).Where("account_id = ?", e.AccountID).Count(ctx)
-		if err != nil {
-			return fmt.Errorf("count the webhooks of account %s: %w", e.AccountID, err)
-		}
-		if count >= webhook.MaxEndpoints {
-			return webhook.ErrTooMany
-		}
-		row := newWebhookRow(e)
-		row.Cursor = end
-		if _, err := tx.db.NewInsert().Model(&row).Exec(ctx); err != nil {
-			return fmt.Errorf("insert webhook %s: %w", e.ID, err)
-		}
-		return tx.Audit(ctx, entry.OfWebhook(e.ID, e.Describe()))
+		return tx.insertWebhook(ctx, e, end, entry)
 	})
+}
+
+// insertWebhook stores a new endpoint, which receives events after a position of the feed, under the lock of its account.
+func (tx Tx) insertWebhook(ctx context.Context, e *webhook.Endpoint, position int64, entry account.AuditEntry) error {
+	count, err := tx.db.NewSelect().Model((*webhookRow)(nil)).Where("account_id = ?", e.AccountID).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count the webhooks of account %s: %w", e.AccountID, err)
+	}
+	if count >= webhook.MaxEndpoints {
+		return webhook.ErrTooMany
+	}
+	row := newWebhookRow(e)
+	row.Cursor = position
+	if _, err := tx.db.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return fmt.Errorf("insert webhook %s: %w", e.ID, err)
+	}
+	return tx.Audit(ctx, entry.OfWebhook(e.ID, e.Describe()))
 }
 
 // feedEnd is a position at or above those of all events that were committed before.

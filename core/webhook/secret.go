@@ -141,6 +141,26 @@ func (s *Sealer) Seal(endpointID uuid.UUID, secret Secret) []byte {
 	return s.current.Seal(nil, nil, secret.key, endpointID[:])
 }
 
+// SealResponse encrypts the response that creates an endpoint, which has the secret.
+func (s *Sealer) SealResponse(endpointID uuid.UUID, response []byte) []byte {
+	return s.current.Seal(nil, nil, response, responseData(endpointID))
+}
+
+// OpenResponse decrypts a sealed response with the current or the previous key.
+func (s *Sealer) OpenResponse(endpointID uuid.UUID, sealed []byte) ([]byte, error) {
+	response, err := s.current.Open(nil, nil, sealed, responseData(endpointID))
+	if err != nil && s.previous != nil {
+		response, err = s.previous.Open(nil, nil, sealed, responseData(endpointID))
+	}
+	if err != nil {
+		return nil, errSealed
+	}
+	return response, nil
+}
+
+// responseData is the associated data of a sealed response, which is invalid as a secret.
+func responseData(endpointID uuid.UUID) []byte { return append(endpointID[:], "response"...) }
+
 // errSealed means that a secret was sealed with a key that core does not have.
 var errSealed = errors.New("the secret cannot be opened; is CORE_WEBHOOK_SECRET_KEY the key that it was sealed with?")
 

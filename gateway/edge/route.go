@@ -105,7 +105,7 @@ var (
 	cancel      = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
 	events      = newRoute("/v2/events", intentsKey, actions{get: forwardAsIs})
 
-	webhooks        = newRoute("/v2/webhooks", webhooksKey, actions{get: forwardAsIs, post: forwardAsIs})
+	webhooks        = newRoute("/v2/webhooks", webhooksKey, actions{get: forwardAsIs, post: forwardAsIs}).withIdempotencyKey()
 	webhook         = newRoute("/v2/webhooks/{id}", webhooksKey, actions{get: forwardAsIs, patch: forwardAsIs, remove: forwardAsIs})
 	webhookSecret   = newRoute("/v2/webhooks/{id}/rotate-secret", webhooksKey, actions{post: forwardAsIs})
 	webhookTest     = newRoute("/v2/webhooks/{id}/test", webhooksKey, actions{post: forwardAsIs})
