@@ -222,3 +222,37 @@ func TestWebhooks_NotConfigured(t *testing.T) {
 	same(t, "without a key", refused(t, 503, "WEBHOOKS_NOT_CONFIGURED", "The operator has configured no key for the secrets of webhooks."),
 		s.call(t, "GET", "/v2/webhooks", "", key...))
 }
+
+// An account replays to all of its webhooks together as often as it may, and another account is not concerned.
+func TestReplayWebhook_Quota(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	_, other := newOwner(t, s)
+	first, second, others := createWebhook(t, s, key), createWebhook(t, s, key), createWebhook(t, s, other)
+	replay := func(id string, key []string) answer {
+		t.Helper()
+		cursor := event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
+		return s.call(t, "POST", "/v2/webhooks/"+id+"/replay", fmt.Sprintf(`{"after":%q}`, cursor), key...)
+	}
+	for n := range webhook.ReplayBurst {
+		if got := replay([]string{first, second}[n%2], key); got.Status != http.StatusAccepted {
+			t.Fatalf("the replay %d: %+v", n, got)
+		}
+	}
+	refusal := refused(t, 429, "TOO_MANY_REPLAYS", "The account has replayed as often as it may for now; read the feed, or wait as long as Retry-After says.")
+	refusal.Header["Retry-After"] = "1800"
+	got := replay(first, key)
+	delete(got.Header, "Cache-Control")
+	same(t, "one more", refusal, got)
+	if got := replay(others, other); got.Status != http.StatusAccepted {
+		t.Errorf("another account: %+v", got)
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhook_quotas SET replays_until = replays_until - interval '30 minutes' WHERE account_id = $1", key[1])
+	if got := replay(first, key); got.Status != http.StatusAccepted {
+		t.Errorf("half an hour later: %+v", got)
+	}
+	if got := replay(first, key); got.Status != http.StatusTooManyRequests {
+		t.Errorf("and once more: %+v", got)
+	}
+}

@@ -142,6 +142,12 @@ var table = []struct {
 		Status: http.StatusConflict, Code: "WEBHOOK_DISABLED", Message: "The webhook is disabled; enable it first.",
 		Page: correctable("", "The webhook is disabled. Enable it first."),
 	}},
+	{webhook.ErrTooManyReplays, Fault{
+		Status: http.StatusTooManyRequests, Code: "TOO_MANY_REPLAYS", RetryAfter: webhook.ReplayInterval,
+		Message: "The account has replayed as often as it may for now; read the feed, or wait as long as Retry-After says.",
+		Page: correctable("", fmt.Sprintf("The account has replayed as often as it may for now. Another replay is possible in %.0f minutes at the latest.",
+			webhook.ReplayInterval.Minutes())),
+	}},
 	{webhook.ErrURLNotAllowed, Fault{
 		Status: http.StatusUnprocessableEntity, Code: "URL_NOT_ALLOWED", Message: "The URL must lead to a public address, at port 80 or 443.",
 		Page: correctable("url", "The URL must lead to a public address, at port 80 or 443."),

@@ -32,6 +32,7 @@ var erasures = []struct{ table, statement string }{
 	{"deliveries", `DELETE FROM deliveries WHERE (webhook_id, event_id) IN (
 		SELECT webhook_id, event_id FROM deliveries WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = ?0) LIMIT ?1)`},
 	{"webhooks", "DELETE FROM webhooks WHERE account_id = ?0"},
+	{"webhook_quotas", "DELETE FROM webhook_quotas WHERE account_id = ?0"},
 	{"webhook_requests", "DELETE FROM webhook_requests WHERE account_id = ?0"},
 	{"feed", `DELETE FROM feed WHERE position = ANY (ARRAY(
 		SELECT position FROM feed WHERE account_id = ?0 ORDER BY environment, position LIMIT ?1))`},

@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/event"
+	"intents.internal/core/webhook"
 	"intents.internal/pkg/network"
 )
 
@@ -91,6 +92,8 @@ type endpointDispatch struct {
 	limit      int
 	entries    []feedEntry
 	deliveries []deliveryRow
+	// pace spreads the first attempts of the deliveries.
+	pace webhook.Pace
 }
 
 // feedEntry is a row of the feed with the parts of its event's id.
@@ -129,6 +132,9 @@ func (s *Store) readDispatches(ctx context.Context, accounts []uuid.UUID) ([]*en
 	all, byID := make([]*endpointDispatch, len(rows)), make(map[uuid.UUID]*endpointDispatch, len(rows))
 	for n, row := range rows {
 		all[n] = &endpointDispatch{webhookRow: row, limit: max(1, dispatchShare/endpointsOf[row.AccountID])}
+		if row.PacedUntil != nil {
+			all[n].pace.Until = row.PacedUntil.UTC()
+		}
 		byID[row.ID] = all[n]
 	}
 	entries, err := s.feedAfter(ctx, all)
@@ -140,7 +146,9 @@ func (s *Store) readDispatches(ctx context.Context, accounts []uuid.UUID) ([]*en
 		e := byID[entry.WebhookID]
 		e.entries = append(e.entries, entry)
 		if !entry.gone() && e.endpoint().Receives(entry.Type) {
-			e.deliveries = append(e.deliveries, newDeliveryRow(e.ID, entry.eventID(), entry.Position, entry.Type, now))
+			delivery := newDeliveryRow(e.ID, entry.eventID(), entry.Position, entry.Type, now)
+			delivery.NextAttemptAt = new(e.pace.Next(now))
+			e.deliveries = append(e.deliveries, delivery)
 		}
 	}
 	return slices.DeleteFunc(all, func(e *endpointDispatch) bool { return len(e.entries) == 0 }), nil
@@ -273,16 +281,18 @@ func (tx Tx) moveCursors(ctx context.Context, all []*endpointDispatch, lease Web
 		ID     uuid.UUID `bun:"id,type:uuid"`
 		Cursor int64     `bun:"cursor,type:bigint"`
 		Due    bool      `bun:"due,type:boolean"`
+		// PacedUntil is the zero time for an endpoint that has had no delivery.
+		PacedUntil time.Time `bun:"paced_until,type:timestamptz,nullzero"`
 	}
 	moved := make([]movedRow, len(all))
 	for n, e := range all {
-		moved[n] = movedRow{e.ID, e.entries[len(e.entries)-1].Position, len(e.deliveries) > 0}
+		moved[n] = movedRow{e.ID, e.entries[len(e.entries)-1].Position, len(e.deliveries) > 0, e.pace.Until}
 	}
 	var rows []struct {
 		LeasedWebhook
 		Leased bool
 	}
-	err = tx.db.NewRaw(`WITH moved (id, cursor, due) AS (?0) UPDATE webhooks SET cursor = moved.cursor,
+	err = tx.db.NewRaw(`WITH moved (id, cursor, due, paced_until) AS (?0) UPDATE webhooks SET cursor = moved.cursor, paced_until = moved.paced_until,
 			lease_holder = CASE WHEN moved.due AND failing_since IS NULL AND ?2 > 0 AND `+freeLease+` THEN ?1 ELSE lease_holder END,
 			lease_until = CASE WHEN moved.due AND failing_since IS NULL AND ?2 > 0 AND `+freeLease+` THEN clock_timestamp() + ?2 * interval '1 millisecond' ELSE lease_until END
 		FROM moved WHERE webhooks.id = moved.id

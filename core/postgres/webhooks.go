@@ -34,6 +34,7 @@ type webhookRow struct {
 	FailingSince   *time.Time          `bun:"failing_since"`
 	Failures       int                 `bun:"failures"`
 	LastFailedAt   *time.Time          `bun:"last_failed_at"`
+	PacedUntil     *time.Time          `bun:"paced_until"`
 	CreatedAt      time.Time           `bun:"created_at"`
 	UpdatedAt      time.Time           `bun:"updated_at"`
 }
@@ -218,7 +219,8 @@ func (s *Store) DeleteWebhook(ctx context.Context, owner event.Owner, id uuid.UU
 }
 
 // ReplayWebhook redelivers to one of an owner's endpoints every event after a position of the feed that matches its filter. It
-// returns webhook.ErrNotFound, webhook.ErrDisabled, or ErrFeedCursorExpired if the events after a position have been removed.
+// returns webhook.ErrNotFound, webhook.ErrDisabled, ErrFeedCursorExpired if the events after a position have been removed, or
+// webhook.ErrTooManyReplays.
 func (s *Store) ReplayWebhook(ctx context.Context, owner event.Owner, id uuid.UUID, position int64, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		row, err := enabledWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
@@ -232,12 +234,31 @@ func (s *Store) ReplayWebhook(ctx context.Context, owner event.Owner, id uuid.UU
 		if position < pruned {
 			return ErrFeedCursorExpired
 		}
+		if err := tx.takeReplay(ctx, owner.AccountID, entry.OccurredAt); err != nil {
+			return err
+		}
 		_, err = tx.db.NewUpdate().Model(row).WherePK().Set("cursor = least(cursor, ?)", position).Set("updated_at = ?", entry.OccurredAt).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("move the cursor of webhook %s: %w", id, err)
 		}
 		return tx.Audit(ctx, entry.OfWebhook(id, fmt.Sprintf("events after position %d", position)))
 	})
+}
+
+// takeReplay takes one from an account's replays (the generic cell rate algorithm), or returns webhook.ErrTooManyReplays.
+func (tx Tx) takeReplay(ctx context.Context, accountID uuid.UUID, now time.Time) error {
+	var taken bool
+	err := tx.db.NewRaw(`INSERT INTO webhook_quotas AS q (account_id, replays_until) VALUES (?0, ?1::timestamptz + ?2 * interval '1 second')
+		ON CONFLICT (account_id) DO UPDATE SET replays_until = greatest(q.replays_until, ?1) + ?2 * interval '1 second'
+		WHERE greatest(q.replays_until, ?1) + ?2 * interval '1 second' <= ?1::timestamptz + ?3 * interval '1 second' RETURNING true`,
+		accountID, now, webhook.ReplayInterval.Seconds(), webhook.ReplayBurst*webhook.ReplayInterval.Seconds()).Scan(ctx, &taken)
+	if errors.Is(err, sql.ErrNoRows) {
+		return webhook.ErrTooManyReplays
+	}
+	if err != nil {
+		return fmt.Errorf("count the replays of account %s: %w", accountID, err)
+	}
+	return nil
 }
 
 // resealBatch is how many endpoints ResealWebhooks reads at once.

@@ -1,0 +1,2 @@
+DROP TABLE webhook_quotas;
+ALTER TABLE webhooks DROP COLUMN paced_until;
