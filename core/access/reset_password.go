@@ -49,10 +49,10 @@ type Reset struct {
 // key, loses the address to a new account with this password, which is fresh. It returns an *account.InvalidError for a password that
 // breaks the rule, ErrResetToken, ErrBusy, or a *LimitedError.
 func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password string) (*Reset, error) {
-	if err := account.CheckPassword("newPassword", password); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+	if err := account.CheckPassword("newPassword", password); err != nil {
 		return nil, err
 	}
 	now, tokenHash := s.Store.Now(), account.HashToken(token)

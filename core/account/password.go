@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
+	"github.com/ccojocar/zxcvbn-go"
 )
 
 // Passwords hashes and checks passwords with Argon2id, a few at a time: each hash takes 19 MiB and a processor for tens of
@@ -31,10 +32,24 @@ func NewPasswords() (*Passwords, error) {
 	return p, nil
 }
 
-// CheckPassword returns an *InvalidError of the field for a new password that does not have 8 to 128 characters.
+const (
+	// minPassword and maxPassword bound a password in characters.
+	minPassword, maxPassword = 8, 128
+	// maxEstimated is the longest password whose guesses are estimated, which takes milliseconds; none that long is common.
+	maxEstimated = 32
+	// minEntropy is in bits: a password of less is among the first 4,096 guesses.
+	minEntropy = 12
+)
+
+// CheckPassword returns an *InvalidError of the field for a new password that does not have 8 to 128 characters, or that is guessed
+// among the first: by zxcvbn's lists of common passwords, names and words, with the usual digits, case and substitutions.
 func CheckPassword(field, password string) error {
-	if n := utf8.RuneCountInString(password); n < 8 || n > 128 {
+	n := utf8.RuneCountInString(password)
+	if n < minPassword || n > maxPassword {
 		return &InvalidError{Field: field, Message: "must have 8 to 128 characters"}
+	}
+	if n <= maxEstimated && zxcvbn.PasswordStrength(password, nil).Entropy < minEntropy {
+		return &InvalidError{Field: field, Message: "is one of the most common passwords, which are guessed first; choose another"}
 	}
 	return nil
 }

@@ -50,22 +50,23 @@ func TestSignUp(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for request, expected := range map[string]answer{
-		`{"email":"ann@example.com","password":"12345678","name":"Ann"}`:                                                                             signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"ann@example.com","password":"x9Kq-2vT","name":"Ann"}`:                                                                             signedIn(t, "Ann", "ann@example.com"),
 		`{"email":"Bob@Example.com","password":"` + strings.Repeat("é", 128) + `","name":"  Bob ","image":null,"callbackURL":"/","rememberMe":true}`: signedIn(t, "Bob", "bob@example.com"),
-		`{"email":"no-name@example.com","password":"12345678"}`:                                                                                      signedIn(t, "no-name@example.com", "no-name@example.com"),
+		`{"email":"no-name@example.com","password":"x9Kq-2vT"}`:                                                                                      signedIn(t, "no-name@example.com", "no-name@example.com"),
 		`{"email":"c@example.com","password":"1234567","name":"C"}`:                                                                                  invalid(t, "/password", "must have 8 to 128 characters"),
 		`{"email":"c@example.com","password":"` + strings.Repeat("é", 129) + `","name":"C"}`:                                                         invalid(t, "/password", "must have 8 to 128 characters"),
+		`{"email":"c@example.com","password":"Password1!","name":"C"}`:                                                                               invalid(t, "/password", "is one of the most common passwords, which are guessed first; choose another"),
 		`{"email":"c@example.com","name":"C"}`:                                                                                                       invalid(t, "/password", "must have 8 to 128 characters"),
-		`{"email":"c@example.com","password":"12345678","name":"` + strings.Repeat("n", 129) + `"}`:                                                  invalid(t, "/name", "must have 1 to 128 characters"),
-		`{"email":"c@example.com","password":"12345678","name":"a\u0000b"}`:                                                                          invalid(t, "/name", "must have 1 to 128 characters"),
-		`{"email":"not an address","password":"12345678","name":"C"}`:                                                                                invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"email":"C <c@example.com>","password":"12345678","name":"C"}`:                                                                             invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"password":"12345678","name":"C"}`:                                                                                                         invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"email":"` + strings.Repeat("c", 250) + `@example.com","password":"12345678","name":"C"}`:                                                  invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"email":"c@example.com","password":"12345678","name":"C","role":"admin"}`:                                                                  invalid(t, "/role", "is not a known field"),
-		`{"email":"c@example.com","email":"d@example.com","password":"12345678"}`:                                                                    invalid(t, "/email", "…"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"` + strings.Repeat("n", 129) + `"}`:                                                  invalid(t, "/name", "must have 1 to 128 characters"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"a\u0000b"}`:                                                                          invalid(t, "/name", "must have 1 to 128 characters"),
+		`{"email":"not an address","password":"x9Kq-2vT","name":"C"}`:                                                                                invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"C <c@example.com>","password":"x9Kq-2vT","name":"C"}`:                                                                             invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"password":"x9Kq-2vT","name":"C"}`:                                                                                                         invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"` + strings.Repeat("c", 250) + `@example.com","password":"x9Kq-2vT","name":"C"}`:                                                  invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"C","role":"admin"}`:                                                                  invalid(t, "/role", "is not a known field"),
+		`{"email":"c@example.com","email":"d@example.com","password":"x9Kq-2vT"}`:                                                                    invalid(t, "/email", "…"),
 		`{"email":"c@example.com","password":12345678}`:                                                                                              invalid(t, "/password", "must not be a JSON number"),
-		`{"email":"c@example.com","password":"12345678"} {}`:                                                                                         invalid(t, "", "…"),
+		`{"email":"c@example.com","password":"x9Kq-2vT"} {}`:                                                                                         invalid(t, "", "…"),
 		`[]`: invalid(t, "", "must be an object"),
 		`{`:  invalid(t, "", "…"),
 	} {
@@ -76,7 +77,7 @@ func TestSignUp(t *testing.T) {
 		same(t, request, expected, got)
 	}
 	taken := refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another.")
-	same(t, "taken", taken, s.call(t, "POST", "/auth/sign-up/email", `{"email":"ANN@example.com","password":"87654321","name":"A"}`))
+	same(t, "taken", taken, s.call(t, "POST", "/auth/sign-up/email", `{"email":"ANN@example.com","password":"T2vq-9kX","name":"A"}`))
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts`); n != 3 {
 		t.Errorf("%d accounts", n)
 	}
