@@ -62,14 +62,15 @@ func (tx Tx) AuditHourly(ctx context.Context, accountID uuid.UUID, e account.Aud
 	return tx.auditHourly(ctx, e, "id = ?6", accountID)
 }
 
-// AuditAttempt stores or counts an entry of account.NewHourlyEntry about the account of an address, if there is one. It does the same
+// AuditAttempt stores or counts an entry of account.NewHourlyEntry about the account of an address, if there is one that is not an
+// unconfirmed sign-up, which has no log yet. It does the same
 // for any address, and does not wait for the commit to be durable, so that its duration reveals little.
 func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if _, err := tx.db.NewRaw("SET LOCAL synchronous_commit = off").Exec(ctx); err != nil {
 			return fmt.Errorf("record an attempt: %w", err)
 		}
-		return tx.auditHourly(ctx, e, "email = ?6 AND NOT shared AND disabled_at IS NULL", email)
+		return tx.auditHourly(ctx, e, "email = ?6 AND NOT shared AND disabled_at IS NULL AND (email_verified_at IS NOT NULL OR NOT verification_required)", email)
 	})
 }
 
