@@ -113,7 +113,8 @@ func (p pruner) expired(table, column string, before time.Time) func(context.Con
 func (p pruner) unconfirmed(ctx context.Context) error {
 	return p.deleteInBatches(ctx, "accounts", `WITH unconfirmed AS (
 			SELECT id FROM accounts WHERE verification_required AND email_verified_at IS NULL AND deleted_at IS NULL AND created_at < ?0
-				AND NOT EXISTS (SELECT FROM audit_log WHERE account_id = accounts.id)
+				AND NOT EXISTS (SELECT FROM audit_log WHERE account_id = accounts.id AND action = 'signed_in')
+				AND NOT EXISTS (SELECT FROM api_keys WHERE account_id = accounts.id)
 				AND NOT EXISTS (SELECT FROM sessions WHERE account_id = accounts.id)
 				AND NOT EXISTS (SELECT FROM link_tokens WHERE account_id = accounts.id)
 				AND NOT EXISTS (SELECT FROM reset_tokens WHERE account_id = accounts.id)
