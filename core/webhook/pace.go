@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// The rate of an endpoint's deliveries: deliveryBurst at once, and one each deliveryInterval on average, 50 a second. It is above what
-// one account's requests cause, so that it only spreads replays.
+// The rate of an endpoint's deliveries: deliveryBurst at once, and one each deliveryInterval on average, 100 a second. It is above
+// what the requests of one account cause (1,000 intents a minute of four events each), so that it only spreads replays.
 const (
-	deliveryInterval = 20 * time.Millisecond
-	deliveryBurst    = 500
+	deliveryInterval = 10 * time.Millisecond
+	deliveryBurst    = 1000
 )
 
 // An account replays ReplayBurst times, once to each of its endpoints, and then once each ReplayInterval.

@@ -12,8 +12,8 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	var pace webhook.Pace
-	for n := range 1000 {
-		want := now.Add(time.Duration(max(0, n-500)) * 20 * time.Millisecond)
+	for n := range 2000 {
+		want := now.Add(time.Duration(max(0, n-1000)) * 10 * time.Millisecond)
 		if due := pace.Next(now); !due.Equal(want) {
 			t.Fatalf("the delivery %d is due at %s, want %s", n, due, want)
 		}
@@ -23,7 +23,7 @@ func TestPace(t *testing.T) {
 		t.Errorf("at the average rate: due at %s", due)
 	}
 	now = now.Add(time.Hour)
-	for n := range 501 {
+	for n := range 1001 {
 		if due := pace.Next(now); !due.Equal(now) {
 			t.Fatalf("after a pause, the delivery %d is due at %s", n, due)
 		}
