@@ -45,8 +45,9 @@ type loop struct {
 	compared transfer.Block
 	// unverified means that a provider serves another chain or its chain id could not be read.
 	unverified bool
-	// warnedAt is when a disagreement was last logged, and unreadableAt an attempt that no provider can show.
-	warnedAt, unreadableAt time.Time
+	// warnedAt is when a disagreement was last logged, unreadableAt an attempt that no provider can show, and uncomparedAt an order
+	// that cannot be compared.
+	warnedAt, unreadableAt, uncomparedAt time.Time
 	// servedAccount is where the next poll begins with the accounts that have due attempts.
 	servedAccount uuid.UUID
 	// retryAt is when attempts that no provider can show are due again.

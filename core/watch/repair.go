@@ -60,8 +60,8 @@ func destinationOf(i *transfer.Intent) (caip.ChainID, string) {
 	return i.Destination.Account.Chain, i.Settlement.DestinationSettler
 }
 
-// missedEvents reads the statuses of orders from the settlers of one side and finds the events of those that differ. Orders on a
-// chain without providers are skipped.
+// missedEvents reads the statuses of orders from the settlers of one side and finds the events of those that differ. It skips orders
+// on a chain without providers, and an order that cannot be compared: its next comparison may succeed, and the others do not wait.
 func (l *loop) missedEvents(
 	ctx context.Context, v *view, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), roles map[string]transfer.Role,
 ) ([]postgres.Observation, error) {
@@ -78,17 +78,22 @@ func (l *loop) missedEvents(
 		}
 		statuses, err := orderStatuses(ctx, provider, list, side, confirmed)
 		if err != nil {
-			continue // the next comparison is in an hour
+			l.uncompared(list[0], err)
+			continue
 		}
 		for n, o := range list {
-			role, hasEvent := roles[statuses[n]]
+			role, hasEvent := roles[string(bytes.TrimRight(statuses[n].Value, "\x00"))]
+			if statuses[n].Err != nil {
+				l.uncompared(o, statuses[n].Err)
+			}
 			if !hasEvent {
 				continue
 			}
 			_, settler := side(o.Intent)
 			t, ok, err := l.findEvent(ctx, provider, o.Intent, id, common.HexToAddress(settler), role, confirmed)
 			if err != nil {
-				return nil, err
+				l.uncompared(o, err)
+				continue
 			}
 			known, err := l.Store.Transactions(ctx, o.AccountID, o.TransferID)
 			if err != nil {
@@ -101,6 +106,15 @@ func (l *loop) missedEvents(
 		}
 	}
 	return seen, nil
+}
+
+// uncompared logs one of the orders that could not be compared.
+func (l *loop) uncompared(o postgres.Followed, err error) {
+	if time.Since(l.uncomparedAt) < warnEvery {
+		return
+	}
+	l.uncomparedAt = time.Now()
+	l.log.Warn("open orders cannot be compared with their settlers; they are compared again later", "transfer_id", o.TransferID, "error", err)
 }
 
 func isKnown(known []transfer.Transaction, t transfer.Transaction) bool {
@@ -129,19 +143,14 @@ func (l *loop) providerOf(ctx context.Context, v *view, id caip.ChainID) (provid
 	return providers[0], progress.Confirmed, progress.Final, true
 }
 
-// orderStatuses calls orderStatus(bytes32) at a block. The result is text, padded with zeros on the right.
+// orderStatuses calls orderStatus(bytes32) at a block. The results are text, padded with zeros on the right.
 func orderStatuses(
 	ctx context.Context, provider *rpc.Provider, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
-) ([]string, error) {
-	results, err := rpc.AskEach(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
+) ([]rpc.Answer[[]byte], error) {
+	return rpc.AskItems(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
 		_, settler := side(o.Intent)
 		return rpc.CallContract(rpc.Message{To: common.HexToAddress(settler), Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(block))
 	})
-	statuses := make([]string, len(results))
-	for n, result := range results {
-		statuses[n] = string(bytes.TrimRight(result, "\x00"))
-	}
-	return statuses, err
 }
 
 // findEvent looks for a settler's event about one order, from the newest block back to the time of the intent.

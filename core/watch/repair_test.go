@@ -1,11 +1,41 @@
 package watch_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"intents.internal/core/postgres/pgtest"
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
 )
+
+// An order whose status the settler does not tell costs no other order its comparison.
+func TestRepair_FailsAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	broken, missed := w.bridge(), w.bridge()
+	w.mine(sepolia, w.open(broken), w.open(missed))
+	w.deepen(sepolia, confirmations)
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.mine(sepolia, w.refund(missed))
+	w.deepen(sepolia, 3*confirmations)
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
+	settler := common.HexToAddress(missed.Settlement.OriginSettler)
+	w.chains[sepolia].SetFunction(settler, rpctest.NewSelector("orderStatus(bytes32)"), func(c rpctest.Call) ([]byte, error) {
+		if bytes.Equal(c.Data, transfer.OrderStatusCall(broken.OrderID)) {
+			return nil, rpctest.Revert{}
+		}
+		return rpctest.Text("REFUNDED"), nil
+	})
+	w.due()
+	w.tick(sepolia) // which finds the refund,
+	w.tick(sepolia) // and confirms it
+	w.want(missed, "created submitted confirmed refunded")
+	w.want(broken, "created submitted confirmed")
+}
 
 // An order that nobody fills is compared with its settlers less and less often, and in the end no more.
 func TestRepair_BacksOff(t *testing.T) {
