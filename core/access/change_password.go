@@ -38,7 +38,7 @@ func (s *Service) ChangePassword(
 	if err != nil {
 		return nil, err
 	}
-	entry.Detail = "all other sessions ended"
+	entry.Detail, entry.Notice = "all other sessions ended", s.notice(account.NoticeToPerson)
 	err = s.Store.ChangePassword(ctx, owner, hash, session.ID, replacement, entry)
 	if errors.Is(err, account.ErrNotFound) { // the session, the password or the account has ended since it was found
 		return nil, ErrSignedOut
@@ -46,6 +46,7 @@ func (s *Service) ChangePassword(
 	if err != nil {
 		return nil, err
 	}
+	s.noticesQueued()
 	changed := *owner
 	changed.PasswordHash, changed.UpdatedAt = hash, now
 	device := parseDevice(v.Device).signIn(&changed).String()

@@ -175,6 +175,9 @@ func (s *Service) answerInvitation(
 		return nil, member, err
 	}
 	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
+	if action == account.MemberJoined && invitation.Role == account.RoleOwner {
+		entry.Notice = s.notice(account.NoticeToOwners)
+	}
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		roster, err := tx.LockMembers(ctx, invitation.AccountID, a.Person.ID, invitation.InviterID)
 		if errors.Is(err, account.ErrNotMember) { // the account, the person or the inviter has ended or is disabled
@@ -200,6 +203,9 @@ func (s *Service) answerInvitation(
 		}
 		return tx.Audit(ctx, entry)
 	})
+	if err == nil {
+		s.noticesQueued()
+	}
 	return invitation, member, err
 }
 

@@ -32,6 +32,9 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, on *Acting, r accoun
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
+	if key.Environment == network.Live {
+		entry.Notice = s.notice(account.NoticeToOwners)
+	}
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
@@ -44,6 +47,7 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, on *Acting, r accoun
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
+	s.noticesQueued()
 	return key, text, nil
 }
 
@@ -96,6 +100,9 @@ func (s *Service) RotateKey(ctx context.Context, v Visitor, on *Acting, keyID uu
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
+	if found.Environment == network.Live {
+		entry.Notice = s.notice(account.NoticeToOwners)
+	}
 	var next *account.Key
 	var text apikey.Key
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
@@ -114,6 +121,7 @@ func (s *Service) RotateKey(ctx context.Context, v Visitor, on *Acting, keyID uu
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
+	s.noticesQueued()
 	return next, text, nil
 }
 

@@ -53,12 +53,16 @@ func (e *LimitedError) Error() string {
 type limits struct {
 	signInPerIP, signInPerAccount, signInPerAccountAndIP, signInPerDevice, signInOfDevices limit
 	signUpPerIP, keysPerAccount, keysPerIP, mailsPerAddress, mailsPerIP                    limit
-	mailsOfKind, invitationsPerAccount, invitationsPerAddress                              limit
+	mailsOfKind, noticesOfAction, invitationsPerAccount, invitationsPerAddress             limit
 }
 
 // mailNetworks is how many networks can use up their limits of one recipient until no more mails of a kind are sent to it. It bounds
 // what a mailbox gets from a visitor with many addresses.
 const mailNetworks = 4
+
+// noticesPerHour is how many notices of one action on one account a mailbox gets. It bounds what a program that rotates keys sends to
+// their owners; the first ones of an intruder arrive, whatever else they do.
+const noticesPerHour = 5
 
 func newLimits(l *limiter, n Limits) limits {
 	l.metrics.create(keyLimit)
@@ -75,6 +79,7 @@ func newLimits(l *limiter, n Limits) limits {
 		mailsPerIP:            l.limit("mails-ip", n.MailsPerIP, time.Hour),
 
 		mailsOfKind:           l.limit("mails-kind", mailNetworks*n.MailsPerAddress, time.Hour),
+		noticesOfAction:       l.limit("notices", noticesPerHour, time.Hour),
 		invitationsPerAccount: l.limit("invitations-account", 50, 24*time.Hour),
 		invitationsPerAddress: l.limit("invitations-address", 5, 24*time.Hour),
 	}

@@ -89,10 +89,13 @@ func (s *Service) linkIdentity(ctx context.Context, v Visitor, session *account.
 	if err != nil {
 		return err
 	}
-	entry.Detail = identity.String()
+	entry.Detail, entry.Notice = identity.String(), s.notice(account.NoticeToPerson)
 	err = s.Store.LinkIdentity(ctx, session, identity, entry)
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
+	}
+	if err == nil {
+		s.noticesQueued()
 	}
 	return err
 }

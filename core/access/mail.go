@@ -66,7 +66,7 @@ func (s *Service) Callback(field, given string) (page string, err error) {
 func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) (*mail.Message, error) {
 	var message *mail.Message
 	var err error
-	if queued.Attempts <= 1 {
+	if queued.Attempts <= 1 && queued.Kind != account.MailSecurityNotice {
 		err := s.limits.mailsOfKind.take(ctx, string(queued.Kind)+":"+digest(queued.Recipient))
 		if _, limited := errors.AsType[*LimitedError](err); limited {
 			return nil, nil
@@ -85,6 +85,8 @@ func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) 
 		message, err = s.composeChangeEmail(ctx, m)
 	case account.MailInvitation:
 		message, err = s.composeInvitation(ctx, m.InvitationID)
+	case account.MailSecurityNotice:
+		message, err = s.composeSecurityNotice(ctx, queued)
 	case account.MailWebhookDisabled:
 		message, err = s.composeWebhookDisabled(ctx, m)
 	default:

@@ -77,11 +77,18 @@ func (s *Service) changeMembers(
 		if member, err = roster.Find(person); err != nil {
 			return err
 		}
+		was := member.Role
 		if entry.Detail, err = change(ctx, tx, roster, &member); err != nil {
 			return err
 		}
+		if member.Role == account.RoleOwner && was != account.RoleOwner {
+			entry.Notice = s.notice(account.NoticeToOwners)
+		}
 		return tx.Audit(ctx, entry)
 	})
+	if err == nil {
+		s.noticesQueued()
+	}
 	return member, err
 }
 

@@ -76,11 +76,12 @@ func (s *Service) resetPassword(ctx context.Context, v Visitor, owner *account.A
 	if err != nil {
 		return nil, err
 	}
-	entry.Detail = "by a link; all sessions ended"
+	entry.Detail, entry.Notice = "by a link; all sessions ended", s.notice(account.NoticeToPerson)
 	id, err := s.Store.ResetPassword(ctx, tokenHash, hash, entry)
 	if err != nil {
 		return nil, err
 	}
+	s.noticesQueued()
 	device := parseDevice(v.Device).signIn(&account.Account{ID: id, PasswordHash: hash})
 	s.limits.signInPerDevice.reset(ctx, passwordOf(owner.Email, device)) // it may be empty from tries of the forgotten password
 	return &Reset{Fresh: id != owner.ID, Device: device.String()}, nil

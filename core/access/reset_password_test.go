@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,16 +23,23 @@ import (
 	"intents.internal/pkg/embedded"
 )
 
-// mailing is a service whose mails arrive in the channel.
+// mailing is a service whose mails arrive in the channel, security notices in one of their own.
 type mailing struct {
 	*access.Service
-	mails chan embedded.Mail
+	mails, notices chan embedded.Mail
 }
 
 func newMailing(t *testing.T, change ...func(*access.Config)) *mailing {
 	t.Helper()
-	store, m := pgtest.New(t), &mailing{mails: make(chan embedded.Mail, 1000)}
-	server, err := embedded.StartSMTP(t.Context(), embedded.SMTPConfig{Received: func(got embedded.Mail) error { m.mails <- got; return nil }})
+	store, m := pgtest.New(t), &mailing{mails: make(chan embedded.Mail, 1000), notices: make(chan embedded.Mail, 1000)}
+	server, err := embedded.StartSMTP(t.Context(), embedded.SMTPConfig{Received: func(got embedded.Mail) error {
+		if bytes.Contains(got.Data, []byte("Subject: Security notice")) {
+			m.notices <- got
+		} else {
+			m.mails <- got
+		}
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

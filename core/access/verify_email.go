@@ -132,12 +132,14 @@ func (s *Service) isSignedIn(ctx context.Context, v Visitor, l *postgres.Link) b
 
 func (s *Service) useLink(ctx context.Context, v Visitor, token string, l *postgres.Link, callback string) (uuid.UUID, error) {
 	next := postgres.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
-	id, err := s.Store.UseLink(ctx, account.HashToken(token), l, next, v.Actor(), s.Store.Now())
+	told := *l
+	told.Notice = s.notice(account.NoticeToPerson)
+	id, err := s.Store.UseLink(ctx, account.HashToken(token), &told, next, v.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) {
 		return id, ErrLink
 	}
-	if err == nil && l.Purpose == account.ConfirmEmailChange && s.MailQueued != nil {
-		s.MailQueued()
+	if err == nil {
+		s.noticesQueued()
 	}
 	return id, err
 }

@@ -71,6 +71,17 @@ const (
 	WebhookReplayed      Action = "webhook_replayed"
 )
 
+// Notice is who gets a mail about an audit entry, at the addresses that they have proven.
+type Notice string
+
+// The recipients of notices.
+const (
+	// NoticeToPerson goes to the person whose own account it is.
+	NoticeToPerson Notice = "person"
+	// NoticeToOwners goes to all owners of the account, also to the one who acted: it may have been somebody else in their browser.
+	NoticeToOwners Notice = "owners"
+)
+
 // AuditEntry is one line of an account's audit log.
 type AuditEntry struct {
 	ID         uuid.UUID
@@ -87,6 +98,8 @@ type AuditEntry struct {
 	PersonName, PersonEmail string
 	// Detail is further text, empty for none.
 	Detail string
+	// Notice is who gets a mail about the entry, empty for nobody. It is not stored.
+	Notice Notice
 	// Repeats is how often more the same was done in the hour that begins at OccurredAt, for NewHourlyEntry.
 	Repeats int
 }

@@ -28,8 +28,14 @@ const MailInvitation MailKind = "invitation"
 // MailWebhookDisabled tells an account's owners that attempts have disabled one of its webhooks.
 const MailWebhookDisabled MailKind = "webhook_disabled"
 
+// MailSecurityNotice tells of an entry in the audit log, see Notice.
+const MailSecurityNotice MailKind = "security_notice"
+
 // MailKinds are the kinds that this version sends.
-var MailKinds = []MailKind{MailResetPassword, MailSignUp, MailVerifyEmail, MailConfirmEmailChange, MailChangeEmail, MailInvitation, MailWebhookDisabled}
+var MailKinds = []MailKind{
+	MailResetPassword, MailSignUp, MailVerifyEmail, MailConfirmEmailChange, MailChangeEmail, MailInvitation, MailWebhookDisabled,
+	MailSecurityNotice,
+}
 
 // LinkLifetime is how long a mailed link is valid.
 const LinkLifetime = time.Hour

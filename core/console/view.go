@@ -27,7 +27,7 @@ var shared = []string{"templates/layout.html", "templates/parts.html", "template
 func newPages(a assets) (pages, error) {
 	base, err := template.New("layout.html").Funcs(template.FuncMap{
 		"asset":   func(name string) string { return a[name].url },
-		"browser": browserName,
+		"browser": account.BrowserName,
 		"ago":     ago,
 		"clock":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") },
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },

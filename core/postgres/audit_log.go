@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,7 +35,7 @@ type auditRow struct {
 
 const operator = "operator"
 
-// Audit writes an audit entry in the transaction.
+// Audit writes an audit entry in the transaction, and queues the mails about it.
 func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	row := auditRow{
 		ID: e.ID, AccountID: e.AccountID, OccurredAt: e.OccurredAt, Actor: "owner", Action: e.Action,
@@ -49,7 +51,7 @@ func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	if _, err := insert.Exec(ctx); err != nil {
 		return fmt.Errorf("write %s to the audit log of account %s: %w", e.Action, e.AccountID, err)
 	}
-	return nil
+	return tx.queueNotices(ctx, e)
 }
 
 // hourly stores an entry of account.NewHourlyEntry for the account of a condition, or counts it if the hour has one.
@@ -97,19 +99,38 @@ func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit
 	}
 	entries := make([]account.AuditEntry, len(rows))
 	for i, r := range rows {
-		entries[i] = account.AuditEntry{
-			ID: r.ID, AccountID: r.AccountID, OccurredAt: r.OccurredAt.UTC(), Action: r.Action,
-			Actor: account.Actor{Operator: r.Actor == operator, PersonID: r.PersonID, IPAddress: r.IPAddress, UserAgent: r.UserAgent},
-			KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail, Repeats: r.Repeats,
-		}
-		by := r.Person
-		stranger := r.Action == account.SignInFailed || r.Action == account.ResetRequested // anybody can try
-		if by == nil && r.Holder != nil && !r.Holder.Shared && !stranger {
-			by = r.Holder
-		}
-		if by != nil && r.Actor != operator {
-			entries[i].PersonName, entries[i].PersonEmail = by.Name, by.Email
-		}
+		entries[i] = r.entry()
 	}
 	return entries, nil
+}
+
+// AuditEntry reads an entry of an account and the account, which may have ended since, or returns account.ErrNotFound.
+func (s *Store) AuditEntry(ctx context.Context, accountID, id uuid.UUID) (account.AuditEntry, *account.Account, error) {
+	var row auditRow
+	err := s.db.NewSelect().Model(&row).Relation("Person").Relation("Holder").
+		Where("audit_log.id = ? AND audit_log.account_id = ?", id, accountID).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && row.Holder == nil {
+		return account.AuditEntry{}, nil, account.ErrNotFound
+	}
+	if err != nil {
+		return account.AuditEntry{}, nil, fmt.Errorf("read entry %s of account %s: %w", id, accountID, err)
+	}
+	return row.entry(), row.Holder.account(), nil
+}
+
+func (r auditRow) entry() account.AuditEntry {
+	e := account.AuditEntry{
+		ID: r.ID, AccountID: r.AccountID, OccurredAt: r.OccurredAt.UTC(), Action: r.Action,
+		Actor: account.Actor{Operator: r.Actor == operator, PersonID: r.PersonID, IPAddress: r.IPAddress, UserAgent: r.UserAgent},
+		KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail, Repeats: r.Repeats,
+	}
+	by := r.Person
+	stranger := r.Action == account.SignInFailed || r.Action == account.ResetRequested // anybody can try
+	if by == nil && r.Holder != nil && !r.Holder.Shared && !stranger {
+		by = r.Holder
+	}
+	if by != nil && r.Actor != operator {
+		e.PersonName, e.PersonEmail = by.Name, by.Email
+	}
+	return e
 }

@@ -23,6 +23,8 @@ type Link struct {
 	NewEmail string
 	// SignUp is what the link gives to an account that nobody has entered yet, empty for nothing.
 	SignUp SignUp
+	// Notice is who gets a mail about a changed address, at the one that the account has had. It is not stored.
+	Notice account.Notice
 }
 
 // InsertLink stores a link for one use until it expires. Its token is identified by its SHA-256.
@@ -92,7 +94,7 @@ func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, 
 			if err != nil {
 				return err
 			}
-			return tx.setEmail(ctx, l.AccountID, l.NewEmail, account.EmailChanged, l.Email+" → "+l.NewEmail, actor, now)
+			return tx.setEmail(ctx, l.AccountID, l.NewEmail, account.EmailChanged, l.Notice, l.Email+" → "+l.NewEmail, actor, now)
 		default:
 			return fmt.Errorf("a link of account %s is for %q", l.AccountID, l.Purpose)
 		}
@@ -131,32 +133,32 @@ func (tx Tx) verifySignUp(ctx context.Context, owner *account.Account, l *Link, 
 			return uuid.Nil, err
 		}
 	}
-	return owner.ID, tx.setEmail(ctx, owner.ID, l.Email, account.EmailVerified, l.Email, actor, now)
+	return owner.ID, tx.setEmail(ctx, owner.ID, l.Email, account.EmailVerified, "", l.Email, actor, now)
 }
 
 // VerifyEmail records that a person, whose account LockMembers has locked, receives mail at its address.
 func (tx Tx) VerifyEmail(ctx context.Context, person *account.Account, actor account.Actor, now time.Time) error {
-	return tx.setEmail(ctx, person.ID, person.Email, account.EmailVerified, person.Email, actor, now)
+	return tx.setEmail(ctx, person.ID, person.Email, account.EmailVerified, "", person.Email, actor, now)
 }
 
 // setEmail sets an address that the account's owner proved, and ends the account's links, which are for the old address.
 func (tx Tx) setEmail(
-	ctx context.Context, id uuid.UUID, email string, action account.Action, detail string, actor account.Actor, now time.Time,
+	ctx context.Context, id uuid.UUID, email string, action account.Action, notice account.Notice, detail string, actor account.Actor, now time.Time,
 ) error {
-	_, err := tx.db.NewRaw("UPDATE accounts SET email = ?, email_verified_at = ?, updated_at = ? WHERE id = ?", email, now, now, id).Exec(ctx)
+	entry, err := account.NewAuditEntry(id, actor, action, now)
+	if err != nil {
+		return err
+	}
+	entry.Detail, entry.Notice = detail, notice
+	if err := tx.Audit(ctx, entry); err != nil { // before the change, so that the notice goes to the address that the account has had
+		return err
+	}
+	_, err = tx.db.NewRaw("UPDATE accounts SET email = ?, email_verified_at = ?, updated_at = ? WHERE id = ?", email, now, now, id).Exec(ctx)
 	if brokenConstraint(err) == "accounts_email" {
 		return account.ErrEmailTaken
 	}
 	if err != nil {
 		return fmt.Errorf("set the address of account %s: %w", id, err)
 	}
-	if err := tx.deleteLinks(ctx, id); err != nil {
-		return err
-	}
-	entry, err := account.NewAuditEntry(id, actor, action, now)
-	if err != nil {
-		return err
-	}
-	entry.Detail = detail
-	return tx.Audit(ctx, entry)
+	return tx.deleteLinks(ctx, id)
 }

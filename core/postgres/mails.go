@@ -27,6 +27,8 @@ type Mail struct {
 	InvitationID uuid.UUID
 	// WebhookID is the webhook that the mail is about.
 	WebhookID uuid.UUID
+	// AuditEntryID is the entry of the account's audit log that the mail is about.
+	AuditEntryID uuid.UUID
 	// SignUp is what the mail's link gives to the account, of a mail about a sign-up.
 	SignUp SignUp
 }
@@ -98,6 +100,7 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 		Callback     string
 		InvitationID uuid.UUID
 		WebhookID    uuid.UUID
+		AuditEntryID uuid.UUID
 		Name         string
 		PasswordHash string
 		Attempts     int
@@ -110,6 +113,7 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 			coalesce(new_email, '') AS new_email, coalesce(callback, '') AS callback,
 			coalesce(invitation_id, '00000000-0000-0000-0000-000000000000') AS invitation_id,
 			coalesce(webhook_id, '00000000-0000-0000-0000-000000000000') AS webhook_id,
+			coalesce(audit_entry_id, '00000000-0000-0000-0000-000000000000') AS audit_entry_id,
 			coalesce(name, '') AS name, coalesce(password_hash, '') AS password_hash, attempts, extract(epoch FROM clock_timestamp() - created_at)::float8 AS age`,
 		lease.Milliseconds(), bun.List(account.MailKinds)).Scan(ctx, &row)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -122,7 +126,8 @@ func (s *Store) LeaseMail(ctx context.Context, lease time.Duration) (*QueuedMail
 	return &QueuedMail{
 		Mail: Mail{
 			Kind: row.Kind, Recipient: row.Recipient, AccountID: row.AccountID, NewEmail: row.NewEmail, Callback: row.Callback,
-			InvitationID: row.InvitationID, WebhookID: row.WebhookID, SignUp: SignUp{Name: row.Name, PasswordHash: row.PasswordHash},
+			InvitationID: row.InvitationID, WebhookID: row.WebhookID, AuditEntryID: row.AuditEntryID,
+			SignUp: SignUp{Name: row.Name, PasswordHash: row.PasswordHash},
 		},
 		ID: row.ID, Attempts: row.Attempts, Age: age,
 	}, nil

@@ -1,4 +1,4 @@
-package console
+package account
 
 import (
 	"regexp"
@@ -10,8 +10,8 @@ import (
 // split as a whole.
 var productName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ._-]{0,31}$`)
 
-// browserName names the browser or program of a User-Agent header, and its operating system where that is known.
-func browserName(userAgent string) string {
+// BrowserName names the browser or program of a User-Agent header, and its operating system where that is known.
+func BrowserName(userAgent string) string {
 	parsed := useragent.Parse(userAgent)
 	name := parsed.Name
 	if !productName.MatchString(name) {
