@@ -108,3 +108,26 @@ func TestCreateWebhook_IdempotencyKeyConcurrently(t *testing.T) {
 		t.Errorf("%d webhooks", n)
 	}
 }
+
+// A webhook of which nobody knows whether it was made is asked for again with the same key, and made once.
+func TestCreateWebhook_OutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	direct, gate := pgtest.Open(t, url), pgtest.NewGate(t, url)
+	s := startOn(t, pgtest.Open(t, gate.URL), withWebhooks(t))
+	_, key := newOwner(t, s)
+	key = append(key, "Idempotency-Key", "hook-1")
+	block := pgtest.BlockCommits(t, direct, "webhooks")
+	answered := make(chan answer, 1)
+	go func() { answered <- s.call(t, "POST", "/v2/webhooks", hookBody, key...) }()
+	block.Await(t, 1)
+	gate.Shut()
+	want := refused(t, 503, "OUTCOME_UNKNOWN", "The database did not confirm the write, which may have been carried out. "+
+		"Repeat it with the same Idempotency-Key, which carries it out at most once.", "Retry-After", "1")
+	same(t, "lost at COMMIT", want, <-answered)
+	block.Release(t)
+	gate.Open()
+	if status, replayed, text := createHook(t, s, hookBody, key...); status != http.StatusCreated || replayed != "true" {
+		t.Errorf("repeated: %d %q %s", status, replayed, text)
+	}
+}

@@ -34,7 +34,8 @@ type WebhookResponse struct {
 
 // InsertWebhookOnce is InsertWebhook for a request with an idempotency key, which belongs to the account and environment for
 // webhookRequestLifetime. If the key was used before, it stores nothing and returns the first response, or ErrKeyReused if that
-// request asked for something else. The lock on the account orders concurrent requests.
+// request asked for something else. The lock on the account orders concurrent requests. After an OutcomeUnknownError another attempt
+// is safe.
 func (s *Store) InsertWebhookOnce(
 	ctx context.Context, e *webhook.Endpoint, entry account.AuditEntry, request WebhookRequest,
 ) (first *WebhookResponse, err error) {
@@ -61,6 +62,9 @@ func (s *Store) InsertWebhookOnce(
 		}
 		return nil
 	})
+	if isOutcomeUnknown(err) {
+		err = &OutcomeUnknownError{Err: err, Repeatable: true}
+	}
 	return first, err
 }
 
