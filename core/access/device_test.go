@@ -121,7 +121,7 @@ func TestResetPassword_AfterGuessing(t *testing.T) {
 			for attempt(t, core.Service, home, "ann@example.com", "a wrong password") == "wrong" {
 			}
 			attack(t, core.Service, "ann@example.com", 4)
-			reset, err := core.ResetPassword(t.Context(), home, core.request(t, "ann@example.com"), newPassword)
+			reset, err := core.ResetPassword(t.Context(), home, access.ResetRequest{Token: core.request(t, "ann@example.com"), NewPassword: newPassword})
 			if err != nil {
 				t.Fatal(err)
 			}

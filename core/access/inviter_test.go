@@ -38,7 +38,7 @@ func TestInvitation_InviterEnds(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return call(bob.core.ResetPassword(t.Context(), bob.seen, token, newPassword))
+			return call(bob.core.ResetPassword(t.Context(), bob.seen, access.ResetRequest{Token: token, NewPassword: newPassword}))
 		},
 		"another password": func(t *testing.T, _, bob somebody) error {
 			t.Helper()

@@ -35,6 +35,20 @@ func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, re
 	return err
 }
 
+// ResetRequest is what somebody with a link to a new password asks for.
+type ResetRequest struct {
+	Token       string
+	NewPassword string
+	// UnlinkAccounts also ends the other ways to sign in, those of IdentitiesToReset.
+	UnlinkAccounts bool
+}
+
+// IdentitiesToReset lists the other ways to sign in to the account of a link, which stay unless the reset ends them, oldest first. It
+// lists none for a link that does not work.
+func (s *Service) IdentitiesToReset(ctx context.Context, token string) ([]account.LinkedIdentity, error) {
+	return s.Store.IdentitiesByResetToken(ctx, account.HashToken(token), s.Store.Now())
+}
+
 // Reset is a password that was set by a link.
 type Reset struct {
 	// Fresh means that the password is that of a new account, see ResetPassword.
@@ -48,18 +62,18 @@ type Reset struct {
 // the browser a known device. A mailed link proves the address. An account that never proved its address, and never created a live
 // key, loses the address to a new account with this password, which is fresh. It returns an *account.InvalidError for a password that
 // breaks the rule, ErrResetToken, ErrBusy, or a *LimitedError.
-func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password string) (*Reset, error) {
+func (s *Service) ResetPassword(ctx context.Context, v Visitor, r ResetRequest) (*Reset, error) {
 	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
 		return nil, err
 	}
-	if err := account.CheckPassword("newPassword", password); err != nil {
+	if err := account.CheckPassword("newPassword", r.NewPassword); err != nil {
 		return nil, err
 	}
-	now, tokenHash := s.Store.Now(), account.HashToken(token)
+	now, tokenHash := s.Store.Now(), account.HashToken(r.Token)
 	owner, err := s.Store.AccountByResetToken(ctx, tokenHash, now) // this is first, so that a password is hashed only for a valid token
 	var reset *Reset
 	if err == nil {
-		reset, err = s.resetPassword(ctx, v, owner, tokenHash, password)
+		reset, err = s.resetPassword(ctx, v, owner, tokenHash, r)
 	}
 	if errors.Is(err, account.ErrNotFound) {
 		return nil, ErrResetToken
@@ -67,8 +81,8 @@ func (s *Service) ResetPassword(ctx context.Context, v Visitor, token, password 
 	return reset, err
 }
 
-func (s *Service) resetPassword(ctx context.Context, v Visitor, owner *account.Account, tokenHash [32]byte, password string) (*Reset, error) {
-	hash, err := s.hash(ctx, password)
+func (s *Service) resetPassword(ctx context.Context, v Visitor, owner *account.Account, tokenHash [32]byte, r ResetRequest) (*Reset, error) {
+	hash, err := s.hash(ctx, r.NewPassword)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +91,7 @@ func (s *Service) resetPassword(ctx context.Context, v Visitor, owner *account.A
 		return nil, err
 	}
 	entry.Detail, entry.Notice = "by a link; all sessions ended", s.notice(account.NoticeToPerson)
-	id, err := s.Store.ResetPassword(ctx, tokenHash, hash, entry)
+	id, err := s.Store.ResetPassword(ctx, tokenHash, hash, r.UnlinkAccounts, entry)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func TestResetPassword(t *testing.T) {
 	if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM reset_tokens AS r WHERE strpos(r::text, $1) > 0`, token); n != 0 {
 		t.Error("the token is stored")
 	}
-	if reset, err := core.ResetPassword(t.Context(), home, token, newPassword); err != nil || reset.Fresh {
+	if reset, err := core.ResetPassword(t.Context(), home, access.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatal(reset, err)
 	}
 	if _, _, err := core.Session(t.Context(), in.Token); !errors.Is(err, access.ErrSignedOut) {
@@ -150,7 +150,7 @@ func TestResetPassword_Tokens(t *testing.T) {
 	core := newMailing(t)
 	in := core.signUp(t, access.Visitor{}, "ann@example.com")
 	reset := func(token string) error {
-		_, err := core.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, token, newPassword)
+		_, err := core.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, access.ResetRequest{Token: token, NewPassword: newPassword})
 		return err
 	}
 	for what, token := range map[string]func() string{
@@ -192,7 +192,7 @@ func TestResetPassword_Tokens(t *testing.T) {
 	}
 
 	first, second := core.request(t, "ann@example.com"), core.request(t, "ann@example.com")
-	if _, err := core.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, first, "short"); err == nil || errors.Is(err, access.ErrResetToken) {
+	if _, err := core.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, access.ResetRequest{Token: first, NewPassword: "short"}); err == nil || errors.Is(err, access.ErrResetToken) {
 		t.Errorf("a short password: %v", err)
 	}
 	if err := reset(first); err != nil {
@@ -220,7 +220,7 @@ func TestResetPassword_Once(t *testing.T) {
 	token := account.HashToken(core.request(t, "ann@example.com"))
 	mustSucceedOnce(t, account.ErrNotFound, func(n int) error {
 		entry, err := account.NewAuditEntry(in.Account.ID, account.Actor{}, account.PasswordReset, core.Store.Now())
-		_, reset := core.Store.ResetPassword(t.Context(), token, fmt.Sprintf("hash %d", n), entry)
+		_, reset := core.Store.ResetPassword(t.Context(), token, fmt.Sprintf("hash %d", n), false, entry)
 		return errors.Join(err, reset)
 	})
 }
@@ -252,7 +252,7 @@ func TestResetPassword_Guesses(t *testing.T) {
 	t.Parallel()
 	core := newService(t, func(c *access.Config) { c.Limits.SignInPerIP, c.Passwords = 3, &account.Passwords{} }) // it has no turn to give
 	for n := range 4 {
-		_, err := core.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, account.NewLinkToken(), newPassword)
+		_, err := core.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, access.ResetRequest{Token: account.NewLinkToken(), NewPassword: newPassword})
 		_, limited := errors.AsType[*access.LimitedError](err)
 		if limited != (n == 3) || n < 3 && !errors.Is(err, access.ErrResetToken) {
 			t.Errorf("guess %d: %v", n, err)

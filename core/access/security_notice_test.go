@@ -108,7 +108,7 @@ func TestSecurityNotices(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare("another password", "ann@example.com: The password of your account at intents.example was changed.")
-	if _, err := core.ResetPassword(t.Context(), ann.seen, core.request(t, "bob@example.com"), newPassword); err != nil {
+	if _, err := core.ResetPassword(t.Context(), ann.seen, access.ResetRequest{Token: core.request(t, "bob@example.com"), NewPassword: newPassword}); err != nil {
 		t.Fatal(err)
 	}
 	compare("a reset", "bob@example.com: The password of your account at intents.example was set by a link for a forgotten password.")

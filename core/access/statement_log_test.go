@@ -103,7 +103,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	resetToken := account.HashToken("a token")
 	secrets["reset token"] = resetToken[:]
 	must(store.InsertResetToken(ctx, in.Account, resetToken, time.Now().Add(time.Hour), nil))
-	_, err = core.ResetPassword(ctx, v, "a token", password)
+	_, err = core.ResetPassword(ctx, v, access.ResetRequest{Token: "a token", NewPassword: password})
 	must(err)
 	linkToken := account.HashToken("a link")
 	secrets["link token"] = linkToken[:]
@@ -133,7 +133,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 		"use link":  call(store.UseLink(ctx, linkToken, &link, postgres.Mail{}, account.Actor{}, time.Now())),
 		"sign-up":   store.InsertSignUp(ctx, in.Account, postgres.Mail{Kind: account.MailSignUp}),
 		"reset": func() error {
-			_, err := store.ResetPassword(ctx, resetToken, reset, account.AuditEntry{AccountID: in.Account.ID})
+			_, err := store.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})
 			return err
 		}(),
 		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, access.Visitor{Token: in.Token}),

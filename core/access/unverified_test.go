@@ -116,7 +116,7 @@ func TestUnverified_Reset(t *testing.T) {
 				}
 				return
 			}
-			reset, err := m.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, m.token(t), newPassword)
+			reset, err := m.ResetPassword(t.Context(), access.Visitor{IP: "203.0.113.7"}, access.ResetRequest{Token: m.token(t), NewPassword: newPassword})
 			if err != nil || reset.Fresh != c.loses {
 				t.Fatalf("a new account: %+v, %v", reset, err)
 			}
@@ -145,7 +145,7 @@ func TestUnverified_OperatorsLink(t *testing.T) {
 	if err := m.Store.InsertResetToken(t.Context(), in.Account, account.HashToken(token), m.Store.Now().Add(account.LinkLifetime), &entry); err != nil {
 		t.Fatal(err)
 	}
-	if reset, err := m.ResetPassword(t.Context(), access.Visitor{}, token, newPassword); err != nil || reset.Fresh {
+	if reset, err := m.ResetPassword(t.Context(), access.Visitor{}, access.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatalf("a new account: %+v, %v", reset, err)
 	}
 	if got, err := m.SignIn(t.Context(), access.Visitor{}, squatted, newPassword); err != nil || got.Account.ID != in.Account.ID || got.Account.EmailVerified() {
@@ -170,7 +170,7 @@ func TestUnverified_Concurrent(t *testing.T) {
 			}
 		})
 		done.Go(func() {
-			if _, err := m.ResetPassword(t.Context(), access.Visitor{}, token, newPassword); err != nil && !errors.Is(err, access.ErrResetToken) {
+			if _, err := m.ResetPassword(t.Context(), access.Visitor{}, access.ResetRequest{Token: token, NewPassword: newPassword}); err != nil && !errors.Is(err, access.ErrResetToken) {
 				t.Error(err)
 			}
 		})

@@ -1,18 +1,25 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/access"
+)
 
 // resetPassword answers POST /auth/reset-password: it sets the password of the token's account and ends all of its sessions. If
 // the account never proved its address, the password may be that of a new account, see access.ResetPassword.
 func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		NewPassword string `json:"newPassword"`
-		Token       string `json:"token"`
+		NewPassword    string `json:"newPassword"`
+		Token          string `json:"token"`
+		UnlinkAccounts bool   `json:"unlinkAccounts"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	reset, err := s.Access.ResetPassword(r.Context(), s.visitor(r), request.Token, request.NewPassword)
+	reset, err := s.Access.ResetPassword(r.Context(), s.visitor(r), access.ResetRequest{
+		Token: request.Token, NewPassword: request.NewPassword, UnlinkAccounts: request.UnlinkAccounts,
+	})
 	if err != nil {
 		return err
 	}

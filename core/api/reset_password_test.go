@@ -72,6 +72,7 @@ func TestResetPassword(t *testing.T) {
 	same(t, "a guess", unknown, reset(resetPassword(account.NewLinkToken())))
 	same(t, "no token", unknown, reset(`{"newPassword":"`+newPassword+`"}`))
 	same(t, "a short password", invalid(t, "/newPassword", "must have 8 to 128 characters"), reset(`{"token":"`+token+`","newPassword":"short"}`))
+	same(t, "ways that are not asked for by yes or no", invalid(t, "/unlinkAccounts", "must not be a JSON string"), reset(`{"token":"`+token+`","newPassword":"`+newPassword+`","unlinkAccounts":"yes"}`))
 	same(t, "another account", invalid(t, "/userId", "is not a known field"), reset(`{"userId":"x"}`))
 	if sessionID(t, s, ann) == "" {
 		t.Error("a refused reset has ended a session")
@@ -83,4 +84,28 @@ func TestResetPassword(t *testing.T) {
 	}
 	same(t, "the new password", verified(signedIn(t, "Ann", "ann@example.com")),
 		s.call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+newPassword+`"}`))
+}
+
+// The other ways to sign in end with the password where the request asks for it, and stay otherwise, as for better-auth's client.
+func TestResetPassword_UnlinkAccounts(t *testing.T) {
+	t.Parallel()
+	for member, left := range map[string]int{"": 1, `,"unlinkAccounts":false`: 1, `,"unlinkAccounts":true`: 0} {
+		s := start(t)
+		signUp(t, s, "ann@example.com")
+		pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
+		pgtest.Exec(t, s.store, `INSERT INTO identities SELECT 'https://id.example', 'ann', id, now() FROM accounts`)
+		owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+		token := account.NewLinkToken()
+		if err == nil {
+			err = s.store.InsertResetToken(t.Context(), owner, account.HashToken(token), time.Now().Add(time.Hour), nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, member, want(t, 200, `{"status":true}`, "Set-Cookie", deviceSet, "Cache-Control", "no-store"),
+			s.call(t, "POST", "/auth/reset-password", `{"token":"`+token+`","newPassword":"`+newPassword+`"`+member+`}`))
+		if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM identities`); n != left {
+			t.Errorf("with %q %d ways are left", member, n)
+		}
+	}
 }

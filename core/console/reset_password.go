@@ -52,13 +52,15 @@ func (c *console) showResetPassword(w http.ResponseWriter, r *http.Request, _ cu
 
 // resetPassword answers POST /console/reset-password.
 func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	f, err := readForm(r, "token", "newPassword")
+	f, err := readForm(r, "token", "newPassword", "unlinkAccounts")
 	if err != nil {
 		return err
 	}
 	done := "password-reset"
 	if f.ok() {
-		reset, err := c.Access.ResetPassword(r.Context(), access.VisitorOf(r, c.Cookie), f.values["token"], f.values["newPassword"])
+		reset, err := c.Access.ResetPassword(r.Context(), access.VisitorOf(r, c.Cookie), access.ResetRequest{
+			Token: f.values["token"], NewPassword: f.values["newPassword"], UnlinkAccounts: f.is("unlinkAccounts", "1"),
+		})
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -82,5 +84,11 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 }
 
 func (c *console) renderResetPassword(w http.ResponseWriter, r *http.Request, f *form) error {
-	return c.render(w, r, currentUser{}, "reset-password", view{Title: "Choose another password", Section: "sign-in", Form: f})
+	identities, err := c.Access.IdentitiesToReset(r.Context(), f.values["token"])
+	if err != nil {
+		return err
+	}
+	return c.render(w, r, currentUser{}, "reset-password", view{
+		Title: "Choose another password", Section: "sign-in", Form: f, Body: map[string]any{"Ways": c.waysIn(identities)},
+	})
 }

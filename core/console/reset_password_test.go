@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +78,41 @@ func TestResetPassword(t *testing.T) {
 	ann.post("/console/sign-in", "email", "ann@example.com", "password", password).is(http.StatusUnauthorized)
 	ann.post("/console/sign-in", "email", "ann@example.com", "password", next).leadsTo("/console")
 	ann.get("/console/audit").is(http.StatusOK, "Password reset", "by a link; all sessions ended")
+}
+
+// The page of the link lists the other ways to sign in, and ends them only where the box is ticked, which it is not by itself.
+func TestResetPassword_WaysToSignIn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fields []string
+		left   int
+	}{{nil, 2}, {[]string{"unlinkAccounts", "1"}, 0}} {
+		s := start(t, typed)
+		s.signedUp(t, "ann@example.com")
+		pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
+		token := account.NewLinkToken()
+		if err := s.store.InsertResetToken(t.Context(), s.ann(t), account.HashToken(token), time.Now().Add(time.Hour), nil); err != nil {
+			t.Fatal(err)
+		}
+		const page, next, other = "/console/reset-password", "staple correct horse", "Other ways to sign in"
+		somebody := s.browser(t)
+		if a := somebody.get(page + "?token=" + token).is(http.StatusOK); strings.Contains(a.text(), other) {
+			t.Error("ways are listed where there are none")
+		}
+		pgtest.Exec(t, s.store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES ('eip155', $1), ('https://old.example', 'ann <b>')) v`,
+			strings.ToLower(linkedWallet))
+		a := somebody.get(page+"?token="+token).is(http.StatusOK, other, "Wallet", linkedWallet, "https://old.example", "ann <b>", "End these ways to sign in")
+		if a.checked() != "" {
+			t.Error("the box is ticked")
+		}
+		form := append([]string{"token", token}, c.fields...)
+		a = somebody.post(page, append(form, "newPassword", "short")...).is(http.StatusBadRequest, other)
+		if (a.checked() == "unlinkAccounts") != (c.left == 0) {
+			t.Error("a fault changes the box")
+		}
+		somebody.post(page, append(form, "newPassword", next)...).leadsTo("/console/sign-in?done=password-reset")
+		if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM identities`); n != c.left {
+			t.Errorf("with %q %d ways are left", c.fields, n)
+		}
+	}
 }

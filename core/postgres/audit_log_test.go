@@ -67,7 +67,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 			return s.ChangePassword(ctx, ann, "another", three.ID, four, passwordChanged)
 		}},
 		{linkMade, func(ctx ctx, s db) error { return s.InsertResetToken(ctx, ann, token, at.Add(time.Hour), &linkMade) }},
-		{reset, func(ctx ctx, s db) error { _, err := s.ResetPassword(ctx, token, "another", reset); return err }},
+		{reset, func(ctx ctx, s db) error { _, err := s.ResetPassword(ctx, token, "another", false, reset); return err }},
 		{changeRequested, func(ctx ctx, s db) error {
 			return s.InsertMailWithEntry(ctx, postgres.Mail{Kind: account.MailChangeEmail, Recipient: "new@example.com"}, changeRequested)
 		}},

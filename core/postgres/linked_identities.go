@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/account"
+	"intents.internal/pkg/network"
 )
 
 // Identities lists the identities of an account, oldest first.
@@ -18,13 +19,56 @@ func (s *Store) Identities(ctx context.Context, accountID uuid.UUID) ([]account.
 	if err != nil {
 		return nil, fmt.Errorf("list the identities of account %s: %w", accountID, err)
 	}
+	return linkedIdentities(rows), nil
+}
+
+func linkedIdentities(rows []identityRow) []account.LinkedIdentity {
 	linked := make([]account.LinkedIdentity, len(rows))
 	for i, row := range rows {
-		linked[i] = account.LinkedIdentity{
-			Identity: account.Identity{Issuer: row.Issuer, Subject: row.Subject}, LinkedAt: row.CreatedAt.UTC(),
+		linked[i] = account.LinkedIdentity{Identity: row.identity(), LinkedAt: row.CreatedAt.UTC()}
+	}
+	return linked
+}
+
+func (r identityRow) identity() account.Identity {
+	return account.Identity{Issuer: r.Issuer, Subject: r.Subject}
+}
+
+// IdentitiesByResetToken lists the identities of the account whose password a token resets, oldest first, none for a token that does not
+// work. Nothing is listed of an account that has only a placeholder, which its identity makes, and of one that would lose its address
+// to a new account: they keep their identities.
+func (s *Store) IdentitiesByResetToken(ctx context.Context, hash [32]byte, now time.Time) ([]account.LinkedIdentity, error) {
+	var rows []identityRow
+	err := s.db.NewSelect().Model(&rows).
+		Join("JOIN accounts ON accounts.id = identities.account_id").Join("JOIN reset_tokens ON reset_tokens.account_id = accounts.id").
+		Where("reset_tokens.hash = $1 AND reset_tokens.expires_at > ?", now).Where("accounts.deleted_at IS NULL AND accounts.disabled_at IS NULL").
+		Where("accounts.email NOT LIKE ?", "%.invalid").
+		Where("(reset_tokens.email IS DISTINCT FROM accounts.email OR "+keepsEmail+")", network.Live).
+		Order("identities.created_at", "issuer", "subject").Conn(bind(s.db.DB, hash[:])).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list identities by reset token: %w", err)
+	}
+	return linkedIdentities(rows), nil
+}
+
+// unlinkAll removes all identities of the account of an entry, whose row is locked, and writes an entry for each.
+func (tx Tx) unlinkAll(ctx context.Context, of account.AuditEntry) error {
+	var rows []identityRow
+	err := tx.db.NewRaw("DELETE FROM identities WHERE account_id = ? RETURNING issuer, subject", of.AccountID).Scan(ctx, &rows)
+	if err != nil {
+		return fmt.Errorf("delete the identities of account %s: %w", of.AccountID, err)
+	}
+	for _, row := range rows {
+		entry, err := account.NewAuditEntry(of.AccountID, of.Actor, account.IdentityUnlinked, of.OccurredAt)
+		if err != nil {
+			return err
+		}
+		entry.Detail = row.identity().String() + "; with the reset of the password"
+		if err := tx.Audit(ctx, entry); err != nil {
+			return err
 		}
 	}
-	return linked, nil
+	return nil
 }
 
 // LinkIdentity links an identity to the account of a session; one that is already linked is no error. It returns

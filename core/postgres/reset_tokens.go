@@ -54,8 +54,10 @@ func (s *Store) AccountByResetToken(ctx context.Context, hash [32]byte, now time
 // ResetPassword uses a token: it replaces the password of the account in the entry and ends its sessions, links and
 // invitations. A mailed link proves the address: an account that cannot keep its address (takeEmail) loses it to a new account with the
 // password, and reset is that account's id, otherwise the one in the entry. It returns account.ErrNotFound for a token that was
-// used or has expired since, and for an account that may not sign in any more.
-func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash string, entry account.AuditEntry) (reset uuid.UUID, err error) {
+// used or has expired since, and for an account that may not sign in any more. With unlink it also ends what IdentitiesByResetToken lists.
+func (s *Store) ResetPassword(
+	ctx context.Context, tokenHash [32]byte, hash string, unlink bool, entry account.AuditEntry,
+) (reset uuid.UUID, err error) {
 	id, now := entry.AccountID, entry.OccurredAt
 	reset = id
 	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
@@ -86,6 +88,11 @@ func (s *Store) ResetPassword(ctx context.Context, tokenHash [32]byte, hash stri
 		}
 		if _, err := tx.endAccess(ctx, id); err != nil {
 			return err
+		}
+		if unlink && owner.HasEmail() {
+			if err := tx.unlinkAll(ctx, entry); err != nil {
+				return err
+			}
 		}
 		return tx.Audit(ctx, entry)
 	})
