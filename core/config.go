@@ -107,8 +107,8 @@ type Config struct {
 	MailsPerIP int `env:"CORE_MAILS_PER_IP" envDefault:"20"`
 	// SMTPURL is the URL of the server that takes mail: smtp://user:password@host:587 with STARTTLS, which is required unless the host is
 	// a loopback address, or smtps://user:password@host:465. Without it no mail is sent, operators make the links to new passwords, and nobody
-	// must verify an address. With it who signs up must open a mailed link first; accounts from before sign in without.
-	// Default none.
+	// must verify an address. With it who signs up must open a mailed link first; accounts from before sign in without; and security
+	// notices go to verified addresses. Default none.
 	SMTPURL telemetry.Secret `env:"CORE_SMTP_URL"`
 	// SMTPFrom is the sender of mail, such as Transfers <no-reply@example.com>. Required with SMTPURL.
 	SMTPFrom string `env:"CORE_SMTP_FROM"`
