@@ -120,8 +120,8 @@ func NewHourlyEntry(subject string, actor Actor, action Action, now time.Time) A
 	actor.IPAddress, actor.UserAgent = clip(actor.IPAddress), clip(actor.UserAgent)
 	hour := now.Truncate(time.Hour)
 	sum := sha256.Sum256([]byte(strings.Join([]string{"hourly audit entry", subject, string(action), actor.PersonID.String(), actor.IPAddress}, "\x00")))
-	var id uuid.UUID                                                              // a UUIDv7 of the hour
-	copy(id[:], binary.BigEndian.AppendUint64(nil, uint64(hour.UnixMilli())<<16)) //nolint:gosec // 48 bits of a time after 1970
+	var id uuid.UUID // a UUIDv7 of the hour
+	copy(id[:], binary.BigEndian.AppendUint64(nil, uint64(hour.UnixMilli())<<16))
 	copy(id[6:], sum[:])
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
 	return AuditEntry{ID: id, OccurredAt: hour, Actor: actor, Action: action}

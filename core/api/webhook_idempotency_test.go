@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ const hookBody = `{"url":"https://example.com/hooks","types":["transfer.*"]}`
 // createHook makes a webhook and returns the whole response.
 func createHook(t *testing.T, s *service, body string, header ...string) (status int, replayed, text string) {
 	t.Helper()
-	response := s.send(t, "POST", "/v2/webhooks", body, header...) //nolint:bodyclose // readAll closes it
+	response := s.send(t, "POST", "/v2/webhooks", body, header...)
 	return response.StatusCode, response.Header.Get("Idempotent-Replayed"), readAll(t, response)
 }
 
@@ -31,7 +32,7 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 	_, stranger := newOwner(t, s)
 	live := keyed(uuid.MustParse(key[1]), "live")
 	with := func(name string, header []string) []string {
-		return append(header[:len(header):len(header)], "Idempotency-Key", name)
+		return append(slices.Clip(header), "Idempotency-Key", name)
 	}
 	status, replayed, first := createHook(t, s, hookBody, with("hook-1", key)...)
 	if status != http.StatusCreated || replayed != "" || !strings.Contains(first, `"secret":"whsec_`) {
@@ -94,7 +95,7 @@ func TestCreateWebhook_IdempotencyKeyConcurrently(t *testing.T) {
 	var requests sync.WaitGroup
 	for range 8 {
 		requests.Go(func() {
-			_, _, text := createHook(t, s, hookBody, append(key[:len(key):len(key)], "Idempotency-Key", "hook-1")...)
+			_, _, text := createHook(t, s, hookBody, append(slices.Clip(key), "Idempotency-Key", "hook-1")...)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[text]++

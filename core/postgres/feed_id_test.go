@@ -40,9 +40,9 @@ func TestFeed_IDsAfterRestore(t *testing.T) {
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
 	first, second := insertIntent(t, store, known, ann, transferBody), insertIntent(t, store, known, ann, transferBody)
 	givePositions(t, store)
-	transition(t, store, second, transfer.Cancel)
+	cancelTransfer(t, store, second)
 	restore := backup(t, store)
-	transition(t, store, first, transfer.Cancel)
+	cancelTransfer(t, store, first)
 	givePositions(t, store)
 	before, _ := readFeed(t, store, testFeed(ann), 0)
 	restore()

@@ -6,7 +6,6 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/postgres/pgtest"
-	"intents.internal/core/transfer"
 )
 
 var seqScan = regexp.MustCompile(`Seq Scan on (feed|events|transfers)\b`)
@@ -42,7 +41,7 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	if _, err := store.EventsAt(t.Context(), []int64{events[0].Position}); err != nil {
 		t.Fatal(err)
 	}
-	transition(t, store, intent, transfer.Cancel)
+	cancelTransfer(t, store, intent)
 	if _, err := store.TellRefundable(t.Context()); err != nil {
 		t.Fatal(err)
 	}

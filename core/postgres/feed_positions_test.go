@@ -98,7 +98,7 @@ func TestGivePositions_LateCommit(t *testing.T) {
 	if diff := cmp.Diff([]string{"transfer.cancelled 2"}, steps(events)); diff != "" || events[0].Transfer.Summary.ID != first.ID {
 		t.Errorf("after the commit (-want +got):\n%s", diff)
 	}
-	transition(t, store, last, transfer.Cancel)
+	cancelTransfer(t, store, last)
 	settles(t, store, known, first.AccountID)
 }
 

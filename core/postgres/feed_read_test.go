@@ -175,7 +175,7 @@ func TestEventPage_Filter(t *testing.T) {
 	}
 	for range 3 {
 		intent := insertIntent(t, store, known, ann, transferBody)
-		transition(t, store, intent, transfer.Cancel)
+		cancelTransfer(t, store, intent)
 	}
 	givePositions(t, store)
 	first := read(0, 2)

@@ -52,11 +52,9 @@ func steps(events []event.Event) (short []string) {
 	return short
 }
 
-func transition(tb testing.TB, store *postgres.Store, intent *transfer.Intent, trigger transfer.Trigger) *transfer.Intent {
+func cancelTransfer(tb testing.TB, store *postgres.Store, intent *transfer.Intent) {
 	tb.Helper()
-	changed, err := store.Transition(tb.Context(), intent.AccountID, intent.ID, transfer.Command{Trigger: trigger})
-	if err != nil {
+	if _, err := store.Transition(tb.Context(), intent.AccountID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
 		tb.Fatal(err)
 	}
-	return changed
 }

@@ -69,14 +69,17 @@ func TestListSemaphore_EventsAndDeliveries(t *testing.T) {
 		page  func(*testing.T, *postgres.Store, *webhook.Endpoint) error
 	}{
 		"long page": {"transfers", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+			t.Helper()
 			_, err := store.EventPage(t.Context(), e.Owner(), 0, noFilter, 1000)
 			return err
 		}},
 		"long search": {"transfers", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+			t.Helper()
 			_, err := store.EventPage(t.Context(), e.Owner(), 0, cancelled, 10)
 			return err
 		}},
 		"deliveries": {"deliveries", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+			t.Helper()
 			_, err := store.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1001})
 			return err
 		}},

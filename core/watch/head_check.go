@@ -25,7 +25,7 @@ func (l *loop) checkHead(ctx context.Context, v *view) error {
 	grown := uint64(0)
 	if v.before.Read {
 		elapsed := max(l.Store.Now().Sub(v.before.ReadAt), 0)
-		grown = v.before.Head + 2*uint64(elapsed/max(v.definition.BlockTime, time.Millisecond)) //nolint:gosec // not negative
+		grown = v.before.Head + 2*uint64(elapsed/max(v.definition.BlockTime, time.Millisecond))
 	}
 	if v.head.Number <= grown+slack {
 		return nil

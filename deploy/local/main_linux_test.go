@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -33,6 +34,8 @@ func TestLocal_Cleanup(t *testing.T) {
 	goRun := []string{"go", "run", "-buildvcs=false", "."}
 	flags := []string{"--no-chains", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
 
+	// A command that a caught signal's handler starts has the default one: the tests may run under nohup, which ignores it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, end := range []struct {
 		name    string
 		command []string

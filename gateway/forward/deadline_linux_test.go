@@ -33,7 +33,7 @@ func silent(t *testing.T) string {
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
 	for range 16 {
-		conn, err := net.DialTimeout("tcp", address, 300*time.Millisecond)
+		conn, err := (&net.Dialer{Timeout: 300 * time.Millisecond}).DialContext(t.Context(), "tcp", address)
 		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 			return "http://" + address
 		}
