@@ -2,9 +2,8 @@ package api
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"net/http"
-
-	"github.com/go-json-experiment/json"
 
 	"intents.internal/core/account"
 	"intents.internal/core/postgres"

@@ -24,6 +24,18 @@ func createHook(t *testing.T, s *service, body string, header ...string) (status
 	return response.StatusCode, response.Header.Get("Idempotent-Replayed"), readAll(t, response)
 }
 
+// A webhook without types has null in the response, with an Idempotency-Key and without.
+func TestCreateWebhook_AllTypes(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	for _, header := range [][]string{key, append(slices.Clip(key), "Idempotency-Key", "hook-1")} {
+		if _, _, text := createHook(t, s, `{"url":"https://example.com/hooks"}`, header...); !strings.Contains(text, `"types":null`) {
+			t.Errorf("the response is %s", text)
+		}
+	}
+}
+
 // The same request with the same key makes one webhook and shows its secret again; another request is refused.
 func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 	t.Parallel()
