@@ -80,9 +80,10 @@ type connector struct {
 	timedOut atomic.Uint64
 }
 
-// Connect implements driver.Connector.
+// Connect implements driver.Connector. It waits again while connections are being opened, and once more if not all are in use: one
+// may have been opened or released just as the wait ended.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	for {
+	for last := false; ; {
 		bounded, cancel := context.WithTimeout(ctx, c.timeout)
 		conn, err := c.Connector.Connect(bounded)
 		inTime := bounded.Err() == nil
@@ -90,9 +91,14 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		if err == nil || inTime || ctx.Err() != nil {
 			return conn, err
 		}
-		if c.pool.Stat().ConstructingConns() == 0 {
+		stat := c.pool.Stat()
+		if stat.ConstructingConns() > 0 {
+			continue
+		}
+		if last || stat.AcquiredConns() == stat.MaxConns() {
 			c.timedOut.Add(1)
 			return nil, fmt.Errorf("%w: %w", errNoConnection, err)
 		}
+		last = true
 	}
 }
