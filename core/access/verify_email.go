@@ -80,8 +80,8 @@ func (s *Service) VerifyEmail(ctx context.Context, v Visitor, token, callback st
 	return s.Store.AccountByID(ctx, id)
 }
 
-// FollowLink uses a link for a visitor who is signed in to its account, or otherwise knows its password, or that of the sign-up it is for: the owner of an address
-// must not confirm it for somebody else's account. The password signs in; without it signedIn is nil. It returns ErrLink,
+// FollowLink uses a link for a visitor who is signed in to its account, or knows its password, or that of the sign-up it is for: the
+// owner of an address must not confirm it for somebody else's account. The password signs in; without it signedIn is nil. It returns ErrLink,
 // ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
 func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
 	if l, err = s.Link(ctx, v, token); err != nil {

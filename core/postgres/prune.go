@@ -55,9 +55,8 @@ type Retention struct {
 var errPruning = errors.New("another core is pruning")
 
 // Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations, idempotency keys of webhooks and rotated
-// keys that have expired, sign-ups that nobody confirmed, mails that nobody sends, key changes that no valid cursor reaches, usage and
-// reports past their retention, and rows older than
-// keep. It returns the number of removed rows of each table. While another core prunes, it leaves the rest to that core.
+// keys that have expired, sign-ups that nobody confirmed, mails that nobody sends, key changes that no valid cursor reaches, disputes,
+// usage and reports past their retention, and rows older than keep. It returns the number of removed rows of each table. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
 	for _, step := range []struct {

@@ -67,10 +67,8 @@ func (c *Client) call(ctx context.Context, r request, out any) (response, error)
 		case errors.Is(err, errCoreRemoved):
 		case isDialError(err):
 			core.MarkUnreachable(err)
-		case err != nil:
+		case err != nil, refused:
 			core.MarkFailed()
-		case refused:
-			core.MarkRefused()
 		}
 		tried.MarkUnreachable(core)
 		if r.retryTarget != "" {

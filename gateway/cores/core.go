@@ -107,9 +107,6 @@ func (c *Core) MarkUnreachable(cause error) {
 // cause.
 func (c *Core) MarkFailed() { c.markDown(suspect) }
 
-// MarkRefused ejects the core until a probe succeeds, because it rejected the shared secret.
-func (c *Core) MarkRefused() { c.markDown(suspect) }
-
 // markDown changes the state from up, and reports whether it was up.
 func (c *Core) markDown(next state) bool {
 	if !c.state.CompareAndSwap(int32(up), int32(next)) {

@@ -48,9 +48,9 @@ type attemptOptions struct {
 // roundTrip sends the request to a core and reads the response, without its body if it streams. Its errors are those of this
 // package. The buffer is for the encoded request.
 //
-// A request that could not be sent, or was rejected with the shared secret, goes to the next core. A request that was sent and not answered is retried once, at another
-// core if there is one, and only if it is replayable: a read, or a write with an Idempotency-Key on a route where core honors
-// it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of a deadline that other attempts
+// A request that could not be sent, or was rejected with the shared secret, goes to the next core. A request that was sent and not
+// answered is retried once, at another core if there is one, and only if it is replayable: a read, or a write with an
+// Idempotency-Key on a route where core honors it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of a deadline that other attempts
 // had used up triggers a probe.
 func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 	options := attemptOptions{began: r.Began, deadline: r.Began.Add(c.timeout), replayable: r.IsReplayable(), peer: r.Peer}
@@ -87,7 +87,7 @@ func (c *Client) roundTrip(r *Request, buffer *[]byte) error {
 			tried.MarkUnreachable(core)
 			continue
 		case errors.Is(err, errSecretRejected):
-			core.MarkRefused()
+			core.MarkFailed()
 			tried.MarkUnreachable(core)
 			continue
 		case errors.Is(err, ErrUnreachable):
