@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/coretest"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // Nobody reads the program's standard output while it answers more requests than its buffers hold lines. Every request is

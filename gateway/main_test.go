@@ -19,9 +19,9 @@ import (
 
 	gateway "intents.internal/gateway"
 	"intents.internal/gateway/coretest"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // environment is what a gateway before this core needs.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"intents.internal/gateway/coretest"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // caller makes requests to a gateway, each on a connection of its own unless it is kept.

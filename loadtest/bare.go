@@ -20,7 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/valyala/fasthttp"
 
-	"intents.internal/core/account"
+	"intents.internal/core/identity/account"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/tokenbucket"

@@ -20,7 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/tokenbucket"
 )
 

@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/chain"
-	"intents.internal/core/registry"
-	"intents.internal/core/rpc/rpctest"
-	"intents.internal/core/token"
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/caip"
-	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // chainFlags are the flags of the scenario chain.

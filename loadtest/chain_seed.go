@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/core/token"
-	"intents.internal/core/transfer"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/intent/transfer"
 )
 
 // fill inserts the open intents by COPY: of ten, six wait for their fill, two have an attempt that is in no block, two were not

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // Some peers are this program in processes of their own, so that their CPU time can be measured.

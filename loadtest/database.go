@@ -10,14 +10,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/chain"
-	"intents.internal/core/postgres"
-	"intents.internal/core/registry"
-	"intents.internal/core/token"
-	"intents.internal/core/transfer"
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
-	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/wire"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/core/postgres"
-	"intents.internal/core/transfer"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/account"
-	"intents.internal/pkg/embedded"
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/wire"
 )
 

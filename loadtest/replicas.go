@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"text/template"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // replicaCounts are the compared numbers of gateways.

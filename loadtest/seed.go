@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/core/account"
+	"intents.internal/core/identity/account"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 const (

@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/postgres"
+	"intents.internal/core/store/postgres"
 )
 
 // singleInsert is the store's statement for one row: an intent and its first event.

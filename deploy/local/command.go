@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // dataFlag defines the flag of the data directory, which resolveData completes.

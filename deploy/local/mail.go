@@ -8,7 +8,7 @@ import (
 	"net/mail"
 	"strings"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // printMail prints the recipient and the subject of a mail, and the link in it.

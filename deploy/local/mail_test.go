@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 func TestPrintMail(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // These tests run the real command on the real services, and look through /proc for what it leaves behind.

@@ -259,7 +259,7 @@ func TestBuildContext(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{".env", ".env.example", "README.md", "loadtest/main.go", "deploy/check", "core/main_test.go"} {
+	for _, name := range []string{".env", ".env.example", "README.md", "loadtest/main.go", "deploy/check", "core/command/main_test.go"} {
 		if _, err := os.Stat(filepath.Join(src, name)); err == nil {
 			t.Errorf("%s is in the build context", name)
 		}

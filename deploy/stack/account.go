@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // accountFile is the file of the account. Only the user who runs the stack can read it.

@@ -7,7 +7,7 @@ import (
 	"net"
 	"strconv"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // assignAddresses creates the services with their addresses.

@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // buildTimeout bounds the build of both services, which takes a minute or two with an empty build cache.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // Chains is the name of the process that runs the local chains.

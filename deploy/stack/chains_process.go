@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // chainsProcess is the process of the local chains. Restart and Stop are for one goroutine at a time.

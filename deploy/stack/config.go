@@ -3,7 +3,7 @@ package stack
 import (
 	"io"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // Config configures a stack. The zero value of every field but Data is usable.

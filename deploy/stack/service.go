@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 const (

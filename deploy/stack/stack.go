@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // Names of the processes, for Kill, Restart and AwaitReady. Core is the first core; the others are named by CoreName, and

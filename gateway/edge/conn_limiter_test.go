@@ -17,7 +17,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // enter opens a connection and keeps it open; it is surely let in when enter returns.

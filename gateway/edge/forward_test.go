@@ -109,7 +109,7 @@ func TestForward_SessionRoutes(t *testing.T) {
 // Every keyed operation of core's API passes with its body, as its document lists them.
 func TestForward_EveryOperation(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../core/api/openapi.json")
+	text, err := os.ReadFile("../../core/web/api/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

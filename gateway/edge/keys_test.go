@@ -12,8 +12,8 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // The client is told the same of every bad key; the metrics and the log tell them apart.

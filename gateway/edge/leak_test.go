@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"intents.internal/gateway/coretest"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 var redisURL string

@@ -17,9 +17,9 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/wire"
 )
 

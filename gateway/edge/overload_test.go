@@ -9,8 +9,8 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // A crowd of idle and slow connections keeps nobody from being served, ends when it should, and leaves nothing behind.

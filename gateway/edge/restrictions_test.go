@@ -14,8 +14,8 @@ import (
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/gateway/coretest"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // etagOf is the entity tag of a document of the stand-in's.

@@ -14,8 +14,8 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // endless is a core whose answers never end, and how many of them it is sending.

@@ -27,7 +27,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
 	"intents.internal/gateway/usage"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/topology"
 )
 

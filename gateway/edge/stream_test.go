@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"intents.internal/gateway/coretest"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 const streamed = 64 << 20

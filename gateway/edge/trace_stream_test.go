@@ -11,8 +11,8 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
-	"intents.internal/pkg/tracing/tracingtest"
 )
 
 // longBody is more than all buffers between core and a client hold that does not read.

@@ -16,10 +16,10 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
-	"intents.internal/pkg/tracing/tracingtest"
 	"intents.internal/pkg/wire"
 )
 

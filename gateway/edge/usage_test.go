@@ -11,8 +11,8 @@ import (
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"intents.internal/gateway/forward"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 func TestClient_CoreRefuses(t *testing.T) {

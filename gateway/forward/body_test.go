@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // A long answer comes as fast as it is read: core waits once what lies between is full, and that is not much.

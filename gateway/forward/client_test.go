@@ -15,7 +15,7 @@ import (
 
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/forward"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // rawCore answers the first request of every connection with these bytes and closes, or goes on with the next.

@@ -12,7 +12,7 @@ import (
 
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/forward"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // silent is the URL of a core that drops SYNs, as one behind a broken route does: a socket whose queue of connections that nobody

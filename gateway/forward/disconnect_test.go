@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/forward"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // peer is a client that may leave.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/forward"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // A core that hangs is known by its probes: what waits for it is answered elsewhere, unless it could be carried out twice.

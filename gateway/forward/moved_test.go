@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // movable is the address of every host in .test.

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/forward"
-	"intents.internal/pkg/tracing/tracingtest"
+	"intents.internal/pkg/testkit/tracingtest"
 )
 
 // Each attempt is a span of its own, which core hears of; those after the first say which they are.

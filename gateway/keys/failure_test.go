@@ -12,8 +12,8 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/tracing"
 )
 

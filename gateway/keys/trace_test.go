@@ -11,9 +11,9 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/tracing/tracingtest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/wire"
 )
 

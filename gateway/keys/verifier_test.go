@@ -18,8 +18,8 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )

@@ -13,8 +13,8 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tokenbucket"
-	"intents.internal/pkg/topology/topologytest"
 	"intents.internal/pkg/tracing"
 )
 

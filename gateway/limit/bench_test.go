@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/limit"
-	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tracing"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tokenbucket"
-	"intents.internal/pkg/topology/topologytest"
 )
 
 // A bucket that was written under a clock an hour ahead counts as empty: its owner waits for one token, not for an hour.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tracing"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/topology/topologytest"
 	"intents.internal/pkg/tracing"
 )
 

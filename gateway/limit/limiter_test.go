@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/limit"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/tracing"

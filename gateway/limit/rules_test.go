@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/limit"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/tracing"
 )
 

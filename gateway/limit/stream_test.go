@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/topology/topologytest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tracing"
 )
 

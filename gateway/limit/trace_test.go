@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
-	"intents.internal/pkg/topology/topologytest"
-	"intents.internal/pkg/tracing/tracingtest"
+	"intents.internal/pkg/testkit/topologytest"
+	"intents.internal/pkg/testkit/tracingtest"
 )
 
 // takeTogether has requests, each of a key and a trace of its own, decided at once, and returns the spans.

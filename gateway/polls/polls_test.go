@@ -17,8 +17,8 @@ import (
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/polls"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // Config configures a node. The zero value of every field but ChainID is usable.

@@ -85,7 +85,7 @@ func replay(t *testing.T, chain uint64, contractsBefore int) replayed {
 // The settler does what the reference settler did: the same calls succeed, and emit the same events byte for byte.
 func TestSettler_Recording(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../core/evm/testdata/recorded_chain.json")
+	text, err := os.ReadFile("../../core/chains/evm/testdata/recorded_chain.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"intents.internal/core/onchain"
-	"intents.internal/core/rpc"
+	"intents.internal/core/chains/onchain"
+	"intents.internal/core/chains/rpc"
 	"intents.internal/loadtest/anvil"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"

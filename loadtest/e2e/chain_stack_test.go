@@ -17,7 +17,7 @@ import (
 
 	"intents.internal/deploy/stack"
 	"intents.internal/loadtest/anvil"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // unknownChain is a wallet without the chain: it is told what to do, or gets the chain where the registry has a public URL of it.

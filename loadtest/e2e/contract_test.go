@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-const openAPIFile = "../../core/api/openapi.json"
+const openAPIFile = "../../core/web/api/openapi.json"
 
 // contract holds responses to openapi.json. OpenAPI 3.1's schemas are JSON Schema 2020-12, so that a validator of those
 // is all it takes.

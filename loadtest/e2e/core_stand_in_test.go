@@ -10,8 +10,8 @@ import (
 	"intents.internal/deploy/stack"
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )
 

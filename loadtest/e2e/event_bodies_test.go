@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/event"
-	"intents.internal/core/transfer"
-	"intents.internal/core/webhook"
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // ownStack is a stack whose processes a test may stop and kill, with a Redis that is the test's to stop.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // mailbox has the last mail with a link to use that the stack sent to each address, until it is read.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // running is the one stack that the tests of this package share, with three gateways, and binaries is where its programs

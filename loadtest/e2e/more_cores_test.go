@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // startBesideReplica runs one more core on the shared database until the test ends, one that exports what only cores with a

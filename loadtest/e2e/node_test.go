@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // What other people's tools make of the service: a linter of its description, a compiler of the types generated from

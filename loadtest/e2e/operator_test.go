@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // operator runs the commands of deploy/BACKUP.md.

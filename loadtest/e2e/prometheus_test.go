@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // monitoring is where the operators' files are.

@@ -18,11 +18,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
-// The receivers of core/api/webhooks.md, as processes of their own. The page shows them as they are.
+// The receivers of core/web/api/webhooks.md, as processes of their own. The page shows them as they are.
 
 const receiverSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the specification's examples
 
@@ -258,7 +258,7 @@ func TestWebhooks_ReceiversNeedSecret(t *testing.T) {
 // The page shows the receivers as they are tested.
 func TestWebhooks_PageShowsReceivers(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../core/api/webhooks.md")
+	page, err := os.ReadFile("../../core/web/api/webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestWebhooks_PageShowsReceivers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), "```"+language+"\n"+string(text)+"```\n") {
-			t.Errorf("core/api/webhooks.md does not show loadtest/e2e/%s as it is", path)
+			t.Errorf("core/web/api/webhooks.md does not show loadtest/e2e/%s as it is", path)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/tracing/tracingtest"
+	"intents.internal/pkg/testkit/tracingtest"
 )
 
 // paths are the spans, each by the names from the first of the service's down to its own.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/topology/topologytest"
 )
 
 // The built services keep their limits in a Redis Cluster, and on a master behind Sentinels, with passwords and TLS; when a

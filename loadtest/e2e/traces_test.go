@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/tracing/tracingtest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/tracingtest"
 )
 
 const (

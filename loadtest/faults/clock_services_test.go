@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // The clocks of two cores and two gateways are an hour wrong, each pair in both directions, and change places under load: nothing

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // clock is the wall clock of programs: the real one and an offset that changes while they run.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // upstreamTimeout is the gateways' patience with core in these tests.

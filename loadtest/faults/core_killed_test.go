@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // The only core is killed again and again in the midst of writes: nothing acknowledged is lost, a request repeated with its

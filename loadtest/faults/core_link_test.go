@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // linkTimeout is the gateway's patience with core where the way between them breaks.

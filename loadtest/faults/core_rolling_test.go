@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // All gateways and then all cores are restarted, one after the other, under load, as for a new version: no request fails,

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // coreServer is a core of a test's own.

@@ -11,12 +11,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/core/account"
+	"intents.internal/core/identity/account"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // database is a migrated Postgres with the registry and one account.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // receiver is a webhook endpoint, which keeps the body of each event by its webhook-id.

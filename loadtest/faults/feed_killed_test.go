@@ -11,8 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // feedWriters is how many clients write while the feed is read.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // gateway is one built gateway, running.

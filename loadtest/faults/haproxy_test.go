@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // haproxy is a real HAProxy before gateways, with the configuration that is shipped.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )
 

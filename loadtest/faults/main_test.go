@@ -23,8 +23,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // secret is what gateways and core share.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // All five connections of a core wait for a lock that somebody else holds: clients get 503 and never 500, nothing is lost, the

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // Postgres stopped as by `pg_ctl -m immediate`, and its postmaster killed, under load: clients get 503 with Retry-After at

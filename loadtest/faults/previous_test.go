@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 var previous = flag.String("previous", "", "a directory with the programs core and gateway of another version, for TestUpgrade")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/embedded"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // fault is what a proxy does to the connections through it.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // patient is a budget that a busy machine does not use up, for tests in which Redis must always decide.

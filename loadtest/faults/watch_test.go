@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // watch follows the metrics of gateways while something is done to them.

@@ -10,9 +10,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"intents.internal/core/rpc/rpctest"
-	"intents.internal/pkg/asynctest"
-	"intents.internal/pkg/embedded"
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // providerFault is what is wrong with the first provider of both chains of some bridges.

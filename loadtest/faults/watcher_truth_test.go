@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/rpc/rpctest"
-	"intents.internal/core/transfer"
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent/transfer"
 )
 
 // fork is a fork of a chain below the newest block that was read, one block longer than the chain, and mined along with it from now on.

@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/topology/topologytest"
 )
 
 // certificate is what the servers of these tests show.

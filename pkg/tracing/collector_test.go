@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
-	"intents.internal/pkg/tracing/tracingtest"
 )
 
 // A collector that hangs costs spans: nobody waits for it, memory stays bounded, and what is lost is counted.

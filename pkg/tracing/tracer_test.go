@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
-	"intents.internal/pkg/tracing/tracingtest"
 )
 
 const (

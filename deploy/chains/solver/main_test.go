@@ -15,7 +15,7 @@ import (
 
 	"intents.internal/deploy/chains/contracts/contractstest"
 	"intents.internal/deploy/chains/solver"
-	"intents.internal/pkg/asynctest"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 const (

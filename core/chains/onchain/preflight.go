@@ -1,0 +1,150 @@
+package onchain
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/intent/transfer"
+)
+
+// Preflight simulates an intent's transaction and checks its preconditions. gas is nil if the transaction would fail.
+func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent, tx *transfer.Tx, now time.Time) (checks []transfer.Check, gas *string, err error) {
+	calls, err := newPreflight(intent, tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var simulation transfer.Simulation
+	err = askNodes(ctx, client, tx.Chain, func(ctx context.Context, p *rpc.Provider) error {
+		simulation, gas, err = calls.ask(ctx, p)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return intent.Preflight(tx, simulation, now), gas, nil
+}
+
+// preflight is one batch of calls about a transaction.
+type preflight struct {
+	native *rpc.Call[*big.Int]
+	// balance and allowance are calls of the ERC-20 source token, nil if not needed.
+	balance, allowance *rpc.Call[[]byte]
+	// code and domain are calls about the settler, nil for a transfer.
+	code, domain *rpc.Call[[]byte]
+	simulated    *rpc.Call[[]byte]
+	gas          *rpc.Call[uint64]
+}
+
+func newPreflight(intent *transfer.Intent, tx *transfer.Tx) (*preflight, error) {
+	from := common.HexToAddress(tx.From)
+	message := rpc.Message{From: from, To: common.HexToAddress(tx.To), Value: tx.Value, Data: tx.Data}
+	q := &preflight{simulated: rpc.CallContract(message, rpc.Latest), gas: rpc.EstimateGas(message)}
+	contract := func(address string, data []byte) *rpc.Call[[]byte] {
+		return rpc.CallContract(rpc.Message{From: from, To: common.HexToAddress(address), Data: data}, rpc.Latest)
+	}
+	if token.Native(intent.Source.Token) {
+		q.native = rpc.Balance(from, rpc.Latest)
+	} else {
+		data, err := transfer.BalanceOfCall(tx.From)
+		if err != nil {
+			return nil, err
+		}
+		q.balance = contract(intent.Source.Token.Address, data)
+	}
+	if len(tx.Allowances) > 0 {
+		data, err := transfer.AllowanceCall(tx.From, tx.Allowances[0].Spender)
+		if err != nil {
+			return nil, err
+		}
+		q.allowance = contract(intent.Source.Token.Address, data)
+	}
+	if intent.Type != transfer.Transfer {
+		q.code = rpc.Code(common.HexToAddress(intent.Settlement.OriginSettler), rpc.Latest)
+		q.domain = contract(intent.Settlement.OriginSettler, transfer.LocalDomainCall())
+	}
+	return q, nil
+}
+
+// ask returns an error unless the provider answers every call. A revert is an answer.
+func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simulation, gas *string, err error) {
+	requests := []rpc.Request{q.simulated, q.gas}
+	if q.native != nil {
+		requests = append(requests, q.native)
+	}
+	var contracts []*rpc.Call[[]byte]
+	for _, c := range []*rpc.Call[[]byte]{q.balance, q.allowance, q.code, q.domain} {
+		if c != nil {
+			requests, contracts = append(requests, c), append(contracts, c)
+		}
+	}
+	if err := p.Do(ctx, requests...); err != nil {
+		return s, nil, err
+	}
+	for _, c := range contracts {
+		if err := answered(c.Err()); err != nil {
+			return s, nil, err
+		}
+	}
+	if q.native != nil {
+		if s.Balance, err = q.native.Result(); err != nil {
+			return s, nil, err
+		}
+	} else {
+		s.Balance = number(q.balance)
+	}
+	s.Allowance, s.SettlerDomain = number(q.allowance), number(q.domain)
+	if q.code != nil {
+		code, _ := q.code.Result()
+		s.SettlerHasCode = len(code) > 0
+	}
+	units, gasErr := q.gas.Result()
+	if s.Returned, err = q.simulated.Result(); err == nil {
+		err = gasErr
+	}
+	if s.Failure, err = failureOf(err); err != nil || s.Failure != "" {
+		return s, nil, err
+	}
+	text := strconv.FormatUint(units, 10)
+	return s, &text, nil
+}
+
+// answered returns nil for a call that a contract reverted, because a revert is not an error of the node.
+func answered(err error) error {
+	if errors.Is(err, rpc.ErrReverted) {
+		return nil
+	}
+	return err
+}
+
+// number returns the number that a contract returned, nil if there was no call or no number.
+func number(c *rpc.Call[[]byte]) *big.Int {
+	if c == nil {
+		return nil
+	}
+	returned, _ := c.Result()
+	n, _ := word(returned)
+	return n
+}
+
+// failureOf returns the sentence for a failed simulation. It returns any other error as err, including errors of JSON-RPC itself.
+func failureOf(err error) (string, error) {
+	if err == nil {
+		return "", nil
+	}
+	answer, ok := errors.AsType[*rpc.Error](err)
+	switch {
+	case ok && errors.Is(err, rpc.ErrReverted):
+		return transfer.RevertReason(answer.Data, answer.Message), nil
+	case ok && answer.Unwrap() == nil && (answer.Code < -32768 || answer.Code > -32600):
+		return transfer.NodeRefusal(answer.Message), nil
+	default:
+		return "", err
+	}
+}

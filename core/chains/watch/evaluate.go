@@ -1,0 +1,178 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/chains/evm"
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+)
+
+// evaluate determines the effects of attempts that are in blocks. It returns apart those whose blocks, transactions or accounts the
+// provider cannot show.
+func (l *loop) evaluate(ctx context.Context, v *view, provider *rpc.Provider, mined []minedAttempt) (
+	found []postgres.Observation, failed []unreadableAttempt, err error,
+) {
+	if len(mined) == 0 {
+		return nil, nil, nil
+	}
+	sightings, failed, err := readSightings(ctx, provider, mined)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(sightings, byOldEffect)
+	payments := make([]postgres.Payment, len(sightings))
+	judged := make(map[postgres.Effect]bool, len(sightings))
+	for n, s := range sightings {
+		payments[n] = postgres.Payment{AccountID: s.AccountID, Hash: s.Hash}
+		if s.State == transfer.Mined {
+			judged[postgres.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
+		}
+	}
+	assigned, err := l.Store.TakenEffects(ctx, l.id, payments)
+	if err != nil {
+		return nil, nil, ofStore(err)
+	}
+	for n, s := range sightings {
+		for _, effect := range assigned[payments[n]] {
+			if !judged[effect] { // an effect that is judged again is free until then: a reorganization moves logs
+				s.Taken = append(s.Taken, effect.LogIndex)
+			}
+		}
+		s.Taken = append(s.Taken, v.assigned[payments[n]]...)
+		o, old := s.Observation, s.Observation
+		o.State, o.LogIndex = s.Intent.JudgeAttempt(s.Sighting)
+		o.Block = &transfer.Block{Number: s.receipt.BlockNumber, Hash: s.receipt.BlockHash}
+		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
+		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
+		if o.State == transfer.Mined {
+			v.assigned[payments[n]] = append(v.assigned[payments[n]], o.LogIndex)
+		}
+		found = append(found, o)
+	}
+	return found, failed, nil
+}
+
+// byOldEffect has the effects that a reorganization moved keep their order, so that each intent keeps its own payment.
+func byOldEffect(a, b *sighting) int {
+	old := func(s *sighting) int64 {
+		if s.State == transfer.Mined {
+			return s.LogIndex
+		}
+		return 1 << 62
+	}
+	return cmp.Compare(old(a), old(b))
+}
+
+// sighting is an attempt in a block with what is known of it. err is why it cannot be judged, nil while it can.
+type sighting struct {
+	minedAttempt
+	transfer.Sighting
+	err error
+}
+
+// readSightings reads the blocks' times and, for native assets, the transactions and whether their sources are contracts. It asks
+// for no more than the judgement needs: the states of old blocks are pruned.
+func readSightings(ctx context.Context, provider *rpc.Provider, mined []minedAttempt) (sightings []*sighting, failed []unreadableAttempt, err error) {
+	all := make([]*sighting, len(mined))
+	for n, m := range mined {
+		all[n] = &sighting{minedAttempt: m, Sighting: transfer.Sighting{Receipt: m.receipt}}
+	}
+	if err := readBlockTimes(ctx, provider, all); err != nil {
+		return nil, nil, err
+	}
+	if err := readTransactions(ctx, provider, all); err != nil {
+		return nil, nil, err
+	}
+	if err := readCode(ctx, provider, all); err != nil {
+		return nil, nil, err
+	}
+	for _, s := range all {
+		if s.err != nil {
+			failed = append(failed, unreadableAttempt{s.Followed, s.err})
+			continue
+		}
+		sightings = append(sightings, s)
+	}
+	return sightings, failed, nil
+}
+
+// readBlockTimes fails attempts with errLags if the provider shows another block than the receipt's: the chain is being
+// reorganized.
+func readBlockTimes(ctx context.Context, provider *rpc.Provider, all []*sighting) error {
+	byNumber := map[uint64][]*sighting{}
+	var numbers []uint64
+	for _, s := range all {
+		if s.Intent.Type != transfer.Transfer {
+			continue
+		}
+		if byNumber[s.receipt.BlockNumber] == nil {
+			numbers = append(numbers, s.receipt.BlockNumber)
+		}
+		byNumber[s.receipt.BlockNumber] = append(byNumber[s.receipt.BlockNumber], s)
+	}
+	blocks, err := rpc.AskItems(ctx, provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
+	if err != nil {
+		return err
+	}
+	for n, block := range blocks {
+		for _, s := range byNumber[numbers[n]] {
+			switch {
+			case block.Err != nil:
+				s.err = block.Err
+			case block.Value == nil, block.Value.Hash != s.receipt.BlockHash:
+				s.err = errLags
+			default:
+				s.BlockTime = block.Value.Time
+			}
+		}
+	}
+	return nil
+}
+
+// judgedByTransaction reports whether the transaction itself decides, and not its logs.
+func (s *sighting) judgedByTransaction() bool {
+	return s.err == nil && s.Intent.Type == transfer.Transfer && token.Native(s.Intent.Source.Token) && s.receipt.Succeeded && !s.Intent.Predates(s.BlockTime)
+}
+
+func readTransactions(ctx context.Context, provider *rpc.Provider, all []*sighting) error {
+	native := slices.DeleteFunc(slices.Clone(all), func(s *sighting) bool { return !s.judgedByTransaction() })
+	transactions, err := rpc.AskItems(ctx, provider, native, func(s *sighting) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(s.Hash) })
+	if err != nil {
+		return err
+	}
+	for n, t := range transactions {
+		switch {
+		case t.Err != nil:
+			native[n].err = t.Err
+		case t.Value == nil:
+			native[n].err = errLags
+		default:
+			native[n].Transaction = *t.Value
+		}
+	}
+	return nil
+}
+
+// readCode reads whether the sources of native transfers that other accounts sent are contracts.
+func readCode(ctx context.Context, provider *rpc.Provider, all []*sighting) error {
+	source := func(s *sighting) common.Address { return common.HexToAddress(s.Intent.Source.Account.Address) }
+	indirect := slices.DeleteFunc(slices.Clone(all), func(s *sighting) bool { return !s.judgedByTransaction() || s.receipt.From == source(s) })
+	codes, err := rpc.AskItems(ctx, provider, indirect, func(s *sighting) *rpc.Call[[]byte] {
+		return rpc.Code(source(s), rpc.Number(s.receipt.BlockNumber))
+	})
+	if err != nil {
+		return err
+	}
+	for n, code := range codes {
+		indirect[n].err, indirect[n].SourceHasCode = code.Err, len(code.Value) > 0
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+)
+
+// Loop follows one chain step by step.
+type Loop struct{ *loop }
+
+// Follow takes the lease of a chain without starting to read it.
+func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
+	chain, ok := w.Client.Chain(id)
+	if !ok {
+		return Loop{}, errors.New("no providers")
+	}
+	lease, ok, err := w.Store.AcquireLease(ctx, id, w.holder, leaseTTL)
+	if err != nil || !ok {
+		return Loop{}, errors.Join(err, postgres.ErrLeaseLost)
+	}
+	return Loop{newLoop(w, chain, lease, func() {})}, nil
+}
+
+// Tick polls the chain once.
+func (l Loop) Tick(ctx context.Context) (more bool, err error) { return l.tick(ctx) }
+
+// Unleased is the loop of a chain without a lease: it cannot write.
+func (w *Watcher) Unleased(id caip.ChainID) Loop {
+	chain, _ := w.Client.Chain(id)
+	return Loop{newLoop(w, chain, postgres.Lease{Chain: id}, func() {})}
+}
+
+// WaitAfterWake wakes the loop so long after a poll has started and waits for the next one.
+func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
+	started := time.Now()
+	time.AfterFunc(after, func() {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	})
+	return l.wait(ctx, started)
+}
+
+// Lease is the loop's lease.
+func (l Loop) Lease() postgres.Lease { return l.lease }
+
+// SetAlone makes a second provider have been down for long.
+func (l Loop) SetAlone() { l.othersDownSince = l.othersDownSince.Add(-singleProviderAfter) }
+
+// SetBehind makes most providers have ended before the known head for long.
+func (l Loop) SetBehind() { l.behindSince = l.behindSince.Add(-singleProviderAfter) }
+
+// The errors of a poll.
+var (
+	ErrLags         = errLags
+	ErrMissingLogs  = errMissingLogs
+	ErrContradicted = errContradicted
+	ErrNoTag        = errNoTag
+	ErrUnanswered   = errUnanswered
+)
+
+// Batches are the writes of one poll.
+func Batches(seen, gone []postgres.Observation) []postgres.ChainWrite { return batches(seen, gone) }

@@ -1,0 +1,376 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"intents.internal/core/chains/evm"
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+)
+
+var (
+	// errLags is returned for a provider whose head is below one that was seen before.
+	errLags = errors.New("the provider lags behind the chain")
+	// errContradicted is returned for a provider that shows other blocks than the other providers.
+	errContradicted = errors.New("another provider shows other blocks")
+	// errUnanswered is returned while none of the other providers answers, so that one alone would decide.
+	errUnanswered = errors.New("no other provider answers, and one alone does not decide that blocks have changed")
+	// errNoTag is returned for a provider without the block tag of the chain's finality rule.
+	errNoTag = errors.New("the provider does not know the block tag that the chain's finality names; change finality with `core chains import`")
+)
+
+// view is the chain as one provider shows it in one poll.
+type view struct {
+	provider   *rpc.Provider
+	definition chain.Chain
+	// before is the chain's progress when the poll began.
+	before postgres.Progress
+	head   evm.Block
+	// first is the newest block that is not read, for a chain that is read for the first time.
+	first uint64
+	// confirmed is the newest block in which an effect confirms an intent, final the newest that counts as final.
+	confirmed, final uint64
+	// deep is confirmed by this provider alone.
+	deep uint64
+	// stepsBack means that the newest block of the previous poll is not on the chain, which ends before it.
+	stepsBack bool
+	// fork is the newest known block that a reorganization left unchanged, nil for none. What is recorded above it must be found
+	// again.
+	fork *uint64
+	// changed says which final block has changed, empty for none.
+	changed string
+	// to is the last block whose events are read, toTime its time by the chain's clock.
+	to     uint64
+	toTime time.Time
+	// displaced are the recorded transactions whose blocks were read and do not have them any more, as a second provider shows too.
+	displaced []postgres.Followed
+	// forkTime is the time of the fork by the chain's clock, zero if it is unknown.
+	forkTime time.Time
+	// anchors are the blocks to store for later comparison.
+	anchors []transfer.Block
+	// assigned are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
+	assigned map[postgres.Payment][]int64
+}
+
+// cursor is the newest block that is not read again.
+func (v *view) cursor() uint64 {
+	switch {
+	case !v.before.Read:
+		return v.first
+	case v.fork != nil:
+		return min(*v.fork, v.before.Cursor)
+	default:
+		return v.before.Cursor
+	}
+}
+
+// checkAbove is the block above which what is recorded may come from before a reorganization. Such transactions are checked when
+// their block is read.
+func (v *view) checkAbove() uint64 {
+	if v.fork != nil || !v.before.Read {
+		return v.cursor()
+	}
+	return v.before.ReadTo
+}
+
+// next is the chain's progress after this poll. The cursor passes a block only if an earlier poll has read it too, in a backlog
+// as well, and if it is deep: so the next poll corrects missing logs of a provider or a reorganization.
+func (v *view) next() postgres.Progress {
+	p := postgres.Progress{
+		Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: v.cursor(), ReadTo: v.to, ReadTime: v.toTime,
+	}
+	switch {
+	case !v.before.Read:
+	case v.fork != nil:
+		if !v.forkTime.IsZero() && v.before.CompleteUntil.After(v.forkTime) {
+			p.CompleteUntil = v.forkTime
+		} else if !v.forkTime.IsZero() {
+			p.CompleteUntil = v.before.CompleteUntil
+		}
+	case v.to < v.before.ReadTo: // this provider's ranges are smaller
+		p.ReadTo, p.ReadTime, p.CompleteUntil = v.before.ReadTo, v.before.ReadTime, v.toTime
+		p.Cursor = max(p.Cursor, min(v.confirmed, v.to))
+	default:
+		p.CompleteUntil = v.before.ReadTime
+		p.Cursor = max(p.Cursor, min(v.confirmed, v.before.ReadTo))
+	}
+	return p
+}
+
+// readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
+// finds the fork.
+func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before postgres.Progress) (*view, error) {
+	v := &view{provider: provider, definition: definition, before: before, assigned: map[postgres.Payment][]int64{}}
+	latest, known := rpc.BlockByNumber(rpc.Latest), rpc.BlockByNumber(rpc.Number(before.Head))
+	safe, finalized := rpc.BlockByNumber(rpc.Safe), rpc.BlockByNumber(rpc.Finalized)
+	calls := []rpc.Request{latest}
+	if before.Read {
+		calls = append(calls, known)
+	}
+	if definition.Finality == chain.Safe {
+		calls = append(calls, safe)
+	}
+	if definition.Finality != chain.Depth {
+		calls = append(calls, finalized)
+	}
+	if err := provider.Do(ctx, calls...); err != nil {
+		return nil, err
+	}
+	head, err := latest.Result()
+	if err != nil {
+		return nil, err
+	}
+	if head == nil {
+		return nil, errLags
+	}
+	v.head = *head
+	if err := l.checkHead(ctx, v); err != nil {
+		return nil, err
+	}
+	if err := v.depths(safe, finalized); err != nil {
+		return nil, err
+	}
+	if before.Read {
+		err = l.compareKnown(ctx, v, known)
+	} else {
+		v.first, err = l.findFirst(ctx, v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := l.compareDeep(ctx, v); err != nil {
+		return nil, err
+	}
+	v.anchors = append(v.anchors, transfer.Block{Number: head.Number, Hash: head.Hash})
+	return v, nil
+}
+
+// depths finds the confirmed and the final block by the chain's finality rule. They decrease only if the head steps back.
+func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
+	depth := func(n uint64) uint64 { return v.head.Number + 1 - min(n, v.head.Number+1) }
+	v.confirmed, v.final = depth(v.definition.Confirmations), depth(2*v.definition.Confirmations)
+	if v.definition.Finality != chain.Depth {
+		block, err := finalized.Result()
+		if err != nil || block == nil {
+			return errNoTag
+		}
+		v.final, v.confirmed = block.Number, block.Number
+	}
+	if v.definition.Finality == chain.Safe {
+		block, err := safe.Result()
+		if err != nil || block == nil {
+			return errNoTag
+		}
+		v.confirmed = block.Number
+	}
+	if !v.stepsBack {
+		v.confirmed, v.final = max(v.confirmed, v.before.Confirmed), max(v.final, v.before.Final)
+	}
+	v.deep = v.confirmed
+	return nil
+}
+
+// compareKnown compares the newest known block.
+func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.Block]) error {
+	anchors, err := l.Store.Anchors(ctx, l.id, v.before.Head, 1)
+	if err != nil {
+		return ofStore(err)
+	}
+	if len(anchors) == 0 || anchors[0].Number != v.before.Head {
+		// The chain was resumed: nothing above the cursor is trusted.
+		cursor := v.before.Cursor
+		v.fork = &cursor
+		return nil
+	}
+	if v.stepsBack {
+		if v.head.Number < v.before.Final {
+			v.changed = fmt.Sprintf("block %d counted as final, and most providers end at block %d", v.before.Final, v.head.Number)
+			return nil
+		}
+		return l.findFork(ctx, v)
+	}
+	block, err := known.Result()
+	switch {
+	case err != nil:
+		return err
+	case block == nil:
+		return errLags
+	case block.Hash == anchors[0].Hash:
+		return nil
+	}
+	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], false)
+	if err == nil && !agreed {
+		err = l.unanswered(v.provider)
+	}
+	if err != nil {
+		return err
+	}
+	return l.findFork(ctx, v)
+}
+
+// crossCheckBlock checks with other providers whether a block is on the chain, as the poll's provider says. One that agrees is
+// enough; if one disagrees and none agrees, nothing is decided. A provider that lags or fails neither agrees nor disagrees.
+func (l *loop) crossCheckBlock(ctx context.Context, v *view, b transfer.Block, onChain bool) (agreed bool, err error) {
+	for _, other := range l.chain.Other(v.provider) {
+		block, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
+		switch {
+		case failure != nil:
+		case block == nil:
+			l.metrics.lags(other)
+		case (block.Hash == b.Hash) == onChain:
+			l.othersDownSince = time.Time{}
+			return true, nil
+		default:
+			err = fmt.Errorf("%w: %s has another block %d than %s", errContradicted, other.Host(), b.Number, v.provider.Host())
+		}
+	}
+	if err != nil {
+		l.disagree(v.provider, "another provider has another block", b.Number)
+	}
+	return false, err
+}
+
+// crossCheckStop checks with other providers that a final block has changed. A chain with several providers is never stopped by
+// one of them alone, however long the others do not answer: they may be back before an operator is.
+func (l *loop) crossCheckStop(ctx context.Context, v *view, b transfer.Block) error {
+	v.changed = changedFinal(b)
+	agreed, err := l.crossCheckBlock(ctx, v, b, false)
+	if err == nil && !agreed && l.chain.HasOther(v.provider) {
+		return fmt.Errorf("%s: %w", v.changed, errUnanswered)
+	}
+	return err
+}
+
+// compareDeep compares the newest known block that this poll confirms with other providers. A provider on its own fork
+// contradicts nothing that was read before. Without the comparison the fork's blocks would count as read, and the end of the fork
+// would look like a change of final blocks. While the block is contradicted nothing more is confirmed, and the next poll uses
+// another provider.
+func (l *loop) compareDeep(ctx context.Context, v *view) error {
+	if v.changed != "" || v.fork != nil {
+		return nil
+	}
+	anchors, err := l.Store.Anchors(ctx, l.id, v.confirmed, 1)
+	if err != nil {
+		return ofStore(err)
+	}
+	if len(anchors) == 0 || anchors[0] == l.compared {
+		return nil
+	}
+	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], true)
+	switch {
+	case err != nil:
+		v.hold(0)
+		l.chain.Demote(v.provider)
+	case agreed:
+		l.compared = anchors[0]
+	case l.chain.HasOther(v.provider):
+		return l.compareLagging(ctx, v)
+	}
+	return nil
+}
+
+// hold confirms nothing above a block, except what is confirmed already.
+func (v *view) hold(above uint64) {
+	v.confirmed = max(min(v.confirmed, above), v.before.Confirmed)
+	v.final = max(min(v.final, above), v.before.Final)
+}
+
+// compareLagging confirms as much as a provider that lags shows too, by its own head. While none answers nothing more is
+// confirmed for a minute.
+func (l *loop) compareLagging(ctx context.Context, v *view) error {
+	for _, other := range l.chain.Other(v.provider) {
+		head, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Latest))
+		if failure != nil || head == nil {
+			continue
+		}
+		deep := head.Number + 1 - min(v.definition.Confirmations, head.Number+1)
+		anchors, err := l.Store.Anchors(ctx, l.id, min(v.confirmed, deep), 1)
+		if err != nil {
+			return ofStore(err)
+		}
+		blocks, failure := blocksAt(ctx, other, anchors)
+		if failure == nil && len(blocks) > 0 && blocks[0] != nil && blocks[0].Hash == anchors[0].Hash {
+			v.hold(anchors[0].Number)
+			return nil
+		}
+	}
+	if l.unanswered(v.provider) != nil {
+		v.hold(0)
+	}
+	return nil
+}
+
+// anchorBatch is how many known blocks are compared at once.
+const anchorBatch = 50
+
+// findFork finds the newest known block that is still on the chain. If a final block has changed, the chain must be stopped.
+func (l *loop) findFork(ctx context.Context, v *view) error {
+	for highest := min(v.before.Head, v.head.Number); ; {
+		anchors, err := l.Store.Anchors(ctx, l.id, highest, anchorBatch)
+		if err != nil {
+			return ofStore(err)
+		}
+		blocks, err := blocksAt(ctx, v.provider, anchors)
+		if err != nil {
+			return err
+		}
+		for n, a := range anchors {
+			if blocks[n] != nil && blocks[n].Hash == a.Hash {
+				v.fork, v.forkTime = &anchors[n].Number, blocks[n].Time
+				return l.compareFinal(ctx, v)
+			}
+			if a.Number <= v.before.Final {
+				return l.crossCheckStop(ctx, v, a)
+			}
+		}
+		if len(anchors) < anchorBatch {
+			// The chain is younger than its final depth.
+			fork := v.before.Cursor
+			if len(anchors) > 0 {
+				fork = min(fork, anchors[len(anchors)-1].Number-1)
+			}
+			v.fork = &fork
+			return nil
+		}
+		highest = anchors[len(anchors)-1].Number - 1
+	}
+}
+
+// blocksAt reads the current blocks at the numbers of known ones; nil for those that the provider does not have.
+func blocksAt(ctx context.Context, provider *rpc.Provider, known []transfer.Block) ([]*evm.Block, error) {
+	return rpc.AskEach(ctx, provider, known, func(b transfer.Block) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(b.Number)) })
+}
+
+func changedFinal(b transfer.Block) string {
+	return fmt.Sprintf("block %d was final with hash %s and has another hash now", b.Number, b.Hash)
+}
+
+// compareFinal compares the final blocks above the fork that have confirmed an intent. The fork may be far below the final block
+// if no poll stored the blocks between. Only blocks with a stored hash can be compared.
+func (l *loop) compareFinal(ctx context.Context, v *view) error {
+	if *v.fork >= v.before.Final {
+		return nil
+	}
+	known, err := l.Store.ConfirmedBetween(ctx, l.id, *v.fork, v.before.Final)
+	if err != nil {
+		return ofStore(err)
+	}
+	blocks, err := blocksAt(ctx, v.provider, known)
+	if err != nil {
+		return err
+	}
+	for n, b := range known {
+		if blocks[n] == nil {
+			return errLags
+		}
+		if blocks[n].Hash != b.Hash {
+			return l.crossCheckStop(ctx, v, b)
+		}
+	}
+	return nil
+}

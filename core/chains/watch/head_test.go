@@ -1,0 +1,96 @@
+package watch_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/chains/watch"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// While the other provider does not answer, one alone neither makes a reorganization nor stops the chain.
+func TestHead_OthersSilent(t *testing.T) {
+	t.Parallel()
+	for name, depth := range map[string]int{"a reorganization": 2, "a final block": 3*confirmations + 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			intent := w.bridge()
+			w.mine(sepolia, w.open(intent))
+			w.deepen(sepolia, depth-1)
+			stored, err := w.store.Transfer(t.Context(), intent.AccountID, intent.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fork := w.chains[sepolia].Fork(w.chains[sepolia].Head().Number - uint64(depth))
+			fork.MineEmpty(depth + 1)
+			w.nodes[sepolia][0].Follow(fork)
+			w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.Status = 429 })
+			for range 3 {
+				if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrUnanswered) {
+					t.Errorf("%v", err)
+				}
+			}
+			if depth > 2*confirmations { // a chain is never stopped by one provider alone
+				w.loops[sepolia].SetAlone()
+				_, _ = w.loops[sepolia].Tick(t.Context())
+			}
+			progress, err := w.store.ChainProgress(t.Context(), sepolia)
+			after, _ := w.store.Transfer(t.Context(), intent.AccountID, intent.ID)
+			if err != nil || progress.Stopped != "" || after.Status != stored.Status {
+				t.Errorf("stopped %q, %s after %s, %v", progress.Stopped, after.Status, stored.Status, err)
+			}
+			if depth == 2 { // a minute later the provider that is left is believed
+				w.loops[sepolia].SetAlone()
+				w.tick(sepolia)
+				w.want(intent, "created submitted created")
+			}
+		})
+	}
+}
+
+// A head that is far ahead of the others' is not believed, so that they do not lag for ever.
+func TestHead_Jump(t *testing.T) {
+	t.Parallel()
+	for _, providers := range []int{2, 3} {
+		t.Run(fmt.Sprint(providers, " providers"), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, providers)
+			intent := w.bridge()
+			fork := w.chains[sepolia].Fork(w.chains[sepolia].Head().Number)
+			fork.MineEmpty(5000)
+			w.nodes[sepolia][0].Follow(fork)
+			w.mine(sepolia, w.open(intent))
+			w.nodes[sepolia][0].Follow(w.chains[sepolia])
+			w.deepen(sepolia, confirmations)
+			w.want(intent, "created submitted confirmed")
+			if w.count("intents_core_chain_disagreements_total") == 0 {
+				t.Error("the disagreement is not counted")
+			}
+		})
+	}
+}
+
+// Most providers end before the known head: after a minute the chain is followed from the newest block that is on it.
+func TestHead_StepsBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3)
+	intent := w.bridge()
+	w.mine(sepolia, w.open(intent))
+	pgtest.Exec(t, w.store, "UPDATE watched_chains SET head_number = 5000, read_block = 5000 WHERE chain_id = 'eip155:11155111'")
+	pgtest.Exec(t, w.store, "INSERT INTO chain_anchors VALUES ('eip155:11155111', 5000, sha256('lie'))")
+	w.chains[sepolia].MineEmpty(1)
+	w.nodes[sepolia][2].Set(func(f *rpctest.Faults) { f.Down = true })
+	if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrLags) {
+		t.Error(err)
+	}
+	w.loops[sepolia].SetBehind()
+	w.tick(sepolia)
+	w.deepen(sepolia, confirmations)
+	w.want(intent, "created submitted confirmed")
+	if progress, err := w.store.ChainProgress(t.Context(), sepolia); err != nil || progress.Head != w.chains[sepolia].Head().Number {
+		t.Errorf("%+v, %v", progress, err)
+	}
+}

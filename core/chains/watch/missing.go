@@ -1,0 +1,199 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"intents.internal/core/chains/evm"
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+)
+
+const (
+	// unknownFor is how long a chain's only provider must not know an attempt before it counts as gone.
+	unknownFor = 10 * time.Minute
+	// longestRetry is the maximum time between two look-ups of an attempt that is in no block.
+	longestRetry = 10 * time.Minute
+	// droppedRetry is the time between two look-ups of a dropped attempt, and droppedFor how long it is still looked up.
+	droppedRetry, droppedFor = time.Hour, 7 * 24 * time.Hour
+)
+
+// missing is an attempt without a receipt, with the providers' responses about it.
+type missing struct {
+	postgres.Followed
+	// transaction comes from the first provider that knows it, nil if none does.
+	transaction *evm.Transaction
+	// mined means that another provider has a receipt.
+	mined bool
+	// responses is how many providers have responded.
+	responses int
+	// count is how many transactions the sender had sent by the confirmed block, 0 if unknown.
+	count uint64
+	// err is why a provider cannot show it, nil if all can that were asked.
+	err error
+}
+
+// sender returns who sent the attempt, nil if no provider has ever shown it.
+func (m missing) sender() (sender *common.Address, nonce uint64) {
+	if m.transaction != nil {
+		return &m.transaction.From, m.transaction.Nonce
+	}
+	return m.Sender, m.Nonce
+}
+
+// nonceUsed reports whether another transaction with the attempt's nonce is confirmed.
+func (m missing) nonceUsed() bool {
+	sender, nonce := m.sender()
+	return sender != nil && m.count > nonce
+}
+
+// lookUp determines why attempts are in no block: they are pending, replaced, or unknown. Attempts that do not seem to be pending
+// are looked up at other providers too. It returns apart those that no provider can show.
+func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed) (found []postgres.Observation, failed []unreadableAttempt, err error) {
+	all := make([]*missing, len(attempts))
+	for n, a := range attempts {
+		all[n] = &missing{Followed: a}
+	}
+	if err := queryAttempts(ctx, v.provider, all); err != nil {
+		return nil, nil, err
+	}
+	if err := l.readNonces(ctx, v, all); err != nil {
+		return nil, nil, err
+	}
+	for _, other := range l.chain.Other(v.provider) {
+		unresolved := slices.DeleteFunc(slices.Clone(all), func(m *missing) bool { return m.resolved() })
+		if len(unresolved) == 0 {
+			break
+		}
+		_ = queryAttempts(ctx, other, unresolved) // the next one may respond
+	}
+	crowded, err := l.crowded(ctx, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := l.Store.Now()
+	var replaced []replacedAttempt
+	for _, m := range all {
+		if m.responses == 0 {
+			failed = append(failed, unreadableAttempt{m.Followed, m.err})
+			continue
+		}
+		o, isReplaced := l.resolveMissing(m, now, crowded[m.AccountID])
+		if isReplaced {
+			replaced = append(replaced, replacedAttempt{m.Followed, o})
+			continue
+		}
+		found = append(found, o)
+	}
+	others, unjudged, err := l.replace(ctx, v, replaced)
+	return append(found, others...), append(failed, unjudged...), err
+}
+
+// resolved reports whether no other provider need be asked: one knows the attempt as pending, or two have responded.
+func (m *missing) resolved() bool {
+	return m.responses > 1 || m.responses == 1 && m.transaction != nil && !m.nonceUsed()
+}
+
+// queryAttempts adds the response of one provider. The poll's provider is known to have no receipts.
+func queryAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
+	transactions, err := rpc.AskItems(ctx, provider, attempts, func(a *missing) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(a.Hash) })
+	if err != nil {
+		return err
+	}
+	for n, a := range attempts {
+		switch t := transactions[n]; {
+		case t.Err != nil:
+			a.err = t.Err
+			continue
+		case t.Value != nil:
+			a.mined = a.mined || t.Value.BlockNumber != nil
+			a.transaction = t.Value
+		}
+		a.responses++
+	}
+	return nil
+}
+
+// readNonces reads how many transactions the senders had sent by the confirmed block. The node may keep no state of that block; a
+// later poll asks for a newer one.
+func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) error {
+	known := slices.DeleteFunc(slices.Clone(attempts), func(m *missing) bool {
+		sender, _ := m.sender()
+		return sender == nil || m.mined
+	})
+	counts, err := rpc.AskItems(ctx, v.provider, known, func(m *missing) *rpc.Call[uint64] {
+		sender, _ := m.sender()
+		return rpc.TransactionCount(*sender, rpc.Number(v.confirmed))
+	})
+	for n, count := range counts {
+		known[n].count = count.Value
+	}
+	return err
+}
+
+const (
+	// maxUnknown is how many attempts of an account that no provider has ever shown are looked up as often as others.
+	maxUnknown = 1000
+	// crowdedRetry is the time between two look-ups of each while there are more.
+	crowdedRetry = time.Hour
+)
+
+// crowded returns the accounts of never shown attempts that have more than maxUnknown of them.
+func (l *loop) crowded(ctx context.Context, all []*missing) (map[uuid.UUID]bool, error) {
+	var accounts []uuid.UUID
+	for _, m := range all {
+		if sender, _ := m.sender(); sender == nil && !slices.Contains(accounts, m.AccountID) {
+			accounts = append(accounts, m.AccountID)
+		}
+	}
+	crowded, err := l.Store.AccountsOverUnknown(ctx, l.id, accounts, maxUnknown)
+	return crowded, ofStore(err)
+}
+
+// resolveMissing decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must
+// not know it either or, if there is none, the only one must not know it for unknownFor. replaced is set if another transaction has
+// used its nonce.
+func (l *loop) resolveMissing(m *missing, now time.Time, crowded bool) (o postgres.Observation, replaced bool) {
+	o = m.Observation
+	o.Sender, o.Nonce = m.sender()
+	if m.transaction != nil && o.State == transfer.Dropped {
+		o.State = transfer.Pending
+	}
+	o.DueAt = l.nextLookUp(o, now, longestRetry)
+	if crowded && o.Sender == nil && !o.DueAt.IsZero() {
+		o.DueAt = now.Add(crowdedRetry)
+	}
+	if m.mined || m.transaction != nil && !m.nonceUsed() {
+		o.UnknownSince = time.Time{}
+		return o, false
+	}
+	if o.UnknownSince.IsZero() {
+		o.UnknownSince = now
+	}
+	unknown := now.Sub(o.UnknownSince)
+	switch {
+	case m.nonceUsed() && (m.responses > 1 || unknown >= l.period()):
+		return o, true
+	case m.transaction == nil && o.State == transfer.Pending && now.After(m.Intent.Deadline.Add(l.Grace)) && (m.responses > 1 || unknown >= unknownFor):
+		o.State, o.DueAt = transfer.Dropped, now.Add(droppedRetry)
+	}
+	return o, false
+}
+
+// nextLookUp returns when an attempt in no block is looked up again: soon while it is young, and at the latest after longest.
+func (l *loop) nextLookUp(o postgres.Observation, now time.Time, longest time.Duration) time.Time {
+	age := now.Sub(o.SeenAt)
+	switch {
+	case o.State != transfer.Dropped:
+		return now.Add(min(max(age/4, l.period()), longest))
+	case age > droppedFor:
+		return time.Time{}
+	default:
+		return now.Add(droppedRetry)
+	}
+}

@@ -1,0 +1,231 @@
+package watch_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/chains/watch"
+	"intents.internal/core/store/postgres"
+)
+
+// I4: nothing is concluded from a provider's silence, whatever kind of silence it is. The second provider is asked instead, and while
+// there is none nothing happens.
+func TestProvider_Faults(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(*rpctest.Faults){
+		"lags with empty logs": func(f *rpctest.Faults) { f.Lag = 2 },
+		"lags with an error":   func(f *rpctest.Faults) { f.Lag, f.LagError = 2, true },
+		"down":                 func(f *rpctest.Faults) { f.Down = true },
+		"429":                  func(f *rpctest.Faults) { f.Status, f.RetryAfter = 429, time.Minute },
+		"500":                  func(f *rpctest.Faults) { f.Status = 500 },
+		"garbage":              func(f *rpctest.Faults) { f.Answer = []byte("<html>") },
+		"truncated":            func(f *rpctest.Faults) { f.Truncate = true },
+		"no methods": func(f *rpctest.Faults) {
+			f.Errors = map[string]rpctest.Error{"eth_getLogs": {Code: -32601, Message: "method not found"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			intent := w.bridge()
+			w.mine(sepolia, w.open(intent))
+			w.nodes[sepolia][0].Set(fault)
+			w.deepen(sepolia, confirmations) // the second provider is asked
+			if f := w.nodes[sepolia][0].Faults(); f.Lag == 0 && f.Errors == nil {
+				w.loops[sepolia].SetAlone()
+				w.deepen(sepolia, 1)
+			}
+			w.want(intent, "created submitted confirmed")
+			w.nodes[sepolia][1].Set(fault)
+			w.chains[sepolia].Mine(w.refund(intent))
+			for range 2 * confirmations {
+				w.chains[sepolia].MineEmpty(1)
+				_, _ = w.loops[sepolia].Tick(t.Context())
+			}
+			w.want(intent, "created submitted confirmed")
+		})
+	}
+}
+
+// A provider of another chain is never used, and the chain is not watched while it has no other.
+func TestProvider_AnotherChain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	intent := w.bridge()
+	w.mine(sepolia, w.open(intent))
+	for _, node := range w.nodes[sepolia] {
+		node.Set(func(f *rpctest.Faults) { f.ChainID = 1 })
+		w.connect()
+		w.follow(sepolia)
+		w.chains[sepolia].MineEmpty(confirmations)
+		_, err := w.loops[sepolia].Tick(t.Context())
+		if both := node == w.nodes[sepolia][1]; both != (err != nil) || both && !errors.Is(err, rpc.ErrWrongChain) {
+			t.Errorf("%v", err)
+		}
+		w.want(intent, "created submitted")
+	}
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.ChainID = 0 })
+	w.connect()
+	w.follow(sepolia)
+	w.deepen(sepolia, 1)
+	w.loops[sepolia].SetAlone()
+	w.deepen(sepolia, 1)
+	w.want(intent, "created submitted confirmed")
+}
+
+// A provider that shows a block without its events does not make a known event vanish.
+func TestProvider_EmptyLogs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	intent := w.bridge()
+	w.mine(sepolia, w.open(intent))
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.deepen(sepolia, confirmations)
+	w.want(intent, "created submitted confirmed")
+	if w.count("intents_core_chain_disagreements_total") == 0 {
+		t.Error("the disagreement is not counted")
+	}
+	w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.chains[sepolia].MineEmpty(1)
+	w.follow(sepolia)
+	if _, err := w.loops[sepolia].Tick(t.Context()); err != nil && !errors.Is(err, watch.ErrMissingLogs) {
+		t.Error(err)
+	}
+	w.want(intent, "created submitted confirmed")
+}
+
+// A load balancer may send the question for the newest block to one node and that for events to another, which lags and answers with
+// none. Without the block that it lacks, its answer is not used: the blocks would be read twice, and the event missed.
+func TestProvider_Balanced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.bridge()
+	w.chains[sepolia].Mine(w.open(intent))
+	w.chains[sepolia].MineEmpty(confirmations)
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Lag, f.Balanced = confirmations, true })
+	for range 3 { // the block that was known is there, the newest are not
+		if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrLags) {
+			t.Errorf("the node lags: %v", err)
+		}
+	}
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Lag = 0 })
+	w.tick(sepolia)
+	w.want(intent, "created submitted confirmed")
+}
+
+// An event that a provider left out when its block was new is found when the block is read again.
+func TestProvider_LateLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.bridge()
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.mine(sepolia, w.open(intent))
+	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
+	w.want(intent, "created")
+	w.deepen(sepolia, confirmations)
+	w.want(intent, "created submitted confirmed")
+}
+
+// What a provider leaves out for good is found by the comparison with the settlers, and counted.
+func TestProvider_MissingLog(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		chain func(*world) *rpctest.Chain
+		want  string
+	}{
+		"the fill":   {func(w *world) *rpctest.Chain { return w.chains[baseSepolia] }, "filled"},
+		"the refund": {func(w *world) *rpctest.Chain { return w.chains[sepolia] }, "refunded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			intent := w.bridge()
+			w.mine(sepolia, w.open(intent))
+			w.deepen(sepolia, confirmations)
+			status, settler, tx := "REFUNDED", intent.Settlement.OriginSettler, w.refund(intent)
+			id := sepolia
+			if c.want == "filled" {
+				status, settler, tx, id = "FILLED", intent.Settlement.DestinationSettler, w.fill(intent), baseSepolia
+			}
+			w.nodes[id][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+			w.mine(id, tx)
+			w.deepen(id, 3*confirmations)
+			w.nodes[id][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
+			w.want(intent, "created submitted confirmed")
+			for _, side := range w.chains {
+				for _, address := range []string{intent.Settlement.OriginSettler, intent.Settlement.DestinationSettler} {
+					text := "OPENED"
+					if side == w.chains[id] && address == settler {
+						text = status
+					}
+					side.SetFunction(common.HexToAddress(address), rpctest.NewSelector("orderStatus(bytes32)"), func(rpctest.Call) ([]byte, error) { return rpctest.Text(text), nil })
+				}
+			}
+			w.due()
+			w.tick(sepolia)
+			w.tick(id)
+			w.want(intent, "created submitted confirmed "+c.want)
+			if w.count("intents_core_chain_repaired_events_total") != 1 {
+				t.Error("the repair is not counted")
+			}
+		})
+	}
+}
+
+// I3: a process that was paused past its lease writes nothing.
+func TestLease_Lost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.bridge()
+	before := w.loops[sepolia]
+	w.follow(sepolia)
+	w.chains[sepolia].Mine(w.open(intent))
+	if _, err := before.Tick(t.Context()); !errors.Is(err, postgres.ErrLeaseLost) {
+		t.Errorf("the old one: %v", err)
+	}
+	w.want(intent, "created")
+	w.tick(sepolia)
+	w.want(intent, "created submitted")
+	if ok, err := w.store.RenewLease(t.Context(), before.Lease(), time.Minute); ok || err != nil {
+		t.Errorf("the old lease is renewed: %t, %v", ok, err)
+	}
+}
+
+// A poll costs what chain and events cost, not the number of intents.
+func TestTick_Calls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	for range 20 {
+		w.bridge()
+	}
+	node := w.nodes[sepolia][0]
+	calls := func(do func()) map[string]int {
+		before := node.Calls()
+		do()
+		after := node.Calls()
+		for method, n := range before {
+			if after[method] -= n; after[method] == 0 {
+				delete(after, method)
+			}
+		}
+		return after
+	}
+	idle := calls(func() { w.mine(sepolia) })
+	if len(idle) != 2 || idle["eth_getBlockByNumber"] != 3 || idle["eth_getLogs"] != 1 {
+		t.Errorf("a poll without attempts: %v", idle)
+	}
+	for range 20 { // more attempts than blocks: the blocks' lists are read
+		intent := w.intent(transferOf(usdc))
+		w.report(intent, w.hash(w.pay(intent)))
+	}
+	w.mine(sepolia)
+	many := calls(func() { w.mine(sepolia) })
+	if many["eth_getBlockByNumber"] != 4 || many["eth_getTransactionReceipt"] != 0 {
+		t.Errorf("a poll with 20 attempts and one new block: %v", many)
+	}
+}

@@ -1,0 +1,177 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/chains/evm"
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+)
+
+// errMissingLogs is returned for a provider that lacks an event whose block is still on the chain.
+var errMissingLogs = errors.New("the provider lacks events that were seen before")
+
+// readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed.
+func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation, error) {
+	logs, err := l.readLogs(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.match(ctx, v, logs)
+	if err != nil {
+		return nil, err
+	}
+	known, err := l.Store.ObservationsBetween(ctx, l.id, v.cursor(), v.to)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	byKey := make(map[postgres.TransactionKey]postgres.Observation, len(known))
+	for _, o := range known {
+		byKey[o.Key()] = o
+	}
+	var changed []postgres.Observation
+	for _, o := range found {
+		old, ok := byKey[o.Key()]
+		delete(byKey, o.Key())
+		if ok && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
+			continue
+		}
+		if ok {
+			o.DueAt, o.Sender, o.Nonce = old.DueAt, old.Sender, old.Nonce
+		}
+		changed = append(changed, o)
+	}
+	for _, o := range byKey {
+		if isEvent(o) && o.Block.Number <= v.checkAbove() {
+			return nil, l.missingEvent(v.provider, o)
+		}
+	}
+	v.displaced, err = l.findDisplaced(ctx, v, byKey)
+	return changed, err
+}
+
+// missingEvent is the error for a provider that has left out an event.
+func (l *loop) missingEvent(p *rpc.Provider, o postgres.Observation) error {
+	l.disagree(p, "an event that was seen before is missing", o.Block.Number)
+	return fmt.Errorf("%w: %s in block %d", errMissingLogs, o.Hash, o.Block.Number)
+}
+
+func isEvent(o postgres.Observation) bool {
+	return o.Role != transfer.RoleSend && o.State == transfer.Mined
+}
+
+// checkedAtOnce is how many recorded transactions one poll checks after a reorganization. The next poll checks the others.
+const checkedAtOnce = 1000
+
+// readLimit is the last block that this poll may read, so that it checks a bounded number of recorded transactions.
+func (l *loop) readLimit(ctx context.Context, v *view) (uint64, error) {
+	above := v.checkAbove()
+	block, ok, err := l.Store.RecordedBlock(ctx, l.id, above, checkedAtOnce)
+	if err != nil || !ok {
+		return v.head.Number, ofStore(err)
+	}
+	return min(max(block, above+1), v.head.Number), nil
+}
+
+// readLogs reads the settlers' events from the cursor to the head, in as many ranges as the provider's limit requires. Of a
+// backlog it reads one range, or what the previous poll has read, after which the cursor can move.
+func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error) {
+	settlers, err := l.Store.ChainSettlers(ctx, l.id)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	limit, err := l.readLimit(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	v.to, v.toTime = v.cursor(), v.head.Time
+	for v.to < limit {
+		found, err := l.readRange(ctx, v, settlers, v.to+1, limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+		if v.to <= v.deep && (v.fork != nil || v.to >= v.before.ReadTo) {
+			break
+		}
+	}
+	return all, nil
+}
+
+// readRange reads the events of one range. The same batch gets its last block, because a provider that lacks the block returns no
+// events, which would look like an empty chain. Without settlers the range is not bounded.
+func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from, limit uint64) (found []evm.Log, err error) {
+	for {
+		v.to = limit
+		var requests []rpc.Request
+		logs := rpc.Logs(rpc.LogFilter{})
+		if len(settlers) > 0 {
+			v.to = min(limit, from+v.provider.LogRange()-1)
+			logs = rpc.Logs(rpc.LogFilter{From: from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
+			requests = append(requests, logs)
+		} else if v.to == v.head.Number {
+			v.toTime = v.head.Time
+			return nil, nil
+		}
+		last := rpc.BlockByNumber(rpc.Number(v.to))
+		_ = v.provider.Do(ctx, append(requests, last)...) // Result returns the same error
+		if len(settlers) > 0 {
+			found, err = logs.Result()
+		}
+		if errors.Is(err, rpc.ErrRange) && v.to > from {
+			continue // the provider's range has been reduced
+		}
+		if err != nil {
+			return nil, err
+		}
+		block, err := last.Result()
+		switch {
+		case err != nil:
+			return nil, err
+		case block == nil, v.to == v.head.Number && block.Hash != v.head.Hash:
+			return nil, errLags
+		}
+		if v.toTime = block.Time; v.to < v.head.Number {
+			v.anchors = append(v.anchors, transfer.Block{Number: block.Number, Hash: block.Hash})
+		}
+		return found, nil
+	}
+}
+
+// match finds the intents of the events. Most events may belong to orders of others.
+func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.Observation, error) {
+	byOrder := map[[32]byte][]evm.Log{}
+	var orders [][32]byte
+	for _, log := range logs {
+		e, ok := transfer.ParseSettlerEvent(log)
+		if !ok {
+			l.metrics.unmatched(v, log)
+			continue
+		}
+		if _, known := byOrder[e.OrderID]; !known {
+			orders = append(orders, e.OrderID)
+		}
+		byOrder[e.OrderID] = append(byOrder[e.OrderID], log)
+	}
+	intents, err := l.Store.TransfersByOrders(ctx, orders)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	var found []postgres.Observation
+	for _, intent := range intents {
+		for _, log := range byOrder[intent.OrderID] {
+			t, ok := intent.Match(l.id, log)
+			if !ok { // another contract or chain than the intent's
+				l.metrics.unmatched(v, log)
+				continue
+			}
+			found = append(found, postgres.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t})
+		}
+	}
+	return found, nil
+}

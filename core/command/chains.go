@@ -1,0 +1,72 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/chains/watch"
+	"intents.internal/core/store/postgres"
+)
+
+func (c Config) validateChains() error {
+	return errors.Join(
+		expect(c.ChainTick >= 100*time.Millisecond && c.ChainTick <= time.Minute, "CORE_CHAIN_TICK must be 100ms to 1m, not %s", c.ChainTick),
+		expect(c.ChainGrace >= time.Minute && c.ChainGrace <= 168*time.Hour, "CORE_CHAIN_GRACE must be 1m to 168h, not %s", c.ChainGrace),
+	)
+}
+
+// readWithProviders reads the settings and the RPC file that they name, and reports the faults of both at once. There are no providers
+// without a file.
+func readWithProviders(validate func(Config) error) (config Config, providers rpc.Providers, err error) {
+	config, err = readConfig(func(c Config) error {
+		var unreadable error
+		if c.RPCFile != "" {
+			if providers, unreadable = rpc.ReadFile(c.RPCFile); unreadable != nil {
+				unreadable = fmt.Errorf("CORE_RPC_FILE: %w", unreadable)
+			}
+		}
+		return errors.Join(validate(c), unreadable)
+	})
+	return config, providers, err
+}
+
+// chains are what core does about the chains of the RPC file. Without a file it does nothing for all of them.
+type chains struct {
+	client   *rpc.Client
+	watcher  *watch.Watcher
+	activity *watch.Activity
+}
+
+func newChains(
+	config Config, providers rpc.Providers, store *postgres.Store, live *postgres.LiveRegistry, log *slog.Logger, metrics prometheus.Registerer,
+) (chains, error) {
+	client, err := rpc.NewClient(providers, rpc.Options{Registry: metrics})
+	if err != nil {
+		return chains{}, fmt.Errorf("CORE_RPC_FILE: %w", err)
+	}
+	for id := range providers {
+		if _, known := live.Current().Chain(id); !known {
+			log.Warn("chain of CORE_RPC_FILE is not registered and not watched; import it with core chains import", "chain", id.String())
+		}
+	}
+	watcher := watch.New(watch.Config{
+		Store: store, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
+	})
+	return chains{client, watcher, watch.NewActivity(store, config.ChainGrace, watcher.Wake, log)}, nil
+}
+
+// start starts the workers of core serve, which run until ctx ends.
+func (c chains) start(ctx context.Context, group *errgroup.Group, config Config) {
+	group.Go(func() error { c.activity.Run(ctx); return nil })
+	group.Go(func() error { c.watcher.RunReports(ctx); return nil })
+	if config.Watch {
+		group.Go(func() error { c.watcher.Run(ctx); return nil })
+	}
+}

@@ -1,0 +1,184 @@
+package command_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/caip"
+)
+
+// node serves a chain of 300 blocks with a settler, unless that is empty.
+func node(t *testing.T, id uint64, settler string, domain uint64) (*rpctest.Chain, *rpctest.Node) {
+	t.Helper()
+	chain := rpctest.NewChain(id)
+	chain.SetTime(time.Now().Add(-300 * time.Second))
+	chain.SetPeriod(time.Second)
+	chain.MineEmpty(299)
+	if settler != "" {
+		address := common.HexToAddress(settler)
+		chain.SetCode(address, []byte{1})
+		chain.SetFunction(address, rpctest.LocalDomain, func(rpctest.Call) ([]byte, error) { return rpctest.Word(domain), nil })
+		chain.SetFunction(address, rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return rpctest.Word(0), nil })
+	}
+	return chain, rpctest.Serve(t, chain)
+}
+
+// secretly is a node's URL with a key, which nothing may show.
+func secretly(n *rpctest.Node) string { return n.URL() + "/v2/hunter2" }
+
+var measured = regexp.MustCompile(`\d+ ms|\b\d+s\b`)
+
+// rows are a table's lines with single spaces, measurements and hosts replaced.
+func rows(text string, hosts map[string]string) []string {
+	for host, name := range hosts {
+		text = strings.ReplaceAll(text, host, name)
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, measured.ReplaceAllString(strings.Join(strings.Fields(line), " "), "?"))
+	}
+	return lines
+}
+
+func TestCheckChains(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Database(t)
+	store := pgtest.Open(t, database)
+	pgtest.LoadRegistry(t, store)
+	pgtest.Exec(t, store, "UPDATE chains SET finality = 'safe' WHERE id = 'eip155:11155111'")
+	pgtest.Exec(t, store, "UPDATE chains SET finality = 'finalized' WHERE id = 'eip155:1'")
+	sepoliaSettler, baseSettler := "0x0000000000000000000000000000000011155111", "0x0000000000000000000000000000000000084532"
+
+	good, sepolia := node(t, 11155111, sepoliaSettler, 11155111)
+	good.SetTag("safe", 10)
+	good.SetTag("finalized", 20)
+	_, wrong := node(t, 5, "", 0)
+	_, bare := node(t, 84532, "", 0)
+	_, other := node(t, 84532, baseSettler, 7)
+	_, limited := node(t, 421614, "", 0)
+	limited.Set(func(f *rpctest.Faults) { f.RangeLimit = 120 })
+	_, untagged := node(t, 1, "", 0)
+	_, down := node(t, 1, "", 0)
+	down.Set(func(f *rpctest.Faults) { f.Down = true })
+	_, stranger := node(t, 4711, "", 0)
+
+	file, hosts := map[string][]string{}, map[string]string{}
+	for name, given := range map[string]struct {
+		chain string
+		node  *rpctest.Node
+	}{
+		"SEPOLIA": {"eip155:11155111", sepolia}, "LIMITED": {"eip155:421614", limited}, "STRANGER": {"eip155:4711", stranger},
+		"WRONG": {"eip155:84532", wrong}, "BARE": {"eip155:84532", bare}, "OTHER": {"eip155:84532", other},
+		"UNTAGGED": {"eip155:1", untagged}, "DOWN": {"eip155:1", down},
+	} {
+		at, err := url.Parse(given.node.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts[at.Host] = name
+		file[given.chain] = append(file[given.chain], secretly(given.node))
+	}
+	text, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "rpc.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	got := core(t, "", append(on(database), "CORE_RPC_FILE="+path), "chains", "check")
+	if strings.Contains(got.Out+got.ErrOut, "hunter2") {
+		t.Errorf("a key is told: %+v", got)
+	}
+	table := rows(got.Out, hosts)
+	slices.Sort(table[1:]) // of a chain, the providers come in the file's order, which a map has not
+	want := []string{
+		"chain name host latency head age safe finalized logs problem",
+		"eip155:1 Ethereum DOWN - - - - - - no answer: EOF",
+		"eip155:1 Ethereum UNTAGGED ? 299 ? no no 300 no block tag finalized, which finality finalized needs",
+		"eip155:11155111 Sepolia SEPOLIA ? 299 ? yes yes 300 -",
+		"eip155:421614 Arbitrum Sepolia LIMITED ? 299 ? no no 100 -",
+		"eip155:4711 - STRANGER ? 299 ? no no 300 the chain is not registered: core chains import",
+		"eip155:84532 Base Sepolia BARE ? 299 ? no no 300 no code at the settler " + baseSettler,
+		"eip155:84532 Base Sepolia OTHER ? 299 ? no no 300 localDomain() of the settler is 7, and the chain's domain 84532",
+		"eip155:84532 Base Sepolia WRONG - - - - - - wrong chain: the node serves eip155:5, not eip155:84532",
+		"eip155:99000000001 Far Testnet, whose number fits no domain - - - - - - - no providers: not watched",
+	}
+	slices.Sort(want[1:])
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Error(diff)
+	}
+	progress := rows(got.ErrOut, hosts)
+	for _, line := range []string{"eip155:11155111 SEPOLIA: ok", "core: 6 of 9 lines have a problem"} {
+		if got.Code != 1 || len(progress) != 9 || !slices.Contains(progress, line) {
+			t.Errorf("exit %d, no line %q:\n%s", got.Code, line, got.ErrOut)
+		}
+	}
+}
+
+// Chains without providers are no fault, a stopped one is.
+func TestCheckChains_Stopped(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Database(t)
+	store := pgtest.Open(t, database)
+	pgtest.LoadRegistry(t, store)
+	if got := core(t, "", on(database), "chains", "check"); got.Code != 0 || strings.Count(got.Out, "no providers: not watched\n") != 5 {
+		t.Errorf("without a file: %+v", got)
+	}
+	_, served := node(t, 421614, "", 0)
+	path := filepath.Join(t.TempDir(), "rpc.json")
+	if err := os.WriteFile(path, []byte(`{"eip155:421614": ["`+served.URL()+`"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := append(on(database), "CORE_RPC_FILE="+path)
+	if got := core(t, "", settings, "chains", "check"); got.Code != 0 {
+		t.Errorf("with a good provider: %+v", got)
+	}
+	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, stopped, head_number, confirmed_block, final_block, read_at)
+		VALUES ('eip155:421614', 'a', 1, '-infinity', 'block 7 has another hash', 300, 290, 280, now())`)
+	if got := core(t, "", settings, "chains", "check"); got.Code != 1 ||
+		!strings.Contains(got.Out, "the chain is stopped, as block 7 has another hash: core chains resume") {
+		t.Errorf("a stopped chain: %+v", got)
+	}
+}
+
+func TestResumeChain(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Database(t)
+	store := pgtest.Open(t, database)
+	pgtest.LoadRegistry(t, store)
+	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, stopped, head_number, confirmed_block, final_block, cursor_block, read_at)
+		VALUES ('eip155:1', 'a', 1, '-infinity', 'block 7 has another hash', 300, 290, 280, 290, now())`)
+	for _, c := range []struct {
+		args string
+		want result
+	}{
+		{"eip155:404 --from 1", result{1, "", "core: eip155:404 is not registered; import it with core chains import\n"}},
+		{"eip155:84532 --from 1", result{1, "", "core: eip155:84532 has never been watched, so there is nothing to resume: name its providers in CORE_RPC_FILE\n"}},
+		{"eip155:1 --from 301", result{1, "", "core: block 301 is above block 300, the newest that was read: what happened between would be missed\n"}},
+		{"eip155:1 --from 7", result{0, "eip155:1 is read again from block 7 on; it was stopped because block 7 has another hash\n", ""}},
+		{"eip155:1 --from 9", result{1, "", "core: block 9 is above block 6, the newest that was read: what happened between would be missed\n"}},
+		{"eip155:1 --from 0", result{0, "eip155:1 is read again from block 0 on; it was not stopped\n", ""}},
+	} {
+		got := core(t, "", on(database), append([]string{"chains", "resume"}, strings.Fields(c.args)...)...)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.args, diff)
+		}
+		if progress, err := store.ChainProgress(t.Context(), caip.EIP155Chain(1)); err != nil || (progress.Stopped == "") != (strings.HasPrefix(got.Out, "eip155:1 ") || c.args == "eip155:1 --from 9") {
+			t.Errorf("%s: %+v, %v", c.args, progress, err)
+		}
+	}
+}

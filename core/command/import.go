@@ -1,0 +1,214 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+)
+
+const (
+	chainsUsage = usageError("use: core chains import FILE, core chains check [FILE], or core chains resume CHAIN --from N")
+	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] [--timeout 2m] URL|FILE, or core tokens sources")
+)
+
+// changeChains runs `core chains …`.
+func changeChains(ctx context.Context, args []string) error {
+	switch {
+	case (len(args) == 1 || len(args) == 2) && args[0] == "check":
+		return checkChains(ctx, args[1:]...)
+	case len(args) > 1 && args[0] == "resume":
+		return resumeChain(ctx, args[1:])
+	case len(args) != 2 || args[0] != "import":
+		return chainsUsage
+	}
+	return withStore(func(store *postgres.Store) error {
+		if err := store.CheckMigrated(ctx); err != nil {
+			return err
+		}
+		text, err := readListFile(args[1])
+		if err != nil {
+			return err
+		}
+		return importChains(ctx, store, text)
+	})
+}
+
+// changeTokens runs `core tokens import` and `core tokens sources`.
+func changeTokens(ctx context.Context, args []string) error {
+	if len(args) == 1 && args[0] == "sources" {
+		return withStore(func(store *postgres.Store) error { return printTokenSources(ctx, store) })
+	}
+	command, err := parseTokenImport(args)
+	if err != nil {
+		return err
+	}
+	return withStore(func(store *postgres.Store) error {
+		if err := store.CheckMigrated(ctx); err != nil {
+			return err
+		}
+		return command.run(ctx, store)
+	})
+}
+
+// tokenImport is one `core tokens import`.
+type tokenImport struct {
+	// Location is a URL, a file or - for standard input.
+	Location string
+	// Origin overrides what the rows of the list say.
+	Origin  token.Origin
+	Timeout time.Duration
+}
+
+func parseTokenImport(args []string) (tokenImport, error) {
+	var command tokenImport
+	flags := flag.NewFlagSet("tokens import", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&command.Origin.Source, "source", "", "where the list was published")
+	flags.StringVar(&command.Origin.License, "license", "", "its SPDX license expression")
+	flags.DurationVar(&command.Timeout, "timeout", 2*time.Minute, "how long a download may take")
+	if len(args) == 0 || args[0] != "import" {
+		return command, tokensUsage
+	}
+	var locations []string
+	for rest := args[1:]; ; rest = flags.Args()[1:] {
+		if err := flags.Parse(rest); err != nil {
+			return command, usageError(fmt.Sprintf("%v; %s", err, string(tokensUsage)))
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		locations = append(locations, flags.Arg(0))
+	}
+	if len(locations) != 1 {
+		return command, tokensUsage
+	}
+	command.Location = locations[0]
+	if err := command.Origin.Validate(); err != nil {
+		return command, usageError(err.Error())
+	}
+	return command, nil
+}
+
+func (c tokenImport) run(ctx context.Context, store *postgres.Store) error {
+	text, published, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	current, err := store.Registry(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := token.ReadList(bytes.NewReader(text), func(id caip.ChainID) bool {
+		_, ok := current.Chain(id)
+		return ok
+	})
+	if err != nil {
+		return err
+	}
+	for i := range list.Tokens {
+		origin := &list.Tokens[i].Origin
+		origin.Source = cmp.Or(c.Origin.Source, origin.Source, published, list.Name)
+		origin.License = cmp.Or(c.Origin.License, origin.License)
+	}
+	return importTokens(ctx, store, current, list)
+}
+
+func importChains(ctx context.Context, store *postgres.Store, text []byte) error {
+	list, err := chain.ReadList(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	printRefusedChains(list)
+	imported, err := store.ImportChains(ctx, list.Chains, time.Now(), progress("chains", len(list.Chains)))
+	if err != nil {
+		return err
+	}
+	printSummary("chains", imported, len(list.Chains), len(list.Refused))
+	return refusedRows(len(list.Refused))
+}
+
+func printRefusedChains(list chain.List) {
+	for _, r := range list.Refused {
+		printRefusal("chain", r.Row, r.Name, r.Reason)
+	}
+}
+
+func importTokens(ctx context.Context, store *postgres.Store, current *registry.Snapshot, list token.List) error {
+	for _, r := range list.Refused {
+		printRefusal("token", r.Row, r.Name, r.Reason)
+	}
+	for _, number := range slices.Sorted(maps.Keys(list.Unknown)) {
+		fmt.Printf("left out: %d tokens of %s, which is not registered; import the chain with `core chains import` first to have them\n",
+			list.Unknown[number], caip.EIP155Chain(number))
+	}
+	imported, err := store.ImportTokens(ctx, list.Tokens, time.Now(), progress("tokens", len(list.Tokens)))
+	if err != nil {
+		return err
+	}
+	unlicensed := 0
+	for _, t := range list.Tokens {
+		if before, ok := current.Token(t.ID); ok && before.Decimals != t.Decimals {
+			fmt.Printf("changed: %s %s had %d decimals and has %d now; the contract's decimals() tells which is right\n",
+				t.Symbol, t.ID, before.Decimals, t.Decimals)
+		}
+		if t.License == "" {
+			unlicensed++
+		}
+	}
+	if unlicensed > 0 {
+		fmt.Printf("no licence is recorded of %d tokens; --license SPDX records one\n", unlicensed)
+	}
+	printSummary("tokens", imported, len(list.Tokens), len(list.Refused))
+	return refusedRows(len(list.Refused))
+}
+
+// printTokenSources prints a line a source: its tokens, licence and name, with - for what is not recorded.
+func printTokenSources(ctx context.Context, store *postgres.Store) error {
+	sources, err := store.TokenSources(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		fmt.Printf("%7d  %-20s  %s\n", s.Tokens, cmp.Or(s.License, "-"), cmp.Or(s.Source, "-"))
+	}
+	return nil
+}
+
+func printRefusal(kind string, row int, name, reason string) {
+	fmt.Printf("refused %s in row %d %q: %s\n", kind, row, name, reason)
+}
+
+func printSummary(kind string, imported postgres.Imported, accepted, refused int) {
+	fmt.Printf("%s: %d added, %d updated, %d unchanged, %d refused\n",
+		kind, imported.Added, imported.Updated, accepted-imported.Added-imported.Updated, refused)
+}
+
+func refusedRows(count int) error {
+	if count == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d rows were refused, the others are imported; correct the rows named above and import the list again", count)
+}
+
+// progress prints a line a second at the most; an import that is over sooner prints none.
+func progress(kind string, total int) func(done int) {
+	next := time.Now().Add(time.Second)
+	return func(done int) {
+		if now := time.Now(); now.After(next) {
+			fmt.Printf("%s: %d of %d\n", kind, done, total)
+			next = now.Add(time.Second)
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/events/feed"
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/mail"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/web/api"
+	"intents.internal/core/web/console"
+	"intents.internal/pkg/listen"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/topology"
+	"intents.internal/pkg/tracing"
+)
+
+const (
+	// idleTimeout is longer than the gateways', so that core never closes a connection that a gateway is about to use.
+	idleTimeout = time.Minute
+	// redisBudget bounds the wait of a sign-in for Redis.
+	redisBudget = 250 * time.Millisecond
+)
+
+// serve runs `core serve` until ctx ends, then finishes what is in flight.
+func serve(ctx context.Context, args []string) error {
+	if len(args) != 0 {
+		return usageError("serve takes no further words; settings come from the environment")
+	}
+	metrics := telemetry.NewRegistry()
+	log, closeLog := newLog(metrics)
+	accessLog, closeAccess := newAccessLog(metrics)
+	return errors.Join(serveUntil(ctx, log, accessLog, metrics), closeAccess(), closeLog())
+}
+
+func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prometheus.Registry) (err error) {
+	config, providers, err := readWithProviders(Config.Validate)
+	if err != nil {
+		return err
+	}
+	if !config.AccessLog {
+		accessLog = nil
+	}
+	setGCPercent()
+	tracer, err := tracing.New(config.tracing(), log, metrics)
+	if err != nil {
+		return err
+	}
+	// It follows the store, whose last commits have spans as well.
+	defer func() { err = errors.Join(err, tracer.Shutdown(context.WithoutCancel(ctx))) }()
+
+	store, live, err := openDatabase(ctx, config, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	chains, err := newChains(config, providers, store, live, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer chains.client.Close()
+	limits, err := openRedis(config, tracer, metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, limits.Close()) }()
+
+	oidc := config.oidc()
+	signIn, outbox, err := newAccess(config, store, limits, oidc, chains.client, log, metrics)
+	if err != nil {
+		return err
+	}
+	rules, err := config.webhooks()
+	if err != nil {
+		return err
+	}
+	pages, err := console.New(console.Config{
+		Access: signIn, Store: store, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+		Webhooks: rules, Chains: chains.client, Reported: chains.watcher.Reported, Created: chains.activity.Created,
+	})
+	if err != nil {
+		return err
+	}
+	var draining drain
+	follower := feed.New(store)
+	handler, err := api.New(api.Config{
+		Store: store, Registry: live, Access: signIn, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
+		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
+		Created: chains.activity.Created,
+		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
+		Console: pages, Tracer: tracer, AccessLog: accessLog, Reported: chains.watcher.Reported, Chains: chains.client,
+	})
+	if err != nil {
+		return err
+	}
+	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
+	public, private, err := listenBoth(ctx, config)
+	if err != nil {
+		return err
+	}
+	// The operations listener outlives the public one, so that probes see the drain.
+	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
+	defer finish()
+	group, ctx := errgroup.WithContext(ctx)
+	startWorkers(ctx, group, config, store, live, follower, oidc, log)
+	startOutbox(ctx, group, outbox, signIn)
+	startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
+	chains.start(ctx, group, config)
+	group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
+	group.Go(func() error {
+		defer finish()
+		return serveHTTP(ctx, public, draining.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
+	})
+	group.Go(func() error { return serveHTTP(drained, private, operations, 0, time.Second, log) })
+	log.Info("serving", "listen", config.Listen, "ops_listen", config.OpsListen)
+	err = group.Wait()
+	log.Info("stopped")
+	return err
+}
+
+// startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
+func startWorkers(
+	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry,
+	follower *feed.Follower, oidc *identity.OIDC, log *slog.Logger,
+) {
+	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
+	start(func() { live.Run(ctx, log) })
+	start(func() { store.FollowReplica(ctx, log) })
+	start(func() { prune(ctx, store, config.retention(), log) })
+	start(func() { expire(ctx, store, log) })
+	start(func() { tellRefundable(ctx, store, log) })
+	start(func() { follow(ctx, follower, log) })
+	start(func() { readExpiryLag(ctx, store, log) })
+	if oidc != nil {
+		start(func() { oidc.Discover(ctx, log) })
+	}
+}
+
+// openRedis makes the client for the limits.
+func openRedis(config Config, tracer *tracing.Tracer, metrics prometheus.Registerer) (redis.UniversalClient, error) {
+	client, err := identity.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget)
+	if err != nil {
+		return nil, fmt.Errorf("CORE_REDIS_URL %w", err)
+	}
+	if tracer != nil {
+		client.AddHook(identity.TraceRedis())
+	}
+	metrics.MustRegister(topology.Pool("core", client))
+	return client, nil
+}
+
+// newAccess returns the outbox too, nil where no mail is sent.
+func newAccess(
+	config Config, store *postgres.Store, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client,
+	log *slog.Logger, metrics prometheus.Registerer,
+) (*identity.Service, *mail.Outbox, error) {
+	passwords, err := account.NewPasswords()
+	if err != nil {
+		return nil, nil, err
+	}
+	outbox, err := newOutbox(config, store, log, metrics)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings := identity.Config{
+		Store: store, Passwords: passwords, Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes,
+	}
+	if outbox != nil {
+		settings.MailQueued = outbox.Wake
+	}
+	service, err := identity.New(settings)
+	return service, outbox, err
+}
+
+// openDatabase opens the store of a database of this version, and reads the registry.
+func openDatabase(
+	ctx context.Context, config Config, log *slog.Logger, metrics prometheus.Registerer,
+) (store *postgres.Store, live *postgres.LiveRegistry, err error) {
+	if store, err = openStore(config, metrics); err != nil {
+		return nil, nil, err
+	}
+	if err = prepareDatabase(ctx, store, config, log); err == nil {
+		live, err = postgres.NewLiveRegistry(ctx, store)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	return store, live, nil
+}
+
+func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, log *slog.Logger) error {
+	if config.MigrateOnStart {
+		applied, err := store.Migrate(ctx)
+		if err != nil {
+			return err
+		}
+		log.Info("migrated", "applied", applied)
+	}
+	if err := store.CheckMigrated(ctx); err != nil {
+		return err
+	}
+	missing, err := store.LimitsNotInForce(ctx)
+	if err == nil && len(missing) > 0 {
+		log.Warn("time limits are not in force in the database, as behind a pooler that ignores them; "+
+			"have Postgres set them for this role, as deploy/README.md says", "limits", missing)
+	}
+	return err
+}
+
+// checks are those of the operations listener.
+func checks(store *postgres.Store, limits redis.UniversalClient, draining *drain) []telemetry.Check {
+	return append(replicaChecks(store),
+		telemetry.Check{Name: "postgres", Probe: store.Ping},
+		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
+		telemetry.Check{Name: "serving", Probe: draining.check},
+	)
+}
+
+// replicaChecks is the check of the replica, if there is one.
+func replicaChecks(store *postgres.Store) []telemetry.Check {
+	if !store.HasReplica() {
+		return nil
+	}
+	return []telemetry.Check{{Name: "replica", Probe: store.CheckReplica, Optional: true}}
+}
+
+// listenBoth opens both listeners before either serves, so that a core that reports ready can be reached.
+func listenBoth(ctx context.Context, config Config) (public, private net.Listener, err error) {
+	if public, err = open(ctx, config.Listen); err != nil {
+		return nil, nil, err
+	}
+	if private, err = open(ctx, config.OpsListen); err != nil {
+		return nil, nil, errors.Join(err, public.Close())
+	}
+	return public, private, nil
+}
+
+func open(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := listen.TCP(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s (is the port taken?): %w", address, err)
+	}
+	return listener, nil
+}
+
+// serveHTTP serves until ctx ends and for delay after it. It then accepts no more connections and waits at most grace for the requests in
+// flight.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, delay, grace time.Duration, log *slog.Logger) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+		time.Sleep(delay)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return fmt.Errorf("finish the requests in flight on %s within %s: %w", listener.Addr(), grace, err)
+	}
+	return nil
+}
+
+// setGCPercent sets GOGC to 400 unless the environment sets it. The live heap is small, so lists would otherwise start a collection many
+// times a second, which delays other requests.
+func setGCPercent() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}

@@ -1,0 +1,16 @@
+package command
+
+import "intents.internal/pkg/tracing"
+
+// tracing returns the settings of package tracing.
+func (c Config) tracing() tracing.Config {
+	return tracing.Config{
+		Service:            "core",
+		Endpoint:           c.TracesEndpoint,
+		Headers:            c.TracesHeaders,
+		Sampler:            c.TracesSampler,
+		Ratio:              c.TracesSamplerArg,
+		ServiceName:        c.TracesServiceName,
+		ResourceAttributes: c.TracesResource,
+	}
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"intents.internal/pkg/telemetry"
+)
+
+// watchChains runs `core watch` until ctx ends, then gives its leases back.
+func watchChains(ctx context.Context, args []string) error {
+	if len(args) != 0 {
+		return usageError("watch takes no further words; settings come from the environment")
+	}
+	metrics := telemetry.NewRegistry()
+	log, closeLog := newLog(metrics)
+	return errors.Join(watchUntil(ctx, log, metrics), closeLog())
+}
+
+// validateWatch reports the faults of the settings of `core watch`.
+func (c Config) validateWatch() error {
+	return errors.Join(c.Validate(), expect(c.RPCFile != "", "CORE_RPC_FILE is required: it names the providers of the chains to watch"))
+}
+
+func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Registry) (err error) {
+	config, providers, err := readWithProviders(Config.validateWatch)
+	if err != nil {
+		return err
+	}
+	setGCPercent()
+	store, live, err := openDatabase(ctx, config, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	chains, err := newChains(config, providers, store, live, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer chains.client.Close()
+	operations := telemetry.Operations(metrics, telemetry.Check{Name: "postgres", Probe: store.Ping})
+	listener, err := open(ctx, config.OpsListen)
+	if err != nil {
+		return err
+	}
+	watched, finish := context.WithCancel(context.WithoutCancel(ctx))
+	defer finish()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { live.Run(ctx, log); return nil })
+	group.Go(func() error { defer finish(); chains.watcher.Run(ctx); return nil })
+	group.Go(func() error { return serveHTTP(watched, listener, operations, 0, time.Second, log) })
+	log.Info("watching", "chains", len(providers), "ops_listen", config.OpsListen)
+	err = group.Wait()
+	log.Info("stopped")
+	return err
+}

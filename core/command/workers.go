@@ -1,0 +1,66 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+
+	"intents.internal/core/events/feed"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/background"
+)
+
+const (
+	// expireEvery is the interval between two checks of the intents' deadlines.
+	expireEvery = time.Second
+	// lagEvery is the age that the expiry lag may reach, and lagTimeout keeps its query from waiting for a connection that requests
+	// need.
+	lagEvery, lagTimeout = 15 * time.Second, 2 * time.Second
+	// pruneEvery is the interval between two removals of expired rows.
+	pruneEvery = time.Hour
+)
+
+// expire marks the intents whose deadline has passed.
+func expire(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "expire transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
+		expired, err := store.ExpireTransfers(ctx)
+		return expired > 0, err
+	})
+}
+
+// tellRefundable writes the events of orders that can be refunded.
+func tellRefundable(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "find refundable transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
+		told, err := store.TellRefundable(ctx)
+		return told > 0, err
+	})
+}
+
+// follow assigns positions in the feed to events and wakes the requests that wait for them.
+func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "give events their positions", Every: feed.Interval, Level: slog.LevelError}, func() (more bool, err error) {
+		return follower.Follow(ctx)
+	})
+}
+
+// readExpiryLag updates the metric of how late intents expire.
+func readExpiryLag(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "read the expiry lag", Every: lagEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, lagTimeout)
+		defer cancel()
+		return false, store.ReadExpiryLag(ctx)
+	})
+}
+
+// prune removes the rows that have expired or are older than their retention.
+func prune(ctx context.Context, store *postgres.Store, retention postgres.Retention, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "prune", Every: pruneEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
+		removed, err := store.Prune(ctx, store.Now(), retention)
+		maps.DeleteFunc(removed, func(_ string, rows int64) bool { return rows == 0 })
+		if len(removed) > 0 {
+			log.Info("pruned", "rows_removed", removed)
+		}
+		return false, err
+	})
+}

@@ -1,0 +1,151 @@
+package delivery_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/testkit/asynctest"
+)
+
+// lock locks the rows of all endpoints, as a core that makes deliveries does, until release is called.
+func (s *service) lock() (release func()) {
+	s.Helper()
+	tx, err := s.store.Pool().BeginTx(context.WithoutCancel(s.Context()), nil)
+	if err == nil {
+		_, err = tx.ExecContext(s.Context(), "SELECT FROM webhooks FOR NO KEY UPDATE")
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = tx.Rollback() }) // where the test did not get to it
+	return func() {
+		s.Helper()
+		if err := tx.Rollback(); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// backlogAge is the age of the backlog that no process attends to, which is at least so long and at most a minute more.
+func (s *service) backlogAge(atLeast time.Duration) time.Duration {
+	s.Helper()
+	backlog := s.backlog()
+	if backlog.Age < atLeast || backlog.Age > atLeast+time.Minute || backlog.Unleased != backlog.Age {
+		s.Fatalf("the backlog is %+v, want %s and a little", backlog, atLeast)
+	}
+	return backlog.Age
+}
+
+func (s *service) backlog() postgres.Backlog {
+	s.Helper()
+	backlog, err := s.store.Backlog(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return backlog
+}
+
+// dispatch makes the deliveries of an owner for a process whose lease ends at once.
+func (s *service) dispatch(owner event.Owner) {
+	s.Helper()
+	if _, err := s.store.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, postgres.WebhookLease{Holder: uuid.New()}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// An event is in the backlog while it has no delivery, and while its delivery is due: until its attempt has ended, also while a
+// process sends to the endpoint.
+func TestStore_Backlog(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner, quiet := s.account(), s.account()
+	e, _ := s.endpoint(owner, in.url, "transfer.failed", "transfer.created")
+	s.endpoint(quiet, in.url)
+	if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+		t.Fatalf("without an event: %+v", backlog)
+	}
+	s.intent(owner)
+	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+		t.Fatal(err)
+	}
+	first := s.backlogAge(1)
+	if later := s.backlogAge(1); later <= first {
+		t.Errorf("the age goes from %s to %s", first, later)
+	}
+	// What was missed before the endpoint was changed waits since then.
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET cursor = 0, updated_at = now() - interval '1 hour'")
+	pgtest.Exec(t, s.store, "UPDATE feed SET position = position - 7200000000")
+	s.backlogAge(time.Hour)
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET updated_at = now() - interval '3 hours'")
+	s.backlogAge(2 * time.Hour)
+	for change, undo := range map[string]string{
+		"UPDATE accounts SET disabled_at = now()":                        "UPDATE accounts SET disabled_at = NULL",
+		"UPDATE accounts SET deleted_at = now()":                         "UPDATE accounts SET deleted_at = NULL",
+		"UPDATE webhooks SET enabled = false, disabled_reason = 'owner'": "UPDATE webhooks SET enabled = true, disabled_reason = NULL",
+		"UPDATE webhooks SET environment = 'live'":                       "UPDATE webhooks SET environment = 'test'",
+		"UPDATE webhooks SET cursor = (SELECT position FROM feed)":       "UPDATE webhooks SET cursor = 0",
+	} {
+		pgtest.Exec(t, s.store, change)
+		if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+			t.Errorf("after %s: %+v", change, backlog)
+		}
+		pgtest.Exec(t, s.store, undo)
+	}
+	s.dispatch(owner)
+	s.backlogAge(1)
+	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() - interval '5 hours'")
+	s.backlogAge(5 * time.Hour)
+	for name, change := range map[string]string{
+		"a process sends":         "UPDATE webhooks SET lease_until = now() + interval '1 hour' WHERE id = $1",
+		"the endpoint is failing": "UPDATE webhooks SET lease_until = '-infinity', failing_since = now() WHERE id = $1",
+	} {
+		pgtest.Exec(t, s.store, change, e.ID)
+		if backlog := s.backlog(); backlog.Age < 5*time.Hour || backlog.Unleased != 0 {
+			t.Errorf("while %s: %+v", name, backlog)
+		}
+		pgtest.Exec(t, s.store, "UPDATE webhooks SET failing_since = NULL")
+	}
+}
+
+// The metric tells of events that cannot be dispatched and of deliveries that cannot be sent.
+func TestDispatcher_BacklogMetric(t *testing.T) {
+	t.Parallel()
+	for name, delivered := range map[string]bool{"no delivery": false, "due": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, in := newService(t), newInbox(t)
+			owner := s.account()
+			e, _ := s.endpoint(owner, in.url)
+			s.intent(owner)
+			if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+				t.Fatal(err)
+			}
+			pgtest.Exec(t, s.store, "UPDATE webhooks SET cursor = 0, updated_at = now() - interval '3 hours'")
+			pgtest.Exec(t, s.store, "UPDATE feed SET position = position - 7200000000")
+			if delivered {
+				s.dispatch(owner)
+				pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() - interval '2 hours'")
+			}
+			release := s.lock()
+			c := s.start()
+			for _, metric := range []string{"intents_core_webhook_unattended_seconds", "intents_core_webhook_backlog_age_seconds"} {
+				asynctest.Eventually(t, "the metric tells of it", func() bool { return c.count(t, metric, "") > 0 })
+				if age := c.count(t, metric, ""); age < 7200 || age > 7260 {
+					t.Errorf("%s is %v, want two hours", metric, age)
+				}
+			}
+			release()
+			asynctest.Eventually(t, "the event arrives", func() bool { d := s.deliveries(e); return len(d) == 1 && d[0].Status == webhook.Delivered })
+			if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+				t.Errorf("after that: %+v", backlog)
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/feed"
+	"intents.internal/core/store/postgres"
+)
+
+const (
+	// dispatchEvery is the interval between two searches for events without a delivery, and for enabled endpoints.
+	dispatchEvery = time.Second
+	// dispatchTTL is how long nobody dispatches after the process that did was killed.
+	dispatchTTL = 5 * time.Second
+	// directLeases is how many endpoints a process sends to before it leaves new ones to the sweep of any process.
+	directLeases = 512
+)
+
+// dispatchState is the state of the loop that dispatches.
+type dispatchState struct {
+	// held is set while this process has the lease, which was taken, renewed or asked for at checked.
+	held    bool
+	checked time.Time
+	// searched is when the accounts with events to dispatch were read.
+	searched time.Time
+	// failing is set if the last round failed for an endpoint.
+	failing bool
+}
+
+// follow receives the accounts with new events until ctx ends or the feed fails.
+func (d *Dispatcher) follow(ctx context.Context) {
+	position, known := int64(0), false
+	for ctx.Err() == nil {
+		if !known {
+			var err error
+			if position, err = d.Feed.Position(ctx); err != nil {
+				select {
+				case <-ctx.Done():
+				case <-time.After(dispatchEvery): // dispatch finds them meanwhile
+				}
+				continue
+			}
+			known = true
+		}
+		next, err := d.Feed.Wait(ctx, position)
+		switch {
+		case errors.Is(err, feed.ErrDraining):
+			return
+		case err != nil:
+			known = false
+			signal(d.newEvents.wake) // dispatch searches
+		default:
+			position = next.Position
+			if d.enabled.Load() {
+				accounts := make([]uuid.UUID, len(next.Owners))
+				for n, o := range next.Owners {
+					accounts[n] = o.AccountID
+				}
+				d.newEvents.add(accounts)
+			}
+		}
+	}
+}
+
+// dispatch runs a round of the accounts whose turn it is, if this process has the lease. Each dispatchEvery, and if no account
+// waits, it searches for accounts with events, which finds those whose round failed.
+func (d *Dispatcher) dispatch(ctx, work context.Context, state *dispatchState) (more bool, err error) {
+	if !d.enabled.Load() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	if err := d.holdDispatch(ctx, state); err != nil || !state.held {
+		return false, err
+	}
+	accounts, more := d.newEvents.take()
+	if len(accounts) == 0 || time.Since(state.searched) >= dispatchEvery {
+		found, err := d.Store.AccountsBehind(ctx)
+		if err != nil {
+			return false, err
+		}
+		state.searched = time.Now()
+		d.newEvents.add(found)
+		if len(accounts) == 0 {
+			accounts, more = d.newEvents.take()
+		}
+	}
+	if len(accounts) == 0 {
+		return false, nil
+	}
+	done, err := d.Store.DispatchEvents(ctx, accounts, d.directLease())
+	for _, leased := range done.Leased {
+		d.start(work, leased)
+	}
+	d.newEvents.addBacklog(done.Behind)
+	if ctx.Err() == nil {
+		d.logRound(state, err)
+	}
+	return more || len(done.Behind) > 0, nil
+}
+
+// holdDispatch takes or renews the lease, at most once each dispatchEvery.
+func (d *Dispatcher) holdDispatch(ctx context.Context, state *dispatchState) error {
+	if time.Since(state.checked) < dispatchEvery {
+		return nil
+	}
+	state.checked = time.Now()
+	held, err := d.Store.HoldDispatch(ctx, postgres.WebhookLease{Holder: d.lease.Holder, TTL: dispatchTTL})
+	if state.held = held && err == nil; !state.held {
+		d.newEvents.clear() // the process that has the lease finds them
+		state.searched = time.Time{}
+	}
+	return err
+}
+
+// releaseDispatch lets another process dispatch.
+func (d *Dispatcher) releaseDispatch(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	if err := d.Store.ReleaseDispatch(ctx, d.lease); err != nil {
+		d.Log.Warn("the lease of the webhook dispatch is not released; it runs out", "ttl", dispatchTTL.String(), "error", err)
+	}
+}
+
+// directLease is the lease for endpoints with new deliveries: none if this process has enough of them.
+func (d *Dispatcher) directLease() postgres.WebhookLease {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lease := d.lease
+	if len(d.runners) >= directLeases {
+		lease.TTL = 0
+	}
+	return lease
+}
+
+// logRound logs the first of several rounds that failed for some endpoint, and the success after them.
+func (d *Dispatcher) logRound(state *dispatchState, err error) {
+	switch failing := err != nil; {
+	case failing && !state.failing:
+		d.Log.Warn("events of some webhooks cannot be dispatched; trying again", "retry_every", dispatchEvery.String(), "error", err)
+		state.failing = true
+	case !failing && state.failing:
+		d.Log.Info("events of all webhooks are dispatched again")
+		state.failing = false
+	}
+}

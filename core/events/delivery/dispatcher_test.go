@@ -1,0 +1,260 @@
+package delivery_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/testkit/asynctest"
+)
+
+// An event is posted as the feed has it, signed as Standard Webhooks says.
+func TestDispatcher_Delivers(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	s.intent(owner) // before the endpoint, which does not hear it
+	e, secret := s.endpoint(owner, in.url)
+	c := s.start()
+	intent := s.intent(owner)
+	asynctest.Eventually(t, "the event arrives and is recorded", func() bool {
+		d := s.deliveries(e)
+		return len(d) == 1 && d[0].Status == webhook.Delivered
+	})
+	got := in.requests()
+	if len(got) != 1 {
+		t.Fatalf("%d requests", len(got))
+	}
+	if err := verify(t, secret, got[0]); err != nil {
+		t.Error(err)
+	}
+	page, err := s.store.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
+	if err != nil || len(page.Events) != 2 {
+		t.Fatalf("%d events, %v", len(page.Events), err)
+	}
+	body, err := page.Events[1].Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].id != page.Events[1].ID.String() || got[0].body != string(body) || !strings.Contains(got[0].body, intent.ID.String()) {
+		t.Errorf("got %+v\nwant %s %s", got[0], page.Events[1].ID, body)
+	}
+	want := webhook.Delivery{
+		WebhookID: e.ID, EventID: page.Events[1].ID, Position: page.Events[1].Position, Type: "transfer.created", Status: webhook.Delivered,
+		Attempts: 1, ResponseStatus: 204,
+	}
+	d := s.deliveries(e)[0]
+	d.CreatedAt, d.UpdatedAt = time.Time{}, time.Time{}
+	if diff := cmp.Diff(want, d); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := c.count(t, "intents_core_webhook_first_attempt_seconds", ""); n != 1 {
+		t.Errorf("%v first attempts are observed", n)
+	}
+}
+
+// Two processes share the endpoints: each event is delivered once to each.
+func TestDispatcher_TwoProcesses(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	const accounts, events = 10, 20
+	var owners []event.Owner
+	for range accounts {
+		owner := s.account()
+		s.endpoint(owner, in.url)
+		owners = append(owners, owner)
+	}
+	s.start()
+	s.start()
+	var writing sync.WaitGroup
+	for _, owner := range owners {
+		writing.Go(func() {
+			for range events {
+				s.intent(owner)
+			}
+		})
+	}
+	writing.Wait()
+	asynctest.Eventually(t, "everything is delivered", func() bool {
+		return pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE status = 'delivered'") == accounts*events
+	})
+	ids := in.ids()
+	if len(ids) != accounts*events || len(slices.Compact(ids)) != accounts*events {
+		t.Errorf("%d requests, %d of them different; want %d", len(in.requests()), len(slices.Compact(ids)), accounts*events)
+	}
+	if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE attempts <> 1"); held != 0 {
+		t.Errorf("%d deliveries have another number of attempts than 1", held)
+	}
+}
+
+// An endpoint hears what its filter lets through; a test comes whatever the filter is, and is not in the feed.
+func TestDispatcher_Filter(t *testing.T) {
+	t.Parallel()
+	s, all, some := newService(t), newInbox(t), newInbox(t)
+	owner := s.account()
+	s.endpoint(owner, all.url)
+	e, _ := s.endpoint(owner, some.url, "transfer.failed", "webhook.*")
+	s.start()
+	s.intent(owner)
+	if _, err := s.store.TestWebhook(t.Context(), owner, e.ID); err != nil {
+		t.Fatal(err)
+	}
+	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })
+	if got := some.requests()[0].body; !strings.Contains(got, `"type":"webhook.test"`) || !strings.Contains(got, `"sequence":null`) {
+		t.Errorf("%s", got)
+	}
+	if got := all.requests()[0].body; !strings.Contains(got, `"type":"transfer.created"`) {
+		t.Errorf("%s", got)
+	}
+}
+
+// Both secrets sign until the grace of a rotation ends; a third rotation ends the oldest.
+func TestDispatcher_Rotation(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, first := s.endpoint(owner, in.url)
+	rotate := func() string {
+		var secret webhook.Secret
+		_, err := s.store.ChangeWebhook(t.Context(), owner, e.ID, s.entry(owner.AccountID, account.WebhookSecretRotated), func(e *webhook.Endpoint) (string, error) {
+			var err error
+			secret, _, err = s.rules.Rotate(e, time.Hour, s.store.Now())
+			return "", err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret.Reveal()
+	}
+	second := rotate()
+	s.start()
+	signedBy := func(n int) (signed []bool) {
+		t.Helper()
+		s.intent(owner)
+		asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == n })
+		for _, secret := range []string{first, second} {
+			signed = append(signed, verify(t, secret, in.requests()[n-1]) == nil)
+		}
+		return signed
+	}
+	if got := signedBy(1); !slices.Equal(got, []bool{true, true}) {
+		t.Errorf("during the grace: %v", got)
+	}
+	third := rotate()
+	if got := signedBy(2); !slices.Equal(got, []bool{false, true}) || verify(t, third, in.requests()[1]) != nil {
+		t.Errorf("after the third: %v", got)
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhooks SET previous_until = now() - interval '1 second'")
+	if got := signedBy(3); !slices.Equal(got, []bool{false, false}) || verify(t, third, in.requests()[2]) != nil {
+		t.Errorf("after the grace: %v", got)
+	}
+}
+
+// Deleted endpoints, disabled accounts and ended ones get nothing.
+func TestDispatcher_DeletedAndDisabled(t *testing.T) {
+	t.Parallel()
+	s, silent, heard := newService(t), newInbox(t), newInbox(t)
+	disabled, ended, other := s.account(), s.account(), s.account()
+	s.endpoint(disabled, silent.url)
+	s.endpoint(ended, silent.url)
+	gone, _ := s.endpoint(other, silent.url)
+	off, _ := s.endpoint(other, silent.url)
+	s.endpoint(other, heard.url)
+	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", disabled.AccountID)
+	pgtest.Exec(t, s.store, "UPDATE accounts SET deleted_at = now() WHERE id = $1", ended.AccountID)
+	if err := s.store.DeleteWebhook(t.Context(), other, gone.ID, s.entry(other.AccountID, account.WebhookDeleted)); err != nil {
+		t.Fatal(err)
+	}
+	s.change(off, webhook.Change{Enabled: new(false)})
+	s.start()
+	for _, owner := range []event.Owner{disabled, ended, other} {
+		s.intent(owner)
+	}
+	asynctest.Eventually(t, "the one endpoint hears", func() bool { return len(heard.requests()) == 1 })
+	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = NULL WHERE id = $1", disabled.AccountID)
+	asynctest.Eventually(t, "the account that is enabled again hears", func() bool { return len(silent.requests()) == 1 })
+}
+
+// Receivers that never answer hold back nobody else: all others have every event while none of those has been answered.
+func TestDispatcher_DeadEndpoints(t *testing.T) {
+	t.Parallel()
+	s, dead, well := newService(t), newInbox(t), newInbox(t)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	var waiting, most atomic.Int32
+	dead.answer(func(_ http.ResponseWriter, r *http.Request) {
+		if n := waiting.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer waiting.Add(-1)
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	const others, events = 20, 12
+	deadOwner := s.account()
+	s.endpoint(deadOwner, dead.url)
+	var owners []event.Owner
+	for range others {
+		owner := s.account()
+		s.endpoint(owner, well.url)
+		owners = append(owners, owner)
+	}
+	s.start()
+	for range events {
+		s.intent(deadOwner)
+	}
+	asynctest.Eventually(t, "the dead endpoint has as many requests as it may", func() bool { return waiting.Load() == 8 })
+	for _, owner := range owners {
+		s.intent(owner)
+	}
+	asynctest.Eventually(t, "all others are served", func() bool { return len(well.requests()) == others })
+	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE attempts > 0 AND webhook_id IN (SELECT id FROM webhooks WHERE account_id = $1)",
+		deadOwner.AccountID); n != 0 {
+		t.Errorf("%d attempts at the dead endpoint have ended, so nothing is shown", n)
+	}
+	if most.Load() != 8 {
+		t.Errorf("%d requests to one endpoint at once, want 8", most.Load())
+	}
+}
+
+// A process that stops finishes the attempts in flight, records them and gives its leases back.
+func TestDispatcher_Drain(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.account()
+	e, _ := s.endpoint(owner, in.url)
+	arrived, release := make(chan struct{}, 9), make(chan struct{})
+	in.answer(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-release })
+	c := s.start()
+	for range 8 { // as many as an endpoint may have in flight
+		s.intent(owner)
+		<-arrived
+	}
+	s.intent(owner)
+	asynctest.Eventually(t, "the delivery that waits is made", func() bool { return len(s.deliveries(e)) == 9 })
+	c.cancel()
+	close(release)
+	c.stop()
+	count := map[webhook.Status]int{}
+	for _, d := range s.deliveries(e) {
+		count[d.Status]++
+	}
+	if count[webhook.Delivered] < 8 || count[webhook.Delivered]+count[webhook.Pending] != 9 {
+		t.Errorf("%v: at least 8 are delivered, and the other is for the next process", count)
+	}
+	if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks WHERE lease_until > now()"); held != 0 {
+		t.Errorf("%d leases are held", held)
+	}
+}

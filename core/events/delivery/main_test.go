@@ -1,0 +1,270 @@
+package delivery_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"intents.internal/core/events/delivery"
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/feed"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/telemetry"
+)
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "6") // most of these tests wait for the times of retries; -parallel overrides it
+	pgtest.Main(m)
+}
+
+// service is a database with accounts and endpoints, and the rules of an operator who allows loopback.
+type service struct {
+	*testing.T
+	url   string
+	store *postgres.Store
+	known *registry.Snapshot
+	rules *webhook.Rules
+	// timeout is that of attempts, 0 for the one that a service has.
+	timeout time.Duration
+	// mailQueued is called after mails were queued; with nil none are.
+	mailQueued func()
+}
+
+func newService(t *testing.T) *service {
+	t.Helper()
+	s := &service{T: t, url: pgtest.Database(t)}
+	s.store = pgtest.OpenImpatient(t, s.url)
+	s.known = pgtest.LoadRegistry(t, s.store)
+	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.rules = &webhook.Rules{Network: webhook.NewNetwork([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	return s
+}
+
+// core is a process that dispatches and sends.
+type core struct {
+	metrics *prometheus.Registry
+	// cancel ends the process, and stop also waits for it.
+	cancel, stop func()
+}
+
+// start runs a core until the test ends.
+func (s *service) start() *core {
+	s.Helper()
+	store := pgtest.OpenImpatient(s.T, s.url)
+	follower := feed.New(store)
+	c := &core{metrics: telemetry.NewRegistry()}
+	client := delivery.NewClient(delivery.ClientConfig{Network: s.rules.Network, Now: store.Now})
+	if s.timeout != 0 {
+		client.SetTimeout(s.timeout)
+	}
+	dispatcher := delivery.New(delivery.Config{
+		Store: store, Feed: follower, Sealer: s.rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
+		Client: client, MailQueued: s.mailQueued,
+	})
+	ctx, cancel := context.WithCancel(s.Context())
+	var running sync.WaitGroup
+	running.Go(func() { dispatcher.Run(ctx) })
+	running.Go(func() {
+		ticker := time.NewTicker(feed.Interval)
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			_, _ = follower.Follow(ctx)
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+			}
+		}
+	})
+	c.cancel, c.stop = cancel, func() { cancel(); running.Wait() }
+	s.Cleanup(c.stop)
+	return c
+}
+
+// count is the value of a counter or gauge with this label value, or without labels for "".
+func (c *core) count(tb testing.TB, name, label string) float64 {
+	tb.Helper()
+	families, err := c.metrics.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if label == "" || m.GetLabel()[0].GetValue() == label {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	tb.Fatalf("there is no %s{%s}", name, label)
+	return 0
+}
+
+// account makes an account and returns the owner of its test events.
+func (s *service) account() event.Owner {
+	s.Helper()
+	return pgtest.InsertAccount(s.T, s.store)
+}
+
+func (s *service) entry(accountID uuid.UUID, action account.Action) account.AuditEntry {
+	s.Helper()
+	entry, err := account.NewAuditEntry(accountID, account.Actor{}, action, time.Now())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return entry
+}
+
+// endpoint makes an endpoint and returns it with the text of its secret.
+func (s *service) endpoint(owner event.Owner, url string, types ...string) (*webhook.Endpoint, string) {
+	s.Helper()
+	e, secret, err := s.rules.New(owner, webhook.Draft{URL: url, Types: types}, s.store.Now())
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := s.store.InsertWebhook(s.Context(), e, s.entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
+		s.Fatal(err)
+	}
+	return e, secret.Reveal()
+}
+
+// change changes an endpoint as its owner does.
+func (s *service) change(e *webhook.Endpoint, change webhook.Change) {
+	s.Helper()
+	_, err := s.store.ChangeWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookUpdated), func(e *webhook.Endpoint) (string, error) {
+		return s.rules.Change(e, change, s.store.Now())
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// read is the endpoint as it is stored.
+func (s *service) read(e *webhook.Endpoint) *webhook.Endpoint {
+	s.Helper()
+	found, err := s.store.Webhook(s.Context(), e.Owner(), e.ID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return found
+}
+
+// deliveries are those of an endpoint, newest first.
+func (s *service) deliveries(e *webhook.Endpoint) []webhook.Delivery {
+	s.Helper()
+	found, err := s.store.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return found
+}
+
+// intent records an intent, whose event is transfer.created.
+func (s *service) intent(owner event.Owner) *transfer.Intent {
+	s.Helper()
+	return pgtest.InsertIntent(s.T, s.store, s.known, owner)
+}
+
+// request is one that a receiver got.
+type request struct {
+	id     string
+	body   string
+	header http.Header
+}
+
+// inbox is a receiver.
+type inbox struct {
+	url string
+
+	mu   sync.Mutex
+	got  []request
+	next func(w http.ResponseWriter, r *http.Request)
+}
+
+// newInbox serves until the test ends; it answers with 204 until answer says something else.
+func newInbox(t *testing.T) *inbox {
+	t.Helper()
+	in := &inbox{}
+	server := httptest.NewServer(http.HandlerFunc(in.serve))
+	t.Cleanup(server.Close)
+	in.url = server.URL + "/hook"
+	return in
+}
+
+func (in *inbox) serve(w http.ResponseWriter, r *http.Request) {
+	body := make([]byte, 32<<10)
+	n := 0
+	for read, err := 0, error(nil); err == nil && n < len(body); n += read {
+		read, err = r.Body.Read(body[n:])
+	}
+	in.mu.Lock()
+	in.got = append(in.got, request{id: r.Header.Get("Webhook-Id"), body: string(body[:n]), header: r.Header.Clone()})
+	next := in.next
+	in.mu.Unlock()
+	if next == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	next(w, r)
+}
+
+func (in *inbox) answer(next func(http.ResponseWriter, *http.Request)) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.next = next
+}
+
+func status(code int) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// requests are those that came so far.
+func (in *inbox) requests() []request {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.Clone(in.got)
+}
+
+// ids are the webhook-ids of the requests so far, sorted.
+func (in *inbox) ids() []string {
+	var ids []string
+	for _, r := range in.requests() {
+		ids = append(ids, r.id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// verify checks a request's signature with the Go library of Standard Webhooks.
+func verify(tb testing.TB, secret string, r request) error {
+	tb.Helper()
+	hook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return hook.Verify([]byte(r.body), r.header)
+}
+
+// pgBytes is a bytea in Postgres' text format.
+func pgBytes(b []byte) string { return fmt.Sprintf(`\x%x`, b) }

@@ -1,0 +1,99 @@
+package event_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/intent/representation/representationtest"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/pkg/network"
+)
+
+// transitionJSON are the data of an intent's event for encoding/json.
+type transitionJSON struct {
+	representationtest.Summary
+	From    *transfer.Status  `json:"from"`
+	To      transfer.Status   `json:"to"`
+	Hash    *string           `json:"hash"`
+	Failure *transfer.Failure `json:"failure"`
+}
+
+// bodyJSON is the body of a delivery for encoding/json; in the feed the event's id is before it.
+type bodyJSON struct {
+	Type        event.Type          `json:"type"`
+	Timestamp   string              `json:"timestamp"`
+	Environment network.Environment `json:"environment"`
+	Sequence    *int                `json:"sequence"`
+	Data        any                 `json:"data"`
+}
+
+func newBodyJSON(e event.Event) bodyJSON {
+	body := bodyJSON{Type: e.Type, Timestamp: representationtest.Timestamp(e.At), Environment: e.Environment, Data: e.Data}
+	if e.Transfer != nil {
+		body.Sequence = &e.Sequence
+		body.Data = transitionJSON{
+			Summary: representationtest.NewSummary(e.Transfer.Summary),
+			From:    representationtest.Optional(e.Transfer.From), To: e.Transfer.To,
+			Hash: representationtest.Optional(e.Transfer.Summary.Hash), Failure: representationtest.Optional(e.Transfer.Failure),
+		}
+	}
+	return body
+}
+
+func anyEvent(t *rapid.T) event.Event {
+	e := event.Event{
+		ID: event.NewID(uuid.UUID{1}, rapid.Int64().Draw(t, "number")), Type: event.TypeTransferCreated, Environment: network.Test,
+		At: representationtest.Time().Draw(t, "at"), Sequence: rapid.IntRange(1, 1<<40).Draw(t, "sequence"),
+	}
+	if rapid.Bool().Draw(t, "of a webhook") {
+		e.Data = json.RawMessage(rapid.SampledFrom([]string{`null`, `{"id": "<&>", "n": [1, 2]}`, "{\"text\": \"\u2028\"}"}).Draw(t, "data"))
+		return e
+	}
+	e.Transfer = &event.Transition{
+		Summary: representationtest.Intent().Draw(t, "intent").Summary(),
+		From:    rapid.SampledFrom([]transfer.Status{"", transfer.Created}).Draw(t, "from"), To: transfer.Submitted,
+		Failure: rapid.SampledFrom([]transfer.Failure{"", "reverted"}).Draw(t, "failure"),
+	}
+	return e
+}
+
+func TestEvent_JSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		e := anyEvent(t)
+		body, bodyErr := e.Body()
+		inFeed, feedErr := e.AppendJSON(nil)
+		if bodyErr != nil || feedErr != nil {
+			t.Fatal(bodyErr, feedErr)
+		}
+		for got, value := range map[string]any{
+			string(body): newBodyJSON(e),
+			string(inFeed): struct {
+				ID string `json:"id"`
+				bodyJSON
+			}{e.ID.String(), newBodyJSON(e)},
+		} {
+			want, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Fatalf("(-encoding/json +appended):\n%s", diff)
+			}
+		}
+	})
+}
+
+// Data that are no JSON are an error, as they would break the feed.
+func TestEvent_InvalidData(t *testing.T) {
+	t.Parallel()
+	e := event.Event{Type: event.TypeWebhookDisabled, Data: json.RawMessage(`{"id":`)}
+	if body, err := e.Body(); err == nil {
+		t.Errorf("the body is %s", body)
+	}
+}

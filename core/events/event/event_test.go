@@ -1,0 +1,86 @@
+package event_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/pkg/network"
+)
+
+func TestNewID(t *testing.T) {
+	t.Parallel()
+	// Computed with Python's uuid.uuid5.
+	id := event.NewID(uuid.MustParse("01a1fc6f-cea0-7b16-87fe-c7933bb8a48e"), 2)
+	const text = "evt_4bc1132c-c58f-5764-b82f-b9e1ad866439"
+	if id.String() != text {
+		t.Errorf("the id is %s", id)
+	}
+	if got, ok := event.ParseID(text); !ok || got != id {
+		t.Errorf("parsed %s, %t", got, ok)
+	}
+	for _, other := range []string{
+		"", "evt_", text[4:], "EVT_" + text[4:], "evt_" + strings.ToUpper(text[4:]), text + "0", "evt_{" + text[4:] + "}", "evt_" + strings.ReplaceAll(text[4:], "-", ""),
+	} {
+		if got, ok := event.ParseID(other); ok {
+			t.Errorf("%q is the id %s", other, got)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	everything := len(event.Types())
+	for text, want := range map[string]int{
+		"*": everything, "transfer.*": everything - 1, "webhook.*": 1, "transfer.*,webhook.*": everything, "transfer.created": 1,
+		"transfer.created,transfer.created": 1, "transfer.created,webhook.disabled": 2, "transfer.created,*": everything,
+		"": 0, "transfer": 0, "transfer.": 0, "webhook.test": 0, "transfer.created ": 0, "Transfer.created": 0, "transfer.created,": 0, "**": 0, ".*": 0,
+	} {
+		f, err := event.ParseFilter(text)
+		if (err == nil) != (want > 0) {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		n := 0
+		for _, kind := range event.Types() {
+			if err == nil && f.Match(kind) {
+				n++
+			}
+		}
+		if n != want || err == nil && (f.Types() == nil) != (want == everything) {
+			t.Errorf("%q selects %d types, want %d; %v", text, n, want, f.Types())
+		}
+	}
+	if _, err := event.NewFilter(nil); err == nil {
+		t.Error("no pattern is a filter")
+	}
+	if !(event.Filter{}).Match(event.TypeWebhookDisabled) {
+		t.Error("the zero filter selects not all")
+	}
+}
+
+func FuzzParseCursor(f *testing.F) {
+	owner := event.Owner{AccountID: uuid.MustParse("01a1fc6f-cea0-7b16-87fe-c7933bb8a48e"), Environment: network.Test}
+	for _, position := range []int64{0, 1, 1795236700112233, 1<<63 - 1} {
+		f.Add(event.FormatCursor(owner, position))
+	}
+	f.Add(base64.RawURLEncoding.EncodeToString([]byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff12345678")))
+	f.Fuzz(func(t *testing.T, text string) {
+		position, err := event.ParseCursor(owner, text)
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(event.FormatCursor(owner, position), text); diff != "" || position < 0 {
+			t.Errorf("%d is spelled otherwise (-want +got):\n%s", position, diff)
+		}
+		other := owner
+		other.Environment = network.Live
+		if _, err := event.ParseCursor(other, text); err == nil {
+			t.Errorf("%q is the other environment's cursor too", text)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+)
+
+// Delivery is one event on its way to one endpoint.
+type Delivery struct {
+	WebhookID uuid.UUID
+	EventID   event.ID
+	// Position is the event's position in the feed. For a test event, which is not in the feed, it is taken from the clock.
+	Position int64
+	Type     event.Type
+	Status   Status
+	// Attempts counts the attempts since the delivery was created, retried or replayed.
+	Attempts int
+	// NextAttemptAt is when a Pending delivery is due, nil for others.
+	NextAttemptAt *time.Time
+	// ResponseStatus is the last response's status, 0 for none.
+	ResponseStatus int
+	// Error is why the last attempt failed, empty if it did not.
+	Error     string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// DisabledData is the data of the event webhook.disabled.
+type DisabledData struct {
+	ID     uuid.UUID `json:"id"`
+	URL    string    `json:"url"`
+	Reason Reason    `json:"reason"`
+}
+
+// TestEvent returns the event webhook.test of a delivery, which is not in the feed.
+func (e *Endpoint) TestEvent(d Delivery) (*event.Event, error) {
+	data, err := json.Marshal(struct {
+		ID  uuid.UUID `json:"id"`
+		URL string    `json:"url"`
+	}{e.ID, e.URL})
+	if err != nil {
+		return nil, err
+	}
+	return &event.Event{
+		ID: d.EventID, Type: event.TypeWebhookTest, AccountID: e.AccountID, Environment: e.Environment, At: d.CreatedAt, Data: data,
+	}, nil
+}
+
+// DeliveryQuery is a query for deliveries of an endpoint, newest first.
+type DeliveryQuery struct {
+	// Status is empty for all.
+	Status Status
+	// After is the end of the previous page, nil for the first page.
+	After *DeliveryCursor
+	Limit int
+}
+
+// DeliveryCursor is the position of a delivery in its endpoint's list.
+type DeliveryCursor struct {
+	Position int64
+	EventID  event.ID
+}
+
+// ErrDeliveryCursor is returned for text that is not a cursor.
+var ErrDeliveryCursor = errors.New("is not a cursor of this list; take it from next")
+
+// String returns the URL-safe form.
+func (c DeliveryCursor) String() string {
+	id := uuid.UUID(c.EventID)
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(id[:], uint64(c.Position))) //nolint:gosec // positions are not negative
+}
+
+// ParseDeliveryCursor parses the result of String.
+func ParseDeliveryCursor(text string) (*DeliveryCursor, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) != 16+8 {
+		return nil, ErrDeliveryCursor
+	}
+	position := int64(binary.BigEndian.Uint64(raw[16:])) //nolint:gosec // checked on the next line
+	if position < 0 {
+		return nil, ErrDeliveryCursor
+	}
+	return &DeliveryCursor{Position: position, EventID: event.ID(raw[:16])}, nil
+}

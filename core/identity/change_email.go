@@ -1,0 +1,49 @@
+package identity
+
+import (
+	"context"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+)
+
+// ChangeEmail mails the links that change the address of a session's account: first to the current address, if that is verified,
+// and after its confirmation to the new one. An account without a verified address needs a session of the last ten minutes
+// instead of that confirmation. It does not look up whether an account has the new address. It returns ErrVerificationOff, an
+// *account.InvalidError, ErrSessionNotFresh or a *LimitedError.
+func (s *Service) ChangeEmail(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, newEmail, callback string) error {
+	if s.MailQueued == nil {
+		return ErrVerificationOff
+	}
+	newEmail, err := account.ParseNewEmail("newEmail", newEmail)
+	if err != nil {
+		return err
+	}
+	if newEmail == owner.Email {
+		return &account.InvalidError{Field: "newEmail", Message: "is the address that the account has"}
+	}
+	if callback, err = s.Callback("callbackURL", callback); err != nil {
+		return err
+	}
+	m := postgres.Mail{Kind: account.MailChangeEmail, Recipient: newEmail, AccountID: owner.ID, Callback: callback}
+	recipients := []string{newEmail}
+	if owner.EmailVerified() && owner.HasEmail() {
+		m.Kind, m.Recipient, m.NewEmail = account.MailConfirmEmailChange, owner.Email, newEmail
+		recipients = append(recipients, owner.Email) // both get a mail in the end
+	} else if !s.Fresh(session) {
+		return ErrSessionNotFresh
+	}
+	if err := s.limitMail(ctx, v, recipients...); err != nil {
+		return err
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.EmailChangeRequested, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = "to " + newEmail
+	if err := s.Store.InsertMailWithEntry(ctx, m, entry); err != nil {
+		return err
+	}
+	s.MailQueued()
+	return nil
+}

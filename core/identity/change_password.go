@@ -1,0 +1,54 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"intents.internal/core/identity/account"
+)
+
+// ChangePassword gives the account of a session another password, ends all of its sessions and starts a new one in the visitor's
+// browser. It returns an *account.InvalidError for a new password that breaks the rule, ErrNoPassword for an account that has none, and
+// ErrPassword for a wrong current one. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
+func (s *Service) ChangePassword(
+	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, current, next string,
+) (*SignedIn, error) {
+	if err := account.CheckPassword("newPassword", next); err != nil {
+		return nil, err
+	}
+	if owner.PasswordHash == "" {
+		return nil, ErrNoPassword
+	}
+	if err := s.checkPassword(ctx, v, session, owner, current); err != nil {
+		return nil, err
+	}
+	hash, err := s.hash(ctx, next)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Store.Now()
+	replacement, token, err := account.NewSession(owner.ID, v.IP, v.UserAgent, now)
+	if err != nil {
+		return nil, err
+	}
+	if session.EndsWithBrowser() {
+		replacement.EndWithBrowser()
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.PasswordChanged, now)
+	if err != nil {
+		return nil, err
+	}
+	entry.Detail, entry.Notice = "all other sessions ended", s.notice(account.NoticeToPerson)
+	err = s.Store.ChangePassword(ctx, owner, hash, session.ID, replacement, entry)
+	if errors.Is(err, account.ErrNotFound) { // the session, the password or the account has ended since it was found
+		return nil, ErrSignedOut
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.noticesQueued()
+	changed := *owner
+	changed.PasswordHash, changed.UpdatedAt = hash, now
+	device := parseDevice(v.Device).signIn(&changed).String()
+	return &SignedIn{Account: &changed, Session: replacement, Token: token, Device: device}, nil
+}

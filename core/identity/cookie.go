@@ -1,0 +1,83 @@
+package identity
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"intents.internal/core/identity/account"
+)
+
+// deviceLifetime is the longest that browsers keep a cookie (RFC 6265bis section 5.5). Each sign-in renews it.
+const deviceLifetime = 400 * 24 * time.Hour
+
+// Cookie is the session cookie of a browser, with its device cookie.
+type Cookie struct {
+	prefix, name string
+	secure       bool
+}
+
+// NewCookie takes the URL at which browsers reach the service. Over TLS the __Host- prefix binds the cookie to that host,
+// so that no sibling domain can set it (RFC 6265bis section 4.1.3.2).
+func NewCookie(publicURL string) Cookie {
+	if strings.HasPrefix(publicURL, "https://") {
+		return Cookie{prefix: "__Host-intents.", name: "session", secure: true}
+	}
+	return Cookie{prefix: "intents.", name: "session"}
+}
+
+// SignIn sets the session cookie, and the device cookie if a password was checked. It forbids caches to store the response. Of a
+// session that ends with the browser nothing stays: its cookie has no lifetime, and the device is not known afterwards.
+func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
+	if in.Session.EndsWithBrowser() {
+		c.set(w, in.Token, 0)
+	} else {
+		c.set(w, in.Token, account.SessionLifetime)
+		if in.Device != "" {
+			c.KnowDevice(w, in.Device)
+		}
+	}
+	w.Header().Set("Cache-Control", "no-store")
+}
+
+// KnowDevice sets the device cookie.
+func (c Cookie) KnowDevice(w http.ResponseWriter, device string) {
+	c.device().set(w, device, deviceLifetime)
+}
+
+// Secure reports whether browsers reach the service over TLS.
+func (c Cookie) Secure() bool { return c.secure }
+
+// Clear deletes the session cookie.
+func (c Cookie) Clear(w http.ResponseWriter) { c.set(w, "", -time.Second) }
+
+func (c Cookie) device() Cookie {
+	c.name = "device"
+	return c
+}
+
+// set leaves Max-Age out for a lifetime of zero, so that the browser drops the cookie when it ends.
+func (c Cookie) set(w http.ResponseWriter, value string, lifetime time.Duration) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the scheme: a browser would not keep the cookie over plain http
+		Name: c.prefix + c.name, Value: value, Path: "/", MaxAge: int(lifetime / time.Second),
+		HttpOnly: true, Secure: c.secure, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// Token is the value of the request's cookie, empty without one.
+func (c Cookie) Token(r *http.Request) string {
+	cookie, err := r.Cookie(c.prefix + c.name)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// VisitorOf is the browser of a request that a gateway forwarded.
+func VisitorOf(r *http.Request, c Cookie) Visitor {
+	v := Visitor{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
+	if a := ActingOf(r); a != nil {
+		v.Person = a.Person.ID
+	}
+	return v
+}

@@ -1,0 +1,65 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"intents.internal/core/identity/account"
+)
+
+// ErrAccountDisabled is returned only to the proven owner of the account.
+var ErrAccountDisabled = errors.New("the account is disabled")
+
+// signInIdentity signs in the account of a proven identity. If there is none it inserts the account that create returns, under the
+// conditions of SignUp; how is for the audit log.
+func (s *Service) signInIdentity(
+	ctx context.Context, v Visitor, identity account.Identity, how string, create func() (*account.Account, error),
+) (*SignedIn, error) {
+	owner, err := s.Store.AccountByIdentity(ctx, identity)
+	if errors.Is(err, account.ErrNotFound) {
+		owner, err = s.signUpIdentity(ctx, v, identity, create)
+	}
+	if err != nil {
+		return nil, err
+	}
+	insert := func(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
+		return s.Store.InsertIdentitySession(ctx, session, owner, identity, entry)
+	}
+	signedIn, err := s.startSessionBy(ctx, v, owner, how, insert)
+	if errors.Is(err, ErrCredentials) {
+		return nil, ErrAccountDisabled
+	}
+	return signedIn, err
+}
+
+func (s *Service) signUpIdentity(
+	ctx context.Context, v Visitor, identity account.Identity, create func() (*account.Account, error),
+) (*account.Account, error) {
+	if !s.SignUpOpen {
+		return nil, ErrSignUpClosed
+	}
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
+		return nil, err
+	}
+	owner, err := create()
+	if err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedUp, s.Store.Now())
+	if err != nil {
+		return nil, err
+	}
+	taken := s.Store.InsertAccountWithIdentity(ctx, owner, identity, entry)
+	if !errors.Is(taken, account.ErrIdentityTaken) && !errors.Is(taken, account.ErrEmailTaken) {
+		return owner, taken
+	}
+	// A concurrent sign-in of the same identity may have created the account, which then has the e-mail address too.
+	owner, err = s.Store.AccountByIdentity(ctx, identity)
+	if !errors.Is(err, account.ErrNotFound) {
+		return owner, err
+	}
+	if errors.Is(taken, account.ErrIdentityTaken) {
+		return nil, ErrAccountDisabled
+	}
+	return nil, taken
+}

@@ -1,0 +1,253 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/mail"
+	"intents.internal/core/store/postgres"
+)
+
+// InvitationPath is the page of an invitation, below the public URL. The token is in its query.
+const InvitationPath = "/console/invitation"
+
+// Invited is an invitation that was made.
+type Invited struct {
+	*account.Invitation
+	// Link is for the inviter to pass on, if the service sends no mail. It is not stored, and anybody who has it can accept. It
+	// is empty for a mailed invitation.
+	Link string
+}
+
+// Invite invites an address to an account, and replaces an earlier invitation of it if again is set. It does the same whether or not the
+// address has an account here. It returns an *account.InvalidError, account.ErrAlreadyMember, account.ErrAlreadyInvited,
+// account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError. An
+// owner is invited as ChangeMember makes one.
+func (s *Service) Invite(ctx context.Context, v Visitor, on *Acting, email string, role account.Role, again bool) (*Invited, error) {
+	now := s.Store.Now()
+	invitation, err := account.NewInvitation(on.Account.ID, on.Person.ID, email, role, now)
+	if err != nil {
+		return nil, err
+	}
+	if role == account.RoleOwner {
+		if err := s.confirmActing(ctx, v, on); err != nil {
+			return nil, err
+		}
+	}
+	invitation.Mailed = s.MailQueued != nil
+	if invitation.Mailed && !on.Person.EmailVerified() {
+		return nil, ErrEmailNotVerified
+	}
+	if err := s.limitInvitation(ctx, v, invitation); err != nil {
+		return nil, err
+	}
+	invitation.AccountName, invitation.InviterEmail = on.Account.Name, on.Person.Email
+	invited := &Invited{Invitation: invitation}
+	var tokenHash *[32]byte
+	if !invitation.Mailed {
+		token := account.NewLinkToken()
+		hash := account.HashToken(token)
+		tokenHash, invited.Link = &hash, invitationURL(s.PublicURL, token)
+	}
+	if err := s.storeInvitation(ctx, v, on, invitation, tokenHash, again); err != nil {
+		return nil, err
+	}
+	if invitation.Mailed {
+		s.MailQueued()
+	}
+	return invited, nil
+}
+
+// limitInvitation counts an invitation to its account, its account and address, and, if it is mailed, as a mail that the visitor asks for.
+func (s *Service) limitInvitation(ctx context.Context, v Visitor, invitation *account.Invitation) error {
+	if err := s.limits.invitationsPerAccount.take(ctx, invitation.AccountID.String()); err != nil {
+		return err
+	}
+	if err := s.limits.invitationsPerAddress.take(ctx, invitation.AccountID.String()+":"+digest(invitation.Email)); err != nil {
+		return err
+	}
+	if !invitation.Mailed {
+		return nil
+	}
+	return s.limitMail(ctx, v, invitation.Email)
+}
+
+func (s *Service) storeInvitation(
+	ctx context.Context, v Visitor, on *Acting, invitation *account.Invitation, tokenHash *[32]byte, again bool,
+) error {
+	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), account.MemberInvited, invitation.CreatedAt)
+	if err != nil {
+		return err
+	}
+	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
+	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		roster, err := s.lockManaged(ctx, tx, on)
+		if err != nil {
+			return err
+		}
+		for _, m := range roster {
+			if m.Email == invitation.Email {
+				return account.ErrAlreadyMember
+			}
+		}
+		open, err := tx.Invitations(ctx, on.Account.ID, invitation.CreatedAt)
+		if err != nil {
+			return err
+		}
+		replaced := 0
+		for _, other := range open {
+			if other.Email == invitation.Email {
+				replaced++
+			}
+		}
+		switch {
+		case replaced > 0 && !again:
+			return account.ErrAlreadyInvited
+		case len(roster)+len(open)-replaced >= account.MaxMembers:
+			return account.ErrTooManyMembers
+		}
+		if err := tx.ReplaceInvitation(ctx, invitation, tokenHash); err != nil {
+			return err
+		}
+		if invitation.Mailed {
+			m := postgres.Mail{Kind: account.MailInvitation, Recipient: invitation.Email, InvitationID: invitation.ID}
+			if err := tx.InsertMail(ctx, m); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// Invitation finds the invitation of a link, or returns account.ErrNoInvitation. Attempts are limited.
+func (s *Service) Invitation(ctx context.Context, v Visitor, token string) (*account.Invitation, error) {
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+		return nil, err
+	}
+	return s.Store.InvitationByToken(ctx, account.HashToken(token), s.Store.Now())
+}
+
+// AcceptInvitation makes the person of a session a member by the token of a link, and lets the session act on the account. It returns
+// account.ErrNoInvitation, account.ErrNotInvited, account.ErrAlreadyMember, account.ErrTooManyMembers, or a *LimitedError.
+func (s *Service) AcceptInvitation(ctx context.Context, v Visitor, a *Acting, token string) (*account.Invitation, account.Member, error) {
+	return s.answerInvitation(ctx, v, a, token, account.MemberJoined, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m account.Member) error {
+		if _, err := roster.Find(m.PersonID); err == nil {
+			return account.ErrAlreadyMember
+		}
+		if len(roster) >= account.MaxMembers {
+			return account.ErrTooManyMembers
+		}
+		if err := tx.InsertMember(ctx, m); err != nil {
+			return err
+		}
+		return tx.SetActing(ctx, a.Session, m.AccountID)
+	})
+}
+
+// DeclineInvitation ends an invitation by the token of its link. It returns account.ErrNoInvitation, account.ErrNotInvited, or a
+// *LimitedError.
+func (s *Service) DeclineInvitation(ctx context.Context, v Visitor, a *Acting, token string) (*account.Invitation, error) {
+	invitation, _, err := s.answerInvitation(ctx, v, a, token, account.InvitationDeclined,
+		func(context.Context, postgres.Tx, account.Roster, account.Member) error { return nil })
+	return invitation, err
+}
+
+// answerInvitation uses an invitation and calls answer with the members of its account and the member that the person would be.
+func (s *Service) answerInvitation(
+	ctx context.Context, v Visitor, a *Acting, token string, action account.Action,
+	answer func(context.Context, postgres.Tx, account.Roster, account.Member) error,
+) (*account.Invitation, account.Member, error) {
+	member := account.Member{PersonID: a.Person.ID, Name: a.Person.Name, Email: a.Person.Email, CreatedAt: s.Store.Now()}
+	invitation, err := s.Invitation(ctx, v, token)
+	if err != nil {
+		return nil, member, err
+	}
+	if err := invitation.For(a.Person); err != nil {
+		return nil, member, err
+	}
+	member.AccountID, member.Role = invitation.AccountID, invitation.Role
+	entry, err := account.NewAuditEntry(invitation.AccountID, v.Actor(), action, member.CreatedAt)
+	if err != nil {
+		return nil, member, err
+	}
+	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
+	if action == account.MemberJoined && invitation.Role == account.RoleOwner {
+		entry.Notice = s.notice(account.NoticeToOwners)
+	}
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		roster, err := tx.LockMembers(ctx, invitation.AccountID, a.Person.ID, invitation.InviterID)
+		if errors.Is(err, account.ErrNotMember) { // the account, the person or the inviter has ended or is disabled
+			return account.ErrNoInvitation
+		}
+		if err != nil {
+			return err
+		}
+		// An invitation is worth what its inviter may do now.
+		if inviter, err := roster.Find(invitation.InviterID); err != nil || (&Acting{Role: inviter.Role}).Check(Manage) != nil {
+			return account.ErrNoInvitation
+		}
+		if err := tx.UseInvitation(ctx, invitation.ID, account.HashToken(token), member.CreatedAt); err != nil {
+			return err
+		}
+		if invitation.Mailed && !a.Person.EmailVerified() { // the token came by mail to the address
+			if err := tx.VerifyEmail(ctx, a.Person, v.Actor(), member.CreatedAt); err != nil {
+				return err
+			}
+		}
+		if err := answer(ctx, tx, roster, member); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+	if err == nil {
+		s.noticesQueued()
+	}
+	return invitation, member, err
+}
+
+// CancelInvitation ends an open invitation to an account, or returns account.ErrNoInvitation or ErrRole.
+func (s *Service) CancelInvitation(ctx context.Context, v Visitor, on *Acting, invitation *account.Invitation) error {
+	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), account.InvitationCanceled, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
+	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if _, err := s.lockManaged(ctx, tx, on); err != nil {
+			return err
+		}
+		if err := tx.DeleteInvitation(ctx, on.Account.ID, invitation.ID); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// composeInvitation writes the message of an invitation, or nil if it is gone. A link that was mailed before stops working.
+func (s *Service) composeInvitation(ctx context.Context, id uuid.UUID) (*mail.Message, error) {
+	token, now := account.NewLinkToken(), s.Store.Now()
+	invitation, err := s.Store.InvitationByID(ctx, id, now)
+	if err == nil {
+		err = s.Store.SetInvitationToken(ctx, id, account.HashToken(token), now)
+	}
+	if errors.Is(err, account.ErrNoInvitation) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	link := s.mailLink(invitationURL(s.PublicURL, token))
+	link.ValidFor = account.InvitationLifetime
+	return mail.Invitation(invitation.Email, mail.InvitationLink{
+		Link: link, Account: invitation.AccountName, Role: string(invitation.Role),
+	})
+}
+
+// invitationURL is the link to the page of an invitation.
+func invitationURL(publicURL, token string) string {
+	return WithQuery(publicURL+InvitationPath, "token", token)
+}

@@ -1,0 +1,169 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
+)
+
+// CreateKey creates a key of the account and returns its text, which is not stored. A live key needs a fresh session or the
+// visitor's password. It returns an *account.InvalidError, ErrSessionNotFresh, ErrPassword, ErrBusy, account.ErrTooMany,
+// account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
+func (s *Service) CreateKey(ctx context.Context, v Visitor, on *Acting, r account.KeyRequest) (*account.Key, apikey.Key, error) {
+	now, owner := s.Store.Now(), on.Account.ID
+	key, text, err := account.NewKey(owner, r, now)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if err := s.confirmKey(ctx, v, on, key); err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if err := s.limitKey(ctx, v, owner); err != nil {
+		return nil, apikey.Key{}, err
+	}
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyCreated, now)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if key.Environment == network.Live {
+		entry.Notice = s.notice(account.NoticeToOwners)
+	}
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
+			return err
+		}
+		if err := tx.InsertKey(ctx, key); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(key, key.Describe()))
+	})
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	s.noticesQueued()
+	return key, text, nil
+}
+
+// UpdateKey renames, enables or disables a key or sets its expiry, scopes or networks. It returns what account.Key.Change returns, and
+// account.ErrNotFound for a key the account does not have.
+func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
+	now := s.Store.Now()
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyUpdated, now)
+	if err != nil {
+		return nil, err
+	}
+	var key *account.Key
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		var err error
+		if key, err = tx.LockKey(ctx, owner, keyID); err != nil {
+			return err
+		}
+		detail, err := key.Change(c, now)
+		if err != nil {
+			return err
+		}
+		if err := tx.UpdateKey(ctx, key); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(key, detail))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return key, nil
+}
+
+// RotateKey creates a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace
+// period of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated, account.ErrNotFound, and for the new
+// key what CreateKey returns.
+func (s *Service) RotateKey(ctx context.Context, v Visitor, on *Acting, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
+	owner := on.Account.ID
+	if err := s.limitKey(ctx, v, owner); err != nil {
+		return nil, apikey.Key{}, err
+	}
+	found, err := s.Store.Key(ctx, owner, keyID)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if err := s.confirmKey(ctx, v, on, found); err != nil { // the environment of a key never changes
+		return nil, apikey.Key{}, err
+	}
+	now := s.Store.Now()
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyRotated, now)
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	if found.Environment == network.Live {
+		entry.Notice = s.notice(account.NoticeToOwners)
+	}
+	var next *account.Key
+	var text apikey.Key
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		old, err := tx.LockKey(ctx, owner, keyID)
+		if err != nil {
+			return err
+		}
+		if next, text, err = old.Rotate(grace, now); err != nil {
+			return err
+		}
+		if err := tx.ReplaceKey(ctx, old, next); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(old, rotation(old, next)))
+	})
+	if err != nil {
+		return nil, apikey.Key{}, err
+	}
+	s.noticesQueued()
+	return next, text, nil
+}
+
+// rotation describes a rotation for the audit log.
+func rotation(k, next *account.Key) string {
+	if k.RotatedAt == nil {
+		return fmt.Sprintf("%s… takes its place at once", next.Start)
+	}
+	return fmt.Sprintf("%s… takes its place, it works until %s", next.Start, k.ExpiresAt.UTC().Format(time.RFC3339))
+}
+
+// DeleteKey deletes a key. It returns account.ErrNotFound for a key the account does not have.
+func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID) error {
+	now := s.Store.Now()
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyDeleted, now)
+	if err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		key, err := tx.LockKey(ctx, owner, keyID)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteKey(ctx, key, now); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry.OfKey(key, ""))
+	})
+}
+
+// confirmKey returns what confirmActing returns for a live key.
+func (s *Service) confirmKey(ctx context.Context, v Visitor, on *Acting, key *account.Key) error {
+	if key.Environment != network.Live {
+		return nil
+	}
+	return s.confirmActing(ctx, v, on)
+}
+
+// limitKey counts a new key for the account and for the address.
+func (s *Service) limitKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
+	if err := s.limits.keysPerAccount.take(ctx, owner.String()); err != nil {
+		return err
+	}
+	return s.limits.keysPerIP.take(ctx, v.network())
+}

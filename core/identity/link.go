@@ -1,0 +1,158 @@
+package identity
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+)
+
+// Identities lists the identities of an account, oldest first.
+func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.LinkedIdentity, error) {
+	return s.Store.Identities(ctx, owner)
+}
+
+// LinkWallet links the wallet that signed a message for this site to the account of a session, as another way to sign in. The
+// session must be fresh, or the password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink,
+// ErrSessionNotFresh, ErrPassword and ErrBusy.
+func (s *Service) LinkWallet(
+	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, message, signature, password string,
+) (account.Identity, error) {
+	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+		return account.Identity{}, err
+	}
+	identity, err := s.provenWallet(ctx, v, message, signature)
+	if err != nil {
+		return account.Identity{}, err
+	}
+	return identity, s.linkIdentity(ctx, v, session, identity)
+}
+
+// StartLink is StartOIDC for a flow that ends with a link to the account of the session. The session must be fresh, or the
+// password must confirm it: it may also return ErrSessionNotFresh, ErrPassword and ErrBusy.
+func (s *Service) StartLink(
+	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string,
+) (redirectURL, opaque string, err error) {
+	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+		return "", "", err
+	}
+	f, redirectURL, err := s.startFlow(ctx, v)
+	if err != nil {
+		return "", "", err
+	}
+	f.link = f.sessionMAC(v.Token)
+	return redirectURL, f.String(), nil
+}
+
+// LinksAccount reports whether a flow ends with a link, so that FinishLink must finish it instead of FinishOIDC.
+func LinksAccount(opaque string) bool {
+	f, ok := parseFlow(opaque)
+	return ok && f.link != ""
+}
+
+// FinishLink links the person whom the provider authenticated to the account of the session that started the flow. It returns
+// ErrFlowExpired in any other session, ErrSignedOut if the session has ended, account.ErrIdentityTaken for a person with another account,
+// account.ErrTooManyIdentities, and the errors of FinishOIDC but account.ErrEmailTaken and those of sign-up.
+func (s *Service) FinishLink(ctx context.Context, v Visitor, opaque, state, code string) error {
+	f, ok := parseFlow(opaque)
+	if !ok || !hmac.Equal([]byte(f.link), []byte(f.sessionMAC(v.Token))) {
+		return ErrFlowExpired
+	}
+	session, _, err := s.Session(ctx, v.Token)
+	if err != nil {
+		return err
+	}
+	found, err := s.finishFlow(ctx, v, f, state, code)
+	if err != nil {
+		return err
+	}
+	return s.linkIdentity(ctx, v, session, found.identity)
+}
+
+// sessionMAC binds a flow to the session with this token. It cannot be computed without the token, so that no site can plant a
+// flow that links its own identity to a visitor's account.
+func (f flow) sessionMAC(token string) string {
+	f.link = ""
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("link an identity " + f.String()))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func (s *Service) linkIdentity(ctx context.Context, v Visitor, session *account.Session, identity account.Identity) error {
+	entry, err := account.NewAuditEntry(session.AccountID, v.Actor(), account.IdentityLinked, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail, entry.Notice = identity.String(), s.notice(account.NoticeToPerson)
+	err = s.Store.LinkIdentity(ctx, session, identity, entry)
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return ErrSignedOut
+	}
+	if err == nil {
+		s.noticesQueued()
+	}
+	return err
+}
+
+// Unlink removes a way to sign in from the account of a session, and ends its other sessions. The session must be fresh, or the
+// password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in,
+// ErrSessionNotFresh, ErrPassword, ErrBusy or a *LimitedError.
+func (s *Service) Unlink(
+	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, identity account.Identity, password string,
+) error {
+	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+		return err
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.IdentityUnlinked, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = identity.String() + "; all other sessions ended"
+	err = s.Store.UnlinkIdentity(ctx, session, identity, s.issuers(), entry)
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return ErrSignedOut
+	}
+	return err
+}
+
+// issuers returns the issuers of identities that can sign in with the operator's configuration.
+func (s *Service) issuers() []string {
+	issuers := []string{account.WalletIssuer}
+	if s.OIDC != nil {
+		issuers = append(issuers, s.OIDC.config.Issuer)
+	}
+	if s.Chains != nil {
+		for _, chain := range s.Chains.Chains() {
+			issuers = append(issuers, chain.ID().String())
+		}
+	}
+	return issuers
+}
+
+// CanSignIn reports whether an identity can sign in with the operator's configuration.
+func (s *Service) CanSignIn(identity account.Identity) bool {
+	return slices.Contains(s.issuers(), identity.Issuer)
+}
+
+// confirmActing is confirmFresh for what a person does to an account that cannot be taken back: whoever finds a browser that was
+// left open does not get that far.
+func (s *Service) confirmActing(ctx context.Context, v Visitor, on *Acting) error {
+	return s.confirmFresh(ctx, v, on.Session, on.Person, v.Password)
+}
+
+// confirmFresh returns ErrSessionNotFresh unless the session is fresh or the request has the password, which it then checks.
+func (s *Service) confirmFresh(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+	if s.Fresh(session) {
+		return nil
+	}
+	if owner.PasswordHash == "" || password == "" {
+		return ErrSessionNotFresh
+	}
+	return s.checkPassword(ctx, v, session, owner, password)
+}

@@ -1,0 +1,264 @@
+package identity_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// at is the visitor in whose browser a session is.
+func at(in *identity.SignedIn) identity.Visitor {
+	return identity.Visitor{IP: "203.0.113.7", Token: in.Token}
+}
+
+// beginLink starts a flow that links to the account of a session.
+func beginLink(t *testing.T, s *identity.Service, in *identity.SignedIn) begun {
+	t.Helper()
+	to, flow, err := s.StartLink(t.Context(), at(in), in.Session, in.Account, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	return begun{flow: flow, state: q.Get("state"), nonce: q.Get("nonce"), challenge: q.Get("code_challenge")}
+}
+
+func (w wallet) signIn(t *testing.T, s *identity.Service) *identity.SignedIn {
+	t.Helper()
+	message := w.message(nonce(t, s, identity.Visitor{}))
+	in, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func (w wallet) link(t *testing.T, s *identity.Service, in *identity.SignedIn, password string) error {
+	t.Helper()
+	message := w.message(nonce(t, s, identity.Visitor{}))
+	_, err := s.LinkWallet(t.Context(), at(in), in.Session, in.Account, message, w.sign(t, message), password)
+	return err
+}
+
+func (w wallet) identity(t *testing.T) account.Identity {
+	t.Helper()
+	identity, err := account.NewWalletIdentity(w.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity
+}
+
+func TestFinishLink(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	w := newWallet(t)
+	in := w.signIn(t, s)
+	b := beginLink(t, s, in)
+	if !identity.LinksAccount(b.flow) || identity.LinksAccount(begin(t, s).flow) {
+		t.Error("a link and a sign-in are not told apart")
+	}
+	if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
+		t.Errorf("a link that ends as a sign-in: %v", err)
+	}
+	if err := s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)); err != nil {
+		t.Fatal(err)
+	}
+	c := begin(t, s)
+	other, err := s.FinishOIDC(t.Context(), identity.Visitor{}, c.flow, c.state, i.grant(c, nil))
+	if err != nil || other.Account.ID != in.Account.ID || other.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" {
+		t.Errorf("the linked identity signs in to %+v, %v", other, err)
+	}
+	b = beginLink(t, s, in)
+	if err := s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)); err != nil {
+		t.Errorf("linked again: %v", err)
+	}
+	want := []string{
+		"signed_up||| ", "signed_in||with a wallet| ", "identity_linked||ann at " + i.url + "|203.0.113.7 ", "signed_in||with Example| ",
+	}
+	if diff := cmp.Diff(want, auditLog(t, s, in.Account.ID)); diff != "" {
+		t.Errorf("the audit log (-want +got):\n%s", diff)
+	}
+}
+
+// A flow links to the account of the session that started it and to no other: a page that plants a flow of its own, or that has a visitor
+// bring back another's answer, would else give its author a way into the visitor's account.
+func TestFinishLink_OfAnotherSession(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	mallory, ann := newWallet(t).signIn(t, s), newWallet(t).signIn(t, s)
+	b := beginLink(t, s, mallory)
+	signIn := begin(t, s)
+	mac := b.flow[strings.LastIndexByte(b.flow, '.'):]
+	for name, flow := range map[string]string{
+		"another's flow":               b.flow,
+		"a sign-in with another MAC":   signIn.flow + mac,
+		"a sign-in":                    signIn.flow,
+		"without a MAC":                strings.TrimSuffix(b.flow, mac),
+		"another's, with a later time": strings.Replace(b.flow, b.state, signIn.state, 1),
+		"none":                         "",
+	} {
+		if err := s.FinishLink(t.Context(), at(ann), flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.FinishLink(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
+		t.Errorf("signed out: %v", err)
+	}
+	if err := s.FinishLink(t.Context(), at(mallory), b.flow, signIn.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
+		t.Errorf("another state: %v", err)
+	}
+	if err := s.SignOut(t.Context(), identity.Visitor{Token: mallory.Token}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishLink(t.Context(), at(mallory), b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrSignedOut) {
+		t.Errorf("a session that has ended: %v", err)
+	}
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM identities WHERE issuer = $1`, i.url); n != 0 {
+		t.Errorf("%d identities are linked", n)
+	}
+}
+
+func TestLink_Taken(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	theirs, w := newWallet(t), newWallet(t)
+	theirs.signIn(t, s)
+	c := begin(t, s)
+	if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, c.flow, c.state, i.grant(c, nil)); err != nil {
+		t.Fatal(err)
+	}
+	in := w.signIn(t, s)
+	b := beginLink(t, s, in)
+	if err := s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)); !errors.Is(err, account.ErrIdentityTaken) {
+		t.Errorf("another's person: %v", err)
+	}
+	if err := theirs.link(t, s, in, ""); !errors.Is(err, account.ErrIdentityTaken) {
+		t.Errorf("another's wallet: %v", err)
+	}
+	if linked, err := s.Identities(t.Context(), in.Account.ID); err != nil || len(linked) != 1 {
+		t.Errorf("the account has %v, %v", linked, err)
+	}
+}
+
+// Who finds a browser signed in cannot give themselves a way in, nor take the owner's: the session is fresh or the password comes too.
+func TestLink_Confirmed(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config, withPasswords(t))
+	ann, err := s.SignUp(t.Context(), identity.Visitor{}, "Ann", "ann@example.com", password, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob := newWallet(t)
+	in := bob.signIn(t, s)
+	age := func(ago string) {
+		t.Helper()
+		pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - $1::interval`, ago)
+		for _, one := range []*identity.SignedIn{ann, in} {
+			if one.Session, one.Account, err = s.Session(t.Context(), one.Token); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	age("11 minutes")
+	try := func(of *identity.SignedIn, password string) []error {
+		_, _, started := s.StartLink(t.Context(), at(of), of.Session, of.Account, password)
+		linked := newWallet(t).link(t, s, of, password)
+		unlinked := s.Unlink(t.Context(), at(of), of.Session, of.Account, bob.identity(t), password)
+		return []error{started, linked, unlinked}
+	}
+	for name, c := range map[string]struct {
+		of       *identity.SignedIn
+		password string
+		want     error
+	}{
+		"no password":                     {ann, "", identity.ErrSessionNotFresh},
+		"a wrong password":                {ann, "wrong horse battery", identity.ErrPassword},
+		"an account without one":          {in, "", identity.ErrSessionNotFresh},
+		"a password of one that has none": {in, password, identity.ErrSessionNotFresh},
+	} {
+		for n, err := range try(c.of, c.password) {
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s, %d: %v, want %v", name, n, err, c.want)
+			}
+		}
+	}
+	if errs := try(ann, password); errs[0] != nil || errs[1] != nil || !errors.Is(errs[2], account.ErrIdentityNotFound) {
+		t.Errorf("with the password: %v", errs)
+	}
+	age("9 minutes")
+	if errs := try(ann, ""); errs[0] != nil || errs[1] != nil || !errors.Is(errs[2], account.ErrIdentityNotFound) {
+		t.Errorf("in a fresh session: %v", errs)
+	}
+}
+
+func TestUnlink(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	first, second := newWallet(t), newWallet(t)
+	in := first.signIn(t, s)
+	if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, first.identity(t), ""); !errors.Is(err, account.ErrLastWayIn) {
+		t.Errorf("the last way in: %v", err)
+	}
+	if err := second.link(t, s, in, ""); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := first.signIn(t, s)
+	if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, first.identity(t), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Session(t.Context(), elsewhere.Token); !errors.Is(err, identity.ErrSignedOut) {
+		t.Errorf("another session: %v", err)
+	}
+	if _, _, err := s.Session(t.Context(), in.Token); err != nil {
+		t.Errorf("the session that unlinked: %v", err)
+	}
+	if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, first.identity(t), ""); !errors.Is(err, account.ErrIdentityNotFound) {
+		t.Errorf("a second time: %v", err)
+	}
+	if again := second.signIn(t, s); again.Account.ID != in.Account.ID {
+		t.Error("the wallet that is left signs in to another account")
+	}
+	// What was unlinked is free: it makes an account of its own, and can be linked to another.
+	fresh := first.signIn(t, s)
+	if fresh.Account.ID == in.Account.ID || fresh.Account.Email != strings.ToLower(first.address)+"@eip155.invalid" {
+		t.Errorf("the unlinked wallet signs in to %+v", fresh.Account)
+	}
+	if log := auditLog(t, s, in.Account.ID); log[len(log)-2] != "identity_unlinked||wallet "+first.address+"; all other sessions ended|203.0.113.7 " {
+		t.Errorf("the audit log: %q", log)
+	}
+}
+
+// An identity of a provider that the operator does not use any more, or of a chain without a node, is no way in.
+func TestUnlink_UnusableLeft(t *testing.T) {
+	t.Parallel()
+	var node verdict
+	s := newService(t, node.on(t))
+	w := newWallet(t)
+	in := w.signIn(t, s)
+	for issuer, want := range map[string]error{
+		"https://old.example": account.ErrLastWayIn, "eip155:1": account.ErrLastWayIn, "eip155:10": nil,
+	} {
+		subject := strings.ToLower(w.address)
+		pgtest.Exec(t, s.Store, `DELETE FROM identities WHERE issuer <> 'eip155'`)
+		pgtest.Exec(t, s.Store, `INSERT INTO identities VALUES ($1, $2, $3, now()), ('eip155', $2, $3, now()) ON CONFLICT DO NOTHING`, issuer, subject, in.Account.ID)
+		if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, w.identity(t), ""); !errors.Is(err, want) {
+			t.Errorf("%s is left: %v, want %v", issuer, err, want)
+		}
+	}
+}

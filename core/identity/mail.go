@@ -1,0 +1,208 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/mail"
+	"intents.internal/core/store/postgres"
+)
+
+// queueMail limits and queues a mail. It looks up nothing about its recipient.
+func (s *Service) queueMail(ctx context.Context, v Visitor, m postgres.Mail) error {
+	if err := s.limitMail(ctx, v, m.Recipient); err != nil {
+		return err
+	}
+	if err := s.Store.InsertMail(ctx, m); err != nil {
+		return err
+	}
+	s.MailQueued()
+	return nil
+}
+
+// limitMail counts a request for mail. Both buckets are the visitor's network's, so that nobody uses up those of others.
+func (s *Service) limitMail(ctx context.Context, v Visitor, recipients ...string) error {
+	if err := s.limits.mailsPerIP.take(ctx, v.network()); err != nil {
+		return err
+	}
+	for _, recipient := range recipients {
+		if err := s.limits.mailsPerAddress.take(ctx, digest(recipient)+":"+v.network()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SitePath returns the path of a URL on this site, empty for none. It returns an *account.InvalidError of the field for another
+// site.
+func (s *Service) SitePath(field, given string) (path string, err error) {
+	path = strings.TrimPrefix(given, s.PublicURL)
+	if _, err := url.Parse(path); given != "" && (err != nil || !LocalPath(path)) {
+		return "", &account.InvalidError{Field: field, Message: "must be a path on this site, such as /console"}
+	}
+	return path, nil
+}
+
+// homePath is the first page of the console, below which are all pages of this site that a person may be led to.
+const homePath = "/console"
+
+// Callback returns the page of the console to which a mailed link finally leads, empty for the default: whoever asks for a mail to
+// somebody else must not choose where its link leads, such as to an endpoint of the API. It returns an *account.InvalidError of the
+// field for another site.
+func (s *Service) Callback(field, given string) (page string, err error) {
+	local, err := s.SitePath(field, given)
+	if err != nil || local != homePath && !strings.HasPrefix(local, homePath+"/") || local != path.Clean(local) || strings.ContainsAny(local, "?#%") {
+		return "", err
+	}
+	return local, nil
+}
+
+// ComposeMail returns the message of a queued mail, or nil if nothing must be sent. Its links work from then on. Nothing is sent to
+// an address that has got as many mails of the kind within the hour as it may from all networks together: the links in those work.
+func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) (*mail.Message, error) {
+	var message *mail.Message
+	var err error
+	if queued.Attempts <= 1 && queued.Kind != account.MailSecurityNotice {
+		err := s.limits.mailsOfKind.take(ctx, string(queued.Kind)+":"+digest(queued.Recipient))
+		if _, limited := errors.AsType[*LimitedError](err); limited {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	switch m := queued.Mail; m.Kind {
+	case account.MailSignUp:
+		message, err = s.composeSignUp(ctx, m)
+	case account.MailVerifyEmail:
+		message, err = s.composeVerifyEmail(ctx, m)
+	case account.MailConfirmEmailChange:
+		message, err = s.composeConfirmEmailChange(ctx, m)
+	case account.MailChangeEmail:
+		message, err = s.composeChangeEmail(ctx, m)
+	case account.MailInvitation:
+		message, err = s.composeInvitation(ctx, m.InvitationID)
+	case account.MailSecurityNotice:
+		message, err = s.composeSecurityNotice(ctx, queued)
+	case account.MailWebhookDisabled:
+		message, err = s.composeWebhookDisabled(ctx, m)
+	default:
+		message, err = s.composeResetPassword(ctx, m)
+	}
+	if errors.Is(err, account.ErrNotFound) {
+		return nil, nil
+	}
+	return message, err
+}
+
+func (s *Service) composeResetPassword(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
+	if err != nil || !owner.HasEmail() {
+		return nil, err
+	}
+	token := account.NewLinkToken()
+	if err := s.Store.InsertResetToken(ctx, owner, account.HashToken(token), s.Store.Now().Add(account.LinkLifetime), nil); err != nil {
+		return nil, err
+	}
+	return mail.ResetPassword(owner.Email, s.mailLink(ResetURL(s.PublicURL, token)))
+}
+
+// composeSignUp writes the mail to an address with a sign-up: the link, also if an earlier sign-up is pending, or that another
+// account has the address.
+func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
+	switch {
+	case err != nil:
+		return nil, err
+	case owner.ID != m.AccountID && !s.mustVerify(owner):
+		return mail.AddressTaken(owner.Email, s.mailLink(s.PublicURL+"/console/sign-in"))
+	case owner.EmailVerified():
+		return nil, nil
+	}
+	l := postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: m.SignUp}
+	to, err := s.newLink(ctx, l, m.Callback)
+	if err != nil {
+		return nil, err
+	}
+	return mail.SignUp(owner.Email, s.mailLink(to))
+}
+
+func (s *Service) composeVerifyEmail(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
+	if err != nil || !owner.HasEmail() || owner.EmailVerified() {
+		return nil, err
+	}
+	to, err := s.newLink(ctx, postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}, m.Callback)
+	if err != nil {
+		return nil, err
+	}
+	return mail.VerifyEmail(owner.Email, s.mailLink(to))
+}
+
+func (s *Service) composeConfirmEmailChange(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+	owner, err := s.Store.AccountByID(ctx, m.AccountID)
+	if err != nil || owner.Email != m.Recipient {
+		return nil, err
+	}
+	l := postgres.Link{Purpose: account.ConfirmEmailChange, AccountID: owner.ID, Email: owner.Email, NewEmail: m.NewEmail}
+	to, err := s.newLink(ctx, l, m.Callback)
+	if err != nil {
+		return nil, err
+	}
+	return mail.ConfirmEmailChange(owner.Email, m.NewEmail, s.mailLink(to))
+}
+
+// composeChangeEmail writes the mail to the new address of an account: the link, or that another account keeps the address.
+func (s *Service) composeChangeEmail(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+	owner, err := s.Store.AccountByID(ctx, m.AccountID)
+	if err != nil || owner.Email == m.Recipient {
+		return nil, err
+	}
+	held, err := s.Store.EmailHeld(ctx, m.Recipient)
+	if err != nil {
+		return nil, err
+	}
+	if held {
+		return mail.AddressTaken(m.Recipient, s.mailLink(s.PublicURL+"/console/sign-in"))
+	}
+	l := postgres.Link{Purpose: account.ChangeEmail, AccountID: owner.ID, Email: owner.Email, NewEmail: m.Recipient}
+	to, err := s.newLink(ctx, l, m.Callback)
+	if err != nil {
+		return nil, err
+	}
+	return mail.ChangeEmail(m.Recipient, s.mailLink(to))
+}
+
+// newLink stores a link and returns the URL of its page in the console. GET has no effect there, because programs that scan mail
+// follow links.
+func (s *Service) newLink(ctx context.Context, l postgres.Link, callback string) (string, error) {
+	token := account.NewLinkToken()
+	if err := s.Store.InsertLink(ctx, account.HashToken(token), l, s.Store.Now().Add(account.LinkLifetime)); err != nil {
+		return "", err
+	}
+	return WithQuery(WithQuery(s.PublicURL+LinkPath, "token", token), "callbackURL", callback), nil
+}
+
+// ResetURL is the link for a new password.
+func ResetURL(publicURL, token string) string { return WithQuery(publicURL+ResetPath, "token", token) }
+
+// WithQuery adds a parameter to the query of a URL, unless its value is empty.
+func WithQuery(to, name, value string) string {
+	u, err := url.Parse(to)
+	if err != nil || value == "" {
+		return to
+	}
+	query := u.Query()
+	query.Set(name, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// mailLink is what a message says about its link.
+func (s *Service) mailLink(to string) mail.Link {
+	_, host, _ := strings.Cut(s.PublicURL, "://")
+	return mail.Link{Service: host, URL: to, ValidFor: account.LinkLifetime}
+}

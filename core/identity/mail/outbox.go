@@ -1,0 +1,122 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/background"
+)
+
+const (
+	// senders is how many mails one core sends concurrently.
+	senders = 2
+	// pollEvery bounds the delay of a mail that another core queued or that is due for a retry.
+	pollEvery = 5 * time.Second
+	// lease is how long one sender may keep a mail. It is longer than composing and sending take: two steps of stepTimeout each,
+	// and a QUIT that the server does not answer.
+	lease = 2 * time.Minute
+	// maxAttempts and maxAge bound the retries of one mail.
+	maxAttempts = 12
+	maxAge      = 4 * time.Hour
+	// firstRetry is the first retry's delay, which doubles with each attempt up to lastRetry.
+	firstRetry, lastRetry = 10 * time.Second, 10 * time.Minute
+)
+
+// Compose returns the message for a row of the outbox, or nil if there is nothing to send.
+type Compose func(ctx context.Context, queued *postgres.QueuedMail) (*Message, error)
+
+// Outbox sends the mails that are queued in the database. Each is sent at least once, unless maxAttempts or maxAge is reached
+// first: if a core dies between the server's reply and the deletion of the row, the mail is sent again. Any number of cores may
+// run an outbox.
+type Outbox struct {
+	store   *postgres.Store
+	smtp    *SMTP
+	log     *slog.Logger
+	metrics *metrics
+	wake    chan struct{}
+}
+
+// NewOutbox returns an outbox; Run starts it.
+func NewOutbox(store *postgres.Store, smtp *SMTP, log *slog.Logger, registry prometheus.Registerer) *Outbox {
+	return &Outbox{store: store, smtp: smtp, log: log, metrics: newMetrics(registry), wake: make(chan struct{}, 1)}
+}
+
+// Wake makes a sender check for mails immediately. It does not block.
+func (o *Outbox) Wake() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run sends mails until ctx ends.
+func (o *Outbox) Run(ctx context.Context, compose Compose) {
+	var running sync.WaitGroup
+	for range senders {
+		running.Go(func() {
+			job := background.Job{Name: "send mail", Every: pollEvery, Wake: o.wake, Level: slog.LevelError}
+			background.Repeat(ctx, o.log, job, func() (more bool, err error) { return o.sendNext(ctx, compose) })
+		})
+	}
+	running.Go(func() {
+		job := background.Job{Name: "read the backlog of mail", Every: pollEvery, Level: slog.LevelWarn}
+		background.Repeat(ctx, o.log, job, func() (more bool, err error) {
+			age, err := o.store.MailBacklogAge(ctx)
+			o.metrics.backlog.Set(age.Seconds())
+			return false, err
+		})
+	})
+	running.Wait()
+}
+
+// sendNext sends the mail that has been due for the longest time and reports whether there was one. It returns only errors that
+// would also affect other mails.
+func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err error) {
+	queued, err := o.store.LeaseMail(ctx, lease)
+	if queued == nil || err != nil {
+		return false, err
+	}
+	if queued.Attempts > maxAttempts || queued.Age > maxAge {
+		o.metrics.count("dropped")
+		o.log.LogAttrs(ctx, slog.LevelError, "mail given up", slog.String("kind", string(queued.Kind)), slog.Int("attempts", queued.Attempts-1))
+		return true, o.store.DeleteMail(ctx, queued.ID)
+	}
+	message, err := compose(ctx, queued)
+	if err == nil && message == nil {
+		o.metrics.count("nothing")
+		return true, o.store.DeleteMail(ctx, queued.ID)
+	}
+	if err == nil {
+		err = o.smtp.Send(ctx, message)
+		ctx = context.WithoutCancel(ctx) // a core that shuts down still deletes the row of a sent mail
+	}
+	if err == nil {
+		o.metrics.count("sent")
+		return true, o.store.DeleteMail(ctx, queued.ID)
+	}
+	refused, ofThisMail := errors.AsType[*SendError](err)
+	if ofThisMail && refused.Permanent {
+		o.metrics.count("refused")
+		o.log.LogAttrs(ctx, slog.LevelWarn, "mail refused", slog.String("kind", string(queued.Kind)), slog.Any("error", err))
+		return true, o.store.DeleteMail(ctx, queued.ID)
+	}
+	o.metrics.count("failed")
+	pause := retryAfter(queued.Attempts)
+	if ofThisMail {
+		o.log.LogAttrs(ctx, slog.LevelWarn, "mail put off",
+			slog.String("kind", string(queued.Kind)), slog.String("retry_after", pause.String()), slog.Any("error", err))
+		return true, o.store.RetryMail(ctx, queued, pause)
+	}
+	return false, errors.Join(err, o.store.RetryMail(ctx, queued, pause))
+}
+
+// retryAfter returns the delay after a number of attempts.
+func retryAfter(attempts int) time.Duration {
+	return min(lastRetry, firstRetry<<min(attempts-1, 10))
+}

@@ -1,0 +1,139 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+)
+
+// Act makes a session act on another account of its person. It returns account.ErrNotMember.
+func (s *Service) Act(ctx context.Context, v Visitor, a *Acting, accountID uuid.UUID) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if err := tx.SetActing(ctx, a.Session, accountID); err != nil || accountID == a.Session.ActingID() {
+			return err
+		}
+		return tx.AuditHourly(ctx, accountID, account.NewHourlyEntry(accountID.String(), v.Actor(), account.AccountSwitched, s.Store.Now()))
+	})
+}
+
+// ChangeMember changes the role of a member. Making an owner needs a fresh session or the visitor's password. It returns
+// ErrSessionNotFresh, ErrPassword, ErrBusy, a *LimitedError, account.ErrNoSuchMember, account.ErrHolder, account.ErrLastOwner, and
+// ErrRole for a person who is no longer an owner.
+func (s *Service) ChangeMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID, role account.Role) (account.Member, error) {
+	if role == account.RoleOwner {
+		if err := s.confirmActing(ctx, v, on); err != nil {
+			return account.Member{}, err
+		}
+	}
+	return s.changeMembers(ctx, v, on, person, account.MemberChanged, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
+		if m.Role == account.RoleOwner && role != account.RoleOwner {
+			if err := roster.CanLose(*m); err != nil {
+				return "", err
+			}
+		}
+		detail := fmt.Sprintf("%s: %s, was %s", m.Email, role, m.Role)
+		m.Role = role
+		return detail, tx.ChangeMember(ctx, *m)
+	})
+}
+
+// RemoveMember ends the membership of another person, and all of that person's sessions that act on the account. It needs a fresh
+// session or the visitor's password, and returns what ChangeMember returns. Persons remove themselves with Leave.
+func (s *Service) RemoveMember(ctx context.Context, v Visitor, on *Acting, person uuid.UUID) (account.Member, error) {
+	if person == on.Person.ID {
+		return s.Leave(ctx, v, on)
+	}
+	if err := s.confirmActing(ctx, v, on); err != nil {
+		return account.Member{}, err
+	}
+	return s.changeMembers(ctx, v, on, person, account.MemberRemoved, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
+		if err := roster.CanLose(*m); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s, was %s", m.Email, m.Role), tx.DeleteMember(ctx, *m, uuid.Nil)
+	})
+}
+
+// changeMembers calls change with a member of a locked account, and writes the returned text to the audit log. The person must be
+// an owner under the lock: if two owners remove each other, the second call fails.
+func (s *Service) changeMembers(
+	ctx context.Context, v Visitor, on *Acting, person uuid.UUID, action account.Action,
+	change func(context.Context, postgres.Tx, account.Roster, *account.Member) (detail string, err error),
+) (member account.Member, err error) {
+	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), action, s.Store.Now())
+	if err != nil {
+		return member, err
+	}
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		roster, err := s.lockManaged(ctx, tx, on)
+		if err != nil {
+			return err
+		}
+		if member, err = roster.Find(person); err != nil {
+			return err
+		}
+		was := member.Role
+		if entry.Detail, err = change(ctx, tx, roster, &member); err != nil {
+			return err
+		}
+		if member.Role == account.RoleOwner && was != account.RoleOwner {
+			entry.Notice = s.notice(account.NoticeToOwners)
+		}
+		return tx.Audit(ctx, entry)
+	})
+	if err == nil {
+		s.noticesQueued()
+	}
+	return member, err
+}
+
+// lockManaged locks the members of an account and the person until the transaction ends. It returns ErrRole for a person who may no
+// longer manage them, and ErrSignedOut if the session has ended: whatever ends it also ends what the person has begun, and nothing
+// may be added after that.
+func (s *Service) lockManaged(ctx context.Context, tx postgres.Tx, on *Acting) (account.Roster, error) {
+	roster, err := tx.LockMembers(ctx, on.Account.ID, on.Person.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.CheckSession(ctx, on.Session, s.Store.Now()); errors.Is(err, account.ErrNotFound) {
+		return nil, ErrSignedOut
+	} else if err != nil {
+		return nil, err
+	}
+	me, err := roster.Find(on.Person.ID)
+	if err != nil {
+		return nil, account.ErrNotMember
+	}
+	return roster, (&Acting{Role: me.Role}).Check(Manage)
+}
+
+// Leave ends the person's own membership of an account, and all sessions of the person that act on it except the current one,
+// which then acts on the person's own account. It returns account.ErrHolder or account.ErrLastOwner.
+func (s *Service) Leave(ctx context.Context, v Visitor, on *Acting) (member account.Member, err error) {
+	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), account.MemberLeft, s.Store.Now())
+	if err != nil {
+		return member, err
+	}
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		roster, err := tx.LockMembers(ctx, on.Account.ID)
+		if err != nil {
+			return err
+		}
+		if member, err = roster.Find(on.Person.ID); err != nil {
+			return account.ErrNotMember
+		}
+		if err := roster.CanLose(member); err != nil {
+			return err
+		}
+		if err := tx.DeleteMember(ctx, member, on.Session.ID); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+	return member, err
+}

@@ -1,0 +1,266 @@
+package identity_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// somebody is a person who is signed in.
+type somebody struct {
+	t     *testing.T
+	core  *identity.Service
+	token string
+	id    uuid.UUID
+	seen  identity.Visitor
+}
+
+func signedIn(t *testing.T, core *identity.Service, email string) somebody {
+	t.Helper()
+	visitor := identity.Visitor{IP: "203.0.113.7", UserAgent: email}
+	withoutMail := *core // with which nobody is signed in
+	withoutMail.MailQueued = nil
+	in := signUp(t, &withoutMail, visitor, email)
+	visitor.Person = in.Account.ID
+	return somebody{t, core, in.Token, in.Account.ID, visitor}
+}
+
+// acting is what the person's next request finds, nil for a session that has ended.
+func (p somebody) acting() *identity.Acting {
+	p.t.Helper()
+	a, err := p.core.Acting(p.t.Context(), p.token)
+	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
+		p.t.Fatal(err)
+	}
+	return a
+}
+
+// shares makes a shared account and acts on it.
+func (p somebody) shares(name string) uuid.UUID {
+	p.t.Helper()
+	shared, err := p.core.CreateShared(p.t.Context(), p.seen, p.acting(), identity.SharedRequest{Name: name})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return shared.ID
+}
+
+// invites invites somebody to the account that the person acts on, and returns the token of the link that the inviter is shown.
+func (p somebody) invites(email string, role account.Role) string {
+	p.t.Helper()
+	invited, err := p.core.Invite(p.t.Context(), p.seen, p.acting(), email, role, true)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return invitationToken(p.t, invited.Link)
+}
+
+func invitationToken(t *testing.T, link string) string {
+	t.Helper()
+	u, err := url.Parse(link)
+	if err != nil || link != "" && !strings.HasPrefix(link, "http://intents.example/console/invitation?token=") {
+		t.Fatalf("the link %q, %v", link, err)
+	}
+	return u.Query().Get("token")
+}
+
+func (p somebody) accepts(token string) error {
+	p.t.Helper()
+	_, _, err := p.core.AcceptInvitation(p.t.Context(), p.seen, p.acting(), token)
+	return err
+}
+
+// is compares an error with the one that is expected, nil for none.
+func is(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// What each role may do is this table, and nothing that is no need is allowed to anybody.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	for role, want := range map[account.Role]string{
+		account.RoleOwner: "anyone person look develop manage", account.RoleDeveloper: "anyone person look develop", account.RoleViewer: "anyone person look",
+		"": "anyone", "admin": "anyone",
+	} {
+		var may []string
+		for need, name := range []string{"nothing", "anyone", "person", "look", "develop", "manage", "more"} {
+			a := &identity.Acting{Role: role}
+			if a.May(identity.Need(need)) {
+				may = append(may, name)
+			}
+			if refused := errors.Is(a.Check(identity.Need(need)), identity.ErrRole); refused == a.May(identity.Need(need)) {
+				t.Errorf("%q and %s: Check and May differ", role, name)
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(may, " ")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", role, diff)
+		}
+	}
+}
+
+// Where no mail is sent the link alone accepts, once. A member acts on the account with the role of the moment, and a member who is removed is
+// signed out of it at once; the keys stay. The log names each.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	ann, bob, eve := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com"), signedIn(t, core, "eve@example.com")
+	shop := ann.shares("Shop")
+	token := ann.invites("Bob@Example.com", account.RoleDeveloper)
+	if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM invitations AS i WHERE strpos(i::text, $1) > 0`, token); n != 0 || len(token) != 43 {
+		t.Errorf("the token %q is stored %d times", token, n)
+	}
+	is(t, "a guess", bob.accepts(token[1:]+"A"), account.ErrNoInvitation)
+	is(t, "bob", bob.accepts(token), nil)
+	is(t, "a second use", eve.accepts(token), account.ErrNoInvitation)
+	if a := bob.acting(); a.Account.ID != shop || a.Role != account.RoleDeveloper || a.Person.ID != bob.id {
+		t.Errorf("bob acts on %+v as %s", a.Account, a.Role)
+	}
+	key, _, err := core.CreateKey(t.Context(), bob.seen, bob.acting(), account.KeyRequest{Name: "ci"})
+	is(t, "a key", err, nil)
+
+	_, err = core.ChangeMember(t.Context(), ann.seen, ann.acting(), bob.id, account.RoleViewer)
+	is(t, "another role", err, nil)
+	if a := bob.acting(); a.Role != account.RoleViewer {
+		t.Errorf("bob's next request has the role %s", a.Role)
+	}
+	for what, err := range map[string]error{
+		"a viewer changes himself": call(core.ChangeMember(t.Context(), bob.seen, bob.acting(), bob.id, account.RoleOwner)),
+		"a viewer removes":         call(core.RemoveMember(t.Context(), bob.seen, bob.acting(), ann.id)),
+		"a viewer invites":         call(core.Invite(t.Context(), bob.seen, bob.acting(), "x@example.com", account.RoleOwner, false)),
+		"a viewer on the account":  call(core.On(t.Context(), bob.acting(), shop, identity.Develop)),
+	} {
+		is(t, what, err, identity.ErrRole)
+	}
+	is(t, "a stranger", call(core.On(t.Context(), eve.acting(), shop, identity.Look)), account.ErrNotMember)
+	is(t, "a stranger acts", core.Act(t.Context(), eve.seen, eve.acting(), shop), account.ErrNotMember)
+	is(t, "nobody's role", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), eve.id, account.RoleViewer)), account.ErrNoSuchMember)
+	is(t, "the last owner demotes herself", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), ann.id, account.RoleViewer)), account.ErrLastOwner)
+	is(t, "the last owner leaves", call(core.Leave(t.Context(), ann.seen, ann.acting())), account.ErrLastOwner)
+	is(t, "the last owner deletes herself", core.DeleteAccount(t.Context(), ann.seen, ann.acting().Session, ann.acting().Person, password), account.ErrLastOwner)
+
+	_, err = core.RemoveMember(t.Context(), ann.seen, ann.acting(), bob.id)
+	is(t, "removed", err, nil)
+	if a := bob.acting(); a != nil {
+		t.Errorf("who was removed is still signed in, on %s", a.Account.Name)
+	}
+	if keys, err := core.Store.Keys(t.Context(), shop); err != nil || len(keys) != 1 || keys[0].ID != key.ID {
+		t.Errorf("the account's keys are %v, %v", keys, err)
+	}
+	log, err := core.Store.AuditLog(t.Context(), shop, uuid.Nil, 100)
+	is(t, "the log", err, nil)
+	var lines []string
+	for _, e := range log {
+		lines = append([]string{fmt.Sprintf("%s by %s: %s", e.Action, e.PersonEmail, e.Detail)}, lines...)
+	}
+	want := []string{
+		"account_shared by ann@example.com: ", "member_invited by ann@example.com: bob@example.com as developer",
+		"member_joined by bob@example.com: bob@example.com as developer", "key_created by bob@example.com: test key, never expires",
+		"member_changed by ann@example.com: bob@example.com: viewer, was developer", "member_removed by ann@example.com: bob@example.com, was viewer",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+// call is the error of a call.
+func call[T any](_ T, err error) error { return err }
+
+// In an account of their own people stay owners, also beside other owners.
+func TestMembers_Holder(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
+	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleOwner)), nil)
+	is(t, "demoted", call(core.ChangeMember(t.Context(), bob.seen, bob.acting(), ann.id, account.RoleViewer)), account.ErrHolder)
+	is(t, "removed", call(core.RemoveMember(t.Context(), bob.seen, bob.acting(), ann.id)), account.ErrHolder)
+	is(t, "left", call(core.Leave(t.Context(), ann.seen, ann.acting())), account.ErrHolder)
+	is(t, "ended as a shared one", core.DeleteShared(t.Context(), bob.seen, bob.acting(), password), account.ErrNotShared)
+	// The invitations of an owner end with the ownership.
+	token := bob.invites("back-door@example.com", account.RoleOwner)
+	is(t, "bob demoted", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), bob.id, account.RoleViewer)), nil)
+	is(t, "the back door", signedIn(t, core, "back-door@example.com").accepts(token), account.ErrNoInvitation)
+	is(t, "bob leaves", call(core.Leave(t.Context(), bob.seen, bob.acting())), nil)
+	if a := bob.acting(); a == nil || a.Account.ID != bob.id || a.Role != account.RoleOwner {
+		t.Errorf("who leaves acts on %+v", a)
+	}
+	is(t, "ended", core.DeleteAccount(t.Context(), ann.seen, ann.acting().Session, ann.acting().Person, password), nil)
+}
+
+// Of two owners who leave at once, or remove each other, one stays.
+func TestMembers_LastOwner(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
+	for round := range 8 {
+		shop := ann.shares(fmt.Sprint("Shop ", round))
+		pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'owner', now())`, shop, bob.id)
+		is(t, "bob", core.Act(t.Context(), bob.seen, bob.acting(), shop), nil)
+		onAnn, onBob := ann.acting(), bob.acting()
+		steps := []func() error{
+			func() error { return call(core.Leave(t.Context(), ann.seen, onAnn)) },
+			func() error { return call(core.Leave(t.Context(), bob.seen, onBob)) },
+		}
+		if round%2 == 1 {
+			steps = []func() error{
+				func() error { return call(core.ChangeMember(t.Context(), ann.seen, onAnn, bob.id, account.RoleViewer)) },
+				func() error { return call(core.ChangeMember(t.Context(), bob.seen, onBob, ann.id, account.RoleViewer)) },
+			}
+		}
+		var errs [2]error
+		var both sync.WaitGroup
+		for n, step := range steps {
+			both.Go(func() { errs[n] = step() })
+		}
+		both.Wait()
+		if (errs[0] == nil) == (errs[1] == nil) {
+			t.Errorf("round %d: %v and %v", round, errs[0], errs[1])
+		}
+		if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM members WHERE account_id = $1 AND role = 'owner'`, shop); n != 1 {
+			t.Errorf("round %d: %d owners", round, n)
+		}
+		pgtest.Exec(t, core.Store, `UPDATE sessions SET acting_account_id = NULL`)
+		pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE id = $1`, shop)
+	}
+}
+
+// Accounts have a bound of members and invitations, people one of shared accounts, and accounts one of invitations a day.
+func TestMembers_Bounds(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	ann := signedIn(t, core, "ann@example.com")
+	for range account.MaxSharedAccounts {
+		ann.shares("Shop")
+	}
+	is(t, "one more account", call(core.CreateShared(t.Context(), ann.seen, ann.acting(), identity.SharedRequest{Name: "Shop"})), account.ErrTooManyShared)
+	invite := func(n int) error {
+		return call(core.Invite(t.Context(), ann.seen, ann.acting(), fmt.Sprintf("%d@example.com", n), account.RoleViewer, false))
+	}
+	shop := ann.acting().Account.ID
+	pgtest.Exec(t, core.Store, `INSERT INTO invitations (id, account_id, inviter_id, email, role, mailed, expires_at, created_at)
+		SELECT gen_random_uuid(), $1, $2, n || '@example.org', 'viewer', true, now() + interval '1 day', now() FROM generate_series(1, 98) n`, shop, ann.id)
+	is(t, "the last of all", invite(1), nil)
+	is(t, "one too many", invite(2), account.ErrTooManyMembers)
+	pgtest.Exec(t, core.Store, `DELETE FROM invitations`)
+	last := error(nil)
+	for n := range 60 {
+		if last = invite(n); last != nil {
+			break
+		}
+	}
+	if limited, _ := errors.AsType[*identity.LimitedError](last); limited == nil {
+		t.Errorf("60 invitations a day: %v", last)
+	}
+}

@@ -1,0 +1,62 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"intents.internal/core/identity/account"
+)
+
+// claims are the provider's claims about a person.
+type claims struct {
+	Name          string `json:"name"`
+	Email         string `json:"email"`
+	EmailVerified any    `json:"email_verified"` // some providers send the boolean as a string
+}
+
+// claims reads the ID token, and the user info endpoint for claims that the token lacks: in the code flow the claims of a scope come
+// from that endpoint (OpenID Connect Core, section 5.4).
+func (p *provider) claims(ctx context.Context, tokens *oauth2.Token, idToken *oidc.IDToken) (claims, error) {
+	var fromToken claims
+	if err := idToken.Claims(&fromToken); err != nil {
+		return claims{}, err
+	}
+	if fromToken.Email != "" && fromToken.Name != "" || p.UserInfoEndpoint() == "" {
+		return fromToken, nil
+	}
+	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+	if err != nil {
+		return claims{}, err
+	}
+	if info.Subject != idToken.Subject {
+		return claims{}, errors.New("the user info is about somebody else")
+	}
+	var fromUserInfo claims
+	if err := info.Claims(&fromUserInfo); err != nil {
+		return claims{}, err
+	}
+	if fromToken.Email == "" {
+		fromToken.Email, fromToken.EmailVerified = fromUserInfo.Email, fromUserInfo.EmailVerified
+	}
+	if fromToken.Name == "" {
+		fromToken.Name = fromUserInfo.Name
+	}
+	return fromToken, nil
+}
+
+// account makes the person's account. Without a usable verified address it gets one under .invalid.
+func (c claims) account(identity account.Identity, now time.Time) (*account.Account, error) {
+	email := c.Email
+	if c.EmailVerified != true && c.EmailVerified != "true" {
+		email = ""
+	}
+	made, _, err := account.NewOIDCAccount(identity.Issuer, identity.Subject, c.Name, email, now)
+	if invalid, ok := errors.AsType[*account.InvalidError](err); ok && invalid.Field == "email" {
+		made, _, err = account.NewOIDCAccount(identity.Issuer, identity.Subject, c.Name, "", now)
+	}
+	return made, err
+}

@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/tokenbucket"
+)
+
+// keyLimit is the name of the limits of keys and accounts in the metrics.
+const keyLimit = "key"
+
+// RateLimit is the state of a key's bucket.
+type RateLimit struct {
+	// Known is false if Redis does not respond; the other fields are undefined then.
+	Known bool
+	// Remaining is the number of requests that the key has left.
+	Remaining int
+	// ResetAfter is the time until the bucket is full.
+	ResetAfter time.Duration
+}
+
+// RateLimits returns the state of the keys' buckets, in the keys' order, and takes no tokens. All keys are of one account. It
+// reads those of an environment in one round trip.
+func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLimit {
+	limits := make([]RateLimit, len(keys))
+	for _, env := range []network.Environment{network.Test, network.Live} {
+		var buckets []string
+		var at []int
+		for i, key := range keys {
+			if key.Environment == env {
+				buckets, at = append(buckets, tokenbucket.KeyName(key.LimitBucket.String())), append(at, i)
+			}
+		}
+		if len(buckets) == 0 {
+			continue
+		}
+		accountBucket := tokenbucket.AccountName(env, keys[at[0]].AccountID.String())
+		for i, full := range s.full(ctx, accountBucket, buckets) {
+			limits[at[i]] = newRateLimit(full, time.Now(), keys[at[i]].Limit)
+		}
+	}
+	return limits
+}
+
+// AccountRateLimit returns the state of the bucket that all keys of an account in one environment share.
+func (s *Service) AccountRateLimit(ctx context.Context, owner *account.Account, env network.Environment) RateLimit {
+	bucket := tokenbucket.AccountName(env, owner.ID.String())
+	for _, full := range s.full(ctx, bucket, []string{bucket}) {
+		return newRateLimit(full, time.Now(), owner.Limit)
+	}
+	return RateLimit{}
+}
+
+// full returns when the buckets of an account and its keys are full, or nothing if Redis does not respond.
+func (s *Service) full(ctx context.Context, accountBucket string, buckets []string) []float64 {
+	node, ok := s.limiter.node(tokenbucket.AccountHash(accountBucket))
+	if !ok {
+		return nil
+	}
+	full, err := tokenbucket.Full(ctx, s.Redis, accountBucket, buckets...)
+	if err != nil {
+		_ = s.limiter.trip(ctx, node, err) // trip has logged it
+		return nil
+	}
+	return full
+}
+
+// TakeRequest takes one token from a key's bucket and one from its account's, as a gateway does for a request with the key, or
+// returns a *LimitedError. The limit is the account's.
+func (s *Service) TakeRequest(ctx context.Context, key *account.Key, limit account.Limit) error {
+	return s.limiter.takeRequest(ctx,
+		tokenbucket.Bucket{Name: tokenbucket.KeyName(key.LimitBucket.String()), Rule: ruleOf(key.Limit)},
+		tokenbucket.Bucket{Name: tokenbucket.AccountName(key.Environment, key.AccountID.String()), Rule: ruleOf(limit)})
+}
+
+func ruleOf(l account.Limit) tokenbucket.Rule {
+	return tokenbucket.Rule{Rate: l.Requests, Burst: l.Requests, Period: l.Period}
+}
+
+// newRateLimit computes the state like redis_rate (GCRA), without a request. full is when the bucket is full, 0 for a bucket that
+// is not stored, NaN for a malformed value. It uses this machine's clock instead of Redis's, because the state is only displayed.
+func newRateLimit(full float64, now time.Time, limit account.Limit) RateLimit {
+	if math.IsNaN(full) {
+		return RateLimit{}
+	}
+	reset := max(0, full+tokenbucket.Epoch-float64(now.UnixMicro())/1e6)
+	interval := limit.Period.Seconds() / float64(limit.Requests)
+	return RateLimit{
+		Known: true, Remaining: int(max(0, math.Floor(float64(limit.Requests)-reset/interval))),
+		ResetAfter: time.Duration(reset * float64(time.Second)),
+	}
+}

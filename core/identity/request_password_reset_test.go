@@ -1,0 +1,207 @@
+package identity_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// A request is answered alike for every address, and mails go only to the stored address of an account that may sign in.
+func TestRequestPasswordReset_Addresses(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t)
+	for _, email := range []string{"kate@example.com", "disabled@example.com", "ended@example.com"} {
+		core.signUp(t, identity.Visitor{}, email)
+	}
+	pgtest.Exec(t, core.Store, `UPDATE accounts SET disabled_at = now() WHERE email LIKE 'disabled%'`)
+	pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE email LIKE 'ended%'`)
+	subject, err := account.NewWalletIdentity("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wallet, err := account.NewWalletAccount(subject, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := account.AuditEntry{ID: uuid.Must(uuid.NewV7()), AccountID: wallet.ID, Action: account.SignedUp, OccurredAt: time.Now()}
+	if err := core.Store.InsertAccountWithIdentity(t.Context(), wallet, subject, entry); err != nil {
+		t.Fatal(err)
+	}
+	for email, want := range map[string][]string{
+		"kate@example.com":       {"kate@example.com"},
+		"KATE@Example.COM":       {"kate@example.com"},
+		"\u212aate@example.com":  {"kate@example.com"}, // the Kelvin sign, whose lower case is k: the mail goes to the account's address
+		"k\u0430te@example.com":  nil,                  // a Cyrillic а
+		"kate@ex\u0430mple.com":  nil,
+		"kate\u200b@example.com": nil, // a zero-width space
+		"kate+tag@example.com":   nil,
+		"nobody@example.com":     nil,
+		"disabled@example.com":   nil,
+		"ended@example.com":      nil,
+		wallet.Email:             nil,
+	} {
+		if err := core.RequestPasswordReset(t.Context(), identity.Visitor{IP: "203.0.113.7"}, email, ""); err != nil {
+			t.Errorf("%q: %v", email, err)
+		}
+		if diff := cmp.Diff(want, core.settle(t)); diff != "" {
+			t.Errorf("%q is mailed to (-want +got):\n%s", email, diff)
+		}
+	}
+	for _, email := range []string{
+		"", "kate", "kate@example.com, eve@example.com", "kate@example.com\r\nBcc: eve@example.com", "Kate <kate@example.com>", "kate@example.com\x00",
+		"\"kate\r\nBcc: eve\"@example.com", `"kate bcc: x"@example.com`, strings.Repeat("k", 250) + "@example.com",
+	} {
+		if invalid, ok := errors.AsType[*account.InvalidError](core.RequestPasswordReset(t.Context(), identity.Visitor{IP: "203.0.113.7"}, email, "")); !ok || invalid.Field != "email" {
+			t.Errorf("%q: %v", email, invalid)
+		}
+	}
+	if to := core.settle(t); len(to) > 0 {
+		t.Errorf("mails went to %q", to)
+	}
+}
+
+// What Postgres is asked during a request is the same for every address, so that its time does not tell which have an account.
+func TestMails_SameQueries(t *testing.T) {
+	t.Parallel()
+	store, log := startLogging(t, map[string]string{"log_statement": "all", "log_parameter_max_length": "0"})
+	core := newServiceOn(t, store, withPasswords(t), func(c *identity.Config) { c.MailQueued = func() {} })
+	(&mailing{Service: core}).signUp(t, identity.Visitor{}, "somebody@example.com")
+	varying := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w+@example\.com|\d{4}-\d\d-\d\d [0-9:.+]+`)
+	v := identity.Visitor{IP: "203.0.113.7"}
+	for what, request := range map[string]func(email string) error{
+		"request-password-reset":  func(email string) error { return core.RequestPasswordReset(t.Context(), v, email, "") },
+		"send-verification-email": func(email string) error { return core.SendVerificationEmail(t.Context(), v, email, "") },
+		"sign-up": func(email string) error {
+			_, err := core.SignUp(t.Context(), v, "Ann", email, password, "")
+			return err
+		},
+	} {
+		work := func(email string) []string {
+			before, after := what+" before "+email, what+" after "+email
+			logUpTo(t, store, log, before)
+			if err := request(email); err != nil {
+				t.Fatal(err)
+			}
+			_, text, _ := strings.Cut(logUpTo(t, store, log, after), before)
+			var statements []string
+			for line := range strings.Lines(text) {
+				if _, statement, found := strings.Cut(line, "LOG:  "); found && !strings.Contains(statement, after) {
+					statements = append(statements, varying.ReplaceAllString(statement, "<>"))
+				}
+			}
+			return statements
+		}
+		known, unknown := work("somebody@example.com"), work("nobody@example.com")
+		if diff := cmp.Diff(known, unknown); diff != "" || len(known) == 0 {
+			t.Errorf("%s: %q (-with an account +without):\n%s", what, known, diff)
+		}
+	}
+}
+
+// A thousand requests are a few mails, whether they are for one address or come from one.
+func TestRequestPasswordReset_Flood(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t, func(c *identity.Config) { c.Limits.MailsPerAddress, c.Limits.MailsPerIP = 5, 20 })
+	core.signUp(t, identity.Visitor{}, "ann@example.com")
+	flood := func(visitor func(n int) identity.Visitor, email func(n int) string) (taken int) {
+		for n := range 1000 {
+			err := core.RequestPasswordReset(t.Context(), visitor(n), email(n), "")
+			if err == nil {
+				taken++
+			} else if wait := waits(t, err); wait <= 0 || wait > time.Hour {
+				t.Fatalf("request %d waits %s", n, wait)
+			}
+		}
+		return taken
+	}
+	for email, mails := range map[string]int{"ann@example.com": 20, "nobody@example.com": 0} {
+		networks := func(n int) identity.Visitor {
+			return identity.Visitor{IP: fmt.Sprintf("198.51.%d.%d", len(email), n%40)}
+		}
+		if taken := flood(networks, func(int) string { return email }); taken != 40*5 {
+			t.Errorf("%d requests for %s were taken", taken, email)
+		}
+		if to := core.settle(t); len(to) != mails {
+			t.Errorf("%s got %d mails", email, len(to))
+		}
+	}
+	here := func(int) identity.Visitor { return identity.Visitor{IP: "203.0.113.7"} }
+	if taken := flood(here, func(n int) string { return fmt.Sprintf("person-%d@example.com", n) }); taken != 20 {
+		t.Errorf("%d requests from one address were taken", taken)
+	}
+}
+
+// A stranger who asks for all the mails that a network may have sent to an address keeps none from its owner: not a mail of the same
+// kind, not one of another, whether or not the address has an account yet.
+func TestMails_StrangersLimit(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t, func(c *identity.Config) { c.Limits.MailsPerAddress = 2 })
+	core.signUp(t, identity.Visitor{}, "ann@example.com")
+	stranger, owner := identity.Visitor{IP: "198.51.100.1"}, identity.Visitor{IP: "203.0.113.7"}
+	for _, email := range []string{"ann@example.com", "new@example.com"} {
+		for core.RequestPasswordReset(t.Context(), stranger, email, "") == nil {
+		}
+	}
+	core.settle(t)
+	if err := core.RequestPasswordReset(t.Context(), owner, "ann@example.com", ""); err != nil {
+		t.Errorf("the owner asks for a link: %v", err)
+	}
+	if diff := cmp.Diff([]string{"ann@example.com"}, core.settle(t)); diff != "" {
+		t.Errorf("mailed to (-want +got):\n%s", diff)
+	}
+	if _, err := core.SignUp(t.Context(), owner, "New", "new@example.com", password, ""); err != nil {
+		t.Errorf("the owner signs up: %v", err)
+	}
+	if diff := cmp.Diff([]string{"new@example.com"}, core.settle(t)); diff != "" {
+		t.Errorf("mailed to (-want +got):\n%s", diff)
+	}
+}
+
+// Where a mailed link leads is no choice of whoever asks for the mail.
+func TestMails_Destinations(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t)
+	core.signUp(t, identity.Visitor{}, "ann@example.com")
+	core.signUpUnverified(t, identity.Visitor{}, "bob@example.com")
+	for given, callback := range map[string]string{
+		"": "", "/v2/health?": "", "/v2/health": "", "/auth/sign-out": "", "/app": "", "/console/../v2/health": "", "/console?x": "", "/consoles": "", "/console/%2e%2e/v2": "",
+		"/console": "/console", "/console/keys": "/console/keys", "http://intents.example/console/keys": "/console/keys",
+	} {
+		if err := core.RequestPasswordReset(t.Context(), identity.Visitor{}, "ann@example.com", given); err != nil {
+			t.Fatal(err)
+		}
+		if link := (<-core.mails).Link(); !strings.HasPrefix(link, "http://intents.example"+identity.ResetPath+"?token=") {
+			t.Errorf("%q: the link to a new password is %s", given, link)
+		}
+		if err := core.SendVerificationEmail(t.Context(), identity.Visitor{}, "bob@example.com", given); err != nil {
+			t.Fatal(err)
+		}
+		link, err := url.Parse((<-core.mails).Link())
+		if err != nil || link.Path != identity.LinkPath || link.Query().Get("callbackURL") != callback {
+			t.Errorf("%q: the link that verifies an address is %s, %v", given, link, err)
+		}
+	}
+}
+
+func TestRequestPasswordReset_NoMail(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	if err := core.RequestPasswordReset(t.Context(), identity.Visitor{}, "ann@example.com", ""); !errors.Is(err, identity.ErrMailOff) {
+		t.Errorf("without a mail server: %v", err)
+	}
+	if message, err := core.ComposeMail(t.Context(), &postgres.QueuedMail{Mail: postgres.Mail{Recipient: "ann@example.com"}}); message != nil || err != nil {
+		t.Errorf("to nobody: %+v, %v", message, err)
+	}
+}

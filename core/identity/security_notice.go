@@ -1,0 +1,70 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/mail"
+	"intents.internal/core/store/postgres"
+)
+
+// notice is who gets a mail about an audit entry: nobody where no mail is sent.
+func (s *Service) notice(to account.Notice) account.Notice {
+	if s.MailQueued == nil {
+		return ""
+	}
+	return to
+}
+
+// noticesQueued is called after a transaction that may have queued notices.
+func (s *Service) noticesQueued() {
+	if s.MailQueued != nil {
+		s.MailQueued()
+	}
+}
+
+// composeSecurityNotice writes the mail about an entry in the audit log, or nothing if the mailbox has got noticesPerHour of its action
+// on its account.
+func (s *Service) composeSecurityNotice(ctx context.Context, queued *postgres.QueuedMail) (*mail.Message, error) {
+	entry, of, err := s.Store.AuditEntry(ctx, queued.AccountID, queued.AuditEntryID)
+	if err != nil {
+		return nil, err
+	}
+	if queued.Attempts <= 1 {
+		err := s.limits.noticesOfAction.take(ctx, string(entry.Action)+":"+of.ID.String()+":"+digest(queued.Recipient))
+		if _, limited := errors.AsType[*LimitedError](err); limited {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	n := mail.SecurityNotice{
+		Link: s.mailLink(s.PublicURL + noticePages[entry.Action]), Action: string(entry.Action), Account: of.Name, KeyName: entry.KeyName,
+		At: entry.OccurredAt, By: entry.PersonEmail, IPAddress: entry.Actor.IPAddress, PerHour: noticesPerHour,
+	}
+	if entry.Actor.UserAgent != "" {
+		n.Browser = account.BrowserName(entry.Actor.UserAgent)
+	}
+	switch entry.Action { //nolint:exhaustive // these details are an address and roles
+	case account.MemberJoined, account.MemberChanged:
+		n.Member = entry.Detail
+	}
+	return mail.WriteSecurityNotice(queued.Recipient, n)
+}
+
+// noticePages are the pages of the console on which a person undoes what a notice tells of. After a password that they did not set the
+// only way in is another one.
+var noticePages = map[account.Action]string{
+	account.PasswordChanged: forgotPath,
+	account.PasswordReset:   forgotPath,
+	account.EmailChanged:    "", // the address can no longer reset the password
+	account.IdentityLinked:  homePath + "/account",
+	account.KeyCreated:      homePath,
+	account.KeyRotated:      homePath,
+	account.MemberJoined:    homePath + "/members",
+	account.MemberChanged:   homePath + "/members",
+}
+
+// forgotPath is the page that asks for a link to a new password.
+const forgotPath = homePath + "/forgot-password"

@@ -1,0 +1,172 @@
+// Package identity authenticates accounts and authorizes key management. It owns the operations behind the /auth routes and the
+// console: sign-in limits, password checks, sessions and their audit log entries. It has no SQL, and of HTTP only the cookies.
+//
+// Sessions are rows rather than the opaque blobs of alexedwards/scs, which cannot be listed by account or deleted with it in one
+// statement.
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+)
+
+// What callers branch on, besides *LimitedError and the errors of package account.
+var (
+	// ErrCredentials means a wrong e-mail address or a wrong password; it does not say which.
+	ErrCredentials = errors.New("wrong e-mail address or password")
+	// ErrPassword means a wrong password of the signed-in account.
+	ErrPassword = errors.New("wrong password")
+	// ErrNoPassword means that the account has another way to sign in and no password.
+	ErrNoPassword = errors.New("the account has no password")
+	// ErrResetToken means a token that is unknown, used or expired.
+	ErrResetToken = errors.New("no such reset token")
+	// ErrMailOff means that the operator has configured no mail server.
+	ErrMailOff = errors.New("mail is not configured")
+	// ErrVerificationOff is ErrMailOff for mails about addresses.
+	ErrVerificationOff = errors.New("mail is not configured, so no address can be verified")
+	// ErrEmailVerified means that there is nothing to verify.
+	ErrEmailVerified = errors.New("the e-mail address is verified already")
+	// ErrEmailNotVerified means that the person's own address must be verified first.
+	ErrEmailNotVerified = errors.New("the person's e-mail address is not verified")
+	// ErrEmailMismatch means an address that is not the signed-in account's.
+	ErrEmailMismatch = errors.New("the e-mail address is not the account's")
+	// ErrLink means a link for an address that is unknown, used or expired.
+	ErrLink = errors.New("no such link")
+	// ErrLinkSignedOut means that a link works only for a visitor who is signed in to its account or knows its password.
+	ErrLinkSignedOut = errors.New("not signed in to the account of the link")
+	ErrSignUpClosed  = errors.New("sign-up is closed")
+	ErrSignedOut     = errors.New("not signed in")
+	// ErrSessionNotFresh means that an irreversible operation needs a newer session.
+	ErrSessionNotFresh = errors.New("the session is too old for this")
+	// ErrBusy means that too many passwords wait for a check.
+	ErrBusy = errors.New("too many passwords to check")
+)
+
+// Config is the service's configuration; Store, Passwords, Limits, Log and Metrics must be set.
+type Config struct {
+	Store     *postgres.Store
+	Passwords *account.Passwords
+	// Redis keeps the limits that all cores share. With nil this core counts in memory.
+	Redis  redis.UniversalClient
+	Limits Limits
+	// SignUpOpen lets anyone make an account.
+	SignUpOpen bool
+	Log        *slog.Logger
+	Metrics    prometheus.Registerer
+	// PublicURL is where browsers reach the service, without a path.
+	PublicURL string
+	// MailQueued is called after a mail was put into the outbox, and must not block. Without it no mail is sent, and operations
+	// that need one fail with ErrMailOff.
+	MailQueued func()
+	// OIDC is the OpenID Connect provider, nil for none.
+	OIDC *OIDC
+	// Chains has the nodes that verify signatures of smart accounts, nil for none.
+	Chains *rpc.Client
+}
+
+// Service is safe for concurrent use.
+type Service struct {
+	Config
+	limiter   *limiter
+	limits    limits
+	requests  requestLimits
+	passwords passwordMetrics
+}
+
+// New returns the error of Limits.Validate. It sends no request.
+func New(config Config) (*Service, error) {
+	if err := config.Limits.Validate(); err != nil {
+		return nil, err
+	}
+	limiter, err := newLimiter(config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the limits: %w", err)
+	}
+	requests, err := newRequestLimits(limiter)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), requests: requests,
+		passwords: newPasswordMetrics(config.Metrics),
+	}, nil
+}
+
+// Visitor is a browser, signed in or not.
+type Visitor struct {
+	IP        string
+	UserAgent string
+	// Token is the session token in the browser's cookie, empty for none.
+	Token string
+	// Device is the value of the browser's device cookie, empty for none.
+	Device string
+	// Password is the person's password where the request repeats it to confirm an operation, empty for none.
+	Password string
+	// EndsWithBrowser asks for a session that ends with the browser, as of a sign-in with rememberMe: false.
+	EndsWithBrowser bool
+	// Person is the person who is signed in, uuid.Nil for nobody.
+	Person uuid.UUID
+}
+
+// Actor is the visitor in the audit log.
+func (v Visitor) Actor() account.Actor {
+	return account.Actor{PersonID: v.Person, IPAddress: v.IP, UserAgent: v.UserAgent}
+}
+
+// SignedIn is a new session. Token and Device are for the browser's cookies and are not stored; Device is empty if no password was
+// checked. Session is nil after a sign-up whose address must be verified first.
+type SignedIn struct {
+	Account *account.Account
+	Session *account.Session
+	Token   string
+	Device  string
+}
+
+// passwordTimeout bounds the time spent on one password, the wait in the queue included. It is below the deadline of a request, which
+// can still answer 503.
+const passwordTimeout = 3 * time.Second
+
+// matches checks a password, and returns ErrBusy after passwordTimeout.
+func (s *Service) matches(ctx context.Context, password, hash string) (same bool, err error) {
+	err = s.timed(ctx, func(ctx context.Context) error {
+		same, err = s.Passwords.Matches(ctx, password, hash)
+		return err
+	})
+	return same, err
+}
+
+// hash hashes a new password, and returns ErrBusy after passwordTimeout.
+func (s *Service) hash(ctx context.Context, password string) (hash string, err error) {
+	err = s.timed(ctx, func(ctx context.Context) error {
+		hash, err = s.Passwords.Hash(ctx, password)
+		return err
+	})
+	return hash, err
+}
+
+// timed bounds and measures the work on one password.
+func (s *Service) timed(ctx context.Context, work func(context.Context) error) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, passwordTimeout, ErrBusy)
+	defer cancel()
+	started := time.Now()
+	s.passwords.waiting.Inc()
+	err := work(waiting)
+	s.passwords.waiting.Dec()
+	s.passwords.elapsed.Observe(time.Since(started).Seconds())
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		s.passwords.refused.Inc()
+		return context.Cause(waiting)
+	}
+	return err
+}

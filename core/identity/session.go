@@ -1,0 +1,117 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+)
+
+// maxFreshAge is the maximum age of a session that replaces the confirmation by password.
+const maxFreshAge = 10 * time.Minute
+
+// Fresh reports whether a session is new enough to replace the confirmation by password.
+func (s *Service) Fresh(session *account.Session) bool {
+	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
+}
+
+// SignOut ends the visitor's session; an empty or unknown token is no error.
+func (s *Service) SignOut(ctx context.Context, v Visitor) error {
+	if v.Token == "" {
+		return nil
+	}
+	return s.Store.DeleteSession(ctx, account.HashToken(v.Token), func(person uuid.UUID) account.AuditEntry {
+		by := v.Actor()
+		by.PersonID = person
+		return account.NewHourlyEntry(person.String(), by, account.SignedOut, s.Store.Now())
+	})
+}
+
+// Session finds the live session of a token and its account, or returns ErrSignedOut.
+func (s *Service) Session(ctx context.Context, token string) (*account.Session, *account.Account, error) {
+	if token == "" {
+		return nil, nil, ErrSignedOut
+	}
+	session, owner, err := s.Store.Session(ctx, account.HashToken(token), s.Store.Now())
+	if errors.Is(err, account.ErrNotFound) {
+		return nil, nil, ErrSignedOut
+	}
+	return session, owner, err
+}
+
+// Sessions lists an account's live sessions, newest first.
+func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Session, error) {
+	return s.Store.Sessions(ctx, owner, s.Store.Now())
+}
+
+// RevokeSession ends one session of an account. It returns account.ErrNotFound for a session the account does not have.
+func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID uuid.UUID) error {
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.SessionsRevoked, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	entry.Detail = "one session"
+	return s.Store.DeleteSessionByID(ctx, owner, sessionID, entry)
+}
+
+// RevokeOtherSessions ends all sessions of an account except this one and returns their number.
+func (s *Service) RevokeOtherSessions(ctx context.Context, v Visitor, session *account.Session) (int, error) {
+	return s.revokeExcept(ctx, v, session.AccountID, session.ID, "all other sessions")
+}
+
+// RevokeSessions ends all sessions of an account and returns their number.
+func (s *Service) RevokeSessions(ctx context.Context, v Visitor, owner uuid.UUID) (int, error) {
+	return s.revokeExcept(ctx, v, owner, uuid.Nil, "all sessions")
+}
+
+func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.UUID, detail string) (int, error) {
+	entry, err := account.NewAuditEntry(owner, v.Actor(), account.SessionsRevoked, s.Store.Now())
+	if err != nil {
+		return 0, err
+	}
+	entry.Detail = detail
+	return s.Store.DeleteSessionsExcept(ctx, owner, keep, entry)
+}
+
+// DeleteAccount permanently ends the account of a session: its sessions end, its keys are rejected, its intents are kept for
+// audit. The password confirms it, otherwise ErrPassword; an account without a password needs a session of the last ten minutes,
+// otherwise ErrSessionNotFresh. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
+func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+	if err := s.confirm(ctx, v, session, owner, password); err != nil {
+		return err
+	}
+	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.Actor(), s.Store.Now())
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return ErrSignedOut
+	}
+	return err
+}
+
+func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+	if owner.PasswordHash == "" {
+		if !s.Fresh(session) {
+			return ErrSessionNotFresh
+		}
+		return nil
+	}
+	return s.checkPassword(ctx, v, session, owner, password)
+}
+
+// checkPassword returns ErrPassword for a password that is not the account's. Attempts are limited.
+func (s *Service) checkPassword(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+	// The limit is the session's, so that attempts of others do not count.
+	if err := s.limitDevice(ctx, v, "session:"+session.ID.String()); err != nil {
+		return err
+	}
+	matches, err := s.matches(ctx, password, owner.PasswordHash)
+	if err != nil {
+		return err
+	}
+	if !matches {
+		return ErrPassword
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+)
+
+// SharedRequest asks for a shared account.
+type SharedRequest struct {
+	Name string
+	// Stay leaves the session on the account that it acts on.
+	Stay bool
+	// FormToken is the hash of a form's one-time token, zero for none.
+	FormToken [32]byte
+}
+
+// CreateShared creates an account without a sign-in, whose owner is the person of a session. It returns an *account.InvalidError,
+// account.ErrTooManyShared, account.ErrFormUsed, or a *LimitedError.
+func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r SharedRequest) (*account.Account, error) {
+	now := s.Store.Now()
+	shared, err := account.NewSharedAccount(r.Name, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(shared.ID, v.Actor(), account.AccountShared, now)
+	if err != nil {
+		return nil, err
+	}
+	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
+			return err
+		}
+		if err := tx.InsertSharedAccount(ctx, shared, a.Person.ID); err != nil {
+			return err
+		}
+		if !r.Stay {
+			if err := tx.SetActing(ctx, a.Session, shared.ID); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// RenameShared renames a shared account. It returns account.ErrNotShared, an *account.InvalidError, account.ErrNotMember, and
+// ErrRole for a person who is no longer an owner.
+func (s *Service) RenameShared(ctx context.Context, v Visitor, on *Acting, name string) (*account.Account, error) {
+	renamed, now := *on.Account, s.Store.Now()
+	if err := renamed.Rename(name); err != nil {
+		return nil, err
+	}
+	entry, err := account.NewAuditEntry(renamed.ID, v.Actor(), account.AccountRenamed, now)
+	if err != nil {
+		return nil, err
+	}
+	entry.Detail = fmt.Sprintf("%s, was %s", renamed.Name, on.Account.Name)
+	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+		if _, err := s.lockManaged(ctx, tx, on); err != nil {
+			return err
+		}
+		if err := tx.RenameAccount(ctx, &renamed, now); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// DeleteShared permanently ends a shared account. If a password is given it must be the person's, otherwise ErrPassword; without
+// one the session must be of the last ten minutes, otherwise ErrSessionNotFresh. It returns account.ErrNotShared for an account
+// with a sign-in.
+func (s *Service) DeleteShared(ctx context.Context, v Visitor, on *Acting, password string) error {
+	if !on.Account.Shared {
+		return account.ErrNotShared
+	}
+	if password != "" && on.Person.PasswordHash != "" {
+		if err := s.checkPassword(ctx, v, on.Session, on.Person, password); err != nil {
+			return err
+		}
+	} else if !s.Fresh(on.Session) {
+		return ErrSessionNotFresh
+	}
+	err := s.Store.DeleteSharedAccount(ctx, on.Account.ID, on.Session, v.Actor(), s.Store.Now())
+	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
+		return account.ErrNotMember
+	}
+	return err
+}

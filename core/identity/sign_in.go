@@ -1,0 +1,145 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"intents.internal/core/identity/account"
+)
+
+// SignIn checks a password and starts a session. An address without an account and a wrong password get the same
+// ErrCredentials in the same time, and so does an account whose address must be verified first. It returns an *account.InvalidError for a
+// text that is no address, ErrBusy or a *LimitedError; a try counts before the check, and a right password is refunded.
+func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string) (*SignedIn, error) {
+	began := time.Now()
+	email, err := account.ParseEmail(email)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.knownDevice(ctx, v, email)
+	if err != nil {
+		return nil, err
+	}
+	refund, err := s.limitPassword(ctx, v, email, known)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := s.Store.AccountByEmail(ctx, email)
+	if errors.Is(err, account.ErrNotFound) {
+		owner = &account.Account{}
+	} else if err != nil {
+		return nil, err
+	}
+	matches, err := s.matches(ctx, password, owner.PasswordHash)
+	if err != nil {
+		return nil, err
+	}
+	if !matches || s.mustVerify(owner) {
+		return nil, s.failSignIn(ctx, v, email, began)
+	}
+	refund()
+	return s.startPasswordSession(ctx, v, owner)
+}
+
+// failSignIn records a failed sign-in for the account of an address, if there is one, and returns ErrCredentials after a whole number of
+// steps, which hides the difference.
+func (s *Service) failSignIn(ctx context.Context, v Visitor, email string, began time.Time) error {
+	if err := s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, v.Actor(), account.SignInFailed, s.Store.Now())); err != nil {
+		return err
+	}
+	waitForStep(ctx, began)
+	return ErrCredentials
+}
+
+// limitPassword counts a password attempt and returns the refund for a correct one. Devices that have signed in to the account
+// have separate limits, which nobody else can use up.
+func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, known device) (refund func(), err error) {
+	emailHash := digest(email)
+	if known.id != "" {
+		subject := passwordOf(email, known)
+		return func() { s.limits.signInPerDevice.reset(ctx, subject) }, s.limitDevice(ctx, v, subject)
+	}
+	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+		return nil, err
+	}
+	// The limit of the address is below the account's, so that one address cannot use that up.
+	accountAndIP := emailHash + ":" + v.network()
+	if err := s.limits.signInPerAccountAndIP.take(ctx, accountAndIP); err != nil {
+		return nil, err
+	}
+	if err := s.limits.signInPerAccount.take(ctx, emailHash); err != nil {
+		return nil, err
+	}
+	return func() {
+		s.limits.signInPerAccountAndIP.reset(ctx, accountAndIP)
+		s.limits.signInPerAccount.refund(ctx, emailHash) // this refunds only the token of this attempt, so that guesses stay counted
+	}, nil
+}
+
+// passwordOf is the bucket of a device's tries for the password of an address.
+func passwordOf(email string, d device) string { return digest(email) + ":" + d.id }
+
+// limitDevice counts a password try of a known device or a session, and of its address, since many devices at one address would
+// otherwise have any number of tries.
+func (s *Service) limitDevice(ctx context.Context, v Visitor, subject string) error {
+	if err := s.limits.signInPerDevice.take(ctx, subject); err != nil {
+		return err
+	}
+	return s.limits.signInOfDevices.take(ctx, v.network())
+}
+
+// digest replaces the e-mail address in the names of buckets, so that Redis stores no addresses.
+func digest(email string) string {
+	sum := sha256.Sum256([]byte(email))
+	return hex.EncodeToString(sum[:16])
+}
+
+// startPasswordSession signs in a visitor after a password check or sign-up.
+func (s *Service) startPasswordSession(ctx context.Context, v Visitor, owner *account.Account) (*SignedIn, error) {
+	in, err := s.startSession(ctx, v, owner, "with a password")
+	if err != nil {
+		return nil, err
+	}
+	in.Device = parseDevice(v.Device).signIn(owner).String()
+	return in, nil
+}
+
+// startSession signs a visitor in; how is for the audit log. It ends the browser's previous session, which prevents session
+// fixation.
+func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Account, how string) (*SignedIn, error) {
+	return s.startSessionBy(ctx, v, owner, how, s.Store.InsertSession)
+}
+
+// startSessionBy is startSession with the store's method for the way of signing in.
+func (s *Service) startSessionBy(
+	ctx context.Context, v Visitor, owner *account.Account, how string,
+	insert func(context.Context, *account.Session, *account.Account, account.AuditEntry) error,
+) (*SignedIn, error) {
+	if err := s.SignOut(ctx, v); err != nil {
+		return nil, err
+	}
+	now := s.Store.Now()
+	session, token, err := account.NewSession(owner.ID, v.IP, v.UserAgent, now)
+	if err != nil {
+		return nil, err
+	}
+	if v.EndsWithBrowser {
+		session.EndWithBrowser()
+	}
+	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedIn, now)
+	if err != nil {
+		return nil, err
+	}
+	entry.Detail = how
+	err = insert(ctx, session, owner, entry)
+	if errors.Is(err, account.ErrNotFound) { // it has ended, got another password or lost the identity, since it was found
+		return nil, ErrCredentials
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &SignedIn{Account: owner, Session: session, Token: token}, nil
+}

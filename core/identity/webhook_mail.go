@@ -1,0 +1,42 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/mail"
+	"intents.internal/core/store/postgres"
+)
+
+// composeWebhookDisabled writes the mail to an owner that a webhook was disabled, or nothing if the webhook was enabled or deleted
+// meanwhile or the recipient is no longer an owner.
+func (s *Service) composeWebhookDisabled(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+	disabled, err := s.Store.Webhook(ctx, event.Owner{AccountID: m.AccountID}, m.WebhookID)
+	if errors.Is(err, webhook.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if disabled.Enabled || disabled.DisabledReason == webhook.DisabledByOwner {
+		return nil, nil
+	}
+	of, err := s.Store.AccountByID(ctx, m.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	roster, err := s.Store.Members(ctx, m.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	for _, member := range roster {
+		if member.Role == account.RoleOwner && member.Email == m.Recipient {
+			link := s.mailLink(s.PublicURL + "/console/webhooks/" + disabled.ID.String())
+			return mail.WebhookDisabled(m.Recipient, mail.WebhookLink{Link: link, Account: of.Name, Gone: disabled.DisabledReason == webhook.DisabledGone})
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,192 @@
+package chain_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+)
+
+func TestReadList(t *testing.T) {
+	t.Parallel()
+	const currency = `"nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}`
+	const settler = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	ether := chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18}
+	published := func(number uint64, change func(*chain.Entry)) *chain.Entry {
+		e := &chain.Entry{
+			Chain: chain.Chain{
+				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether, Domain: uint32(number),
+				Confirmations: 12, Finality: chain.Depth, BlockTime: 12 * time.Second,
+			},
+			KeepSettler: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true,
+		}
+		change(e)
+		return e
+	}
+	row := func(number int, rest string) string {
+		return fmt.Sprintf(`{"chainId":"eip155:%d","name":"A","environment":"live",%s%s}`, number, currency, rest)
+	}
+	scheme := chain.OrderDataScheme
+	longest := "https://" + strings.Repeat("a", chain.MaxRPCURLBytes-len("https://"))
+	type listed struct {
+		row    string
+		want   *chain.Entry
+		reason string
+	}
+	rows := []listed{
+		{
+			row:  row(1, ""),
+			want: published(1, func(*chain.Entry) {}),
+		},
+		{
+			row: `{"chainId":"eip155:5","name":"B","environment":"test",` + currency + `,"domain":77,"settler":{"address":"` + strings.ToLower(settler) + `","sameChain":true}}`,
+			want: published(5, func(e *chain.Entry) {
+				e.Name, e.Environment, e.Domain = "B", network.Test, 77
+				e.KeepSettler, e.Settler = false, &chain.Settler{Address: settler, SameChain: true, Scheme: scheme}
+			}),
+		},
+		{
+			row: row(6, `,"settler":null,"confirmations":null,"finality":null,"blockTimeMs":null`),
+			want: published(6, func(e *chain.Entry) {
+				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+			}),
+		},
+		{
+			row: row(7, `,"confirmations":1,"finality":"safe","blockTimeMs":50,"settler":{"address":"`+settler+`","scheme":"erc7683-v1/OrderData"}`),
+			want: published(7, func(e *chain.Entry) {
+				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.Confirmations, e.Finality, e.BlockTime = 1, chain.Safe, 50*time.Millisecond
+				e.Settler = &chain.Settler{Address: settler, Scheme: scheme}
+			}),
+		},
+		{
+			row: row(8, `,"finality":"finalized","confirmations": 10000 ,"blockTimeMs":600000,"settler":{"address":"`+settler+`","scheme":null}`),
+			want: published(8, func(e *chain.Entry) {
+				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.Confirmations, e.Finality, e.BlockTime = 10_000, chain.Finalized, 10*time.Minute
+				e.Settler = &chain.Settler{Address: settler, Scheme: scheme}
+			}),
+		},
+		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 2*time.Second, 30 })},
+		{row: row(16, `,"blockTimeMs":250`), want: published(16, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 250*time.Millisecond, 240 })},
+		{row: row(17, `,"blockTimeMs":50,"confirmations":null`), want: published(17, func(e *chain.Entry) {
+			e.KeepBlockTime, e.KeepConfirmations, e.BlockTime, e.Confirmations = false, false, 50*time.Millisecond, 1200
+		})},
+		{row: row(18, `,"blockTimeMs":600000`), want: published(18, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime = false, 10*time.Minute })},
+		{row: row(11, `,"finality":"depth"`), want: published(11, func(e *chain.Entry) { e.KeepFinality = false })},
+		{row: row(12, `,"rpcUrls":["https://rpc.example.org/v1","http://127.0.0.1:8545","http://localhost","http://[::1]:8546/"]`), want: published(12, func(e *chain.Entry) {
+			e.KeepRPCURLs, e.RPCURLs = false, []string{"https://rpc.example.org/v1", "http://127.0.0.1:8545", "http://localhost", "http://[::1]:8546/"}
+		})},
+		{row: row(13, `,"rpcUrls":null`), want: published(13, func(e *chain.Entry) { e.KeepRPCURLs = false })},
+		{row: row(14, `,"rpcUrls":[]`), want: published(14, func(e *chain.Entry) { e.KeepRPCURLs = false })},
+		{row: row(15, `,"rpcUrls":["`+longest+`"`+strings.Repeat(`,"https://a"`, 7)+`]`), want: published(15, func(e *chain.Entry) {
+			e.KeepRPCURLs, e.RPCURLs = false, append([]string{longest}, slices.Repeat([]string{"https://a"}, 7)...)
+		})},
+		{row: row(9, `,"rpcUrls":["https://a"`+strings.Repeat(`,"https://a"`, 8)+`]`), reason: "rpcUrls must be an array of at most 8 strings"},
+		{row: row(9, `,"rpcUrls":"https://a"`), reason: "rpcUrls must be an array of at most 8 strings"},
+		{row: row(9, `,"rpcUrls":[1]`), reason: "rpcUrls must be an array of at most 8 strings"},
+		{row: row(9, `,"rpcUrls":["https://a","`+longest+`a"]`), reason: "rpcUrls[1] must have at most 256 bytes"},
+		{row: `7`, reason: "not a chain"},
+		{row: `{"chainId":"eip155:1","name":"Again","environment":"live",` + currency + `}`, reason: "chain eip155:1 stands earlier in the same list"},
+		{row: `{"chainId":"1","name":"C","environment":"live",` + currency + `}`, reason: "chainId must be a CAIP-2 chain id"},
+		{row: `{"chainId":"eip155:9","name":"C",` + currency + `}`, reason: `environment must be "test" or "live"`},
+		{row: `{"chainId":"eip155:9","name":"","environment":"live",` + currency + `}`, reason: "name must have"},
+		{row: `{"chainId":"eip155:9","name":"C","environment":"live"}`, reason: "nativeCurrency.decimals is required"},
+		{row: `{"chainId":"cosmos:hub-3","name":"C","environment":"live",` + currency + `}`, reason: "namespace cosmos is not supported"},
+		{row: `{"chainId":"eip155:4294967296","name":"C","environment":"live",` + currency + `}`, reason: chain.ErrNoDomain.Error()},
+		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"settler":{"address":"0x1"}}`, reason: "settler.address must be"},
+		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"domain":4294967296}`, reason: "not a chain"},
+		{row: row(9, `,"finality":"latest"`), reason: `finality must be "depth", "safe" or "finalized", not "latest"`},
+		{row: row(9, `,"finality":""`), reason: `finality must be "depth", "safe" or "finalized", not ""`},
+		{row: row(9, `,"finality":12`), reason: "finality must be a string"},
+		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":"StandardOrder"}`), reason: `settler.scheme must be "erc7683-v1/OrderData", the only one that is supported, not "StandardOrder"`},
+		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":""}`), reason: "settler.scheme must be"},
+		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":1}`), reason: "settler is not one"},
+	}
+	for _, number := range []string{`0`, `10001`, `-1`, `12.5`, `12.0`, `1e1`, `"12"`, `true`, `[]`, `{}`, `18446744073709551616`} {
+		rows = append(rows, listed{row: row(9, `,"confirmations":`+number), reason: "confirmations must be a whole number from 1 to 10000, in digits"})
+	}
+	for _, number := range []string{`49`, `600001`, `250.5`, `2e3`, `"2000"`} {
+		rows = append(rows, listed{row: row(9, `,"blockTimeMs":`+number), reason: "blockTimeMs must be a whole number from 50 to 600000, in digits"})
+	}
+	for reason, urls := range map[string][]string{
+		"must be an absolute URL":  {"", "rpc.example.org", "https:", "https:///v1", "https://:8545", "https://a b", "https://a/b c", "https://a/é", "https://a:port", "HTTPS://a"},
+		"must be https":            {"http://rpc.example.org", "http://10.0.0.1", "http://localhost.example.org", "http://127.0.0.1.example.org", "ws://localhost", "wss://a", "//rpc.example.org", "file://a/b", "javascript://a/b"},
+		"must have no user, passw": {"https://secret@a", "https://user:secret@a", "https://@a", "https://a?key=secret", "https://a?", "https://a#secret"},
+	} {
+		for _, text := range urls {
+			rows = append(rows, listed{row: row(9, fmt.Sprintf(`,"rpcUrls":[%q]`, text)), reason: "rpcUrls[0] " + reason})
+		}
+	}
+	var given []string
+	var want []chain.Entry
+	reasons := map[int]string{}
+	for i, r := range rows {
+		given = append(given, r.row)
+		if r.want != nil {
+			want = append(want, *r.want)
+		} else {
+			reasons[i] = r.reason
+		}
+	}
+	list, err := chain.ReadList(strings.NewReader(`{"chains":[` + strings.Join(given, ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, list.Chains); diff != "" {
+		t.Errorf("chains (-want +got):\n%s", diff)
+	}
+	for _, refused := range list.Refused {
+		if strings.Contains(refused.Reason, "secret") {
+			t.Errorf("the reason shows a credential: %s", refused.Reason)
+		}
+		if reason, ok := reasons[refused.Row]; !ok || !strings.Contains(refused.Reason, reason) {
+			t.Errorf("row %d refused with %q, want %q", refused.Row, refused.Reason, reason)
+		}
+		delete(reasons, refused.Row)
+	}
+	if len(reasons) > 0 {
+		t.Errorf("not refused: %v", reasons)
+	}
+}
+
+func TestReadList_Invalid(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{``, `x`, `[]`, `{}`, `{"chains":{}}`, `{"chains":[]}`} {
+		if _, err := chain.ReadList(strings.NewReader(file)); err == nil {
+			t.Errorf("took %q for a chain list", file)
+		}
+	}
+}
+
+// The list that ships has no row that would be refused and both environments.
+func TestDefaultList(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open("../../../deploy/data/chains.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	list, err := chain.ReadList(file)
+	if err != nil || len(list.Refused) > 0 {
+		t.Fatalf("%v, refused %v", err, list.Refused)
+	}
+	count := map[network.Environment]int{}
+	for _, entry := range list.Chains {
+		count[entry.Environment]++
+		if entry.Settler != nil {
+			t.Errorf("%s ships a settler", entry.ID)
+		}
+	}
+	if count[network.Test] < 8 || count[network.Live] < 15 {
+		t.Errorf("chains by environment: %v", count)
+	}
+}

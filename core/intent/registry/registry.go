@@ -1,0 +1,94 @@
+// Package registry holds the chains and tokens of the service in memory.
+//
+// A Snapshot is immutable, so any number of requests may read it without a lock; a change makes a new snapshot.
+package registry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/token"
+	"intents.internal/pkg/caip"
+)
+
+// Snapshot is the registry at one version. The zero value is empty.
+type Snapshot struct {
+	// Version increases with every change of a chain or a token.
+	Version int64
+	// Chains are ordered by chain number, Tokens by chain number, then symbol, then address.
+	Chains []chain.Chain
+	Tokens []token.Definition
+
+	chains  map[caip.ChainID]chain.Chain
+	tokens  map[caip.AccountID]token.Definition
+	byChain map[caip.ChainID][]token.Definition
+	watched map[caip.ChainID]bool
+}
+
+// New sorts and indexes the registry. It takes ownership of both slices.
+func New(version int64, chains []chain.Chain, tokens []token.Definition) *Snapshot {
+	slices.SortFunc(chains, func(a, b chain.Chain) int { return compareChains(a.ID, b.ID) })
+	slices.SortFunc(tokens, func(a, b token.Definition) int {
+		return cmp.Or(
+			compareChains(a.ID.Chain, b.ID.Chain),
+			cmp.Compare(a.Symbol, b.Symbol),
+			cmp.Compare(a.ID.Address, b.ID.Address),
+		)
+	})
+	s := &Snapshot{
+		Version: version, Chains: chains, Tokens: tokens,
+		chains:  make(map[caip.ChainID]chain.Chain, len(chains)),
+		tokens:  make(map[caip.AccountID]token.Definition, len(tokens)),
+		byChain: make(map[caip.ChainID][]token.Definition, len(chains)),
+	}
+	for _, c := range chains {
+		s.chains[c.ID] = c
+	}
+	for i, t := range tokens {
+		s.tokens[t.ID] = t
+		group := len(s.byChain[t.ID.Chain])
+		s.byChain[t.ID.Chain] = tokens[i-group : i+1]
+	}
+	return s
+}
+
+func compareChains(a, b caip.ChainID) int {
+	an, _ := a.Number()
+	bn, _ := b.Number()
+	return cmp.Compare(an, bn)
+}
+
+// Chain returns a chain by its id.
+func (s *Snapshot) Chain(id caip.ChainID) (chain.Chain, bool) {
+	c, ok := s.chains[id]
+	return c, ok
+}
+
+// Watched reports whether a chain is currently watched for intents.
+func (s *Snapshot) Watched(id caip.ChainID) bool { return s.watched[id] }
+
+// WithWatched returns a snapshot in which exactly these chains are watched, or s itself if that is already so. Version does not
+// change.
+func (s *Snapshot) WithWatched(ids []caip.ChainID) *Snapshot {
+	watched := make(map[caip.ChainID]bool, len(ids))
+	for _, id := range ids {
+		watched[id] = true
+	}
+	if maps.Equal(watched, s.watched) {
+		return s
+	}
+	changed := *s
+	changed.watched = watched
+	return &changed
+}
+
+// Token returns a token by its id.
+func (s *Snapshot) Token(id caip.AccountID) (token.Definition, bool) {
+	t, ok := s.tokens[id]
+	return t, ok
+}
+
+// TokensOn returns the tokens of one chain in the order of Tokens, none for an unknown chain.
+func (s *Snapshot) TokensOn(id caip.ChainID) []token.Definition { return s.byChain[id] }

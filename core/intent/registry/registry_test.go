@@ -1,0 +1,55 @@
+package registry_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
+	"intents.internal/pkg/caip"
+)
+
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	one, ten, two := caip.EIP155Chain(1), caip.EIP155Chain(10), caip.EIP155Chain(2)
+	on := func(id caip.ChainID, symbol, address string) token.Definition {
+		return token.Definition{ID: caip.AccountID{Chain: id, Address: address}, Symbol: symbol}
+	}
+	snapshot := registry.New(7,
+		[]chain.Chain{{ID: ten, Name: "ten"}, {ID: one, Name: "one"}, {ID: two, Name: "two"}},
+		[]token.Definition{on(ten, "A", "0x1"), on(one, "B", "0x2"), on(one, "B", "0x1"), on(one, "A", "0x3")},
+	)
+	wantTokens := []token.Definition{on(one, "A", "0x3"), on(one, "B", "0x1"), on(one, "B", "0x2"), on(ten, "A", "0x1")}
+	if diff := cmp.Diff(wantTokens, snapshot.Tokens); diff != "" {
+		t.Errorf("tokens (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]chain.Chain{{ID: one, Name: "one"}, {ID: two, Name: "two"}, {ID: ten, Name: "ten"}}, snapshot.Chains); diff != "" {
+		t.Errorf("chains (-want +got):\n%s", diff)
+	}
+	for id, want := range map[caip.ChainID][]token.Definition{one: wantTokens[:3], ten: wantTokens[3:], two: nil} {
+		if diff := cmp.Diff(want, snapshot.TokensOn(id)); diff != "" {
+			t.Errorf("tokens on %s (-want +got):\n%s", id, diff)
+		}
+	}
+	if c, ok := snapshot.Chain(two); c.Name != "two" || !ok {
+		t.Errorf("Chain(2) = %v, %t", c, ok)
+	}
+	if _, ok := snapshot.Token(caip.AccountID{Chain: two, Address: "0x1"}); ok {
+		t.Error("a token of another chain was found")
+	}
+}
+
+func TestSnapshot_WithWatched(t *testing.T) {
+	t.Parallel()
+	one, two := caip.EIP155Chain(1), caip.EIP155Chain(2)
+	none := registry.New(7, []chain.Chain{{ID: one}, {ID: two}}, nil)
+	first := none.WithWatched([]caip.ChainID{one})
+	if none.Watched(one) || !first.Watched(one) || first.Watched(two) || first.Version != 7 {
+		t.Errorf("got %t, %t, %t in version %d", none.Watched(one), first.Watched(one), first.Watched(two), first.Version)
+	}
+	if _, ok := first.Chain(two); !ok || first.WithWatched([]caip.ChainID{one}) != first || none.WithWatched(nil) != none {
+		t.Error("the same chains make another snapshot, or another registry")
+	}
+}

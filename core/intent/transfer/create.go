@@ -1,0 +1,264 @@
+package transfer
+
+import (
+	"math/big"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// How long an intent may wait to be filled, counted from its creation.
+const (
+	DefaultLifetime = time.Hour
+	ShortestLife    = time.Minute
+	LongestLife     = 7 * 24 * time.Hour
+)
+
+const zeroAddress = "0x0000000000000000000000000000000000000000"
+
+// Caller is the owner of the intent that a request creates.
+type Caller struct {
+	AccountID   uuid.UUID
+	KeyID       uuid.UUID
+	Environment network.Environment
+}
+
+// WrongEnvironment returns the first chain in the request that keys of env may not use. Chains that are not in the registry have
+// no environment and are skipped.
+func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env network.Environment) (chain.Chain, bool) {
+	for _, id := range r.Chains() {
+		if c, ok := known.Chain(id); ok && c.Environment != env {
+			return c, true
+		}
+	}
+	return chain.Chain{}, false
+}
+
+// New creates the intent of a request, or returns a *Rejection. The id must be a new UUIDv7; deadlines are counted from its time.
+func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot) (*Intent, error) {
+	d := draft{request: r, known: known}
+	if err := d.resolve(); err != nil {
+		return nil, err
+	}
+	created := idTime(id)
+	deadline, err := parseDeadline(r.Deadline, created)
+	if err != nil {
+		return nil, err
+	}
+	settlement, err := d.settlement()
+	if err != nil {
+		return nil, err
+	}
+	intent := &Intent{
+		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID,
+		Type: d.kind, Status: Created,
+		Source: d.source, Destination: d.destination, Settlement: settlement,
+		Deadline: deadline, Reference: r.Reference,
+		CreatedAt: created, UpdatedAt: created,
+	}
+	order, err := intent.Order()
+	if err != nil {
+		return nil, err
+	}
+	intent.OrderID = order.ID()
+	return intent, nil
+}
+
+// draft is the partly resolved intent of a request.
+type draft struct {
+	request                       wire.TransferRequest
+	known                         *registry.Snapshot
+	sourceChain, destinationChain chain.Chain
+	source, destination           Leg
+	kind                          Type
+}
+
+// resolve fills the draft, in the order in which errors are reported.
+func (d *draft) resolve() error {
+	for _, step := range []func() error{d.chains, d.tokens, d.amounts, d.recipient, d.infer} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *draft) chains() error {
+	for _, id := range d.request.Chains() {
+		if _, ok := d.known.Chain(id); !ok {
+			return reject(UnsupportedChain, "Chain %s is not supported; GET /v2/chains lists those that are.", id).at(d.firstOn(id))
+		}
+	}
+	d.sourceChain, _ = d.known.Chain(d.request.Source.Account.Chain)
+	d.destinationChain, _ = d.known.Chain(d.request.Destination.Account.Chain)
+	return nil
+}
+
+// firstOn returns the JSON Pointer to the first id in the request that is on a chain.
+func (d *draft) firstOn(id caip.ChainID) string {
+	switch id {
+	case d.request.Source.Account.Chain:
+		return "/source/account"
+	case d.request.Source.Token.Chain:
+		return "/source/token"
+	case d.request.Destination.Account.Chain:
+		return "/destination/account"
+	default:
+		return "/destination/token"
+	}
+}
+
+func (d *draft) tokens() error {
+	d.source.Account, d.destination.Account = d.request.Source.Account, d.request.Destination.Account
+	d.source.Token, d.destination.Token = d.request.Source.Token, d.request.Destination.Token
+	if d.destination.Token == (caip.AccountID{}) {
+		d.destination.Token = d.source.Token
+	}
+	if err := oneChain("source", d.source); err != nil {
+		return err
+	}
+	if err := oneChain("destination", d.destination); err != nil {
+		return err
+	}
+	if err := d.token("source", d.source.Token); err != nil {
+		return err
+	}
+	return d.token("destination", d.destination.Token)
+}
+
+func (d *draft) token(side string, id caip.AccountID) error {
+	if _, ok := d.known.Token(id); !ok {
+		return reject(UnknownToken, "Token %s is not in the registry; GET /v2/tokens lists those that are.", id).at("/" + side + "/token")
+	}
+	return nil
+}
+
+func oneChain(side string, leg Leg) error {
+	if leg.Token.Chain == leg.Account.Chain {
+		return nil
+	}
+	return reject(ChainMismatch, "The %s account is on %s but its token on %s; both must be on one chain.",
+		side, leg.Account.Chain, leg.Token.Chain).at("/" + side + "/token")
+}
+
+func (d *draft) amounts() (err error) {
+	if d.source.Amount, err = parseAmount("source", d.request.Source.Amount); err != nil {
+		return err
+	}
+	if d.request.Destination.Amount != "" {
+		d.destination.Amount, err = parseAmount("destination", d.request.Destination.Amount)
+	}
+	return err
+}
+
+func parseAmount(side, digits string) (*big.Int, error) {
+	// 2^256-1 has 78 digits; longer texts are rejected unparsed.
+	amount, ok := new(big.Int), false
+	if len(digits) <= 78 {
+		amount, ok = amount.SetString(digits, 10)
+	}
+	if !ok || amount.Sign() <= 0 || amount.BitLen() > 256 {
+		return nil, reject(InvalidAmount, "The %s amount must be between 1 and 2^256-1 of the token's smallest unit.", side).at("/" + side + "/amount")
+	}
+	return amount, nil
+}
+
+func (d *draft) recipient() error {
+	switch d.destination.Account.Address {
+	case zeroAddress:
+		return reject(InvalidRecipient, "The destination account is the zero address; what is sent there is lost.").at("/destination/account")
+	case d.destination.Token.Address:
+		return reject(InvalidRecipient, "The destination account is the token itself; what is sent there is lost.").at("/destination/account")
+	}
+	if d.source.Account.Address == zeroAddress {
+		return reject(InvalidRecipient, "The source account is the zero address, which nobody can sign for.").at("/source/account")
+	}
+	return nil
+}
+
+// infer infers the type from chains and token addresses, never from symbols.
+func (d *draft) infer() error {
+	switch {
+	case d.sourceChain.ID != d.destinationChain.ID:
+		d.kind = Bridge
+	case d.source.Token != d.destination.Token:
+		d.kind = Swap
+	case d.source.Account == d.destination.Account:
+		return reject(SelfTransfer, "Source and destination are the same account and token.").at("/destination/account")
+	default:
+		d.kind = Transfer
+	}
+	if d.kind == Transfer {
+		if d.destination.Amount != nil && d.destination.Amount.Cmp(d.source.Amount) != 0 {
+			return reject(DestinationAmountNotAllowed,
+				"A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount.").at("/destination/amount")
+		}
+		d.destination.Amount = d.source.Amount
+	}
+	if d.destination.Amount == nil {
+		return reject(DestinationAmountRequired, "A %s needs destination.amount, the least that may arrive.", d.kind).at("/destination/amount")
+	}
+	return nil
+}
+
+// parseDeadline rejects a deadline that is too near or too far.
+func parseDeadline(deadline, created time.Time) (time.Time, error) {
+	deadline = wholeDeadline(deadline, created)
+	if deadline.Before(created.Add(ShortestLife)) || deadline.After(created.Add(LongestLife)) {
+		return time.Time{}, reject(InvalidDeadline, "The deadline must be 60 seconds to 7 days from now.").at("/deadline")
+	}
+	return deadline, nil
+}
+
+// wholeDeadline applies the default and truncates to whole seconds.
+func wholeDeadline(deadline, created time.Time) time.Time {
+	if deadline.IsZero() {
+		deadline = created.Add(DefaultLifetime)
+	}
+	return deadline.Truncate(time.Second)
+}
+
+// Answers reports whether the intent matches the request; spelling and explicit defaults make no difference. The intent keeps
+// every field of its request, so the request itself is not stored.
+func (i *Intent) Answers(r wire.TransferRequest) bool {
+	if r.Destination.Token == (caip.AccountID{}) {
+		r.Destination.Token = r.Source.Token
+	}
+	if r.Destination.Amount == "" && i.Type == Transfer {
+		r.Destination.Amount = r.Source.Amount
+	}
+	return i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination) &&
+		i.Deadline.Equal(wholeDeadline(r.Deadline, idTime(i.ID))) && i.Reference == r.Reference
+}
+
+func (l Leg) isOf(r wire.Leg) bool {
+	return l.Account == r.Account && l.Token == r.Token && l.Amount.String() == r.Amount
+}
+
+// settlement selects the settlers, and rejects an intent that cannot be executed.
+func (d *draft) settlement() (Settlement, error) {
+	settlement := Settlement{
+		Scheme: chain.OrderDataScheme, OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain,
+	}
+	if d.kind == Transfer {
+		return settlement, nil
+	}
+	for _, c := range []chain.Chain{d.sourceChain, d.destinationChain} {
+		if c.Settler == nil {
+			return Settlement{}, reject(SettlerNotConfigured, "No settler is configured on %s, so no %s can be executed there.", c.ID, d.kind)
+		}
+	}
+	if d.kind == Swap && !d.sourceChain.Settler.SameChain {
+		return Settlement{}, reject(SettlerNotConfigured,
+			"The settler on %s cannot fill an order on its own chain, so no swap can be executed there.", d.sourceChain.ID)
+	}
+	settlement.OriginSettler = d.sourceChain.Settler.Address
+	settlement.DestinationSettler = d.destinationChain.Settler.Address
+	return settlement, nil
+}

@@ -1,0 +1,237 @@
+package transfer_test
+
+import (
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// The chains of the fixture: two testnets with settlers, the first of which also fills orders on its own chain, one
+// testnet without a settler, and a mainnet.
+var (
+	sepolia     = caip.EIP155Chain(11155111)
+	baseSepolia = caip.EIP155Chain(84532)
+	amoy        = caip.EIP155Chain(80002)
+	mainnet     = caip.EIP155Chain(1)
+)
+
+const (
+	alice        = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	bob          = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	usdc         = "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
+	weth         = "0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"
+	settler      = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	otherSettler = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
+	maxUint256   = "115792089237316195423570985008687907853269984665640564039457584007913129639935"
+)
+
+// The first 48 bits of id are its time in milliseconds.
+var id = uuid.MustParse("0199a1b2-c3c4-7e5f-8a6b-0c1d2e3f4a01")
+
+func fixture() *registry.Snapshot {
+	newChain := func(id caip.ChainID, env network.Environment, domain uint32, s *chain.Settler) chain.Chain {
+		return chain.Chain{ID: id, Name: id.String(), Environment: env, Domain: domain, Settler: s}
+	}
+	chains := []chain.Chain{
+		newChain(sepolia, network.Test, 11155111, &chain.Settler{Address: settler, SameChain: true}),
+		newChain(baseSepolia, network.Test, 999, &chain.Settler{Address: otherSettler}),
+		newChain(amoy, network.Test, 80002, nil),
+		newChain(mainnet, network.Live, 1, nil),
+	}
+	var tokens []token.Definition
+	for _, c := range chains {
+		for symbol, address := range map[string]string{"ETH": token.NativeAddress, "USDC": usdc, "WETH": weth} {
+			tokens = append(tokens, token.Definition{ID: caip.AccountID{Chain: c.ID, Address: address}, Symbol: symbol})
+		}
+	}
+	return registry.New(1, chains, tokens)
+}
+
+func side(c caip.ChainID, account, tokenAddress, amount string) wire.Leg {
+	leg := wire.Leg{Account: caip.AccountID{Chain: c, Address: account}, Amount: amount}
+	if tokenAddress != "" {
+		leg.Token = caip.AccountID{Chain: c, Address: tokenAddress}
+	}
+	return leg
+}
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	caller := transfer.Caller{AccountID: uuid.New(), KeyID: uuid.New(), Environment: network.Test}
+	created := time.UnixMilli(0x0199a1b2c3c4).UTC()
+	request := wire.TransferRequest{
+		Source: side(sepolia, alice, usdc, "1000000"), Destination: side(baseSepolia, bob, usdc, "995000"), Reference: "inv-42",
+	}
+	got, err := transfer.New(id, caller, request, fixture())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leg := func(l wire.Leg) transfer.Leg {
+		amount, _ := new(big.Int).SetString(l.Amount, 10)
+		return transfer.Leg{Account: l.Account, Token: l.Token, Amount: amount}
+	}
+	want := &transfer.Intent{
+		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Type: transfer.Bridge, Status: transfer.Created,
+		OrderID: got.OrderID, Source: leg(request.Source), Destination: leg(request.Destination),
+		Settlement: transfer.Settlement{
+			Scheme: chain.OrderDataScheme, OriginDomain: 11155111, DestinationDomain: 999,
+			OriginSettler: settler, DestinationSettler: otherSettler,
+		},
+		Deadline: created.Add(time.Hour).Truncate(time.Second), Reference: "inv-42", CreatedAt: created, UpdatedAt: created,
+	}
+	bigInts := cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
+	if diff := cmp.Diff(want, got, bigInts); diff != "" {
+		t.Errorf("intent (-want +got):\n%s", diff)
+	}
+	if got.OrderID == ([32]byte{}) {
+		t.Error("the intent has no order id")
+	}
+}
+
+// The first fault of a request is the one reported.
+func TestNew_RejectsOrInfers(t *testing.T) {
+	t.Parallel()
+	unknownChain := caip.EIP155Chain(424242)
+	zero := "0x0000000000000000000000000000000000000000"
+	at := func(d time.Duration) time.Time { return time.UnixMilli(0x0199a1b2c3c4).Add(d) }
+	for name, c := range map[string]struct {
+		source, destination wire.Leg
+		deadline            time.Time
+		want                string // a type or a rejection's code
+	}{
+		"erc-20 transfer":          {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), want: "transfer"},
+		"native transfer":          {source: side(amoy, alice, token.NativeAddress, maxUint256), destination: side(amoy, bob, token.NativeAddress, maxUint256), want: "transfer"},
+		"swap":                     {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, alice, weth, "1"), want: "swap"},
+		"wrapping is a swap":       {source: side(sepolia, alice, token.NativeAddress, "1"), destination: side(sepolia, alice, weth, "1"), want: "swap"},
+		"bridge":                   {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, alice, usdc, "1"), want: "bridge"},
+		"bridge to another token":  {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, weth, "1"), want: "bridge"},
+		"unknown chain":            {source: side(unknownChain, alice, usdc, "1"), destination: side(sepolia, bob, usdc, "1"), want: "UNSUPPORTED_CHAIN"},
+		"unknown before mismatch":  {source: wire.Leg{Account: caip.AccountID{Chain: sepolia, Address: alice}, Token: caip.AccountID{Chain: unknownChain, Address: usdc}, Amount: "1"}, destination: side(sepolia, bob, usdc, ""), want: "UNSUPPORTED_CHAIN"},
+		"source mismatch":          {source: wire.Leg{Account: caip.AccountID{Chain: sepolia, Address: alice}, Token: caip.AccountID{Chain: amoy, Address: usdc}, Amount: "1"}, destination: side(sepolia, bob, usdc, ""), want: "CHAIN_MISMATCH"},
+		"defaulted token mismatch": {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, "", "1"), want: "CHAIN_MISMATCH"},
+		"unknown token":            {source: side(sepolia, alice, bob, "1"), destination: side(sepolia, bob, "", ""), want: "UNKNOWN_TOKEN"},
+		"zero amount":              {source: side(sepolia, alice, usdc, "0"), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT"},
+		"2^256":                    {source: side(sepolia, alice, usdc, maxUint256[:77]+"6"), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT"},
+		"79 digits":                {source: side(sepolia, alice, usdc, strings.Repeat("9", 79)), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT"},
+		"zero least out":           {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, weth, "0"), want: "INVALID_AMOUNT"},
+		"to the zero address":      {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, zero, "", ""), want: "INVALID_RECIPIENT"},
+		"to the token":             {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, usdc, "", ""), want: "INVALID_RECIPIENT"},
+		"from the zero address":    {source: side(sepolia, zero, usdc, "1"), destination: side(sepolia, bob, "", ""), want: "INVALID_RECIPIENT"},
+		"to itself":                {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, alice, "", ""), want: "SELF_TRANSFER"},
+		"transfer of less":         {source: side(sepolia, alice, usdc, "2"), destination: side(sepolia, bob, usdc, "1"), want: "DESTINATION_AMOUNT_NOT_ALLOWED"},
+		"swap without least out":   {source: side(sepolia, alice, usdc, "2"), destination: side(sepolia, bob, weth, ""), want: "DESTINATION_AMOUNT_REQUIRED"},
+		"59 seconds":               {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(59 * time.Second), want: "INVALID_DEADLINE"},
+		"61 seconds":               {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(61 * time.Second), want: "transfer"},
+		"7 days":                   {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7 * 24 * time.Hour), want: "transfer"},
+		"7 days and a second":      {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7*24*time.Hour + time.Second), want: "INVALID_DEADLINE"},
+		"swap, no settler":         {source: side(amoy, alice, usdc, "1"), destination: side(amoy, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED"},
+		"swap, bridge-only":        {source: side(baseSepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED"},
+		"bridge, no settler there": {source: side(sepolia, alice, usdc, "1"), destination: side(amoy, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED"},
+		"bridge, no settler here":  {source: side(amoy, alice, usdc, "1"), destination: side(sepolia, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			request := wire.TransferRequest{Source: c.source, Destination: c.destination, Deadline: c.deadline}
+			intent, err := transfer.New(id, transfer.Caller{}, request, fixture())
+			var rejection *transfer.Rejection
+			switch {
+			case errors.As(err, &rejection):
+				if string(rejection.Code) != c.want {
+					t.Errorf("rejected with %v, want %s", rejection, c.want)
+				}
+			case err != nil:
+				t.Error(err)
+			case string(intent.Type) != c.want:
+				t.Errorf("type %s, want %s", intent.Type, c.want)
+			}
+		})
+	}
+}
+
+func TestWrongEnvironment(t *testing.T) {
+	t.Parallel()
+	request := wire.TransferRequest{
+		Source: side(sepolia, alice, usdc, "1"), Destination: side(mainnet, bob, usdc, "1"),
+	}
+	for env, want := range map[network.Environment]caip.ChainID{network.Test: mainnet, network.Live: sepolia} {
+		got, wrong := transfer.WrongEnvironment(request, fixture(), env)
+		if !wrong || got.ID != want {
+			t.Errorf("for a %s key: %v, %t; want %s", env, got.ID, wrong, want)
+		}
+	}
+	request.Destination = side(caip.EIP155Chain(424242), bob, usdc, "1")
+	if got, wrong := transfer.WrongEnvironment(request, fixture(), network.Test); wrong {
+		t.Errorf("a chain nobody knows has environment %s", got.Environment)
+	}
+}
+
+// Every new intent has an order with its id and a transaction that moves the amount asked for.
+func TestNew_Executable(t *testing.T) {
+	t.Parallel()
+	snapshot := fixture()
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) wire.Leg {
+			c := rapid.SampledFrom([]caip.ChainID{sepolia, baseSepolia, amoy, mainnet}).Draw(t, name+" chain")
+			return side(c,
+				rapid.SampledFrom([]string{alice, bob}).Draw(t, name+" account"),
+				rapid.SampledFrom([]string{token.NativeAddress, usdc, weth}).Draw(t, name+" token"),
+				rapid.StringMatching(`[1-9][0-9]{0,76}`).Draw(t, name+" amount"))
+		}
+		request := wire.TransferRequest{Source: draw("source"), Destination: draw("destination")}
+		fresh := uuid.Must(uuid.NewV7())
+		intent, err := transfer.New(fresh, transfer.Caller{}, request, snapshot)
+		if err != nil {
+			return
+		}
+		order, err := intent.Order()
+		if err != nil || order.ID() != intent.OrderID || order.SenderNonce.Cmp(new(big.Int).SetBytes(fresh[:])) != 0 {
+			t.Fatalf("order %+v of %+v: %v", order, intent, err)
+		}
+		tx, err := intent.Tx(intent.CreatedAt)
+		if err != nil || tx.From != request.Source.Account.Address || tx.Chain != request.Source.Account.Chain {
+			t.Fatalf("tx %+v of %+v: %v", tx, intent, err)
+		}
+		native := token.Native(request.Source.Token)
+		if native != (tx.Value.Sign() > 0) || (len(tx.Allowances) == 1) != (!native && intent.Type != transfer.Transfer) {
+			t.Fatalf("tx %+v of %+v", tx, intent)
+		}
+	})
+}
+
+func TestFinal(t *testing.T) {
+	t.Parallel()
+	all := []transfer.Status{
+		transfer.Created, transfer.Submitted, transfer.Confirmed, transfer.Filled,
+		transfer.Refunded, transfer.Failed, transfer.Expired, transfer.Cancelled,
+	}
+	want := map[transfer.Type][]transfer.Status{
+		transfer.Transfer: {transfer.Confirmed, transfer.Filled, transfer.Refunded, transfer.Cancelled},
+		transfer.Swap:     {transfer.Filled, transfer.Refunded, transfer.Cancelled},
+		transfer.Bridge:   {transfer.Filled, transfer.Refunded, transfer.Cancelled},
+	}
+	for kind, finals := range want {
+		var got []transfer.Status
+		for _, status := range all {
+			if transfer.Final(kind, status) {
+				got = append(got, status)
+			}
+		}
+		if diff := cmp.Diff(finals, got); diff != "" {
+			t.Errorf("final statuses of a %s (-want +got):\n%s", kind, diff)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+func TestAccountByEmail(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	created := insertAccount(t, store, "Ann@Example.com")
+	insertAccount(t, store, "other@example.com")
+	got, err := store.AccountByEmail(t.Context(), "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(created, got); diff != "" {
+		t.Errorf("account differs (-want +got):\n%s", diff)
+	}
+	if _, err := store.AccountByEmail(t.Context(), "nobody@example.com"); !errors.Is(err, account.ErrNotFound) {
+		t.Errorf("an unknown address: %v", err)
+	}
+}
+
+func TestInsertAccount_EmailTaken(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	insertAccount(t, store, "ann@example.com")
+	again := func(email string) error {
+		a, err := account.New("", email, "hash", now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store.InsertAccount(t.Context(), a, auditEntry(a.ID, account.SignedUp))
+	}
+	for _, email := range []string{"ann@example.com", "ANN@example.COM"} {
+		if err := again(email); !errors.Is(err, account.ErrEmailTaken) {
+			t.Errorf("%s: %v", email, err)
+		}
+	}
+	if err := store.DisableAccount(t.Context(), "ann@example.com", browser, now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := again("ann@example.com"); !errors.Is(err, account.ErrEmailTaken) {
+		t.Errorf("of a disabled account: %v", err)
+	}
+	if err := store.DeleteAccount(t.Context(), "ann@example.com", browser, now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := again("ann@example.com"); err != nil {
+		t.Errorf("of a deleted account: %v", err)
+	}
+	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM accounts`); n != 2 {
+		t.Errorf("%d accounts: a deleted one must stay for audit", n)
+	}
+}
+
+func TestAccount_DisableEnableDelete(t *testing.T) {
+	t.Parallel()
+	const email = "ann@example.com"
+	type access struct{ SignIn, Session, Key bool }
+	all, none := access{true, true, true}, access{}
+	disable := func(ctx context.Context, s *postgres.Store) error {
+		return s.DisableAccount(ctx, email, browser, now())
+	}
+	enable := func(ctx context.Context, s *postgres.Store) error { return s.EnableAccount(ctx, email, browser, now()) }
+	remove := func(ctx context.Context, s *postgres.Store) error { return s.DeleteAccount(ctx, email, browser, now()) }
+	type step struct {
+		do   func(context.Context, *postgres.Store) error
+		err  error
+		want access
+	}
+	for name, steps := range map[string][]step{
+		"disabled and enabled": {{disable, nil, none}, {disable, nil, none}, {enable, nil, access{SignIn: true, Key: true}}},
+		"enabled for nothing":  {{enable, nil, all}},
+		"deleted":              {{remove, nil, none}, {remove, account.ErrNotFound, none}, {enable, account.ErrNotFound, none}, {disable, account.ErrNotFound, none}},
+		"disabled and deleted": {{disable, nil, none}, {remove, nil, none}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := pgtest.New(t)
+			ann, bystander := insertAccount(t, store, email), insertAccount(t, store, "bystander@example.com")
+			key, session, others := insertKey(t, store, ann.ID), insertSession(t, store, ann.ID), insertSession(t, store, bystander.ID)
+			look := func() access {
+				_, signIn := store.AccountByEmail(t.Context(), email)
+				_, _, held := store.Session(t.Context(), session.TokenHash, now())
+				_, _, usable := store.UsableKey(t.Context(), key.Hash, now())
+				return access{signIn == nil, held == nil, usable == nil}
+			}
+			if got := look(); got != all {
+				t.Fatalf("at first: %+v", got)
+			}
+			for i, s := range steps {
+				if err := s.do(t.Context(), store); !errors.Is(err, s.err) {
+					t.Errorf("step %d: %v, want %v", i, err, s.err)
+				}
+				if got := look(); got != s.want {
+					t.Errorf("after step %d: %+v, want %+v", i, got, s.want)
+				}
+			}
+			if _, err := store.AccountByEmail(t.Context(), bystander.Email); err != nil {
+				t.Errorf("another account: %v", err)
+			}
+			if _, _, err := store.Session(t.Context(), others.TokenHash, now()); err != nil {
+				t.Errorf("another account's session: %v", err)
+			}
+		})
+	}
+}
+
+func TestAccount_Unknown(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	for name, err := range map[string]error{
+		"disable": store.DisableAccount(t.Context(), "nobody@example.com", browser, now()),
+		"enable":  store.EnableAccount(t.Context(), "nobody@example.com", browser, now()),
+		"delete":  store.DeleteAccount(t.Context(), "nobody@example.com", browser, now()),
+	} {
+		if !errors.Is(err, account.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// BenchmarkInsertSignUp is how far the time of a sign-up could tell whether its address is taken.
+func BenchmarkInsertSignUp(b *testing.B) {
+	store := pgtest.New(b)
+	n := 0
+	for name, email := range map[string]func() string{
+		"new address":   func() string { n++; return fmt.Sprintf("new%d@example.com", n) },
+		"taken address": func() string { return "taken@example.com" },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a, err := account.New("", email(), "hash", now())
+				if err != nil {
+					b.Fatal(err)
+				}
+				mail := postgres.Mail{Kind: account.MailSignUp, Recipient: a.Email, AccountID: a.ID}
+				if err := store.InsertSignUp(b.Context(), a, mail); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

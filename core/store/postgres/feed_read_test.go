@@ -1,0 +1,206 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/network"
+)
+
+var noFilter event.Filter
+
+// TestEventPage_Bodies compares the whole body of each type.
+func TestEventPage_Bodies(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
+	intent := insertIntent(t, store, known, ann, bridgeBody)
+	observed := &transfer.Transaction{Chain: intent.Source.Account.Chain}
+	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 h'`)
+	for _, c := range []transfer.Command{
+		{Trigger: transfer.Cancel},
+		{Trigger: transfer.Submit, Hash: "0xa"},
+		{Trigger: transfer.Fail, Failure: transfer.TxReverted, Observed: observed},
+		{Trigger: transfer.Submit, Hash: "0xb"},
+		{Trigger: transfer.Drop},
+		{Trigger: transfer.Submit, Hash: "0xc"},
+		{Trigger: transfer.Confirm, Hash: "0xc", Observed: observed},
+		{Trigger: transfer.Refundable},
+		{Trigger: transfer.Fill, Observed: observed},
+		{Trigger: transfer.Reorg, To: transfer.Confirmed, Hash: "0xc"},
+		{Trigger: transfer.Refund, Observed: observed},
+	} {
+		if _, err := store.Transition(t.Context(), ann, intent.ID, c); err != nil {
+			t.Fatalf("%s: %v", c.Trigger, err)
+		}
+	}
+	givePositions(t, store)
+	endpoint := uuid.New()
+	var added event.Event
+	err := store.InTx(t.Context(), func(ctx context.Context, tx postgres.Tx) (err error) {
+		added, err = tx.AppendEvent(ctx, testFeed(ann), event.TypeWebhookDisabled, now(),
+			json.RawMessage(`{"id":"`+endpoint.String()+`","url":"https://example.com/<&>","reason":"gone"}`))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, next := readFeed(t, store, testFeed(ann), 0)
+	if next != added.Position {
+		t.Errorf("the feed ends at %d, not at %d", next, added.Position)
+	}
+	type step struct{ name, status, from, hash, failure string }
+	null := func(s string) string {
+		if s == "" {
+			return "null"
+		}
+		return `"` + s + `"`
+	}
+	for n, s := range []step{
+		{"created", "created", "", "", ""},
+		{"cancelled", "cancelled", "created", "", ""},
+		{"submitted", "submitted", "cancelled", "0xa", ""},
+		{"failed", "failed", "submitted", "0xa", "TX_REVERTED"},
+		{"submitted", "submitted", "failed", "0xb", ""},
+		{"expired", "expired", "submitted", "0xb", ""},
+		{"submitted", "submitted", "expired", "0xc", ""},
+		{"confirmed", "confirmed", "submitted", "0xc", ""},
+		{"refundable", "confirmed", "confirmed", "0xc", ""},
+		{"filled", "filled", "confirmed", "0xc", ""},
+		{"reorganized", "confirmed", "filled", "0xc", ""},
+		{"refunded", "refunded", "confirmed", "0xc", ""},
+	} {
+		at := pgtest.LookUp[string](t, store, `SELECT to_char(occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') FROM events ORDER BY id OFFSET $1 LIMIT 1`, n)
+		hash := ""
+		if s.hash != "" {
+			hash = `,"hash":"` + s.hash + `"`
+		}
+		want := fmt.Sprintf(`{"type":"transfer.%s","timestamp":"%s","environment":"test","sequence":%d,"data":{"id":"%s","type":"bridge",`+
+			`"status":"%s","orderId":"0x%x","createdAt":"%s","updatedAt":"%s","metadata":{"chainId":"eip155:11155111"%s},"source":{"amount":"5"},`+
+			`"destination":{"amount":"4"},"reference":null,"from":%s,"to":"%s","hash":%s,"failure":%s}}`,
+			s.name, at, n+1, intent.ID, s.status, intent.OrderID, intent.CreatedAt.Format("2006-01-02T15:04:05.000Z"), at, hash,
+			null(s.from), s.status, null(s.hash), null(s.failure))
+		compareEvent(t, events[n], events[n].ID, want)
+	}
+	compareEvent(t, events[len(events)-1], added.ID, fmt.Sprintf(
+		`{"type":"webhook.disabled","timestamp":"%s","environment":"test","sequence":null,"data":{"id":"%s","url":"https://example.com/\u003c\u0026\u003e","reason":"gone"}}`,
+		added.At.Format("2006-01-02T15:04:05.000Z"), endpoint))
+	if diff := cmp.Diff(added, events[len(events)-1], cmp.Transformer("text", func(raw json.RawMessage) string {
+		return strings.NewReplacer(`\u003c`, "<", `\u0026`, "&", `\u003e`, ">").Replace(string(raw))
+	})); diff != "" {
+		t.Errorf("the appended event (-returned +read):\n%s", diff)
+	}
+	at, err := store.EventsAt(t.Context(), []int64{events[3].Position, events[0].Position, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[int64]event.Event{events[0].Position: events[0], events[3].Position: events[3]}, at); diff != "" {
+		t.Errorf("by position (-want +got):\n%s", diff)
+	}
+	for _, other := range []event.Owner{{AccountID: ann, Environment: network.Live}, testFeed(uuid.New())} {
+		if got, _ := readFeed(t, store, other, 0); len(got) > 0 {
+			t.Errorf("%v reads %v", other, steps(got))
+		}
+	}
+}
+
+// compareEvent compares the body of an event and its form in the feed.
+func compareEvent(t *testing.T, e event.Event, id event.ID, want string) {
+	t.Helper()
+	body, err := e.Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(body)); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	inFeed, err := e.AppendJSON(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"id":"`+id.String()+`",`+want[1:], string(inFeed)); diff != "" {
+		t.Errorf("in the feed (-want +got):\n%s", diff)
+	}
+}
+
+// The environment is that of the source chain, and of the key where the chain is not registered.
+func TestEventPage_Environment(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
+	key := insertKey(t, store, ann)
+	live := newIntent(t, known, ann, liveBody)
+	insertIntent(t, store, known, ann, transferBody)
+	orphan := newIntent(t, known, ann, liveBody)
+	orphan.KeyID = key.ID
+	for _, intent := range []*transfer.Intent{live, orphan} {
+		if _, err := store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pgtest.Exec(t, store, `UPDATE transfers SET source_chain = 'eip155:7', destination_chain = 'eip155:7' WHERE id = $1`, orphan.ID)
+	givePositions(t, store)
+	for environment, want := range map[network.Environment]int{network.Test: 2, network.Live: 1} {
+		if events, _ := readFeed(t, store, event.Owner{AccountID: ann, Environment: environment}, 0); len(events) != want {
+			t.Errorf("%s has %d events, want %d", environment, len(events), want)
+		}
+	}
+}
+
+func TestEventPage_Filter(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
+	cancelled, err := event.ParseFilter("transfer.cancelled")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(after int64, limit int) postgres.EventPage {
+		t.Helper()
+		page, err := store.EventPage(t.Context(), testFeed(ann), after, cancelled, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	for range 3 {
+		intent := insertIntent(t, store, known, ann, transferBody)
+		cancelTransfer(t, store, intent)
+	}
+	givePositions(t, store)
+	first := read(0, 2)
+	if diff := cmp.Diff([]string{"transfer.cancelled 2", "transfer.cancelled 2"}, steps(first.Events)); diff != "" || first.End || first.Next != first.Events[1].Position {
+		t.Errorf("%+v:\n%s", first, diff)
+	}
+	rest := read(first.Next, 2)
+	if len(rest.Events) != 1 || !rest.End {
+		t.Errorf("the rest: %+v", rest)
+	}
+	// A quiet reader's position moves with the feed, past what its filter leaves out.
+	insertIntent(t, store, known, ann, transferBody)
+	givePositions(t, store)
+	if none := read(rest.Next, 2); len(none.Events) != 0 || none.Next <= rest.Next || !none.End {
+		t.Errorf("after another event: %+v", none)
+	}
+	// One reading looks at 10,000 events at most.
+	pgtest.Exec(t, store, `INSERT INTO feed (position, account_id, environment, type, event_id, sequence, occurred_at)
+		SELECT last_position + n, $1, 'test', 'transfer.created', n, 1, now() FROM feed_state, generate_series(1, 10500) AS n`, ann)
+	last := pgtest.LookUp[int64](t, store, `UPDATE feed_state SET last_position = last_position + 10500 RETURNING last_position`)
+	far := read(rest.Next, 2)
+	if len(far.Events) != 0 || far.End || far.Next != last-501 {
+		t.Errorf("through 10,501 others: %+v, want %d", far, last-501)
+	}
+	if end := read(far.Next, 2); len(end.Events) != 0 || !end.End || end.Next != last {
+		t.Errorf("at the end: %+v", end)
+	}
+}

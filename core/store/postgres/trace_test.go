@@ -1,0 +1,149 @@
+package postgres_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
+
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/testkit/tracingtest"
+	"intents.internal/pkg/tracing"
+)
+
+// tracedStore is a store that shows its queries, and what makes the spans of requests to it. stop sends the last of them.
+func tracedStore(t *testing.T) (store *postgres.Store, tracer *tracing.Tracer, collector *tracingtest.Collector) {
+	t.Helper()
+	tracer, collector = tracingtest.Tracer(t, "core")
+	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 2 * time.Minute, LockTimeout: time.Minute, Traced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store, tracer, collector
+}
+
+// A commit that requests share is one span, below one of them and linked with all the others, which link to it.
+func TestTrace_SharedCommit(t *testing.T) {
+	t.Parallel()
+	store, tracer, collector := tracedStore(t)
+	known := pgtest.LoadRegistry(t, store)
+	release := holdFlushers(t, store, known)
+	const requests = 20
+	spans := make([]trace.Span, requests)
+	var all sync.WaitGroup
+	for n := range requests {
+		_, spans[n] = tracer.Start(t.Context(), "POST /v2/transfers", false, time.Now())
+		intent := newIntent(t, known, uuid.New(), transferBody)
+		all.Go(func() {
+			defer spans[n].End()
+			if _, err := store.InsertTransfer(trace.ContextWithSpan(t.Context(), spans[n]), intent, postgres.Idempotency{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	release(requests)
+	all.Wait()
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	waits, commits := map[string]tracingtest.Span{}, map[string]tracingtest.Span{}
+	for _, s := range collector.Spans() {
+		switch s.Name {
+		case "write transfer":
+			waits[s.ID] = s
+		case "INSERT transfers":
+			commits[s.ID] = s
+		}
+	}
+	if len(waits) != requests || len(commits) == 0 || len(commits) > requests/2 {
+		t.Fatalf("%d requests waited for %d commits, want %d, and far fewer", len(waits), len(commits), requests)
+	}
+	for _, commit := range commits {
+		below := waits[commit.Parent]
+		if below.TraceID != commit.TraceID {
+			t.Errorf("a commit is below none that waited: %+v", commit)
+		}
+		shared := map[string]bool{commit.Parent: true}
+		for _, link := range commit.Links {
+			shared[link.ID] = true
+			if waits[link.ID].TraceID != link.TraceID {
+				t.Errorf("a commit links to %+v", link)
+			}
+		}
+		linked := 0
+		for _, wait := range waits {
+			for _, link := range wait.Links {
+				if link.ID != commit.ID {
+					continue
+				}
+				linked++
+				if !shared[wait.ID] || link.TraceID != commit.TraceID {
+					t.Errorf("%s links to a commit of others", wait.ID)
+				}
+			}
+		}
+		if linked != len(shared) {
+			t.Errorf("a commit of %d requests, to which %d link", len(shared), linked)
+		}
+		if size, ofMany := commit.Attributes["db.operation.batch.size"].(int64); ofMany && size < int64(len(shared)) || !ofMany && len(shared) > 1 {
+			t.Errorf("a batch of %d, with %d requests", size, len(shared))
+		}
+	}
+}
+
+// A failure has its SQLSTATE, and no message, which could repeat a value.
+func TestTrace_FailedQuery(t *testing.T) {
+	t.Parallel()
+	store, tracer, collector := tracedStore(t)
+	if _, err := store.Pool().ExecContext(t.Context(), "ALTER TABLE transfers RENAME COLUMN reference TO elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	_, span := tracer.Start(t.Context(), "GET /v2/transfers", false, time.Now())
+	for _, err := range store.Transfers(trace.ContextWithSpan(t.Context(), span), uuid.New(), postgres.TransferFilter{Reference: "secret"}) {
+		if err == nil {
+			t.Fatal("the list is read")
+		}
+	}
+	if _, err := store.Transfer(trace.ContextWithSpan(t.Context(), span), uuid.New(), uuid.New()); err == nil {
+		t.Fatal("there is an intent")
+	}
+	span.End()
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for _, s := range collector.Spans() {
+		if s.Failed {
+			failed++
+			if s.Name != "SELECT transfers" || s.Attributes["error.type"] != "42703" || s.Attributes["db.response.status_code"] != "42703" {
+				t.Errorf("%+v", s)
+			}
+		}
+	}
+	if text := tracingtest.Text(collector.Spans()); failed == 0 || strings.Contains(text, "secret") {
+		t.Errorf("%d failed:\n%s", failed, text)
+	}
+}
+
+// What nobody traces makes no span, also where queries are traced.
+func TestTrace_NoRequest(t *testing.T) {
+	t.Parallel()
+	store, tracer, collector := tracedStore(t)
+	known := pgtest.LoadRegistry(t, store)
+	insertIntent(t, store, known, uuid.New(), transferBody)
+	if _, err := store.ExpireTransfers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if spans := collector.Spans(); len(spans) != 0 {
+		t.Errorf("spans:\n%s", tracingtest.Text(spans))
+	}
+}

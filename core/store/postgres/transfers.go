@@ -1,0 +1,229 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+type transferRow struct {
+	bun.BaseModel `bun:"table:transfers,alias:transfers"`
+
+	AccountID          uuid.UUID       `bun:"account_id,pk"`
+	ID                 uuid.UUID       `bun:"id,pk"`
+	KeyID              uuid.UUID       `bun:"key_id"`
+	Type               transfer.Type   `bun:"type"`
+	Status             transfer.Status `bun:"status"`
+	OrderID            []byte          `bun:"order_id"`
+	OrderScheme        string          `bun:"order_scheme"`
+	SourceChain        string          `bun:"source_chain"`
+	SourceAccount      string          `bun:"source_account"`
+	SourceToken        string          `bun:"source_token"`
+	SourceAmount       string          `bun:"source_amount"`
+	DestinationChain   string          `bun:"destination_chain"`
+	DestinationAccount string          `bun:"destination_account"`
+	DestinationToken   string          `bun:"destination_token"`
+	DestinationAmount  string          `bun:"destination_amount"`
+	OriginDomain       uint32          `bun:"origin_domain"`
+	DestinationDomain  uint32          `bun:"destination_domain"`
+	OriginSettler      string          `bun:"origin_settler"`
+	DestinationSettler string          `bun:"destination_settler"`
+	Deadline           time.Time       `bun:"deadline"`
+	Reference          string          `bun:"reference,nullzero"`
+	IdempotencyKey     string          `bun:"idempotency_key,nullzero"`
+	Fingerprint        []byte          `bun:"fingerprint,nullzero"`
+	Hash               string          `bun:"hash,nullzero"`
+	Failure            string          `bun:"failure,nullzero"`
+	CancelledAt        time.Time       `bun:"cancelled_at,nullzero"`
+	RefundableAt       time.Time       `bun:"refundable_at,nullzero"`
+	CreatedAt          time.Time       `bun:"created_at"`
+	UpdatedAt          time.Time       `bun:"updated_at"`
+}
+
+// Idempotency is the idempotency key of a request. The zero value is none.
+type Idempotency struct {
+	Key string
+	// Environment is the environment of the API key. Each environment of an account has idempotency keys of its own.
+	Environment network.Environment
+	// Request must be equal in a repeated request.
+	Request wire.TransferRequest
+	// Fingerprint is the SHA-256 of the body, which cores of the previous release compare. The next release removes it.
+	Fingerprint [32]byte
+}
+
+// alternateKey is stored for a key that the account's other environment used first. It contains a character that no key can
+// contain.
+func (o Idempotency) alternateKey() string {
+	return fmt.Sprintf("%s\"%x", o.Environment, sha256.Sum256([]byte(o.Key)))
+}
+
+// RecordTransfer creates the requested intent and stores it, or returns a *transfer.Rejection. A repeated request gets the intent
+// of the first one even if it would be rejected now, because its deadline is too near or a token has left the registry. Otherwise
+// it is transfer.New and InsertTransfer.
+func (s *Store) RecordTransfer(
+	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, known *registry.Snapshot, idempotency Idempotency,
+) (*transfer.Intent, error) {
+	intent, rejection := transfer.New(id, by, request, known)
+	if rejection == nil {
+		return s.InsertTransfer(ctx, intent, idempotency)
+	}
+	if idempotency.Key == "" {
+		return nil, rejection
+	}
+	intent, err := s.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
+	if errors.Is(err, ErrTransferNotFound) {
+		return nil, rejection
+	}
+	return intent, err
+}
+
+// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account
+// has used the idempotency key before in this environment, it writes nothing and returns the current intent of that key, or
+// ErrKeyReused if another request created it. After an OutcomeUnknownError the intent may be stored, and another attempt is safe
+// only with an idempotency key; after any other error it is not stored.
+//
+// The unique index of keys has no environment, because cores of the previous release rely on it. So the environment that uses a
+// key first stores the key itself, and the other one Idempotency.alternateKey.
+func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotency Idempotency) (*transfer.Intent, error) {
+	row := newTransferRow(intent)
+	if idempotency.Key != "" {
+		row.IdempotencyKey, row.Fingerprint = idempotency.Key, idempotency.Fingerprint[:]
+	}
+	for {
+		createdAt, err := s.writer.insert(ctx, &row)
+		if err == nil {
+			intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
+			return intent, nil
+		}
+		if !errors.Is(err, errDuplicateKey) {
+			err = fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+			if isOutcomeUnknown(err) {
+				err = &OutcomeUnknownError{Err: err, Repeatable: idempotency.Key != ""}
+			}
+			return nil, err
+		}
+		first, err := s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
+		if !errors.Is(err, ErrTransferNotFound) || row.IdempotencyKey == idempotency.alternateKey() {
+			return first, err
+		}
+		row.IdempotencyKey = idempotency.alternateKey()
+	}
+}
+
+// ErrKeyReused is returned for an idempotency key that was used with another request.
+var ErrKeyReused = errors.New("the idempotency key was used with another request")
+
+// TransferByIdempotencyKey reads the intent of an idempotency key in its environment. It returns ErrTransferNotFound if there is
+// none and ErrKeyReused if another request created it. An intent whose source chain is no longer registered counts as one of the
+// environment, so that a key is rejected rather than used twice.
+func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUID, idempotency Idempotency) (*transfer.Intent, error) {
+	alternate := idempotency.alternateKey()
+	intent, err := readIntent(ctx, func(row *transferRow) *bun.SelectQuery {
+		return s.db.NewSelect().Model(row).Where("account_id = ? AND idempotency_key IN (?, ?)", accountID, idempotency.Key, alternate).
+			Where("NOT EXISTS (SELECT FROM chains WHERE id = source_chain AND environment <> ?)", idempotency.Environment).
+			OrderExpr("idempotency_key = ? DESC", alternate).Limit(1)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !intent.Answers(idempotency.Request) {
+		return nil, ErrKeyReused
+	}
+	return intent, nil
+}
+
+// ErrTransferNotFound is returned for an intent that does not exist or is another account's.
+var ErrTransferNotFound = errors.New("the account has no such transfer")
+
+// Transfer reads one of an account's intents by its id.
+func (s *Store) Transfer(ctx context.Context, accountID, id uuid.UUID) (*transfer.Intent, error) {
+	return s.transferWhere(ctx, accountID, "id = ?", id)
+}
+
+// TransferByOrder reads one of an account's intents by its order id.
+func (s *Store) TransferByOrder(ctx context.Context, accountID uuid.UUID, orderID [32]byte) (*transfer.Intent, error) {
+	return s.transferWhere(ctx, accountID, "order_id = ?", orderID[:])
+}
+
+func (s *Store) transferWhere(ctx context.Context, accountID uuid.UUID, where string, arg any) (*transfer.Intent, error) {
+	return readIntent(ctx, func(row *transferRow) *bun.SelectQuery {
+		return s.db.NewSelect().Model(row).Where("account_id = ?", accountID).Where(where, arg)
+	})
+}
+
+func readIntent(ctx context.Context, query func(*transferRow) *bun.SelectQuery) (*transfer.Intent, error) {
+	var row transferRow
+	err := query(&row).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrTransferNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a transfer: %w", err)
+	}
+	return row.intent()
+}
+
+func newTransferRow(i *transfer.Intent) transferRow {
+	return transferRow{
+		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Type: i.Type, Status: i.Status,
+		OrderID: i.OrderID[:], OrderScheme: i.Settlement.Scheme,
+		SourceChain: i.Source.Account.Chain.String(), SourceAccount: i.Source.Account.Address,
+		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
+		DestinationChain: i.Destination.Account.Chain.String(), DestinationAccount: i.Destination.Account.Address,
+		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
+		OriginDomain: i.Settlement.OriginDomain, DestinationDomain: i.Settlement.DestinationDomain,
+		OriginSettler: i.Settlement.OriginSettler, DestinationSettler: i.Settlement.DestinationSettler,
+		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
+		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}
+
+func (r transferRow) intent() (*transfer.Intent, error) {
+	source, err := leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
+	if err != nil {
+		return nil, fmt.Errorf("read the source of transfer %s: %w", r.ID, err)
+	}
+	destination, err := leg(r.DestinationChain, r.DestinationAccount, r.DestinationToken, r.DestinationAmount)
+	if err != nil {
+		return nil, fmt.Errorf("read the destination of transfer %s: %w", r.ID, err)
+	}
+	return &transfer.Intent{
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Type: r.Type, Status: r.Status,
+		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
+		Settlement: transfer.Settlement{
+			Scheme: r.OrderScheme, OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,
+			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
+		},
+		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
+		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}, nil
+}
+
+func leg(chainID, accountAddress, tokenAddress, amount string) (transfer.Leg, error) {
+	id, err := caip.ParseChainID(chainID)
+	if err != nil {
+		return transfer.Leg{}, err
+	}
+	units, ok := new(big.Int).SetString(amount, 10)
+	if !ok {
+		return transfer.Leg{}, fmt.Errorf("amount %q is not a number", amount)
+	}
+	return transfer.Leg{
+		Account: caip.AccountID{Chain: id, Address: accountAddress},
+		Token:   caip.AccountID{Chain: id, Address: tokenAddress},
+		Amount:  units,
+	}, nil
+}

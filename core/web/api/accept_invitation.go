@@ -1,0 +1,30 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
+
+// answeredJSON is an answered invitation, with the new member.
+type answeredJSON struct {
+	Invitation invitationJSON `json:"invitation"`
+	Member     *memberJSON    `json:"member"`
+}
+
+// acceptInvitation answers POST /auth/organization/accept-invitation: it makes the person a member, and the session acts on the
+// account.
+func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		Token string `json:"invitationId"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	invitation, member, err := s.Access.AcceptInvitation(r.Context(), s.visitor(r), identity.ActingOf(r), request.Token)
+	if err != nil {
+		return err
+	}
+	joined := newMemberJSON(member)
+	return writeJSON(w, http.StatusOK, answeredJSON{newInvitationJSON(invitation, "accepted"), &joined})
+}

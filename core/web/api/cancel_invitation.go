@@ -1,0 +1,35 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+)
+
+// cancelInvitation answers POST /auth/organization/cancel-invitation with the invitation, whose link stops working. The id in the
+// body is the one in lists.
+func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		InvitationID string `json:"invitationId"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	id, err := parseID(request.InvitationID)
+	if err != nil {
+		return account.ErrNoInvitation
+	}
+	invitation, err := s.Store.InvitationByID(r.Context(), id, s.Store.Now())
+	if err != nil {
+		return err
+	}
+	on, err := s.Access.On(r.Context(), identity.ActingOf(r), invitation.AccountID, identity.Manage)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.CancelInvitation(r.Context(), s.visitor(r), on, invitation); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newInvitationJSON(invitation, "canceled"))
+}

@@ -1,0 +1,127 @@
+package api
+
+import (
+	"sync/atomic"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/representation"
+	"intents.internal/core/intent/token"
+	"intents.internal/pkg/caip"
+)
+
+// catalog is the encoded registry. Clients poll it, so it is encoded once per snapshot instead of once per request.
+type catalog struct {
+	snapshot *registry.Snapshot
+	chains   page
+	tokens   page
+	tokensOn map[caip.ChainID]page
+	noTokens page
+}
+
+// catalogs caches the newest catalog. Two concurrent requests may both encode a new version, which is harmless.
+type catalogs struct{ current atomic.Pointer[catalog] }
+
+// of encodes the tokens only if their version has changed. The set of watched chains changes more often.
+func (c *catalogs) of(snapshot *registry.Snapshot) (*catalog, error) {
+	current := c.current.Load()
+	if current != nil && current.snapshot == snapshot {
+		return current, nil
+	}
+	written, err := &catalog{}, error(nil)
+	if current != nil && current.snapshot.Version == snapshot.Version {
+		*written = *current
+	} else if written, err = writeTokens(snapshot); err != nil {
+		return nil, err
+	}
+	written.snapshot = snapshot
+	toJSON := func(known chain.Chain) chainJSON { return newChainJSON(known, snapshot.Watched(known.ID)) }
+	if written.chains, err = packPage(each(snapshot.Chains, toJSON)); err != nil {
+		return nil, err
+	}
+	c.current.Store(written)
+	return written, nil
+}
+
+func writeTokens(snapshot *registry.Snapshot) (*catalog, error) {
+	c := &catalog{tokensOn: map[caip.ChainID]page{}}
+	for _, target := range []struct {
+		page  *page
+		value any
+	}{
+		{&c.tokens, each(snapshot.Tokens, newTokenJSON)},
+		{&c.noTokens, []tokenJSON{}},
+	} {
+		var err error
+		if *target.page, err = packPage(target.value); err != nil {
+			return nil, err
+		}
+	}
+	for _, known := range snapshot.Chains {
+		written, err := packPage(each(snapshot.TokensOn(known.ID), newTokenJSON))
+		if err != nil {
+			return nil, err
+		}
+		c.tokensOn[known.ID] = written
+	}
+	return c, nil
+}
+
+// each is never nil, so that it is written as [] and not as null.
+func each[From, To any](from []From, convert func(From) To) []To {
+	to := make([]To, len(from))
+	for i, f := range from {
+		to[i] = convert(f)
+	}
+	return to
+}
+
+type tokenJSON struct {
+	Symbol   string  `json:"symbol"`
+	ChainID  string  `json:"chainId"`
+	Address  string  `json:"address"`
+	Decimals uint8   `json:"decimals"`
+	Metadata *string `json:"metadata"`
+}
+
+func newTokenJSON(t token.Definition) tokenJSON {
+	return tokenJSON{
+		Symbol: t.Symbol, ChainID: t.ID.Chain.String(), Address: t.ID.String(), Decimals: t.Decimals,
+		Metadata: representation.Optional(t.Metadata),
+	}
+}
+
+type chainJSON struct {
+	ChainID        string       `json:"chainId"`
+	Name           string       `json:"name"`
+	Environment    string       `json:"environment"`
+	NativeCurrency currencyJSON `json:"nativeCurrency"`
+	Domain         uint32       `json:"domain"`
+	Settler        *settlerJSON `json:"settler"`
+	// Confirmations is present even if Finality is a block tag.
+	Confirmations uint64         `json:"confirmations"`
+	Finality      chain.Finality `json:"finality"`
+	Watched       bool           `json:"watched"`
+}
+
+type currencyJSON struct {
+	Symbol   string `json:"symbol"`
+	Decimals uint8  `json:"decimals"`
+}
+
+type settlerJSON struct {
+	Address   string `json:"address"`
+	SameChain bool   `json:"sameChain"`
+}
+
+func newChainJSON(c chain.Chain, watched bool) chainJSON {
+	out := chainJSON{
+		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment), Domain: c.Domain,
+		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
+		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched,
+	}
+	if c.Settler != nil {
+		out.Settler = &settlerJSON{Address: c.Settler.Address, SameChain: c.Settler.SameChain}
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+)
+
+// createOrganization answers POST /auth/organization/create with a new shared account, whose owner is the session's person. The
+// slug that better-auth's client sends is ignored: accounts have none.
+func (s *Server) createOrganization(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		Name string  `json:"name"`
+		Slug *string `json:"slug"`
+		Keep bool    `json:"keepCurrentActiveOrganization"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	acting := identity.ActingOf(r)
+	shared, err := s.Access.CreateShared(r.Context(), s.visitor(r), acting, identity.SharedRequest{Name: request.Name, Stay: request.Keep})
+	if err != nil {
+		return err
+	}
+	owner := account.Member{
+		AccountID: shared.ID, PersonID: acting.Person.ID, Role: account.RoleOwner, CreatedAt: shared.CreatedAt,
+		Name: acting.Person.Name, Email: acting.Person.Email,
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		organizationJSON
+		Members []memberJSON `json:"members"`
+	}{newOrganizationJSON(shared), []memberJSON{newMemberJSON(owner)}})
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
+)
+
+// webhookBody is the body of POST /v2/webhooks.
+type webhookBody struct {
+	URL         string   `json:"url"`
+	Types       []string `json:"types"`
+	Description string   `json:"description"`
+}
+
+// createWebhook answers POST /v2/webhooks with the new endpoint and its secret, which is shown only here, and to the same request with
+// the same Idempotency-Key for a day.
+func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	body, err := decode[webhookBody](r)
+	if err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	created, secret, err := s.Webhooks.New(by.owner, webhook.Draft{URL: body.URL, Types: body.Types, Description: body.Description}, by.now)
+	if err != nil {
+		return err
+	}
+	entry, err := by.entry(account.WebhookCreated)
+	if err != nil {
+		return err
+	}
+	response, err := json.Marshal(struct {
+		webhookJSON
+		Secret string `json:"secret"`
+	}{newWebhookJSON(created), secret.Reveal()})
+	if err != nil {
+		return err
+	}
+	if key == "" {
+		err = s.Store.InsertWebhook(r.Context(), created, entry, [32]byte{})
+	} else {
+		response, err = s.createWebhookOnce(w, r, created, entry, key, body, response)
+	}
+	if err != nil {
+		return err
+	}
+	writeBody(w, http.StatusCreated, response)
+	return nil
+}
+
+// createWebhookOnce stores a new endpoint with the request's idempotency key. It returns the response, which is that of the first
+// request with the key.
+func (s *Server) createWebhookOnce(
+	w http.ResponseWriter, r *http.Request, created *webhook.Endpoint, entry account.AuditEntry, key string, body webhookBody, response []byte,
+) ([]byte, error) {
+	asked, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	sealer := s.Webhooks.Sealer
+	first, err := s.Store.InsertWebhookOnce(r.Context(), created, entry, postgres.WebhookRequest{
+		Key: key, Fingerprint: sha256.Sum256(asked), Response: sealer.SealResponse(created.ID, response),
+	})
+	if first == nil || err != nil {
+		return response, err
+	}
+	w.Header().Set("Idempotent-Replayed", "true")
+	return sealer.OpenResponse(first.WebhookID, first.Sealed)
+}

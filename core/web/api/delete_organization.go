@@ -1,0 +1,27 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
+
+// deleteOrganization answers POST /auth/organization/delete: it deletes a shared account permanently. The person's password or a
+// fresh session confirms it.
+func (s *Server) deleteOrganization(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		ID       string `json:"organizationId"`
+		Password string `json:"password"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	on, err := s.on(r, request.ID, "", identity.Manage)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.DeleteShared(r.Context(), s.visitor(r), on, request.Password); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
+}

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/web/apierror"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// apiError is an error with its public status and body, a wire.Error or another JSON shape with a code and a message.
+type apiError struct {
+	status int
+	body   any
+	// retryAfter is in seconds, 0 for no Retry-After header.
+	retryAfter int
+}
+
+func (e *apiError) Error() string { return http.StatusText(e.status) }
+
+func newError(status int, code wire.Code, message string) *apiError {
+	return &apiError{status: status, body: wire.Error{Code: code, Message: message}}
+}
+
+// unavailable is a 503 that a client should retry after a second.
+func unavailable(message string) *apiError {
+	e := newError(http.StatusServiceUnavailable, wire.ServiceUnavailable, message)
+	e.retryAfter = 1
+	return e
+}
+
+// limited returns the 429 for an attempt over a limit.
+func limited(e *identity.LimitedError) *apiError {
+	return &apiError{
+		status: http.StatusTooManyRequests,
+		body: wire.Error{
+			Code: wire.RateLimited, Message: "Too many tries were made. Wait as long as Retry-After says, then try again.",
+			Details: wire.RateLimitDetails{TryAgainIn: max(1, roundUp(e.RetryAfter, time.Millisecond))},
+		},
+		retryAfter: int(max(1, roundUp(e.RetryAfter, time.Second))),
+	}
+}
+
+// roundUp returns d in units, rounded up so that a client that waits this long is admitted.
+func roundUp(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+
+func invalid(issues ...wire.Issue) *apiError {
+	return &apiError{status: http.StatusBadRequest, body: wire.NewInvalidRequest(issues)}
+}
+
+// chainNotAllowed returns the 403 for a chain of another environment than the key's.
+func chainNotAllowed(c chain.Chain, key network.Environment) *apiError {
+	return &apiError{status: http.StatusForbidden, body: wire.NewChainNotAllowed(c.ID, c.Environment, key)}
+}
+
+var (
+	errNotGateway  = newError(http.StatusUnauthorized, wire.NotAGateway, "Only gateways may call this address; call the gateway's.")
+	errNoRoute     = newError(http.StatusNotFound, wire.NotFound, "There is nothing at this path.")
+	errMethod      = newError(http.StatusMethodNotAllowed, wire.MethodNotAllowed, "The path takes another method; see Allow.")
+	errCrossOrigin = newError(http.StatusForbidden, "CROSS_ORIGIN_REQUEST", "The request came from another site; open this one and try again.")
+	errTooLarge    = newError(http.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "The body may have at most 16 KiB.")
+	errMediaType   = newError(http.StatusUnsupportedMediaType, wire.UnsupportedMediaType, "Send the body as application/json.")
+)
+
+// fallbackError is a route's 500 for an error without a public one. The zero value is INTERNAL_ERROR.
+type fallbackError struct {
+	code    wire.Code
+	message string
+}
+
+// toAPIError maps an error to its status and body. The cause of a 5xx is only logged.
+func toAPIError(err error, fallback fallbackError) *apiError {
+	var public *apiError
+	var rejection *transfer.Rejection
+	var invalidField *account.InvalidError
+	var rateLimited *identity.LimitedError
+	switch {
+	case errors.As(err, &public):
+		return public
+	case errors.As(err, &rejection):
+		return newError(http.StatusUnprocessableEntity, rejection.Code, rejection.Message)
+	case errors.As(err, &invalidField):
+		return invalid(wire.Issue{Path: "/" + invalidField.Field, Message: invalidField.Message})
+	case errors.As(err, &rateLimited):
+		return limited(rateLimited)
+	}
+	if f, ok := apierror.Of(err); ok {
+		e := newError(f.Status, f.Code, f.Message)
+		e.retryAfter = int(f.RetryAfter / time.Second)
+		return e
+	}
+	if fallback.code == "" {
+		fallback = fallbackError{code: wire.InternalError, message: "Something went wrong here; try again later."}
+	}
+	return newError(http.StatusInternalServerError, fallback.code, fallback.message)
+}

@@ -1,0 +1,93 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+func TestGetTransfer(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, bob := keyed(uuid.New(), "test"), keyed(uuid.New(), "test")
+	notFound := refused(t, 404, "NOT_FOUND", "The account has no such transfer.")
+	for _, request := range []string{transferBody, swapBody, bridgeBody} {
+		_, location, created := s.create(t, request, ann...)
+		var record struct{ ID, OrderID string }
+		if err := json.Unmarshal([]byte(created), &record); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{record.ID, strings.ToUpper(record.ID), record.OrderID, "0x" + strings.ToUpper(record.OrderID[2:])} {
+			response := s.send(t, "GET", "/v2/transfers/"+name, "", ann...)
+			if diff := cmp.Diff(created, readAll(t, response)); diff != "" || response.StatusCode != 200 {
+				t.Errorf("%s: %d (-created +read):\n%s", name, response.StatusCode, diff)
+			}
+			same(t, "another account's", notFound, s.call(t, "GET", "/v2/transfers/"+name, "", bob...))
+		}
+		if location != "/v2/transfers/"+record.ID {
+			t.Errorf("location %s of %s", location, record.ID)
+		}
+		other := append(keyed(uuid.MustParse(ann[1]), "live"), "X-Key-Id", uuid.NewString())
+		if got := s.call(t, "GET", location, "", other...); got.Status != 200 {
+			t.Errorf("with another key of the account: %+v", got)
+		}
+	}
+	id := pgtest.LookUp[string](t, s.store, `SELECT id FROM transfers LIMIT 1`)
+	for _, name := range []string{
+		uuid.NewString(), "0x" + strings.Repeat("0", 64), "1", "null", "0x", "0x12", "0x" + strings.Repeat("g", 64), "%00", "%20", "%2e%2e",
+		"{" + id + "}", strings.ReplaceAll(id, "-", ""), "urn:uuid:" + id, strings.Repeat("a", 5000),
+	} {
+		same(t, name, notFound, s.call(t, "GET", "/v2/transfers/"+name, "", ann...))
+	}
+	same(t, "query", invalid(t, "full", "is not a known parameter"), s.call(t, "GET", "/v2/transfers/"+id+"?full=1", "", ann...))
+}
+
+// The scheme is the one that the order was made with.
+func TestGetTransfer_StoredScheme(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, bridgeBody, account...)
+	pgtest.Exec(t, s.store, `UPDATE transfers SET order_scheme = 'StandardOrder'`)
+	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
+	if order, _ := record["order"].(map[string]any); order["scheme"] != "StandardOrder" {
+		t.Errorf("order %+v", order)
+	}
+}
+
+func TestGetTransfer_EveryStatus(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, swapBody, account...)
+	for status, final := range map[string]bool{
+		"created": false, "submitted": false, "confirmed": false, "failed": false, "expired": false,
+		"filled": true, "refunded": true, "cancelled": true,
+	} {
+		var failure any
+		if status == "failed" {
+			failure = "TX_REVERTED"
+		}
+		pgtest.Exec(t, s.store, `UPDATE transfers SET status = $1, hash = '0xabc', failure = $2`, status, failure)
+		fields, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
+		got := []any{fields["status"], fields["final"], fields["failure"], fields["metadata"], fields["tx"] != nil}
+		payable := status == "created" || status == "submitted"
+		wantFields := []any{status, final, failure, map[string]any{"chainId": "eip155:11155111", "hash": "0xabc"}, payable}
+		if diff := cmp.Diff(wantFields, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", status, diff)
+		}
+		if !payable {
+			continue
+		}
+		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = deadline - interval '1 h'`) // not expired yet, but due
+		if due, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any); due["tx"] != nil || due["status"] != status {
+			t.Errorf("%s with its deadline passed: %v", status, due)
+		}
+		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = deadline + interval '1 h'`)
+	}
+}

@@ -1,0 +1,83 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/caip"
+)
+
+var baseSepolia = caip.EIP155Chain(84532)
+
+// The record follows an intent over its two chains; lists show none of it.
+func TestGetTransfer_History(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	_, location, _ := s.create(t, bridgeBody, account...)
+	s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...)
+	s.observe(t, owner, location, postgres.Progress{Head: 102, Confirmed: 91, Final: 79}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	expected := s.call(t, "GET", location, "", account...)
+	record := expected.Body.(map[string]any)
+	check := func(what, status, confirmations string, refundable bool, transactions string) {
+		t.Helper()
+		record["status"], record["refundable"] = status, refundable
+		record["confirmations"] = want(t, 0, confirmations).Body
+		record["transactions"] = want(t, 0, transactions).Body
+		same(t, what, expected, s.call(t, "GET", location, "", account...))
+	}
+	open := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("a") + `","seenAt":"<time>","blockNumber":100,`
+	lost := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("b") + `","seenAt":"<time>","blockNumber":null,"state":"replaced"},`
+	record["metadata"], record["tx"], record["final"] = map[string]any{"chainId": "eip155:11155111", "hash": txHash("a")}, nil, false
+	check("confirmed", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"}]`)
+
+	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 s'`)
+	s.readBase(t, "now()")
+	record["order"] = s.call(t, "GET", location, "", account...).Body.(map[string]any)["order"]
+	check("after the deadline", "confirmed", `{"have":3,"need":12,"finalized":false}`, true, `[`+lost+open+`"state":"mined"}]`)
+
+	fill := `{"role":"fill","chainId":"eip155:84532","hash":"` + txHash("c") + `","seenAt":"<time>","blockNumber":7,`
+	unconfirmed := transactionOn(baseSepolia, transfer.RoleFill, "c", 7)
+	unconfirmed.Confirmed = false
+	s.observe(t, owner, location, postgres.Progress{Head: 8, Confirmed: 3, Final: 1}, unconfirmed)
+	check("a fill is seen", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"},`+fill+`"state":"mined"}]`)
+
+	s.observe(t, owner, location, postgres.Progress{Head: 124, Confirmed: 113, Final: 100}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, postgres.Progress{Head: 31, Confirmed: 20, Final: 8}, transactionOn(baseSepolia, transfer.RoleFill, "c", 7))
+	record["final"] = true
+	check("filled", "filled", `{"have":25,"need":12,"finalized":true}`, false, `[`+lost+open+`"state":"finalized"},`+fill+`"state":"finalized"}]`)
+
+	list, _ := s.call(t, "GET", "/v2/transfers", "", account...).Body.([]any)
+	summary, _ := list[0].(map[string]any)
+	for _, member := range []string{"confirmations", "transactions", "refundable", "verification"} {
+		if _, ok := summary[member]; ok {
+			t.Errorf("a summary has %s", member)
+		}
+	}
+}
+
+func TestGetTransfer_Unsupported(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	_, location, _ := s.create(t, transferBody, account...)
+	unsupported := transactionOn(sepolia, transfer.RoleSend, "a", 100)
+	unsupported.State, unsupported.Confirmed, unsupported.Reported = transfer.Unsupported, false, true
+	s.observe(t, owner, location, postgres.Progress{Head: 100}, unsupported)
+	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
+	transactions, _ := record["transactions"].([]any)
+	if len(transactions) != 1 || transactions[0].(map[string]any)["state"] != "mined" || record["verification"] != "unsupported" || record["confirmations"] != nil {
+		t.Errorf("unsupported: %v", record)
+	}
+	s.observe(t, owner, location, postgres.Progress{Head: 101}, transactionOn(sepolia, transfer.RoleSend, "b", 101))
+	record, _ = s.call(t, "GET", location, "", account...).Body.(map[string]any)
+	if record["verification"] != nil || record["confirmations"] == nil {
+		t.Errorf("the effect is known: %v", record)
+	}
+}

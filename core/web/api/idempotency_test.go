@@ -1,0 +1,222 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// create makes an intent and returns the raw text of the record.
+func (s *service) create(t *testing.T, request string, header ...string) (status int, location, record string) {
+	t.Helper()
+	response := s.send(t, "POST", "/v2/transfers", request, header...)
+	return response.StatusCode, response.Header.Get("Location"), readAll(t, response)
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	with := func(key string, rest ...string) []string { return append(rest, "Idempotency-Key", key) }
+	ann, bob := keyed(uuid.New(), "test"), keyed(uuid.New(), "test")
+
+	status, location, first := s.create(t, swapBody, with("order-1", ann...)...)
+	if status != 201 {
+		t.Fatalf("%d %s", status, first)
+	}
+	for _, spelling := range []string{"order-1", `"order-1"`, "  order-1 "} {
+		s.replays(t, swapBody, location, first, with(spelling, ann...)...)
+	}
+	reused := refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
+	same(t, "another request", reused, s.call(t, "POST", "/v2/transfers", bridgeBody, with("order-1", ann...)...))
+	for name, header := range map[string][]string{
+		"another key": with("order-2", ann...), "another account": with("order-1", bob...), "no key": ann,
+	} {
+		if status, again, record := s.create(t, swapBody, header...); status != 201 || again == location {
+			t.Errorf("%s: %d %s %s", name, status, again, record)
+		}
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 4 {
+		t.Errorf("%d intents, want 4", n)
+	}
+}
+
+// replays repeats a request and wants its first answer again, which tells that it is one.
+func (s *service) replays(t *testing.T, request, location, first string, header ...string) {
+	t.Helper()
+	response := s.send(t, "POST", "/v2/transfers", request, header...)
+	got := []any{response.StatusCode, response.Header.Get("Location"), response.Header.Get("Idempotent-Replayed"), readAll(t, response)}
+	if diff := cmp.Diff([]any{201, location, "true", first}, got); diff != "" {
+		t.Errorf("%s again (-first +second):\n%s", request, diff)
+	}
+}
+
+// The same request is one that asks for the same, however it is spelled; another value of any member makes another.
+func TestIdempotencyKey_Spellings(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
+	request := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"a/b"`)
+	response := s.send(t, "POST", "/v2/transfers", request, header...)
+	location, replayed, first := response.Header.Get("Location"), response.Header.Get("Idempotent-Replayed"), readAll(t, response)
+	var made struct{ Deadline string }
+	if err := json.Unmarshal([]byte(first), &made); err != nil || replayed != "" {
+		t.Fatalf("%v, replayed %q: %s", err, replayed, first)
+	}
+	var members struct{ Source, Destination json.RawMessage }
+	if err := json.Unmarshal([]byte(request), &members); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{
+		" " + strings.ReplaceAll(request, ",", " ,\n\t") + "\n",
+		`{"reference":"a/b","destination":` + string(members.Destination) + `,"source":` + string(members.Source) + `}`,
+		strings.Replace(request, "a/b", `\u0061\/b`, 1),
+		strings.Replace(request, alice, strings.ToLower(alice), 1),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaUSDC, "5", `,"reference":"a/b"`),
+		strings.TrimSuffix(request, "}") + `,"deadline":"` + made.Deadline + `"}`,
+	} {
+		s.replays(t, same, location, first, header...)
+	}
+	reused := refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
+	in := time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339)
+	for _, other := range []string{
+		body(aliceOnSepolia, sepoliaUSDC, "6", bobOnSepolia, "", "", `,"reference":"a/b"`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", "eip155:11155111:0x71c7656ec7ab88b098defb751b7401b5f6d8976f", "", "", `,"reference":"a/b"`),
+		body(bobOnSepolia, sepoliaUSDC, "5", aliceOnSepolia, "", "", `,"reference":"a/b"`),
+		body(aliceOnSepolia, sepoliaWETH, "5", bobOnSepolia, "", "", `,"reference":"a/b"`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaWETH, "5", `,"reference":"a/b"`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"A/b"`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", ""),
+		strings.TrimSuffix(request, "}") + `,"deadline":"` + in + `"}`,
+	} {
+		same(t, other, reused, s.call(t, "POST", "/v2/transfers", other, header...))
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 1 {
+		t.Errorf("%d intents, want 1", n)
+	}
+}
+
+// What the release before has stored is replayed, however the repeated request is spelled; and what this release stores can
+// be replayed by the release before, which compares the SHA-256 of the body and looks for the key itself.
+func TestIdempotencyKey_ReleaseBefore(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	header := append(keyed(owner, "test"), "Idempotency-Key", "order-1")
+	_, location, first := s.create(t, swapBody, header...)
+	stored := pgtest.LookUp[string](t, s.store, `SELECT idempotency_key || ' ' || encode(fingerprint, 'hex') FROM transfers`)
+	if want := fmt.Sprintf("order-1 %x", sha256.Sum256([]byte(swapBody))); stored != want {
+		t.Errorf("stored %q, want %q", stored, want)
+	}
+	pgtest.Exec(t, s.store, `UPDATE transfers SET fingerprint = sha256('another spelling')`)
+	s.replays(t, swapBody+" ", location, first, header...)
+}
+
+// Test and live keys of one account do not share idempotency keys.
+func TestIdempotencyKey_Environments(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	test := append(keyed(owner, "test"), "Idempotency-Key", "order-1")
+	live := append(keyed(owner, "live"), "Idempotency-Key", "order-1")
+	onMainnet := body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "", "", "")
+	_, testLocation, testRecord := s.create(t, transferBody, test...)
+	status, liveLocation, liveRecord := s.create(t, onMainnet, live...)
+	if status != 201 || testLocation == liveLocation {
+		t.Fatalf("%d %s", status, liveRecord)
+	}
+	s.replays(t, transferBody, testLocation, testRecord, test...)
+	s.replays(t, onMainnet, liveLocation, liveRecord, live...)
+}
+
+// A repeated request gets the first answer again, whatever has become of the intent or of the rules since; but a
+// transaction that must not be sent any more is not in it.
+func TestIdempotencyKey_AfterChange(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
+	soon := time.Now().Add(61 * time.Second).UTC().Format(time.RFC3339)
+	request := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"deadline":"`+soon+`"`)
+	_, location, first := s.create(t, request, ann...)
+	s.replays(t, request, location, first, ann...)
+	cancelled := s.call(t, "POST", location+"/cancel", "", ann[:len(ann)-2]...)
+	if record := cancelled.Body.(map[string]any); cancelled.Status != 200 || record["tx"] != nil {
+		t.Errorf("cancelled: %+v", cancelled)
+	}
+	first = withoutTx.ReplaceAllString(first, `"tx":null}`)
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for status := 201; status != 422; <-ticker.C { // until the deadline is too near for a new intent
+		status, _, _ = s.create(t, request, ann[:len(ann)-2]...)
+	}
+	s.replays(t, request, location, first, ann...)
+	if status, _, record := s.create(t, strings.Replace(request, `"5"`, `"6"`, 1), ann...); status != 422 || !strings.Contains(record, "IDEMPOTENCY_KEY_REUSED") {
+		t.Errorf("%d %s", status, record)
+	}
+}
+
+// withoutTx matches the last member of a record.
+var withoutTx = regexp.MustCompile(`"tx":\{.*\}$`)
+
+func TestIdempotencyKey_RefusedRequest(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
+	if status, _, _ := s.create(t, body(aliceOnSepolia, sepoliaUSDC, "0", bobOnSepolia, "", "", ""), header...); status != 422 {
+		t.Fatalf("got %d", status)
+	}
+	if status, _, record := s.create(t, transferBody, header...); status != 201 {
+		t.Errorf("%d %s", status, record)
+	}
+}
+
+func TestIdempotencyKey_Invalid(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	want := invalid(t, "Idempotency-Key", "must be given once, with 1 to 255 printable ASCII characters")
+	for name, header := range map[string][]string{
+		"twice":         {"Idempotency-Key", "a", "+Idempotency-Key", "b"},
+		"empty, quoted": {"Idempotency-Key", `""`},
+		"too long":      {"Idempotency-Key", strings.Repeat("k", 256)},
+		"not ASCII":     {"Idempotency-Key", "schlüssel"},
+		"a quote":       {"Idempotency-Key", `a"b`},
+		"half quoted":   {"Idempotency-Key", `"a`},
+		"a tab":         {"Idempotency-Key", "a\tb"},
+	} {
+		same(t, name, want, s.call(t, "POST", "/v2/transfers", transferBody, append(account, header...)...))
+	}
+	if status, _, record := s.create(t, transferBody, append(account, "Idempotency-Key", strings.Repeat("k", 255))...); status != 201 {
+		t.Errorf("255 characters: %d %s", status, record)
+	}
+}
+
+func TestIdempotencyKey_Concurrent(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
+	const twins = 64
+	records := make([]string, twins)
+	var work sync.WaitGroup
+	for i := range twins {
+		work.Go(func() { _, _, records[i] = s.create(t, bridgeBody, header...) })
+	}
+	work.Wait()
+	for _, record := range records[1:] {
+		if diff := cmp.Diff(records[0], record); diff != "" {
+			t.Errorf("twins got different answers:\n%s", diff)
+		}
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 1 {
+		t.Errorf("%d intents", n)
+	}
+}

@@ -1,0 +1,113 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+func TestKeyFeed_SharedReading(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	s := start(t, measuredBy(registry))
+	ann := signUp(t, s, "ann@example.com")
+	made := createKey(t, s, `{"name":"ci"}`, ann)
+	const readingsName = "intents_core_key_feed_readings_total"
+	const gateways = 60
+	var following, told sync.WaitGroup
+	var polls atomic.Int64
+	following.Add(gateways)
+	for range gateways {
+		told.Go(func() {
+			cursor := s.poll(t, "", "0s").Cursor
+			following.Done()
+			for {
+				got := s.poll(t, cursor, "250ms")
+				polls.Add(1)
+				if slices.Contains(got.Hashes, hashOf(made.Key)) || t.Failed() {
+					return
+				}
+				cursor = got.Cursor
+			}
+		})
+	}
+	following.Wait() // which took prompt readings
+	before, began := counted(t, registry)[readingsName], time.Now()
+	<-time.After(700 * time.Millisecond) // in which all of them poll, and nothing happens
+	pgtest.Exec(t, s.store, `UPDATE api_keys SET enabled = false`)
+	told.Wait()
+	took, read := time.Since(began), int(counted(t, registry)[readingsName]-before)
+	t.Logf("%d polls of %d gateways in %s: %d readings", polls.Load(), gateways, took, read)
+	if most := int(took/(100*time.Millisecond)) + 1; read > most {
+		t.Errorf("%d readings, at most %d are due", read, most)
+	}
+	if polls.Load() < 2*gateways {
+		t.Errorf("%d polls of %d gateways prove nothing", polls.Load(), gateways)
+	}
+}
+
+// However many gateways ask for the changes at once, core reads them fifty times a second at most, and does not let them
+// wait for the next reading that is due.
+func TestKeyFeed_PromptReading(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	s := start(t, measuredBy(registry))
+	const readingsName = "intents_core_key_feed_readings_total"
+	const gateways, each = 20, 25
+	before, began := counted(t, registry)[readingsName], time.Now()
+	var asking sync.WaitGroup
+	for range gateways {
+		asking.Go(func() {
+			cursor := s.poll(t, "", "0s").Cursor
+			for range each {
+				cursor = s.poll(t, cursor, "0s").Cursor
+			}
+		})
+	}
+	asking.Wait()
+	took, read := time.Since(began), int(counted(t, registry)[readingsName]-before)
+	t.Logf("%d polls in %s: %d readings", gateways*(each+1), took, read)
+	if most := int(took/(20*time.Millisecond)) + 1; read > most {
+		t.Errorf("%d readings, at most %d are due", read, most)
+	}
+	if slow := int(took/(100*time.Millisecond)) + 1; read <= slow {
+		t.Errorf("%d readings are as few as those of long polls", read)
+	}
+}
+
+// One gateway's nonsense is its own affair.
+func TestKeyFeed_CursorsApart(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	cursor := s.poll(t, "", "0s").Cursor
+	made := createKey(t, s, `{"name":"ci"}`, ann)
+	later := s.poll(t, cursor, "0s").Cursor
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			if got := s.call(t, "GET", "/internal/key-changes?wait=0s&after=nonsense", ""); got.Status != http.StatusGone {
+				t.Errorf("nonsense: %+v", got)
+			}
+		})
+		asking.Go(func() {
+			if got := s.poll(t, cursor, "0s"); !slices.Equal(got.Hashes, []string{hashOf(made.Key)}) {
+				t.Errorf("before the change: told of %q", strings.Join(got.Hashes, ","))
+			}
+		})
+		asking.Go(func() {
+			if got := s.poll(t, later, "0s"); len(got.Hashes) > 0 {
+				t.Errorf("after the change: told of %q", got.Hashes)
+			}
+		})
+	}
+	asking.Wait()
+}

@@ -1,0 +1,118 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/wire"
+)
+
+// restrictedKey is an unexpiring test key with these scopes, networks and permissions, as its owner sees it.
+func restrictedKey(scopes, networks, permissions, shown string) string {
+	return strings.Replace(key("ci", "test", true, "null", shown), unrestricted,
+		fmt.Sprintf(`"scopes":%s,"networks":%s,"permissions":%s`, scopes, networks, permissions), 1)
+}
+
+const badNetwork = "must be addresses or networks such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32, not "
+
+func TestKeyRestrictions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	const scopeRule = "must be one or more of intents:read, intents:write, webhooks"
+	all := func(shown string) string { return key("ci", "test", true, "null", shown) }
+	for fields, c := range map[string]struct {
+		made func(shown string) string
+		// invalid is a field and its fault.
+		invalid []string
+	}{
+		`"scopes":["webhooks","intents:read"]`: {made: func(shown string) string {
+			return restrictedKey(`["intents:read","webhooks"]`, `[]`, `{"intents":["read"],"webhooks":["read","write"]}`, shown)
+		}},
+		`"scopes":["intents:write"],"networks":["2001:db8::1/32","10.1.2.3/8","10.0.0.0/8","::ffff:192.0.2.1"]`: {made: func(shown string) string {
+			return restrictedKey(`["intents:write"]`, `["10.0.0.0/8","192.0.2.1/32","2001:db8::/32"]`, `{"intents":["write"]}`, shown)
+		}},
+		`"scopes":["intents:read","intents:write","webhooks"],"networks":[]`: {made: all},
+
+		`"scopes":[]`:                            {invalid: []string{"/scopes", scopeRule}},
+		`"scopes":["intents"]`:                   {invalid: []string{"/scopes", scopeRule}},
+		`"scopes":[null]`:                        {invalid: []string{"/scopes", scopeRule}},
+		`"scopes":"webhooks"`:                    {invalid: []string{"/scopes", "must not be a JSON string"}},
+		`"networks":["10.0.0.0/33"]`:             {invalid: []string{"/networks", badNetwork + `"10.0.0.0/33"`}},
+		`"networks":["fe80::1%eth0"]`:            {invalid: []string{"/networks", badNetwork + `"fe80::1%eth0"`}},
+		`"networks":[7]`:                         {invalid: []string{"/networks/0", "must not be a JSON number"}},
+		`"networks":{}`:                          {invalid: []string{"/networks", "must not be a JSON object"}},
+		`"permissions":{"intents":["read"]}`:     {invalid: []string{"/permissions", "is not a known field"}},
+		`"networks":[` + manyAddresses(33) + `]`: {invalid: []string{"/networks", "must be at most 32"}},
+	} {
+		create := `{"name":"ci",` + fields + `}`
+		if c.made == nil {
+			same(t, create, invalid(t, c.invalid...), s.call(t, "POST", "/auth/api-key/create", create, ann...))
+		} else {
+			same(t, create, want(t, 200, c.made(shown), "Cache-Control", "no-store"), s.call(t, "POST", "/auth/api-key/create", create, ann...))
+		}
+		id := createKey(t, s, `{"name":"ci"}`, ann).ID
+		update := `{"keyId":"` + id + `",` + fields + `}`
+		if c.made == nil {
+			same(t, update, invalid(t, c.invalid...), s.call(t, "POST", "/auth/api-key/update", update, ann...))
+			continue
+		}
+		same(t, update, want(t, 200, c.made("")), s.call(t, "POST", "/auth/api-key/update", update, ann...))
+		same(t, "get "+fields, want(t, 200, c.made(""), "Cache-Control", "no-store"), s.call(t, "GET", "/auth/api-key/get?id="+id, "", ann...))
+		same(t, "rotate "+fields, want(t, 200, c.made(shown), "Cache-Control", "no-store"),
+			s.call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`"}`, ann...))
+	}
+}
+
+func manyAddresses(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"192.0.2.%d"`, i)
+	}
+	return strings.Join(all, ",")
+}
+
+// Restrictions are only for gateways that say they enforce them: for another, a restricted key does not exist.
+func TestVerifyKey_Restrictions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	enforces := []string{wire.HeaderEnforcesRestrictions, "1"}
+	for fields, want := range map[string]string{
+		`"name":"free"`:                           `null null`,
+		`"name":"a","networks":[]`:                `null null`,
+		`"name":"b","scopes":["webhooks"]`:        `["webhooks"] null`,
+		`"name":"c","networks":["10.1.2.3/8"]`:    `null ["10.0.0.0/8"]`,
+		`"name":"d","networks":["::1","0.0.0.0"]`: `null ["0.0.0.0/32","::1/128"]`,
+	} {
+		request := `{"hash":"` + hashOf(createKey(t, s, `{`+fields+`}`, ann).Key) + `"}`
+		response := s.send(t, "POST", "/internal/keys/verify", request, enforces...)
+		var got struct{ Scopes, Networks json.RawMessage }
+		if err := json.Unmarshal([]byte(readAll(t, response)), &got); err != nil || response.StatusCode != 200 {
+			t.Fatalf("%s: %d, %v", fields, response.StatusCode, err)
+		}
+		text := orNull(got.Scopes) + " " + orNull(got.Networks)
+		if diff := cmp.Diff(want, text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", fields, diff)
+		}
+		previous := s.send(t, "POST", "/internal/keys/verify", request)
+		if body, refused := readAll(t, previous), want != `null null`; refused != (previous.StatusCode == 404) {
+			t.Errorf("%s: a gateway that enforces nothing gets %d %s", fields, previous.StatusCode, body)
+		}
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM audit_log WHERE detail LIKE '%, scopes webhooks' OR detail LIKE '%, networks 10.0.0.0/8'`); n != 2 {
+		t.Errorf("%d entries of the audit log name restrictions", n)
+	}
+}
+
+func orNull(raw json.RawMessage) string {
+	if raw == nil {
+		return "null"
+	}
+	return string(raw)
+}

@@ -1,0 +1,26 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
+
+// leaveOrganization answers POST /auth/organization/leave with the former member.
+func (s *Server) leaveOrganization(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		OrganizationID string `json:"organizationId"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	on, err := s.on(r, request.OrganizationID, "", identity.Person)
+	if err != nil {
+		return err
+	}
+	member, err := s.Access.Leave(r.Context(), s.visitor(r), on)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newMemberJSON(member))
+}

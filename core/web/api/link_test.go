@@ -1,0 +1,191 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// accountIDs are the account ids of GET /auth/list-accounts, by the provider.
+func accountIDs(t *testing.T, s *service, who []string) map[string]string {
+	t.Helper()
+	response := s.send(t, "GET", "/auth/list-accounts", "", who...)
+	var ways []struct{ ProviderID, AccountID string }
+	if text := readAll(t, response); json.Unmarshal([]byte(text), &ways) != nil {
+		t.Fatalf("%d %s", response.StatusCode, text)
+	}
+	ids := map[string]string{}
+	for _, way := range ways {
+		ids[way.ProviderID] = strings.TrimPrefix(ids[way.ProviderID]+" "+way.AccountID, " ")
+	}
+	return ids
+}
+
+func TestListAccounts(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	s := start(t, p.settings)
+	ann := signUp(t, s, "ann@example.com")
+	way := func(provider, accountID string) string {
+		return `{"id":"` + provider + ":" + accountID + `","providerId":"` + provider + `","accountId":"` + accountID + `","userId":"<id>","scopes":[],"createdAt":"<time>","updatedAt":"<time>"}`
+	}
+	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, "GET", "/auth/list-accounts", "", signedOut...))
+	id := accountIDs(t, s, ann)["credential"]
+	got := s.call(t, "GET", "/auth/list-accounts", "", ann...)
+	if first, _ := got.Body.([]any)[0].(map[string]any); first["id"] != "credential:"+id || len(got.Body.([]any)) != 1 {
+		t.Errorf("the password alone: %+v", got)
+	}
+	pgtest.Exec(t, s.store, `UPDATE accounts SET password_hash = ''`)
+	same(t, "nothing", want(t, 200, `[]`, "Cache-Control", "no-store"), s.call(t, "GET", "/auth/list-accounts", "", ann...))
+	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT v.*, id, now() + row_number() OVER () * interval '1 s' FROM accounts, (VALUES
+		('eip155', $1), ('eip155:8453', $1), ($2, 'ann'), ('https://old.example', 'ann')) v`, strings.ToLower(alice), p.url)
+	same(t, "identities", want(t, 200, "["+strings.Join([]string{
+		way("siwe", alice), way("siwe", alice+":8453"), way("oidc", "ann"), way("https://old.example", "ann"),
+	}, ",")+"]", "Cache-Control", "no-store"), s.call(t, "GET", "/auth/list-accounts", "", ann...))
+}
+
+func TestLinkSIWE(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
+	wallet := walletOf(t)
+	const address = `,"walletAddress":"` + alice + `"`
+	link := func(rest string, who ...string) answer {
+		return s.call(t, "POST", "/auth/siwe/link", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+rest), who...)
+	}
+	done := want(t, 200, `{"status":true}`)
+	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), link("", signedOut...))
+	same(t, "another chain", refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", "The message is for another site, address or chain; have the wallet sign one that was made here."), link(`,"chainId":1`, ann...))
+	same(t, "an unknown field", invalid(t, "/email", "is not a known field"), link(`,"email":"ann@example.com"`, ann...))
+	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	same(t, "signed in long ago", refused(t, 403, "SESSION_NOT_FRESH", "Sign in again, then repeat this within ten minutes."), link("", ann...))
+	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), link(`,"password":"wrong horse battery"`, ann...))
+	same(t, "the password", done, link(`,"password":"`+password+`"`, ann...))
+	same(t, "again", done, link(`,"password":"`+password+`"`, ann...))
+	same(t, "another's", refused(t, 409, "SOCIAL_ACCOUNT_ALREADY_LINKED", "Another account signs in this way; unlink it there first."), link(`,"password":"`+password+`"`, bob...))
+
+	response := s.send(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address))
+	readAll(t, response)
+	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	got := s.call(t, "GET", "/auth/get-session", "", "Cookie", cookie)
+	if user, _ := got.Body.(map[string]any)["user"].(map[string]any); user["email"] != "ann@example.com" {
+		t.Errorf("the wallet signs in to %v", user)
+	}
+	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT 'https://old.example', n, id, now() FROM accounts, generate_series(1, 9) n WHERE email = 'ann@example.com'`)
+	other, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	their := crypto.PubkeyToAddress(other.PublicKey).Hex()
+	body := signedBody(t, other, strings.Replace(walletMessage(walletNonce(t, s)), alice, their, 1), `,"walletAddress":"`+their+`","password":"`+password+`"`)
+	same(t, "an eleventh", refused(t, 409, "TOO_MANY_ACCOUNTS", "The account has 10 ways to sign in besides the password; unlink one first."), s.call(t, "POST", "/auth/siwe/link", body, ann...))
+}
+
+func TestUnlinkAccount(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	s := start(t, p.settings)
+	ann := signUp(t, s, "ann@example.com")
+	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES
+		('eip155', $1), ('eip155:8453', $1), ($2, 'ann')) v`, strings.ToLower(alice), p.url)
+	unlink := func(request string, who ...string) answer {
+		return s.call(t, "POST", "/auth/unlink-account", request, who...)
+	}
+	done, absent := want(t, 200, `{"status":true}`), refused(t, 400, "ACCOUNT_NOT_FOUND", "The account is not signed in to this way; see /auth/list-accounts.")
+	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), unlink(`{"providerId":"oidc"}`, signedOut...))
+	same(t, "the password", invalid(t, "/providerId", "must not be the password's, which stays; change it instead"), unlink(`{"providerId":"credential"}`, ann...))
+	same(t, "which wallet", invalid(t, "/accountId", "must say which, as the account has several of this provider; see /auth/list-accounts"), unlink(`{"providerId":"siwe"}`, ann...))
+	same(t, "another provider", absent, unlink(`{"providerId":"google"}`, ann...))
+	same(t, "another person", absent, unlink(`{"providerId":"oidc","accountId":"bob"}`, ann...))
+	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	same(t, "signed in long ago", refused(t, 403, "SESSION_NOT_FRESH", "Sign in again, then repeat this within ten minutes."), unlink(`{"providerId":"oidc"}`, ann...))
+	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), unlink(`{"providerId":"oidc","password":"wrong horse battery"}`, ann...))
+	same(t, "the password of an old session", done, unlink(`{"providerId":"oidc","password":"`+password+`"}`, ann...))
+	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now()`)
+	same(t, "a wallet in lower case", done, unlink(`{"providerId":"siwe","accountId":"`+strings.ToLower(alice)+`"}`, ann...))
+	if left := accountIDs(t, s, ann); left["siwe"] != alice+":8453" || left["oidc"] != "" {
+		t.Errorf("left: %v", left)
+	}
+	pgtest.Exec(t, s.store, `UPDATE accounts SET password_hash = ''`)
+	same(t, "the last", refused(t, 400, "FAILED_TO_UNLINK_LAST_ACCOUNT", "Nobody could sign in to the account any more; link another way or set a password first."),
+		unlink(`{"providerId":"siwe"}`, ann...))
+}
+
+// The flow of a link ends at the account page of the session that began it, and nowhere else.
+func TestLinkOIDC(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	s := start(t, p.settings)
+	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
+	begin := func(path, request string, who []string) (flow, state string) {
+		t.Helper()
+		response := s.send(t, "POST", path, request, who...)
+		var started struct{ URL string }
+		if text := readAll(t, response); json.Unmarshal([]byte(text), &started) != nil || response.StatusCode != 200 {
+			t.Fatalf("%d %s", response.StatusCode, text)
+		}
+		to, err := url.Parse(started.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.nonce = to.Query().Get("nonce")
+		flow, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
+		return flow, to.Query().Get("state")
+	}
+	back := func(who []string, flow, query string) string {
+		t.Helper()
+		response := s.send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", who[1]+"; "+flow, "Sec-Fetch-Site", "cross-site")
+		readAll(t, response)
+		if strings.Contains(strings.Join(response.Header.Values("Set-Cookie"), " "), "intents.session=") {
+			t.Errorf("%s: the session was changed", query)
+		}
+		return response.Header.Get("Location")
+	}
+	const path, request = "/auth/oauth2/link", `{"providerId":"oidc","callbackURL":"/console/account?mine"}`
+	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, "POST", path, request, signedOut...))
+	same(t, "another provider", invalid(t, "/providerId", `must be "oidc"`), s.call(t, "POST", path, `{"providerId":"google"}`, ann...))
+	same(t, "another social provider", invalid(t, "/provider", `must be "oidc"`), s.call(t, "POST", "/auth/link-social", `{"provider":"google"}`, ann...))
+	same(t, "another site", invalid(t, "/callbackURL", "must be a path on this site, such as /console"),
+		s.call(t, "POST", path, `{"providerId":"oidc","callbackURL":"https://evil.example/"}`, ann...))
+
+	for _, c := range []struct {
+		name    string
+		who     []string
+		query   string
+		leadsTo string
+	}{
+		{"cancelled", ann, "error=access_denied&state=", "/console/account?error=oidc_denied"},
+		{"refused", ann, "code=nobody&state=", "/console/account?error=oidc_failed"},
+		{"in another session", bob, "code=ann&state=", "/console/account?error=flow_expired"},
+		{"signed out", signedOut, "code=ann&state=", "/console/account?error=flow_expired"},
+		{"with another state", ann, "code=ann&state=x", "/console/account?error=flow_expired"},
+		{"linked", ann, "code=ann&state=", "/console/account?mine"},
+		{"linked again", ann, "code=ann&state=", "/console/account?mine"},
+	} {
+		flow, state := begin(path, request, ann)
+		if got := back(c.who, flow, c.query+state); got != c.leadsTo {
+			t.Errorf("%s: %s, want %s", c.name, got, c.leadsTo)
+		}
+	}
+	if ids := accountIDs(t, s, ann); ids["oidc"] != "ann" {
+		t.Errorf("linked: %v", ids)
+	}
+	flow, state := begin("/auth/link-social", `{"provider":"oidc","disableRedirect":true}`, bob)
+	if got := back(bob, flow, "code=ann&state="+state); got != "/console/account?error=identity_taken" {
+		t.Errorf("another's: %s", got)
+	}
+	flow, state = begin("/auth/link-social", `{"provider":"oidc"}`, bob)
+	if got := back(bob, flow, "code=bob&state="+state); got != "/console/account?done=linked" {
+		t.Errorf("without a callback: %s", got)
+	}
+	if ids := accountIDs(t, s, bob); ids["oidc"] != "bob" {
+		t.Errorf("linked: %v", ids)
+	}
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"intents.internal/core/events/webhook"
+	"intents.internal/pkg/wire"
+)
+
+// defaultDeliveries is the default limit of a page of deliveries, maxDeliveries the maximum.
+const defaultDeliveries, maxDeliveries = 100, 1000
+
+// deliveryPageJSON is a page; Next is null on the last one.
+type deliveryPageJSON struct {
+	Deliveries []deliveryJSON `json:"deliveries"`
+	Next       *string        `json:"next"`
+}
+
+// listDeliveries answers GET /v2/webhooks/{id}/deliveries, newest first.
+func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	wanted, err := parseDeliveryQuery(r)
+	if err != nil {
+		return err
+	}
+	wanted.Limit++
+	found, err := s.Store.Deliveries(r.Context(), by.owner, by.id, wanted)
+	if err != nil {
+		return err
+	}
+	page := deliveryPageJSON{}
+	if len(found) == wanted.Limit {
+		found = found[:wanted.Limit-1]
+		last := found[len(found)-1]
+		page.Next = new(webhook.DeliveryCursor{Position: last.Position, EventID: last.EventID}.String())
+	}
+	page.Deliveries = each(found, newDeliveryJSON)
+	return writeJSON(w, http.StatusOK, page)
+}
+
+func parseDeliveryQuery(r *http.Request) (wanted webhook.DeliveryQuery, err error) {
+	parameters, err := query(r, "status", "after", "limit")
+	if err != nil {
+		return wanted, err
+	}
+	wanted.Limit = defaultDeliveries
+	var issues []wire.Issue
+	if text, given := parameters["after"]; given {
+		if wanted.After, err = webhook.ParseDeliveryCursor(text); err != nil {
+			issues = append(issues, wire.Issue{Path: "after", Message: err.Error()})
+		}
+	}
+	if text, given := parameters["limit"]; given {
+		limit, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || limit < 1 || limit > maxDeliveries {
+			issues = append(issues, wire.Issue{Path: "limit", Message: "must be a whole number from 1 to 1000"})
+		}
+		wanted.Limit = int(limit)
+	}
+	if text, given := parameters["status"]; given {
+		known := false
+		if wanted.Status, known = webhook.ParseStatus(text); !known {
+			issues = append(issues, wire.Issue{Path: "status", Message: "must be pending, delivered or failed"})
+		}
+	}
+	if len(issues) > 0 {
+		return wanted, invalid(issues...)
+	}
+	return wanted, nil
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/intent/representation"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/wire"
+)
+
+const (
+	// defaultEvents is the default limit of a page of events, maxEvents the maximum.
+	defaultEvents, maxEvents = 100, 1000
+	// maxPollWait is the longest wait for an event, in seconds.
+	maxPollWait = 25
+	// fromNow is the cursor for events from now on.
+	fromNow = "now"
+	// catchUpBudget bounds how long a page waits for the positions of recently committed events.
+	catchUpBudget = 250 * time.Millisecond
+)
+
+// eventList is a page of the feed as requested by the query parameters.
+type eventList struct {
+	// after is the position after which the page starts, 0 for the beginning; now is set for after=now.
+	after  int64
+	now    bool
+	filter event.Filter
+	limit  int
+	// wait is in seconds.
+	wait int
+}
+
+// listEvents answers GET /v2/events with the events of the account in the environment of its key, at once. If the page is empty
+// and the client may wait, a header tells the gateway how long it may hold the page back.
+func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
+	by, err := caller(r)
+	if err != nil {
+		return err
+	}
+	owner := event.Owner{AccountID: by.AccountID, Environment: by.Environment}
+	list, err := parseEventList(r, owner)
+	if err != nil {
+		return err
+	}
+	page, err := s.readEvents(r.Context(), owner, list)
+	if err != nil {
+		return err
+	}
+	body := newBuffer()
+	defer body.release()
+	if body.json, err = appendEventPage(body.json, owner, page); err != nil {
+		return err
+	}
+	if list.wait > 0 && len(page.Events) == 0 && page.End {
+		w.Header().Set(wire.HeaderPollWait, strconv.Itoa(list.wait))
+	}
+	writeBody(w, http.StatusOK, body.json)
+	return nil
+}
+
+func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventList) (postgres.EventPage, error) {
+	if list.now {
+		// A client that reads from now on must not get events that were committed before.
+		if err := s.Feed.CatchUp(ctx); err != nil {
+			return postgres.EventPage{}, err
+		}
+		position, err := s.Store.LatestPosition(ctx)
+		return postgres.EventPage{Next: position, End: true}, err
+	}
+	if list.wait == 0 { // a waiting client is notified of events that have no position yet
+		budget, cancel := context.WithTimeout(ctx, catchUpBudget)
+		defer cancel()
+		if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
+			return postgres.EventPage{}, err
+		} // later events are on a later page
+	}
+	return s.Store.EventPage(ctx, owner, list.after, list.filter, list.limit)
+}
+
+// appendEventPage appends a page of events, and the cursor of the next page.
+func appendEventPage(b []byte, owner event.Owner, page postgres.EventPage) (_ []byte, err error) {
+	b = append(b, `{"events":[`...)
+	for n := range page.Events {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		if b, err = page.Events[n].AppendJSON(b); err != nil {
+			return nil, fmt.Errorf("write the event %s: %w", page.Events[n].ID, err)
+		}
+	}
+	b = append(b, `],"next":`...)
+	b = representation.AppendText(b, event.FormatCursor(owner, page.Next))
+	return append(b, '}'), nil
+}
+
+func parseEventList(r *http.Request, owner event.Owner) (list eventList, err error) {
+	parameters, err := query(r, "after", "limit", "types", "wait")
+	if err != nil {
+		return list, err
+	}
+	list.limit = defaultEvents
+	var issues []wire.Issue
+	for name, given := range parameters {
+		if err := list.set(owner, name, given); err != nil {
+			issues = append(issues, wire.Issue{Path: name, Message: err.Error()})
+		}
+	}
+	if len(issues) > 0 {
+		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
+		return list, invalid(issues...)
+	}
+	return list, nil
+}
+
+// set parses one parameter; its error is the message for the client.
+func (list *eventList) set(owner event.Owner, name, given string) (err error) {
+	switch name {
+	case "after":
+		if list.now = given == fromNow; !list.now {
+			list.after, err = event.ParseCursor(owner, given)
+		}
+	case "types":
+		list.filter, err = event.ParseFilter(given)
+	case "limit":
+		if list.limit, err = wholeNumber(given); err != nil || list.limit < 1 || list.limit > maxEvents {
+			err = fmt.Errorf("must be a number from 1 to %d", maxEvents)
+		}
+	case "wait":
+		if list.wait, err = wholeNumber(given); err != nil || list.wait > maxPollWait {
+			err = fmt.Errorf("must be a whole number of seconds from 0 to %d", maxPollWait)
+		}
+	}
+	return err
+}
+
+// wholeNumber parses a number below 2^31, without sign and leading zeros.
+func wholeNumber(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != text {
+		return 0, errors.New("is no whole number")
+	}
+	return int(n), nil
+}

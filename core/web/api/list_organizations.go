@@ -1,0 +1,18 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+)
+
+// listOrganizations answers GET /auth/organization/list with the accounts that the person can act on, the person's own first.
+func (s *Server) listOrganizations(w http.ResponseWriter, r *http.Request) error {
+	memberships, err := s.Store.Memberships(r.Context(), identity.ActingOf(r).Person.ID)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, each(memberships, func(m account.Membership) organizationJSON { return newOrganizationJSON(m.Account) }))
+}

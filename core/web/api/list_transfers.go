@@ -1,0 +1,152 @@
+package api
+
+import (
+	"iter"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/representation"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+)
+
+// bufferedRows is how many intents of a list are buffered before the first byte is sent. A list of at most this length gets an
+// entity tag, a Content-Length and, on failure, an error response. A longer list is streamed.
+const bufferedRows = 1000
+
+// listTransfers answers GET /v2/transfers with the account's intents: all of them, or a page if limit is set. An error in
+// mid-stream closes the connection, so that clients detect the truncation.
+func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
+	by, err := caller(r)
+	if err != nil {
+		return err
+	}
+	list, err := parseTransferList(r)
+	if err != nil {
+		return err
+	}
+	if list.limit > 0 {
+		return s.listPage(w, r, by.AccountID, list)
+	}
+	check, err := s.tagWholeList(w, r, by.AccountID)
+	if err != nil || !check.Changed {
+		return err
+	}
+	return streamList(w, r, s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check))
+}
+
+// listPage writes one page.
+func (s *Server) listPage(w http.ResponseWriter, r *http.Request, accountID uuid.UUID, list transferList) error {
+	body := newBuffer()
+	defer body.release()
+	body.json = append(body.json, '[')
+	rows, last := 0, transfer.Summary{}
+	list.filter.Limit = list.limit + 1 // one more row shows whether there is a next page
+	for summary, err := range s.Store.Transfers(r.Context(), accountID, list.filter) {
+		if err != nil {
+			return err
+		}
+		if rows == list.limit {
+			w.Header().Set("Link", nextLink(r, last))
+			break
+		}
+		body.appendRow(rows, &summary)
+		last = summary
+		rows++
+	}
+	body.json = append(body.json, ']')
+	newPage(body.json).serve(w, r)
+	return nil
+}
+
+// streamList writes the complete list. It streams the intents after the buffered rows while it reads them.
+func streamList(w http.ResponseWriter, r *http.Request, summaries iter.Seq2[transfer.Summary, error]) error {
+	const chunk = 32 << 10
+	body := newBuffer()
+	defer body.release()
+	body.json = append(body.json, '[')
+	rows := 0
+	for summary, err := range summaries {
+		if err != nil {
+			return err
+		}
+		if rows == bufferedRows {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		if rows >= bufferedRows && len(body.json) >= chunk {
+			if _, err := w.Write(body.json); err != nil {
+				return err
+			}
+			body.json = body.json[:0]
+		}
+		body.appendRow(rows, &summary)
+		rows++
+	}
+	body.json = append(body.json, ']')
+	if rows <= bufferedRows {
+		newPage(body.json).serve(w, r)
+		return nil
+	}
+	_, err := w.Write(body.json)
+	return err
+}
+
+// wholeListTag is the prefix of the entity tags of lists that may be too long to hash before they are sent. The rest of the tag
+// is the position of the account's events before the list was read, so the list is never older than its tag. The number is
+// incremented with each release that changes the fields of an intent or their order.
+const wholeListTag = `W/"e2.`
+
+// tagWholeList responds with 304 if no intent of the account has changed since the client's list. Otherwise it sets the entity
+// tag of the list that follows.
+func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (postgres.ChangeCheck, error) {
+	tag := r.Header.Get("If-None-Match")
+	cursor, ours := strings.CutPrefix(tag, wholeListTag)
+	if !ours {
+		cursor = ""
+	}
+	check, err := s.Store.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
+	if err != nil {
+		return postgres.ChangeCheck{}, err
+	}
+	w.Header().Set("Cache-Control", "private, no-cache")
+	if !check.Changed {
+		w.Header().Set("ETag", tag)
+		w.WriteHeader(http.StatusNotModified)
+		return check, nil
+	}
+	w.Header().Set("ETag", wholeListTag+check.Cursor+`"`)
+	return check, nil
+}
+
+// yieldEvery is how many intents are encoded between two calls of runtime.Gosched, about 0.1 ms. The scheduler alone preempts
+// only after 10 ms.
+const yieldEvery = 256
+
+// appendRow appends an intent to a list; place is its index, from 0.
+func (b *buffer) appendRow(row int, summary *transfer.Summary) {
+	if row > 0 {
+		b.json = append(b.json, ',')
+	}
+	if row%yieldEvery == yieldEvery-1 {
+		runtime.Gosched()
+	}
+	b.json = representation.AppendSummary(b.json, summary)
+}
+
+// nextLink returns the RFC 8288 link to the next page: the same request with the next cursor.
+func nextLink(r *http.Request, last transfer.Summary) string {
+	parameters, _ := url.ParseQuery(r.URL.RawQuery) // it was parsed before without error
+	parameters.Set("cursor", formatCursor(last, parameters.Has("updated-since")))
+	return "<" + r.URL.Path + "?" + parameters.Encode() + `>; rel="next"`
+}
+
+// parseLimit parses a page size of 1 to 1000.
+func parseLimit(s string) (int, bool) {
+	limit, err := strconv.Atoi(s)
+	return limit, err == nil && limit >= 1 && limit <= bufferedRows && strconv.Itoa(limit) == s
+}

@@ -1,0 +1,149 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+func summary(kind string) string {
+	arrives := map[string]string{"transfer": "5", "swap": "4", "bridge": "4"}[kind]
+	return fmt.Sprintf(`{"id":"<id>","type":%q,"status":"created","orderId":"<order id>","createdAt":"<time>","updatedAt":"<time>",
+		"metadata":{"chainId":"eip155:11155111"},"source":{"amount":"5"},"destination":{"amount":%q},
+		"reference":null}`, kind, arrives)
+}
+
+func maskOrderIDs(a answer) answer {
+	entries, _ := a.Body.([]any)
+	for _, entry := range entries {
+		entry.(map[string]any)["orderId"] = "<order id>"
+	}
+	return a
+}
+
+func TestListTransfers(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, bob := keyed(uuid.New(), "test"), keyed(uuid.New(), "test")
+	for _, request := range []string{transferBody, swapBody, bridgeBody, swapBody} {
+		s.create(t, request, ann...)
+		s.create(t, transferBody, bob...)
+	}
+	for query, list := range map[string]string{
+		"":               `[` + summary("swap") + `,` + summary("bridge") + `,` + summary("swap") + `,` + summary("transfer") + `]`,
+		"?":              `[` + summary("swap") + `,` + summary("bridge") + `,` + summary("swap") + `,` + summary("transfer") + `]`,
+		"?type=transfer": `[` + summary("transfer") + `]`,
+		"?type=swap":     `[` + summary("swap") + `,` + summary("swap") + `]`,
+		"?type=bridge":   `[` + summary("bridge") + `]`,
+	} {
+		same(t, query, want(t, 200, list, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers"+query, "", ann...)))
+	}
+	same(t, "none", want(t, 200, `[]`, "Etag", tag, "Cache-Control", fresh), s.call(t, "GET", "/v2/transfers", "", keyed(uuid.New(), "live")...))
+
+	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0xabc' WHERE type = 'bridge'`)
+	withHash := strings.NewReplacer("created\"", "submitted\"", `"eip155:11155111"`, `"eip155:11155111","hash":"0xabc"`).Replace(summary("bridge"))
+	same(t, "submitted", want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
+}
+
+func TestListTransfers_InvalidQuery(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const notType = `must be "transfer", "swap" or "bridge"`
+	for query, issues := range map[string][]string{
+		"type=":                    {"type", notType},
+		"type":                     {"type", notType},
+		"type=loan":                {"type", notType},
+		"type=Swap":                {"type", notType},
+		"type=swap%20":             {"type", notType},
+		"type=swap,bridge":         {"type", notType},
+		"type=swap%00":             {"type", "must not hold a NUL character"},
+		"type=swap&type=swap":      {"type", "is given twice"},
+		"Type=swap":                {"Type", "is not a known parameter"},
+		"type=swap&account=1&a=%7": {"query", "is not a well-formed query string"},
+		"type=loan&accountId=1":    {"accountId", "is not a known parameter"},
+	} {
+		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/transfers?"+query, "", keyed(uuid.New(), "test")...))
+	}
+}
+
+// multiply makes count more of an account's one intent.
+func (s *service) multiply(t *testing.T, count int) {
+	t.Helper()
+	pgtest.Exec(t, s.store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
+		'id', (lpad(to_hex(1700000000000 - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, $1) n`, count)
+}
+
+func TestListTransfers_Streamed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	s.create(t, transferBody, account...)
+	s.multiply(t, 2499)
+	response := s.send(t, "GET", "/v2/transfers", "", account...)
+	var list []struct{ ID string }
+	if err := json.Unmarshal([]byte(readAll(t, response)), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 2500 || response.StatusCode != 200 {
+		t.Fatalf("%d, %d intents", response.StatusCode, len(list))
+	}
+	for i := range list[1:] {
+		if list[i].ID <= list[i+1].ID {
+			t.Fatalf("intent %d, %s, is not newer than %s", i, list[i].ID, list[i+1].ID)
+		}
+	}
+}
+
+// breaking is a response that calls once when its first bytes leave.
+type breaking struct {
+	http.ResponseWriter
+	once *sync.Once
+	call func()
+}
+
+func (b breaking) Write(p []byte) (int, error) {
+	b.once.Do(b.call)
+	return b.ResponseWriter.Write(p)
+}
+
+func TestListTransfers_FailureWhileStreaming(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	s := start(t, measuredBy(registry))
+	account := keyed(uuid.New(), "test")
+	s.create(t, transferBody, account...)
+	s.multiply(t, 2499)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handler.ServeHTTP(breaking{w, new(sync.Once), func() {
+			if _, err := s.store.Pool().ExecContext(r.Context(), `ALTER TABLE transfers RENAME TO elsewhere`); err != nil {
+				t.Error(err)
+			}
+		}}, r)
+	}))
+	response := (&service{url: url}).send(t, "GET", "/v2/transfers", "", account...)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a list whose second half cannot be read ends with %v after %d bytes", err, len(text))
+	}
+	if response.StatusCode != 200 || len(text) == 0 || json.Valid(text) {
+		t.Errorf("status %d, %d bytes, valid JSON: %t", response.StatusCode, len(text), json.Valid(text))
+	}
+	if log := s.log.String(); !strings.Contains(log, `relation \"transfers\" does not exist`) || !strings.Contains(log, `"level":"ERROR"`) {
+		t.Errorf("the log does not tell why:\n%s", log)
+	}
+	if n := counted(t, registry); n["intents_core_requests_total GET /v2/transfers cut"] != 1 || n["intents_core_defects_total"] != 1 {
+		t.Errorf("a list that was cut is counted as %v", n)
+	}
+}

@@ -1,0 +1,176 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// idOf is the account's id.
+func idOf(t *testing.T, s *service, email string) string {
+	t.Helper()
+	return pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = $1`, email).String()
+}
+
+// shareWith makes a shared account of ann with members of these roles, all of which act on it.
+func shareWith(t *testing.T, s *service, ann []string, roles map[string]string) (id string, members map[string][]string) {
+	t.Helper()
+	if got := s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...); got.Status != 200 {
+		t.Fatalf("create: %v", got)
+	}
+	id = pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE shared`).String()
+	members = map[string][]string{}
+	for email, role := range roles {
+		members[role] = signUp(t, s, email)
+		pgtest.Exec(t, s.store, `INSERT INTO members VALUES ($1, $2, $3, now())`, id, idOf(t, s, email), role)
+		if got := s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":"`+id+`"}`, members[role]...); got.Status != 200 {
+			t.Fatalf("set-active: %v", got)
+		}
+	}
+	return id, members
+}
+
+// A role may call these routes of an account and no other: what it may not is refused before anything is looked at.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	shop, members := shareWith(t, s, ann, map[string]string{"viewer@example.com": "viewer", "developer@example.com": "developer"})
+	notAllowed := refused(t, 403, "ROLE_NOT_ALLOWED", "Your role in this account does not allow that; ask one of its owners.")
+	notMember := refused(t, 403, "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", "You are not a member of such an account; list those that you are in.")
+	stranger := signUp(t, s, "eve@example.com")
+	in := func(more string) string { return `{"organizationId":"` + shop + `"` + more + `}` }
+	nobody := `,"memberId":"` + uuid.NewString() + `","role":"viewer"`
+	for _, c := range []struct {
+		method, path, body string
+		viewer, developer  bool
+		named              bool
+	}{
+		{"GET", "/auth/api-key/list", "", true, true, false},
+		{"GET", "/auth/api-key/get?id=x", "", true, true, false},
+		{"POST", "/auth/api-key/create", `{"name":"ci"}`, false, true, false},
+		{"POST", "/auth/api-key/update", `{"keyId":"x"}`, false, true, false},
+		{"POST", "/auth/api-key/rotate", `{"keyId":"x"}`, false, true, false},
+		{"POST", "/auth/api-key/delete", `{"keyId":"x"}`, false, true, false},
+		{"GET", "/auth/organization/get-full-organization?organizationId=" + shop, "", true, true, true},
+		{"GET", "/auth/organization/list-members?organizationSlug=" + shop, "", true, true, true},
+		{"GET", "/auth/organization/get-active-member", "", true, true, false},
+		{"GET", "/auth/organization/get-active-member-role?organizationId=" + shop, "", true, true, true},
+		{"GET", "/auth/organization/list-invitations?organizationId=" + shop, "", true, true, true},
+		{"POST", "/auth/organization/invite-member", in(`,"email":"x@example.com","role":"owner"`), false, false, true},
+		{"POST", "/auth/organization/update-member-role", in(nobody), false, false, true},
+		{"POST", "/auth/organization/remove-member", in(`,"memberIdOrEmail":"ann@example.com"`), false, false, true},
+		{"POST", "/auth/organization/update", in(`,"data":{"name":"Shop"}`), false, false, true},
+		{"POST", "/auth/organization/delete", in(``), false, false, true},
+	} {
+		for role, may := range map[string]bool{"viewer": c.viewer, "developer": c.developer} {
+			got := s.call(t, c.method, c.path, c.body, members[role]...)
+			if may && got.Status == http.StatusForbidden {
+				t.Errorf("%s %s as %s: %v", c.method, c.path, role, got)
+			} else if !may {
+				same(t, c.path+" as "+role, notAllowed, got)
+			}
+		}
+		if c.named {
+			same(t, c.path+" as a stranger", notMember, s.call(t, c.method, c.path, c.body, stranger...))
+		}
+		same(t, c.path+" signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, c.method, c.path, c.body, signedOut...))
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM api_keys WHERE account_id = $1`, shop); n != 1 {
+		t.Errorf("the shared account has %d keys, want the developer's", n)
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM audit_log WHERE action = 'key_created' AND person_id = $1`, idOf(t, s, "developer@example.com")); n != 1 {
+		t.Errorf("the audit log names the developer %d times", n)
+	}
+}
+
+// The answers have the shapes of better-auth's organizations.
+func TestOrganizations(t *testing.T) {
+	t.Parallel()
+	s := start(t, mailing)
+	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
+	organization := func(name string) string {
+		return `{"id":"<id>","name":"` + name + `","slug":"<id>","logo":null,"metadata":null,"createdAt":"<time>"}`
+	}
+	member := func(email, role string) string {
+		return `{"id":"<id>","organizationId":"<id>","userId":"<id>","role":"` + role + `","createdAt":"<time>","user":{"id":"<id>","name":"Ann","email":"` + email + `","image":null}}`
+	}
+	invitation := func(status string) string {
+		return `"id":"<id>","organizationId":"<id>","email":"bob@example.com","role":"viewer","status":"` + status + `","inviterId":"<id>","expiresAt":"<time>","createdAt":"<time>"`
+	}
+	with := func(object, more string) string { return strings.TrimSuffix(object, "}") + "," + more + "}" }
+	noStore := []string{"Cache-Control", "no-store"}
+	same(t, "an unknown field", invalid(t, "/logo", "is not a known field"), s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","logo":"x"}`, ann...))
+	same(t, "no name", invalid(t, "/name", "must have 1 to 128 characters"), s.call(t, "POST", "/auth/organization/create", `{"name":" "}`, ann...))
+	same(t, "create", want(t, 200, with(organization("Shop"), `"members":[`+member("ann@example.com", "owner")+`]`)), s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...))
+	same(t, "list", want(t, 200, `[`+organization("Ann")+`,`+organization("Shop")+`]`, noStore...), s.call(t, "GET", "/auth/organization/list", "", ann...))
+	same(t, "own account", want(t, 200, `null`), s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":null}`, ann...))
+	same(t, "a number", invalid(t, "/organizationId", "must not be a JSON number"), s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":1}`, ann...))
+	shop := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE shared`).String()
+	same(t, "set-active", want(t, 200, organization("Shop")), s.call(t, "POST", "/auth/organization/set-active", `{"organizationSlug":"`+shop+`"}`, ann...))
+	same(t, "a role", invalid(t, "/role", "must be owner, developer or viewer"), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"admin"}`, ann...))
+	same(t, "an address", invalid(t, "/email", "must not be under .invalid, where nobody has an address"), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"x@shared.invalid","role":"viewer"}`, ann...))
+	same(t, "invite", want(t, 200, `{`+invitation("pending")+`,"link":null}`, noStore...), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"Bob@example.com","role":"viewer"}`, ann...))
+	same(t, "invited", refused(t, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", "The address is invited already; set resend to invite it again, or cancel that invitation."),
+		s.call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...))
+	same(t, "the list", want(t, 200, `[{`+invitation("pending")+`}]`, noStore...), s.call(t, "GET", "/auth/organization/list-invitations", "", ann...))
+	pgtest.Exec(t, s.store, `UPDATE invitations SET token_hash = sha256('token')`)
+	same(t, "of ann", refused(t, 403, "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION", "The invitation is for another e-mail address; sign in with that one."),
+		s.call(t, "GET", "/auth/organization/get-invitation?id=token", "", ann...))
+	same(t, "get", want(t, 200, `{`+invitation("pending")+`,"organizationName":"Shop","organizationSlug":"<id>","inviterEmail":"ann@example.com"}`, noStore...),
+		s.call(t, "GET", "/auth/organization/get-invitation?id=token", "", bob...))
+	same(t, "no such", refused(t, 400, "INVITATION_NOT_FOUND", "The invitation was answered or canceled, has expired, or its link is not complete; ask for another."),
+		s.call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"guess"}`, bob...))
+	same(t, "accept", want(t, 200, `{"invitation":{`+invitation("accepted")+`},"member":`+member("bob@example.com", "viewer")+`}`), s.call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"token"}`, bob...))
+	same(t, "the active member", want(t, 200, member("bob@example.com", "viewer"), noStore...), s.call(t, "GET", "/auth/organization/get-active-member", "", bob...))
+	same(t, "members", want(t, 200, `{"members":[`+member("bob@example.com", "viewer")+`],"total":2}`, noStore...), s.call(t, "GET", "/auth/organization/list-members?offset=1&limit=1", "", bob...))
+	same(t, "a role", want(t, 200, member("bob@example.com", "developer")), s.call(t, "POST", "/auth/organization/update-member-role", `{"memberId":"`+idOf(t, s, "bob@example.com")+`","role":"developer"}`, ann...))
+	same(t, "leave", want(t, 200, member("bob@example.com", "developer")), s.call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, bob...))
+	same(t, "the last owner", refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
+		s.call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, ann...))
+	same(t, "delete-user", refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
+		s.call(t, "POST", "/auth/delete-user", `{"password":"`+password+`"}`, ann...))
+	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"wrong"}`, ann...))
+	same(t, "no new name", invalid(t, "/data/name", "must have 1 to 128 characters"), s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":""}}`, ann...))
+	same(t, "rename", want(t, 200, organization("Kiosk")), s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":" Kiosk "}}`, ann...))
+	notShared := refused(t, 400, "ACCOUNT_NOT_SHARED", "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.")
+	same(t, "rename the own account", notShared, s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`","data":{"name":"Kiosk"}}`, ann...))
+	same(t, "delete", want(t, 200, organization("Kiosk")), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+password+`"}`, ann...))
+	same(t, "the own account", notShared,
+		s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`"}`, ann...))
+}
+
+// What cannot be taken back wants a session of the last ten minutes, or the password in the body.
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
+	live := createKey(t, s, `{"name":"live","environment":"live"}`, ann).ID
+	pgtest.Exec(t, s.store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
+		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
+	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	bobID := idOf(t, s, "bob@example.com")
+	old := refused(t, 403, "SESSION_NOT_FRESH", "Sign in again, then repeat this within ten minutes.")
+	wrong := refused(t, 400, "INVALID_PASSWORD", "Invalid password.")
+	for _, c := range [][2]string{
+		{"/auth/api-key/create", `{"name":"ci","environment":"live"`},
+		{"/auth/api-key/rotate", `{"keyId":"` + live + `"`},
+		{"/auth/organization/update-member-role", `{"memberId":"` + bobID + `","role":"owner"`},
+		{"/auth/organization/invite-member", `{"email":"eve@example.com","role":"owner"`},
+		{"/auth/organization/remove-member", `{"memberIdOrEmail":"bob@example.com"`},
+	} {
+		same(t, c[0]+" in an old session", old, s.call(t, "POST", c[0], c[1]+"}", ann...))
+		same(t, c[0]+" with a wrong password", wrong, s.call(t, "POST", c[0], c[1]+`,"password":"wrong"}`, ann...))
+		if got := s.call(t, "POST", c[0], c[1]+`,"password":"`+password+`"}`, ann...); got.Status != 200 {
+			t.Errorf("%s with the password: %+v", c[0], got)
+		}
+	}
+	createKey(t, s, `{"name":"test"}`, ann)
+	if sessionID(t, s, bob) == "" {
+		t.Error("a session on the own account has ended")
+	}
+}

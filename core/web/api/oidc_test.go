@@ -1,0 +1,226 @@
+package api_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// provider is an OpenID Connect provider that vouches for the person whom a code names, once the nonce is known.
+type provider struct {
+	url   string
+	key   *ecdsa.PrivateKey
+	mu    sync.Mutex
+	nonce string
+}
+
+func startProvider(t *testing.T) *provider {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &provider{key: key}
+	described := &oidctest.Server{
+		PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "key", Algorithm: oidc.ES256}}, Algorithms: []string{oidc.ES256},
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", described)
+	mux.HandleFunc("POST /token", p.token)
+	p.url = serve(t, mux)
+	described.SetIssuer(p.url)
+	return p
+}
+
+func (p *provider) token(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := r.FormValue("code")
+	if name == "nobody" {
+		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
+		return
+	}
+	claims := fmt.Sprintf(`{"iss":%q,"aud":"intents","sub":%q,"nonce":%q,"exp":%d,"name":%q,"email":"%s@example.com","email_verified":true}`,
+		p.url, name, p.nonce, time.Now().Add(time.Hour).Unix(), name, name)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]string{
+		"access_token": "access", "token_type": "Bearer", "id_token": oidctest.SignIDToken(p.key, "key", oidc.ES256, claims),
+	})
+}
+
+// settings have start use the provider, which is discovered.
+func (p *provider) settings(c *settings) {
+	p.undiscovered(c)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c.access.OIDC.Discover(ctx, c.access.Log)
+}
+
+// undiscovered has start use the provider before it is discovered.
+func (p *provider) undiscovered(c *settings) {
+	c.access.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: p.url, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.api.PublicURL)
+}
+
+// begin starts a sign-in and returns the browser's cookie and the state.
+func (p *provider) begin(t *testing.T, s *service, callback string) (cookie, state string) {
+	t.Helper()
+	response := s.send(t, "POST", "/auth/sign-in/oauth2", `{"providerId":"oidc","callbackURL":`+quoted(callback)+`}`)
+	var answer struct{ URL string }
+	text := readAll(t, response)
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || response.StatusCode != 200 {
+		t.Fatalf("%d %s", response.StatusCode, text)
+	}
+	to, err := url.Parse(answer.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nonce = to.Query().Get("nonce")
+	cookie, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	return cookie, to.Query().Get("state")
+}
+
+func TestStartOIDC(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	s := start(t, p.settings)
+	const path = "/auth/sign-in/oauth2"
+	elsewhere := invalid(t, "/callbackURL", "must be a path on this site, such as /console")
+	for request, expected := range map[string]answer{
+		`{}`:                      invalid(t, "/providerId", `must be "oidc"`),
+		`{"providerId":"google"}`: invalid(t, "/providerId", `must be "oidc"`),
+		`{"providerId":"oidc","scopes":["admin"]}`:                      invalid(t, "/scopes", "is not a known field"),
+		`{"providerId":"oidc","callbackURL":"https://evil.example"}`:    elsewhere,
+		`{"providerId":"oidc","callbackURL":"//evil.example"}`:          elsewhere,
+		`{"providerId":"oidc","callbackURL":"/\\evil.example"}`:         elsewhere,
+		`{"providerId":"oidc","callbackURL":"/\t/evil.example"}`:        elsewhere,
+		`{"providerId":"oidc","callbackURL":"javascript:alert(1)"}`:     elsewhere,
+		`{"providerId":"oidc","callbackURL":"console"}`:                 elsewhere,
+		`{"providerId":"oidc","callbackURL":"http://intents.example/"}`: elsewhere,
+	} {
+		same(t, request, expected, s.call(t, "POST", path, request))
+	}
+	for _, request := range []string{`{"providerId":"oidc"}`, `{"providerId":"oidc","callbackURL":"/console/keys?a=b"}`} {
+		got := s.call(t, "POST", path, request)
+		body, _ := got.Body.(map[string]any)
+		to, _ := body["url"].(string)
+		cookie := got.Header["Set-Cookie"]
+		same(t, request, want(t, 200, `{"url":`+quoted(to)+`,"redirect":true}`, "Set-Cookie", cookie, "Cache-Control", "no-store"), got)
+		if !strings.HasPrefix(to, p.url+"/auth?") || !strings.HasPrefix(cookie, "intents.oidc=") ||
+			!strings.HasSuffix(cookie, "; Path=/; Max-Age=600; HttpOnly; SameSite=Lax") {
+			t.Errorf("to %s with %s", to, cookie)
+		}
+	}
+	secure := startOn(t, s.store, func(c *settings) {
+		c.api.PublicURL, c.access.PublicURL = "https://intents.example", "https://intents.example"
+	}, p.settings)
+	if cookie := secure.call(t, "POST", path, `{"providerId":"oidc"}`).Header["Set-Cookie"]; !strings.HasPrefix(cookie, "__Host-intents.oidc=") ||
+		!strings.HasSuffix(cookie, "; Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax") {
+		t.Errorf("over https the cookie is %s", cookie)
+	}
+	off := refused(t, 404, "NOT_FOUND", "Sign-in with OpenID Connect is not configured here.")
+	none := startOn(t, s.store)
+	same(t, "without a provider", off, none.call(t, "POST", path, `{"providerId":"oidc"}`))
+	same(t, "back without a provider", off, none.call(t, "GET", "/auth/oauth2/callback/oidc?code=a&state=b", ""))
+
+	early := startOn(t, s.store, p.undiscovered)
+	same(t, "before the provider is discovered",
+		refused(t, 503, "SERVICE_UNAVAILABLE", "The OpenID Connect provider does not answer; try again in a moment.", "Retry-After", "1"),
+		early.call(t, "POST", path, `{"providerId":"oidc"}`))
+	if log := early.log.String(); !strings.Contains(log, "CORE_OIDC_ISSUER") {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+}
+
+func TestFinishOIDC(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	s := start(t, p.settings)
+	signUp(t, s, "bob@example.com")
+	pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
+	const cleared = "intents.oidc=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
+	seeOther := func(path, cookies string) answer {
+		return answer{Status: 303, Header: map[string]string{"Location": path, "Set-Cookie": cookies, "Cache-Control": "no-store"}}
+	}
+	failed := func(code string) answer { return seeOther("/console/sign-in?error="+code, cleared) }
+	tampered := func(cookie, callback string) string {
+		return cookie[:strings.IndexByte(cookie, '~')+1] + callback
+	}
+	for _, c := range []struct {
+		name, callback string
+		query          func(state string) string
+		cookie         func(string) string
+		expected       answer
+	}{
+		{"signed in", "", func(state string) string { return "code=ann&state=" + state }, nil, seeOther("/console", cleared+"\n"+cookieSet)},
+		{"to a page", "/console/keys?a=b#c", func(state string) string { return "code=ann&iss=x&session_state=y&state=" + state }, nil, seeOther("/console/keys?a=b#c", cleared+"\n"+cookieSet)},
+		{"to another site", "", func(state string) string { return "code=ann&state=" + state }, func(c string) string { return tampered(c, "Ly9ldmlsLmV4YW1wbGU") }, seeOther("/console", cleared+"\n"+cookieSet)},
+		{"to nowhere", "", func(state string) string { return "code=ann&state=" + state }, func(c string) string { return tampered(c, "%") }, seeOther("/console", cleared+"\n"+cookieSet)},
+		{"denied", "", func(state string) string { return "error=access_denied&state=" + state }, nil, failed("oidc_denied")},
+		{"an error of the provider", "", func(state string) string { return "error=server_error&state=" + state }, nil, failed("oidc_failed")},
+		{"a code of nobody", "", func(state string) string { return "code=nobody&state=" + state }, nil, failed("oidc_failed")},
+		{"no code", "", func(state string) string { return "state=" + state }, nil, failed("oidc_failed")},
+		{"a malformed query", "", func(string) string { return "%" }, nil, failed("oidc_failed")},
+		{"another state", "", func(string) string { return "code=ann&state=guess" }, nil, failed("flow_expired")},
+		{"nothing", "", func(string) string { return "" }, nil, failed("flow_expired")},
+		{"no cookie", "", func(state string) string { return "code=ann&state=" + state }, func(string) string { return "" }, failed("flow_expired")},
+		{"an address that is taken", "", func(state string) string { return "code=bob&state=" + state }, nil, failed("email_taken")},
+	} {
+		cookie, state := p.begin(t, s, c.callback)
+		if c.cookie != nil {
+			cookie = c.cookie(cookie)
+		}
+		same(t, c.name, c.expected, s.call(t, "GET", "/auth/oauth2/callback/oidc?"+c.query(state), "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site"))
+	}
+	log := s.log.String()
+	for _, said := range []string{"openid connect sign-in failed", "server_error", "invalid_grant"} {
+		if !strings.Contains(log, said) {
+			t.Errorf("%q is not in the log:\n%s", said, log)
+		}
+	}
+
+	cookie, state := p.begin(t, s, "")
+	response := s.send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie)
+	defer response.Body.Close()
+	var session string
+	for _, c := range response.Cookies() {
+		if c.Name == "intents.session" {
+			session = c.Value
+		}
+	}
+	got, _ := s.call(t, "GET", "/auth/get-session", "", "Cookie", "intents.session="+session).Body.(map[string]any)
+	if user, _ := got["user"].(map[string]any); user["email"] != "ann@example.com" || user["name"] != "ann" {
+		t.Errorf("signed in as %v", got)
+	}
+	if log := s.log.String(); strings.Contains(log, state) || strings.Contains(log, session) || strings.Contains(log, strings.TrimPrefix(cookie, "intents.oidc=")) {
+		t.Errorf("a secret is in the log:\n%s", log)
+	}
+	if accounts := pgtest.LookUp[string](t, s.store, `SELECT string_agg(email, ' ' ORDER BY email) FROM accounts`); accounts != "ann@example.com bob@example.com" {
+		t.Errorf("accounts %s", accounts)
+	}
+
+	shut := startOn(t, s.store, p.settings, func(c *settings) { c.access.SignUpOpen = false })
+	cookie, state = p.begin(t, shut, "")
+	same(t, "sign-up closed", failed("sign_up_closed"), shut.call(t, "GET", "/auth/oauth2/callback/oidc?code=carol&state="+state, "", "Cookie", cookie))
+	few := startOn(t, s.store, p.settings, func(c *settings) { c.access.Limits.SignInPerIP = 1 })
+	cookie, state = p.begin(t, few, "")
+	if again := few.call(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie); again.Status != 429 || again.Header["Set-Cookie"] != "" {
+		t.Errorf("too often: %+v", again)
+	}
+}

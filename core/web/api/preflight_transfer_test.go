@@ -1,0 +1,229 @@
+package api_test
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/telemetry"
+)
+
+var (
+	sepoliaSettler = common.HexToAddress("0x11155111")
+	usdc           = common.HexToAddress("0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238")
+	openSelector   = rpctest.NewSelector("open((uint32,bytes32,bytes))")
+	sendSelector   = rpctest.NewSelector("transfer(address,uint256)")
+)
+
+func returning(n uint64) rpctest.Function {
+	return func(rpctest.Call) ([]byte, error) { return rpctest.Word(n), nil }
+}
+
+func reverting(data ...byte) rpctest.Function {
+	return func(rpctest.Call) ([]byte, error) { return nil, rpctest.Revert(data) }
+}
+
+// payable is Sepolia, where Alice has 9 units of USDC and of ether, and the settler may draw 5.
+func payable() *rpctest.Chain {
+	chain := rpctest.NewChain(11155111)
+	chain.SetCode(sepoliaSettler, []byte{1})
+	chain.SetBalance(common.HexToAddress(alice), big.NewInt(9))
+	chain.SetFunction(sepoliaSettler, rpctest.LocalDomain, returning(11155111))
+	chain.SetFunction(usdc, rpctest.BalanceOf, returning(9))
+	chain.SetFunction(usdc, rpctest.Allowance, returning(5))
+	chain.SetFunction(usdc, sendSelector, returning(1))
+	chain.SetGas(func(rpctest.Call) (uint64, error) { return 123_456, nil })
+	return chain
+}
+
+const (
+	balanceOK    = `{"name":"balance","ok":true,"detail":"The account has 9 units of the token, and the transaction needs 5."}`
+	allowanceOK  = `{"name":"allowance","ok":true,"detail":"The settler may draw 5 units of the token, and the transaction needs 5."}`
+	noAllowance  = `{"name":"allowance","ok":true,"detail":"An allowance is not needed."}`
+	deadlineOK   = `{"name":"deadline","ok":true,"detail":"<ahead>"}`
+	settlerOK    = `{"name":"settler","ok":true,"detail":"The settler serves the order's domain 11155111."}`
+	noSettler    = `{"name":"settler","ok":true,"detail":"A settler is not needed."}`
+	simulationOK = `{"name":"simulation","ok":true,"detail":"The transaction succeeds at the newest block."}`
+)
+
+// preflight is a preflight's answer with how far the deadline is ahead written as <ahead>.
+func (s *service) preflight(t *testing.T, location string, account ...string) answer {
+	t.Helper()
+	got := s.call(t, "GET", location+"/preflight", "", account...)
+	body, _ := got.Body.(map[string]any)
+	checks, _ := body["checks"].([]any)
+	if len(checks) > 2 {
+		check := checks[2].(map[string]any)
+		if d := check["detail"].(string); len(d) > 22 && d[:16] == "The deadline is " && d[len(d)-7:] == " ahead." {
+			check["detail"] = "<ahead>"
+		}
+	}
+	return got
+}
+
+func TestPreflightTransfer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		request string
+		change  func(*rpctest.Chain)
+		want    string
+	}{
+		"a swap": {
+			swapBody, nil,
+			`{"ok":true,"gas":"123456","checks":[` + balanceOK + `,` + allowanceOK + `,` + deadlineOK + `,` + settlerOK + `,` + simulationOK + `]}`,
+		},
+		"a transfer": {
+			transferBody, nil,
+			`{"ok":true,"gas":"123456","checks":[` + balanceOK + `,` + noAllowance + `,` + deadlineOK + `,` + noSettler + `,` + simulationOK + `]}`,
+		},
+		"a transfer of the native asset": {
+			body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, "", "", ""), nil,
+			`{"ok":true,"gas":"123456","checks":[{"name":"balance","ok":true,"detail":"The account has 9 wei, and the transaction needs 5 and its gas."},` +
+				noAllowance + `,` + deadlineOK + `,` + noSettler + `,` + simulationOK + `]}`,
+		},
+		"a native transfer beyond the balance": {
+			body(aliceOnSepolia, sepoliaETH, "10", bobOnSepolia, "", "", ""), func(chain *rpctest.Chain) {
+				chain.SetGas(func(rpctest.Call) (uint64, error) {
+					return 0, rpctest.Error{Code: -32000, Message: "insufficient funds for transfer"}
+				})
+			},
+			`{"ok":false,"gas":null,"checks":[{"name":"balance","ok":false,"detail":"The account has 9 wei, and the transaction needs 10 and its gas."},` +
+				noAllowance + `,` + deadlineOK + `,` + noSettler + `,
+				{"name":"simulation","ok":false,"detail":"The node refuses to simulate the transaction: \"insufficient funds for transfer\"."}]}`,
+		},
+		"no allowance": {
+			swapBody, func(chain *rpctest.Chain) {
+				chain.SetFunction(usdc, rpctest.Allowance, returning(0))
+				chain.SetFunction(sepoliaSettler, openSelector, reverting())
+			},
+			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,{"name":"allowance","ok":false,"detail":"The settler may draw 0 units of the token, and the transaction needs 5; send the approval in tx.allowances first."},` +
+				deadlineOK + `,` + settlerOK + `,{"name":"simulation","ok":false,"detail":"The order cannot be opened before the allowance is in place; grant it, then check again."}]}`,
+		},
+		"opened before": {
+			swapBody, func(chain *rpctest.Chain) {
+				chain.SetFunction(sepoliaSettler, openSelector, reverting(crypto.Keccak256([]byte("InvalidNonce()"))[:4]...))
+			},
+			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,` + allowanceOK + `,` + deadlineOK + `,` + settlerOK + `,
+				{"name":"simulation","ok":false,"detail":"The transaction reverts, because the settler has used the order's nonce: the order was opened before, or its nonce was invalidated."}]}`,
+		},
+		"nothing is there": {
+			swapBody, func(chain *rpctest.Chain) {
+				chain.SetCode(sepoliaSettler, nil)
+				chain.SetFunction(sepoliaSettler, rpctest.LocalDomain, nil)
+				chain.SetFunction(usdc, rpctest.BalanceOf, nil)
+				chain.SetFunction(usdc, rpctest.Allowance, reverting(1))
+			},
+			`{"ok":false,"gas":"123456","checks":[{"name":"balance","ok":false,"detail":"The token's contract does not tell the account's balance."},
+				{"name":"allowance","ok":false,"detail":"The token's contract does not tell the settler's allowance."},` + deadlineOK + `,
+				{"name":"settler","ok":false,"detail":"There is no contract at the settler's address 0x0000000000000000000000000000000011155111."},` + simulationOK + `]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chain := payable()
+			if c.change != nil {
+				c.change(chain)
+			}
+			node := rpctest.NewNode(chain)
+			s := start(t, func(settings *settings) { settings.api.Chains = nodes(t, sepolia, node) })
+			account := keyed(uuid.New(), "test")
+			_, location, _ := s.create(t, c.request, account...)
+			same(t, name, want(t, 200, c.want), s.preflight(t, location, account...))
+			if n := node.Requests(); n != 2 { // the chain's number is asked for once
+				t.Errorf("%d requests instead of one batch", n)
+			}
+		})
+	}
+}
+
+func TestPreflightTransfer_Refused(t *testing.T) {
+	t.Parallel()
+	first, second := rpctest.NewNode(payable()), rpctest.NewNode(payable())
+	s := start(t, func(c *settings) { c.api.Chains = nodes(t, sepolia, first, second) })
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	_, location, _ := s.create(t, swapBody, account...)
+	same(t, "query", invalid(t, "now", "is not a known parameter"), s.call(t, "GET", location+"/preflight?now=1", "", account...))
+	same(t, "another account", refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
+		s.call(t, "GET", location+"/preflight", "", keyed(uuid.New(), "test")...))
+
+	good := s.preflight(t, location, account...)
+	if got := good.Body.(map[string]any)["ok"]; got != true {
+		t.Errorf("all is well: %v", good)
+	}
+	same(t, "a key of the other environment", good, s.preflight(t, location, keyed(owner, "live")...))
+	first.Set(func(f *rpctest.Faults) {
+		f.Errors = map[string]rpctest.Error{"eth_call": {Code: -32005, Message: "rate limit"}}
+	})
+	same(t, "the first node is over its limit", good, s.preflight(t, location, account...))
+	second.Set(func(f *rpctest.Faults) {
+		f.Errors = map[string]rpctest.Error{"eth_estimateGas": {Code: -32601, Message: "no such method"}}
+	})
+	same(t, "all nodes fail", refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
+		s.preflight(t, location, account...))
+
+	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'cancelled', cancelled_at = now()`)
+	same(t, "cancelled", refused(t, 409, "STATUS_CONFLICT", "The intent's status does not allow this; read it again."), s.preflight(t, location, account...))
+}
+
+// A node that hangs leaves time for the next one and for the answer.
+func TestPreflightTransfer_Timeout(t *testing.T) {
+	t.Parallel()
+	slow, next := rpctest.NewNode(payable()), rpctest.NewNode(payable())
+	client := nodes(t, sepolia, slow, next)
+	s := start(t, func(c *settings) { c.api.Chains = client })
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, swapBody, account...)
+	slow.Set(func(f *rpctest.Faults) { f.Delay = time.Minute })
+	if got := s.preflight(t, location, account...); got.Status != 200 {
+		t.Errorf("the next node: %+v", got)
+	}
+	next.Set(func(f *rpctest.Faults) { f.Delay = time.Minute })
+	began := time.Now()
+	same(t, "both hang", refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
+		s.preflight(t, location, account...))
+	if took := time.Since(began); took > 4500*time.Millisecond {
+		t.Errorf("the answer took %v", took)
+	}
+}
+
+func TestPreflightTransfer_ChainWithoutProviders(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]*rpc.Client{"no client": nil, "another chain": nodes(t, baseSepolia, rpctest.NewNode(settledBase()))} {
+		s := start(t, func(c *settings) { c.api.Chains = client })
+		account := keyed(uuid.New(), "test")
+		_, location, _ := s.create(t, swapBody, account...)
+		want := refused(t, 503, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there.")
+		if diff := cmp.Diff(want, s.preflight(t, location, account...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Simulations leave half of a provider's calls to the watcher.
+func TestPreflightTransfer_BusyProvider(t *testing.T) {
+	t.Parallel()
+	node := rpctest.NewNode(payable())
+	client, err := rpc.NewClient(rpc.Providers{sepolia: {{URL: telemetry.Secret(node.URL()), RequestsPerSecond: 10}}}, rpc.Options{Transport: rpctest.Transport(node)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, func(c *settings) { c.api.Chains = client })
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, swapBody, account...)
+	statuses := map[int]int{}
+	for range 5 {
+		statuses[s.preflight(t, location, account...).Status]++
+	}
+	if statuses[200] == 0 || statuses[503] == 0 || statuses[200]+statuses[503] != 5 {
+		t.Errorf("five simulations of six calls each at ten calls a second: %v", statuses)
+	}
+}

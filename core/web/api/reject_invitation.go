@@ -1,0 +1,22 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
+
+// rejectInvitation answers POST /auth/organization/reject-invitation.
+func (s *Server) rejectInvitation(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		Token string `json:"invitationId"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	invitation, err := s.Access.DeclineInvitation(r.Context(), s.visitor(r), identity.ActingOf(r), request.Token)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, answeredJSON{newInvitationJSON(invitation, "rejected"), nil})
+}

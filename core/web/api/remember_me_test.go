@@ -1,0 +1,51 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// With rememberMe: false nothing stays in the browser after its end, and on the server a day at most. A new password changes neither.
+func TestSignIn_NotRemembered(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const cookie = "intents.session=<>; Path=/; HttpOnly; SameSite=Lax"
+	brief := signedIn(t, "Ann", "ann@example.com")
+	brief.Header["Set-Cookie"] = cookie
+	fields := `"email":"ann@example.com","password":"` + password + `","rememberMe":false}`
+	same(t, "sign up", brief, s.call(t, "POST", "/auth/sign-up/email", `{"name":"Ann",`+fields))
+	same(t, "sign in", brief, s.call(t, "POST", "/auth/sign-in/email", `{`+fields))
+	response := s.send(t, "POST", "/auth/sign-in/email", `{`+fields)
+	if text := readAll(t, response); response.StatusCode != http.StatusOK {
+		t.Fatalf("sign in: %d %s", response.StatusCode, text)
+	}
+	value, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	changed := s.call(t, "POST", "/auth/change-password", changePassword(password, newPassword), "Cookie", value)
+	if changed.Status != http.StatusOK || changed.Header["Set-Cookie"] != cookie {
+		t.Errorf("the new password's answer: %+v", changed)
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM sessions WHERE expires_at > created_at + interval '1 day'`); n != 0 {
+		t.Errorf("%d sessions last longer than a day", n)
+	}
+}
+
+// Browsers are told to stay with TLS where the service has it, and nowhere else.
+func TestStrictTransportSecurity(t *testing.T) {
+	t.Parallel()
+	for publicURL, want := range map[string]string{"https://intents.example": "max-age=31536000", "http://intents.example": ""} {
+		s := start(t, func(c *settings) {
+			c.api.PublicURL, c.access.PublicURL = publicURL, publicURL
+			c.api.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+		})
+		for _, path := range []string{"/console", "/console/sign-in", "/auth/get-session", "/auth/none"} {
+			response := s.send(t, "GET", path, "")
+			readAll(t, response)
+			if got := response.Header.Get("Strict-Transport-Security"); got != want {
+				t.Errorf("%s%s: %q, want %q", publicURL, path, got, want)
+			}
+		}
+	}
+}

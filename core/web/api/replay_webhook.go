@@ -1,0 +1,32 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/wire"
+)
+
+// replayWebhook answers POST /v2/webhooks/{id}/replay: it redelivers every event after a cursor of the feed, with the same ids.
+func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	body, err := decode[struct {
+		After string `json:"after"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	position, err := event.ParseCursor(by.owner, body.After)
+	if err != nil {
+		return invalid(wire.Issue{Path: "/after", Message: err.Error()})
+	}
+	entry, err := by.entry(account.WebhookReplayed)
+	if err != nil {
+		return err
+	}
+	if err := s.Store.ReplayWebhook(r.Context(), by.owner, by.id, position, entry); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}

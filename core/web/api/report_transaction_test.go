@@ -1,0 +1,172 @@
+package api_test
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/caip"
+)
+
+// txHash is a transaction hash that is the same digit throughout.
+func txHash(digit string) string { return "0x" + strings.Repeat(digit, 64) }
+
+func reportOf(hash string) string { return fmt.Sprintf(`{"hash":%q}`, hash) }
+
+// reports are what the hook Reported was called with.
+type reports struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *reports) hook(chain caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, fmt.Sprint(chain, accountID, transferID, hash))
+}
+
+var sepolia = caip.EIP155Chain(11155111)
+
+// transactionOn is a transaction with the effect of its role, which counts.
+func transactionOn(chain caip.ChainID, role transfer.Role, digit string, block uint64) transfer.Transaction {
+	return transfer.Transaction{
+		Role: role, Chain: chain, Hash: common.HexToHash(txHash(digit)), State: transfer.Mined, Confirmed: true,
+		Block: &transfer.Block{Number: block, Hash: common.BigToHash(new(big.Int).SetUint64(block))},
+	}
+}
+
+// observe writes what a watcher has seen of an intent on one chain.
+func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progress postgres.Progress, seen ...transfer.Transaction) {
+	t.Helper()
+	write := postgres.ChainWrite{Progress: &progress}
+	for _, transaction := range seen {
+		write.Seen = append(write.Seen, postgres.Observation{
+			AccountID: owner, TransferID: uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/")), Transaction: transaction,
+		})
+	}
+	lease, ok, err := s.store.AcquireLease(t.Context(), seen[0].Chain, "test", time.Minute)
+	if !ok || err != nil {
+		t.Fatalf("acquire the lease: %v %v", ok, err)
+	}
+	if _, err := s.store.WriteChain(t.Context(), lease, write); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.ReleaseLease(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReportTransaction(t *testing.T) {
+	t.Parallel()
+	var told reports
+	s := start(t, func(c *settings) { c.api.Reported = told.hook })
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	_, location, _ := s.create(t, transferBody, account...)
+	orderID := "/v2/transfers/" + pgtest.LookUp[string](t, s.store, `SELECT '0x' || encode(order_id, 'hex') FROM transfers`)
+
+	expected := s.call(t, "GET", location, "", account...)
+	record := expected.Body.(map[string]any)
+	attempt := func(digit string) string {
+		return `{"role":"send","chainId":"eip155:11155111","hash":"` + txHash(digit) + `","state":"pending","blockNumber":null,"seenAt":"<time>"}`
+	}
+	for _, report := range []struct{ path, hash, carrier, transactions string }{
+		{location, txHash("A"), txHash("a"), attempt("a")},
+		{location, txHash("a"), txHash("a"), attempt("a")},
+		{orderID, txHash("b"), txHash("b"), attempt("a") + "," + attempt("b")},
+		{location, txHash("a"), txHash("b"), attempt("a") + "," + attempt("b")},
+	} {
+		record["transactions"] = want(t, 0, "["+report.transactions+"]").Body
+		record["status"], record["metadata"] = "submitted", map[string]any{"chainId": "eip155:11155111", "hash": report.carrier}
+		same(t, report.hash, expected, s.call(t, "POST", report.path+"/transaction", reportOf(report.hash), account...))
+	}
+	chain, id := "eip155:11155111", strings.TrimPrefix(location, "/v2/transfers/")
+	wantTold := []string{
+		strings.Join([]string{chain, owner.String(), id, txHash("a")}, " "), strings.Join([]string{chain, owner.String(), id, txHash("b")}, " "),
+	}
+	if diff := cmp.Diff(wantTold, told.all); diff != "" {
+		t.Errorf("the hook (-want +got):\n%s", diff)
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transactions WHERE reported AND state = 'pending' AND role = 'send'`); n != 2 {
+		t.Errorf("%d attempts of two", n)
+	}
+}
+
+func TestReportTransaction_Refused(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, transferBody, account...)
+	const rule = "must be a transaction hash: 0x and 64 hexadecimal digits"
+	for name, c := range map[string]struct {
+		body string
+		want answer
+	}{
+		"no body":          {"", refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
+		"too long":         {strings.Repeat(" ", 16<<10+1), refused(t, 413, "PAYLOAD_TOO_LARGE", "The body may have at most 16 KiB.")},
+		"an array":         {`[]`, invalid(t, "", "must be an object")},
+		"an empty object":  {`{}`, invalid(t, "/hash", "is required")},
+		"null":             {`{"hash":null}`, invalid(t, "/hash", "is required")},
+		"a number":         {`{"hash":1}`, invalid(t, "/hash", "must not be a JSON number")},
+		"an empty hash":    {reportOf(""), invalid(t, "/hash", rule)},
+		"a digit short":    {reportOf(txHash("a")[:65]), invalid(t, "/hash", rule)},
+		"a digit too many": {reportOf(txHash("a") + "a"), invalid(t, "/hash", rule)},
+		"no prefix":        {reportOf(txHash("a")[2:]), invalid(t, "/hash", rule)},
+		"0X":               {reportOf("0X" + txHash("a")[2:]), invalid(t, "/hash", rule)},
+		"no hexadecimal":   {reportOf(txHash("g")), invalid(t, "/hash", rule)},
+		"unknown member":   {`{"hash":"` + txHash("a") + `","chainId":1}`, invalid(t, "/chainId", "is not a known field")},
+		"twice":            {`{"hash":"` + txHash("a") + `","hash":"` + txHash("a") + `"}`, invalid(t, "/hash", "is not valid JSON: duplicate object member name")},
+		"cut off":          {`{"hash":"` + txHash("a"), invalid(t, "/hash", "is not valid JSON: unexpected EOF")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			same(t, name, c.want, s.call(t, "POST", location+"/transaction", c.body, account...))
+		})
+	}
+	t.Run("no effect", func(t *testing.T) {
+		t.Parallel()
+		same(t, "query", invalid(t, "now", "is not a known parameter"), s.call(t, "POST", location+"/transaction?now=1", reportOf(txHash("a")), account...))
+		same(t, "another account", refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
+			s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), keyed(uuid.New(), "test")...))
+		if record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any); record["status"] != "created" {
+			t.Errorf("the record changed: %v", record)
+		}
+	})
+}
+
+// Once a transaction has carried the intent, its own hash is known and every other one comes too late.
+func TestReportTransaction_Carried(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	_, location, _ := s.create(t, transferBody, account...)
+	s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
+	s.observe(t, owner, location, postgres.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
+	late := refused(t, 409, "STATUS_CONFLICT", "Another transaction has carried this intent; read it again. "+
+		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
+	same(t, "another hash", late, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))
+	if again := s.call(t, "POST", location+"/transaction", reportOf(txHash("A")), account...); again.Status != 200 || again.Body.(map[string]any)["status"] != "confirmed" {
+		t.Errorf("the hash that confirmed it: %+v", again)
+	}
+
+	_, location, _ = s.create(t, transferBody, account...)
+	for n := range 50 {
+		if got := s.call(t, "POST", location+"/transaction", reportOf(fmt.Sprintf("0x%064x", n)), account...); got.Status != 200 {
+			t.Fatalf("report %d: %+v", n, got)
+		}
+	}
+	full := refused(t, 409, "STATUS_CONFLICT", "As many transactions as an intent can have were reported for this one; read it again. "+
+		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
+	same(t, "too many", full, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// caller returns the identity in the gateway's headers of a keyed request.
+func caller(r *http.Request) (transfer.Caller, error) {
+	accountID, accountErr := uuid.Parse(r.Header.Get(wire.HeaderAccountID))
+	keyID, keyErr := uuid.Parse(r.Header.Get(wire.HeaderKeyID))
+	environment, environmentErr := network.Parse(r.Header.Get(wire.HeaderKeyEnv))
+	if err := errors.Join(accountErr, keyErr, environmentErr); err != nil {
+		return transfer.Caller{}, fmt.Errorf("read the identity the gateway sent: %w", err)
+	}
+	return transfer.Caller{AccountID: accountID, KeyID: keyID, Environment: environment}, nil
+}
+
+// readBody reads a JSON body of at most wire.MaxTransferRequestBytes.
+func readBody(r *http.Request) ([]byte, error) {
+	return readBodyUpTo(r, wire.MaxTransferRequestBytes, errTooLarge)
+}
+
+// readBodyUpTo reads a JSON body of at most limit bytes, or returns tooLarge for a longer one.
+func readBodyUpTo(r *http.Request, limit int, tooLarge *apiError) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
+	if err != nil {
+		return nil, newError(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
+	}
+	if len(body) > limit {
+		return nil, tooLarge
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, errMediaType
+	}
+	return body, nil
+}
+
+// decode decodes a JSON body into a struct strictly. It rejects duplicate and unknown names, wrong types and trailing data.
+func decode[T any](r *http.Request) (value T, err error) {
+	body, err := readBody(r)
+	if err != nil {
+		return value, err
+	}
+	return decodeBody[T](body)
+}
+
+// decodeBody is decode for a body in memory.
+func decodeBody[T any](body []byte) (value T, err error) {
+	if jsontext.Value(body).Kind() != '{' {
+		return value, invalid(wire.Issue{Message: "must be an object"})
+	}
+	err = json.Unmarshal(body, &value, json.RejectUnknownMembers(true))
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case err == nil:
+		return value, nil
+	case errors.As(err, &syntax):
+		return value, invalid(wire.Issue{Path: string(syntax.JSONPointer), Message: "is not valid JSON: " + syntax.Err.Error()})
+	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
+		return value, invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: "is not a known field"})
+	case errors.As(err, &semantic) && semantic.JSONKind != 0:
+		return value, invalid(wire.Issue{
+			Path: string(semantic.JSONPointer), Message: "must not be a JSON " + kindName(semantic.JSONKind),
+		})
+	default:
+		return value, invalid(wire.Issue{Message: "is not one JSON object"})
+	}
+}
+
+func kindName(kind jsontext.Kind) string {
+	switch kind {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	default:
+		return kind.String()
+	}
+}
+
+// query parses the query parameters. An unknown, repeated or malformed parameter is an issue, and so is NUL, which Postgres
+// cannot store.
+func query(r *http.Request, allowed ...string) (map[string]string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid(wire.Issue{Path: "query", Message: "is not a well-formed query string"})
+	}
+	parameters := make(map[string]string, len(values))
+	var issues []wire.Issue
+	for name, given := range values {
+		switch {
+		case !slices.Contains(allowed, name):
+			issues = append(issues, wire.Issue{Path: name, Message: "is not a known parameter"})
+		case len(given) > 1:
+			issues = append(issues, wire.Issue{Path: name, Message: "is given twice"})
+		case strings.IndexByte(given[0], 0) >= 0:
+			issues = append(issues, wire.Issue{Path: name, Message: "must not hold a NUL character"})
+		default:
+			parameters[name] = given[0]
+		}
+	}
+	if len(issues) > 0 {
+		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
+		return nil, invalid(issues...)
+	}
+	return parameters, nil
+}
+
+// numberParameter parses a query parameter that is a whole number, 0 or more; fallback is the default.
+func numberParameter(parameters map[string]string, name string, fallback int) (int, []wire.Issue) {
+	text, given := parameters[name]
+	if !given {
+		return fallback, nil
+	}
+	n, err := wholeNumber(text)
+	if err != nil {
+		return 0, []wire.Issue{{Path: name, Message: "must be a whole number, 0 or more"}}
+	}
+	return n, nil
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"intents.internal/core/identity/account"
+)
+
+// revokeSession answers POST /auth/revoke-session: it ends the session. A session of another account is unchanged and gets the
+// same response, as in better-auth.
+func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
+	_, owner, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		Token string `json:"token"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	sessionID, err := parseID(request.Token)
+	if err == nil {
+		err = s.Access.RevokeSession(r.Context(), s.visitor(r), owner.ID, sessionID)
+	}
+	if err != nil && !errors.Is(err, account.ErrNotFound) {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON)
+}
+
+// revokeOtherSessions answers POST /auth/revoke-other-sessions: it ends all sessions of the account except the current one.
+func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) error {
+	session, _, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Access.RevokeOtherSessions(r.Context(), s.visitor(r), session); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON)
+}
+
+// revokeSessions answers POST /auth/revoke-sessions: it ends all sessions of the account.
+func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
+	_, owner, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Access.RevokeSessions(r.Context(), s.visitor(r), owner.ID); err != nil {
+		return err
+	}
+	s.cookie.Clear(w)
+	return writeJSON(w, http.StatusOK, statusJSON)
+}

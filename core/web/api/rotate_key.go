@@ -1,0 +1,37 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+)
+
+// rotateKey answers POST /auth/api-key/rotate with a new key that replaces another, which remains valid for the grace period. The
+// text of the new key is shown only here.
+func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		KeyID       string `json:"keyId"`
+		GracePeriod *int64 `json:"gracePeriod"`
+		Password    string `json:"password"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	var grace time.Duration
+	if request.GracePeriod != nil {
+		if grace, err = account.ParseGracePeriod(*request.GracePeriod); err != nil {
+			return err
+		}
+	}
+	keyID, err := parseID(request.KeyID)
+	if err != nil {
+		return err
+	}
+	key, text, err := s.Access.RotateKey(r.Context(), s.confirming(r, request.Password), identity.ActingOf(r), keyID, grace)
+	if err != nil {
+		return err
+	}
+	return writeShownKey(w, key, text)
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+)
+
+// rotateWebhookSecret answers POST /v2/webhooks/{id}/rotate-secret with the new secret, which is shown only here. The old secret
+// signs too until its grace period ends. The body is optional.
+func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	grace := webhook.DefaultGrace
+	if r.ContentLength != 0 {
+		body, err := decode[struct {
+			GracePeriod *int64 `json:"gracePeriod"`
+		}](r)
+		if err != nil {
+			return err
+		}
+		if body.GracePeriod != nil {
+			if grace, err = webhook.ParseGracePeriod(*body.GracePeriod); err != nil {
+				return err
+			}
+		}
+	}
+	entry, err := by.entry(account.WebhookSecretRotated)
+	if err != nil {
+		return err
+	}
+	var secret webhook.Secret
+	_, err = s.Store.ChangeWebhook(r.Context(), by.owner, by.id, entry, func(e *webhook.Endpoint) (detail string, err error) {
+		secret, detail, err = s.Webhooks.Rotate(e, grace, by.now)
+		return detail, err
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"secret": secret.Reveal()})
+}

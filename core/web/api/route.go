@@ -1,0 +1,148 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"intents.internal/core/events/feed"
+	"intents.internal/core/web/docs"
+	"intents.internal/pkg/wire"
+)
+
+// endpoint serves a request or returns an error. An error after the first byte closes the connection, which tells the client that
+// the response is incomplete.
+type endpoint func(http.ResponseWriter, *http.Request) error
+
+// route wraps an endpoint with its deadline, its error responses, its metrics and its log line.
+func (s *Server) route(e endpoint, fallback fallbackError) http.Handler {
+	return s.streamRoute(func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		return e(w, r.WithContext(ctx))
+	}, fallback)
+}
+
+// streamRoute is route without a deadline, for responses that the client reads at its own pace.
+func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
+		r, span := s.startTrace(r, started)
+		s.metrics.inFlight.Inc()
+		defer s.metrics.inFlight.Dec()
+		recorder := &statusRecorder{ResponseWriter: w}
+		cause := recoverPanic(e, recorder, r)
+		aborted := cause != nil && recorder.status != 0
+		if cause != nil && !aborted {
+			writeError(recorder, toAPIError(cause, fallback))
+		}
+		s.record(r, recorder.status, started, cause, aborted)
+		endTrace(span, r, recorder.status, aborted)
+		if aborted {
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+// recoverPanic calls the endpoint and returns a panic as an error, so that one request cannot end the process.
+func recoverPanic(e endpoint, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	return e(w, r)
+}
+
+// statusRecorder records the status of a response.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *statusRecorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *statusRecorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap gives http.ResponseController access to the underlying writer.
+func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// routine are the routes that gateways poll every few seconds; only their failures are logged.
+var routine = []string{
+	"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathChains, "GET " + wire.PathEventAccounts, "POST " + wire.PathUsage,
+	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", "GET " + docs.StylePath,
+}
+
+func (s *Server) record(r *http.Request, status int, started time.Time, cause error, aborted bool) {
+	route, elapsed := r.Pattern, time.Since(started)
+	if route == "" {
+		route = "none"
+	}
+	clientClosed := r.Context().Err() != nil
+	s.metrics.count(route, status, elapsed, cause, aborted, clientClosed)
+	draining := errors.Is(cause, feed.ErrDraining) // an expected 503
+	isRoutine := r.Header.Get(wire.HeaderRequestID) == "" && slices.Contains(routine, route)
+	if (status < http.StatusInternalServerError || draining) && (isRoutine || s.AccessLog == nil) {
+		return
+	}
+	attributes := []slog.Attr{
+		slog.String("route", route),
+		slog.Int("status", status),
+		slog.Float64("duration_ms", float64(elapsed.Microseconds())/1000),
+		slog.String("key_id", r.Header.Get(wire.HeaderKeyID)),
+	}
+	log, level := cmp.Or(s.AccessLog, s.Log), slog.LevelInfo
+	if (aborted || status >= http.StatusInternalServerError) && !clientClosed && !draining {
+		attributes = append(attributes, slog.Any("error", cause))
+		suppressed, due := int64(0), true
+		if status == http.StatusServiceUnavailable {
+			suppressed, due = s.unavailable.Due(cause)
+		}
+		switch {
+		case due:
+			log, level = s.Log, slog.LevelError
+			attributes = append(attributes, slog.Int64("suppressed", suppressed))
+		case s.AccessLog == nil:
+			return
+		}
+	}
+	log.LogAttrs(r.Context(), level, "request", attributes...)
+}
+
+func writeError(w http.ResponseWriter, e *apiError) {
+	// These headers belong to the failed response.
+	w.Header().Del("ETag")
+	w.Header().Del("Cache-Control")
+	if e.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
+	}
+	_ = writeJSON(w, e.status, e.body) // it fails only if the client disconnected
+}
+
+// writeJSON writes one JSON value. It marshals first, so that a failure leaves the response unwritten.
+func writeJSON(w http.ResponseWriter, status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	writeBody(w, status, body)
+	return nil
+}

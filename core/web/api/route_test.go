@@ -1,0 +1,174 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/web/api"
+	"intents.internal/pkg/telemetry"
+)
+
+func TestRoutes_GatewaySecret(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	denied := refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.")
+	for _, c := range []struct{ method, path string }{
+		{"GET", "/v2/tokens"},
+		{"GET", "/v2/chains"},
+		{"GET", "/v2/transfers"},
+		{"POST", "/v2/transfers"},
+		{"GET", "/openapi.json"},
+		{"GET", "/auth/get-session"},
+		{"POST", "/auth/sign-up/email"},
+		{"POST", "/internal/keys/verify"},
+		{"GET", "/internal/key-changes"},
+		{"GET", "/internal/chains"},
+		{"POST", "/internal/usage"},
+		{"GET", "/nowhere"},
+	} {
+		for _, secret := range []string{"", "wrong", gatewaySecret[:len(gatewaySecret)-1], gatewaySecret + "x", strings.ToUpper(gatewaySecret)} {
+			got := s.call(t, c.method, c.path, "", append(keyed(uuid.New(), "test"), "X-Gateway-Secret", secret)...)
+			same(t, c.method+" "+c.path+" with secret "+secret, denied, got)
+		}
+	}
+}
+
+func TestRoutes_UnknownPath(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, c := range []struct{ method, path string }{
+		{"GET", "/"},
+		{"GET", "/v2"},
+		{"GET", "/v2/tokens/"},
+		{"GET", "/v2/Tokens"},
+		{"GET", "/v1/tokens"},
+		{"POST", "/v2/tokens"},
+		{"DELETE", "/v2/transfers"},
+		{"PUT", "/v2/transfers/" + uuid.NewString()},
+		{"GET", "/v2/transfers/a/b"},
+		{"GET", "/auth/"},
+		{"GET", "/console"},
+		{"GET", "/console/keys"},
+		{"GET", "/internal"},
+		{"GET", "/internal/keys/verify"},
+	} {
+		same(t, c.method+" "+c.path, refused(t, 404, "NOT_FOUND", "There is nothing at this path."), s.call(t, c.method, c.path, "", keyed(uuid.New(), "test")...))
+	}
+}
+
+func TestRoutes_MethodNotAllowed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, c := range []struct{ method, path, allow string }{
+		{"GET", "/auth/sign-out", "POST"},
+		{"POST", "/auth/get-session", "GET"},
+		{"DELETE", "/auth/api-key/create", "POST"},
+	} {
+		wanted := refused(t, 405, "METHOD_NOT_ALLOWED", "The path takes another method; see Allow.")
+		wanted.Header["Allow"] = c.allow
+		same(t, c.method+" "+c.path, wanted, s.call(t, c.method, c.path, "", keyed(uuid.New(), "test")...))
+	}
+}
+
+// The console answers for itself, protection against other sites and compression included, and is logged by its own routes.
+func TestConsole(t *testing.T) {
+	t.Parallel()
+	pages := http.NewServeMux()
+	pages.HandleFunc("/console/keys/{id}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`"` + r.PathValue("id") + strings.Repeat(" ", 4096) + `"`))
+	})
+	pages.HandleFunc("/console", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	s := start(t, func(c *settings) { c.api.Console = pages })
+	page := want(t, 200, `"7`+strings.Repeat(" ", 4096)+`"`)
+	same(t, "a page", page, s.call(t, "POST", "/console/keys/7", "", "Origin", "http://evil.example", "Accept-Encoding", "gzip"))
+	same(t, "its root", want(t, 418, ""), s.call(t, "GET", "/console", ""))
+	same(t, "without a gateway", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's."),
+		s.call(t, "GET", "/console/keys/7", "", "X-Gateway-Secret", ""))
+	if log := s.log.String(); !strings.Contains(log, `"route":"/console/keys/{id}"`) || strings.Contains(log, "/console/keys/7") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	response := s.send(t, "GET", "/openapi.json", "")
+	text := readAll(t, response)
+	var document struct{ OpenAPI string }
+	if err := json.Unmarshal([]byte(text), &document); err != nil || document.OpenAPI != "3.1.0" {
+		t.Errorf("openapi %q, %v", document.OpenAPI, err)
+	}
+	got := []string{response.Status, response.Header.Get("Content-Type"), response.Header.Get("Cache-Control")}
+	if strings.Join(got, "; ") != "200 OK; application/json; public, max-age=300" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNew_InvalidPublicURL(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "intents.example", "https://intents.example/path"} {
+		if _, err := api.New(api.Config{Metrics: telemetry.NewRegistry(), PublicURL: url}); err == nil {
+			t.Errorf("%q is taken", url)
+		}
+	}
+}
+
+// What is secret never reaches the log, whatever the answer was.
+func TestAccessLog_NoSecrets(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	ann := signUp(t, s, "ann@example.com")
+	cookie := strings.TrimPrefix(ann[1], "intents.session=")
+	key := createKey(t, s, `{"name":"the name of a key"}`, ann)
+	hash := hashOf(key.Key)
+	verify := `{"hash":"` + hash + `"}`
+	send := func(method, path, body string, header ...string) {
+		t.Helper()
+		s.call(t, method, path, body, header...)
+	}
+	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`)
+	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"a wrong password"}`)
+	send("GET", "/auth/get-session", "", ann...)
+	send("POST", "/internal/keys/verify", verify)
+	send("POST", "/v2/transfers", transferBody, account...)
+	send("POST", "/v2/transfers", `{"reference":"a body that is refused"}`, account...)
+	send("GET", "/v2/tokens?chain-id="+key.Key, "", append(account, "X-Api-Key", key.Key)...)
+	for _, table := range []string{"transfers", "api_keys", "sessions", "accounts"} {
+		pgtest.Exec(t, s.store, `ALTER TABLE `+table+` RENAME TO former_`+table)
+	}
+	send("POST", "/v2/transfers", transferBody, append(account, "X-Request-Id", "the-last", "Idempotency-Key", "order-1")...)
+	send("POST", "/internal/keys/verify", verify)
+	send("GET", "/auth/get-session", "", ann...)
+	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`)
+
+	log := s.log.String()
+	for what, secret := range map[string]string{
+		"a key": key.Key, "a key's random part": key.Key[8:], "a key's hash": hash, "the session": cookie, "the gateway's secret": gatewaySecret,
+		"the session's hash": hashOf(cookie), "a password": password, "a wrong password": "a wrong password", "an e-mail address": "ann@example.com",
+		"a body": "a body that is refused", "an account in a body": alice, "a key's name": "the name of a key",
+	} {
+		if strings.Contains(log, secret) {
+			t.Errorf("%s is in the log:\n%s", what, log)
+		}
+	}
+	last := strings.Split(strings.TrimSpace(log), "\n")
+	var line map[string]any
+	for _, text := range last {
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Errorf("%v in %s", err, text)
+		}
+		if line["request_id"] == "the-last" {
+			break
+		}
+	}
+	if line["route"] != "POST /v2/transfers" || line["status"] != 500.0 || line["msg"] != "request" || line["key_id"] != account[3] || line["error"] == nil {
+		t.Errorf("the line of a failed request: %v", line)
+	}
+}

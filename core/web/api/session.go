@@ -1,0 +1,112 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/representation"
+)
+
+// require calls an endpoint if the limits admit the request and the person's role in the acting account allows what the endpoint
+// needs.
+func (s *Server) require(need identity.Need, answer endpoint) endpoint {
+	if need == identity.Anyone {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			acting, err := s.Access.AdmitAnyone(r.Context(), s.visitor(r), r.Method)
+			if err != nil {
+				return err
+			}
+			return answer(w, identity.WithSession(r, acting))
+		}
+	}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		acting, err := s.Access.Admit(r.Context(), s.visitor(r), r.Method)
+		if err != nil {
+			return err
+		}
+		if err := acting.Check(need); err != nil {
+			return err
+		}
+		return answer(w, identity.WithActing(r, acting))
+	}
+}
+
+// authenticate returns the session of a request's cookie and its person, or identity.ErrSignedOut.
+func (s *Server) authenticate(r *http.Request) (*account.Session, *account.Account, error) {
+	if acting := identity.SessionOf(r); acting != nil {
+		return acting.Session, acting.Person, nil
+	}
+	return s.Access.Session(r.Context(), s.cookie.Token(r))
+}
+
+// actingID returns the id of the account that the request's session acts on, if the route needs one.
+func actingID(r *http.Request) uuid.UUID { return identity.ActingOf(r).Account.ID }
+
+func (s *Server) visitor(r *http.Request) identity.Visitor { return identity.VisitorOf(r, s.cookie) }
+
+// confirming is the visitor of a request that confirms its operation by a password, empty for none.
+func (s *Server) confirming(r *http.Request, password string) identity.Visitor {
+	visitor := s.visitor(r)
+	visitor.Password = password
+	return visitor
+}
+
+// writeSignedIn writes the response to a sign-up or sign-in, with the session in the cookie.
+func (s *Server) writeSignedIn(w http.ResponseWriter, in *identity.SignedIn) error {
+	s.cookie.SignIn(w, in)
+	return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
+}
+
+// signedInJSON is the response to sign-up and sign-in. The token is null, because it is in an HttpOnly cookie that scripts cannot
+// read.
+type signedInJSON struct {
+	Redirect bool     `json:"redirect"`
+	Token    *string  `json:"token"`
+	User     userJSON `json:"user"`
+}
+
+// userJSON is an account in better-auth's shape.
+type userJSON struct {
+	ID            string                   `json:"id"`
+	Name          string                   `json:"name"`
+	Email         string                   `json:"email"`
+	EmailVerified bool                     `json:"emailVerified"`
+	Image         *string                  `json:"image"`
+	CreatedAt     representation.Timestamp `json:"createdAt"`
+	UpdatedAt     representation.Timestamp `json:"updatedAt"`
+}
+
+func newUserJSON(a *account.Account) userJSON {
+	return userJSON{
+		ID: a.ID.String(), Name: a.Name, Email: a.Email, EmailVerified: a.EmailVerified(),
+		CreatedAt: representation.NewTimestamp(a.CreatedAt), UpdatedAt: representation.NewTimestamp(a.UpdatedAt),
+	}
+}
+
+// sessionJSON is a session in better-auth's shape. Token repeats the id: it identifies the session to revoke and is not a
+// credential.
+type sessionJSON struct {
+	ID     string `json:"id"`
+	Token  string `json:"token"`
+	UserID string `json:"userId"`
+	// ActiveOrganizationID is the account that the session acts on.
+	ActiveOrganizationID string                   `json:"activeOrganizationId"`
+	IPAddress            string                   `json:"ipAddress"`
+	UserAgent            string                   `json:"userAgent"`
+	ExpiresAt            representation.Timestamp `json:"expiresAt"`
+	CreatedAt            representation.Timestamp `json:"createdAt"`
+	UpdatedAt            representation.Timestamp `json:"updatedAt"`
+}
+
+func newSessionJSON(s *account.Session) sessionJSON {
+	return sessionJSON{
+		ID: s.ID.String(), Token: s.ID.String(), UserID: s.AccountID.String(), ActiveOrganizationID: s.ActingID().String(), IPAddress: s.IPAddress, UserAgent: s.UserAgent,
+		ExpiresAt: representation.NewTimestamp(s.ExpiresAt), CreatedAt: representation.NewTimestamp(s.CreatedAt), UpdatedAt: representation.NewTimestamp(s.UpdatedAt),
+	}
+}
+
+// statusJSON is better-auth's response without content.
+var statusJSON = map[string]bool{"status": true}

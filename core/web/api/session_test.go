@@ -1,0 +1,227 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+const password = "correct horse battery"
+
+const (
+	cookieSet     = "intents.session=<>; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax"
+	deviceSet     = "intents.device=<>; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax"
+	cookieCleared = "intents.session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
+)
+
+// signUp makes an account and returns its cookie as a header.
+func signUp(t *testing.T, s *service, email string) []string {
+	t.Helper()
+	response := s.send(t, "POST", "/auth/sign-up/email", fmt.Sprintf(`{"email":%q,"password":%q,"name":"Ann"}`, email, password))
+	text := readAll(t, response)
+	if response.StatusCode != 200 {
+		t.Fatalf("sign up: %s", text)
+	}
+	if response.Header.Get("Set-Cookie") == "" { // where mail is configured
+		pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now() WHERE email = $1`, email)
+		response = s.send(t, "POST", "/auth/sign-in/email", fmt.Sprintf(`{"email":%q,"password":%q}`, email, password))
+		if text := readAll(t, response); response.StatusCode != 200 {
+			t.Fatalf("sign in: %s", text)
+		}
+	}
+	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	return []string{"Cookie", cookie}
+}
+
+func user(name, email string) string {
+	return fmt.Sprintf(`{"id":"<id>","name":%q,"email":%q,"emailVerified":false,"image":null,"createdAt":"<time>","updatedAt":"<time>"}`, name, email)
+}
+
+func signedIn(t *testing.T, name, email string) answer {
+	t.Helper()
+	return want(t, 200, `{"redirect":false,"token":null,"user":`+user(name, email)+`}`, "Set-Cookie", cookieSet+"\n"+deviceSet, "Cache-Control", "no-store")
+}
+
+func TestSignUp(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for request, expected := range map[string]answer{
+		`{"email":"ann@example.com","password":"x9Kq-2vT","name":"Ann"}`:                                                                             signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"Bob@Example.com","password":"` + strings.Repeat("é", 128) + `","name":"  Bob ","image":null,"callbackURL":"/","rememberMe":true}`: signedIn(t, "Bob", "bob@example.com"),
+		`{"email":"no-name@example.com","password":"x9Kq-2vT"}`:                                                                                      signedIn(t, "no-name@example.com", "no-name@example.com"),
+		`{"email":"c@example.com","password":"1234567","name":"C"}`:                                                                                  invalid(t, "/password", "must have 8 to 128 characters"),
+		`{"email":"c@example.com","password":"` + strings.Repeat("é", 129) + `","name":"C"}`:                                                         invalid(t, "/password", "must have 8 to 128 characters"),
+		`{"email":"c@example.com","password":"Password1!","name":"C"}`:                                                                               invalid(t, "/password", "is one of the most common passwords, which are guessed first; choose another"),
+		`{"email":"c@example.com","name":"C"}`:                                                                                                       invalid(t, "/password", "must have 8 to 128 characters"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"` + strings.Repeat("n", 129) + `"}`:                                                  invalid(t, "/name", "must have 1 to 128 characters"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"a\u0000b"}`:                                                                          invalid(t, "/name", "must have 1 to 128 characters"),
+		`{"email":"not an address","password":"x9Kq-2vT","name":"C"}`:                                                                                invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"C <c@example.com>","password":"x9Kq-2vT","name":"C"}`:                                                                             invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"password":"x9Kq-2vT","name":"C"}`:                                                                                                         invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"` + strings.Repeat("c", 250) + `@example.com","password":"x9Kq-2vT","name":"C"}`:                                                  invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"C","role":"admin"}`:                                                                  invalid(t, "/role", "is not a known field"),
+		`{"email":"c@example.com","email":"d@example.com","password":"x9Kq-2vT"}`:                                                                    invalid(t, "/email", "…"),
+		`{"email":"c@example.com","password":12345678}`:                                                                                              invalid(t, "/password", "must not be a JSON number"),
+		`{"email":"c@example.com","password":"x9Kq-2vT"} {}`:                                                                                         invalid(t, "", "…"),
+		`[]`: invalid(t, "", "must be an object"),
+		`{`:  invalid(t, "", "…"),
+	} {
+		got := s.call(t, "POST", "/auth/sign-up/email", request)
+		if got.Status == 400 {
+			got = maskMessages(got, []string{"", firstMessage(expected)})
+		}
+		same(t, request, expected, got)
+	}
+	taken := refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another.")
+	same(t, "taken", taken, s.call(t, "POST", "/auth/sign-up/email", `{"email":"ANN@example.com","password":"T2vq-9kX","name":"A"}`))
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts`); n != 3 {
+		t.Errorf("%d accounts", n)
+	}
+	if plain := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts WHERE password_hash NOT LIKE '$argon2id$%'`); plain != 0 {
+		t.Errorf("%d passwords are not hashed with Argon2id", plain)
+	}
+}
+
+func firstMessage(a answer) string {
+	details, _ := a.Body.(map[string]any)["details"].(map[string]any)
+	issues, _ := details["issues"].([]any)
+	if len(issues) == 0 {
+		return ""
+	}
+	return issues[0].(map[string]any)["message"].(string)
+}
+
+func TestSignUp_Closed(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *settings) { c.access.SignUpOpen = false })
+	same(t, "answer", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
+		s.call(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"12345678","name":"Ann"}`))
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts`); n != 0 {
+		t.Errorf("%d accounts", n)
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	signUp(t, s, "ann@example.com")
+	signUp(t, s, "disabled@example.com")
+	signUp(t, s, "deleted@example.com")
+	pgtest.Exec(t, s.store, `UPDATE accounts SET disabled_at = now() WHERE email = 'disabled@example.com'`)
+	pgtest.Exec(t, s.store, `UPDATE accounts SET deleted_at = now() WHERE email = 'deleted@example.com'`)
+	denied := refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
+	for request, expected := range map[string]answer{
+		`{"email":"ann@example.com","password":"` + password + `"}`:                                         signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"ANN@example.com","password":"` + password + `","rememberMe":true,"callbackURL":"/home"}`: signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"ann@example.com","password":"` + password + ` "}`:                                        denied,
+		`{"email":"ann@example.com","password":""}`:                                                         denied,
+		`{"email":"ann@example.com"}`:                                                                       denied,
+		`{"email":"nobody@example.com","password":"` + password + `"}`:                                      denied,
+		`{"email":"disabled@example.com","password":"` + password + `"}`:                                    denied,
+		`{"email":"deleted@example.com","password":"` + password + `"}`:                                     denied,
+		`{"email":"nobody@example.com","password":"no account has this password"}`:                          denied,
+		`{"email":"ann","password":"` + password + `"}`:                                                     invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"ann@example.com","password":"` + password + `","admin":true}`:                            invalid(t, "/admin", "is not a known field"),
+	} {
+		same(t, request, expected, s.call(t, "POST", "/auth/sign-in/email", request))
+	}
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	nobody := want(t, 200, "null", "Cache-Control", "no-store")
+	get := func(header ...string) answer { return s.call(t, "GET", "/auth/get-session", "", header...) }
+	ann := signUp(t, s, "ann@example.com")
+
+	response := s.send(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`,
+		append(ann, "X-Forwarded-For", "203.0.113.7", "User-Agent", "Browser/1.0 "+strings.Repeat("x", 300))...)
+	readAll(t, response)
+	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	again := []string{"Cookie", cookie}
+	same(t, "session", want(t, 200, `{"session":{"id":"<id>","token":"<id>","userId":"<id>","activeOrganizationId":"<id>","ipAddress":"203.0.113.7",
+		"userAgent":"Browser/1.0 `+strings.Repeat("x", 244)+`","expiresAt":"<time>","createdAt":"<time>","updatedAt":"<time>"},
+		"user":`+user("Ann", "ann@example.com")+`}`, "Cache-Control", "no-store"), get(again...))
+	same(t, "the session before the sign-in", nobody, get(ann...))
+	same(t, "no cookie", nobody, get())
+	same(t, "a guess", nobody, get("Cookie", "intents.session=guess"))
+	same(t, "a cookie of another name", nobody, get("Cookie", strings.Replace(cookie, "intents.session", "__Host-intents.session", 1)))
+	if stored := pgtest.LookUp[string](t, s.store, `SELECT encode(token_hash, 'hex') FROM sessions`); stored != hashOf(cookie[len("intents.session="):]) {
+		t.Errorf("the database keeps %s, want the token's hash", stored)
+	}
+
+	out := want(t, 200, `{"success":true}`, "Set-Cookie", cookieCleared)
+	same(t, "sign out", out, s.call(t, "POST", "/auth/sign-out", "", again...))
+	same(t, "signed out", nobody, get(again...))
+	same(t, "sign out again", out, s.call(t, "POST", "/auth/sign-out", "", again...))
+	same(t, "sign out without a session", out, s.call(t, "POST", "/auth/sign-out", ""))
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestSession_CookieOverTLS(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *settings) { c.api.PublicURL = "https://intents.example" })
+	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`)
+	readAll(t, response)
+	set := response.Header.Get("Set-Cookie")
+	want := "__Host-intents.session=<>; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax\n" +
+		"__Host-intents.device=<>; Path=/; Max-Age=34560000; HttpOnly; Secure; SameSite=Lax"
+	if got := changing.ReplaceAllString(strings.Join(response.Header["Set-Cookie"], "\n"), "<$1>"); got != want {
+		t.Errorf("got %s", got)
+	}
+	cookie, _, _ := strings.Cut(set, ";")
+	if got := s.call(t, "GET", "/auth/get-session", "", "Cookie", cookie); got.Body == nil {
+		t.Errorf("the cookie has no session: %+v", got)
+	}
+	if got := s.call(t, "GET", "/auth/get-session", "", "Cookie", strings.TrimPrefix(cookie, "__Host-")); got.Body != nil {
+		t.Errorf("a cookie that a sibling domain could set has a session: %+v", got)
+	}
+}
+
+func TestCrossOrigin_Refused(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	denied := refused(t, 403, "CROSS_ORIGIN_REQUEST", "The request came from another site; open this one and try again.")
+	for name, header := range map[string][]string{
+		"Sec-Fetch-Site: cross-site": {"Sec-Fetch-Site", "cross-site"},
+		"Sec-Fetch-Site: same-site":  {"Sec-Fetch-Site", "same-site", "Origin", "http://evil.intents.example"},
+		"another origin":             {"Origin", "http://evil.example"},
+		"another scheme":             {"Origin", "https://intents.example"},
+		"another port":               {"Origin", "http://intents.example:8080"},
+		"an opaque origin":           {"Origin", "null"},
+	} {
+		for _, path := range []string{
+			"/auth/sign-up/email", "/auth/sign-in/email", "/auth/sign-out",
+			"/auth/revoke-session", "/auth/revoke-other-sessions", "/auth/revoke-sessions", "/auth/delete-user",
+			"/auth/api-key/create", "/auth/api-key/update", "/auth/api-key/rotate", "/auth/api-key/delete",
+		} {
+			same(t, name+" "+path, denied, s.call(t, "POST", path, `{"name":"key"}`, append(ann, header...)...))
+		}
+		if got := s.call(t, "GET", "/auth/get-session", "", append(ann, header...)...); got.Body == nil {
+			t.Errorf("%s: a read, which changes nothing, is refused: %+v", name, got)
+		}
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM api_keys`); n != 0 {
+		t.Errorf("%d keys were made", n)
+	}
+	for name, header := range map[string][]string{
+		"of this site":            {"Sec-Fetch-Site", "same-origin", "Origin", "http://intents.example"},
+		"typed by a person":       {"Sec-Fetch-Site", "none"},
+		"of an old browser":       {"Origin", "http://intents.example"},
+		"of no browser":           {},
+		"of this site, forwarded": {"Sec-Fetch-Site", "cross-site", "Origin", "http://intents.example"},
+	} {
+		if got := s.call(t, "POST", "/auth/api-key/create", `{"name":"key"}`, append(ann, header...)...); got.Status != 200 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"intents.internal/core/identity"
+)
+
+// setActiveOrganization answers POST /auth/organization/set-active: the session acts on another account of the person from now
+// on. With null it acts on the person's own account, and the response is null.
+func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) error {
+	request, err := decode[struct {
+		ID   activeID `json:"organizationId"`
+		Slug string   `json:"organizationSlug"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	acting, none := identity.ActingOf(r), request.ID.given && request.ID.text == nil
+	wanted := acting.Person.ID.String()
+	if !none {
+		wanted = request.Slug
+	}
+	if request.ID.text != nil {
+		wanted = *request.ID.text
+	}
+	on, err := s.on(r, wanted, "", identity.Person)
+	if err != nil {
+		return err
+	}
+	if err := s.Access.Act(r.Context(), s.visitor(r), acting, on.Account.ID); err != nil {
+		return err
+	}
+	if none {
+		return writeJSON(w, http.StatusOK, nil)
+	}
+	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
+}
+
+// activeID distinguishes null, which is the person's own account, from an absent field.
+type activeID struct {
+	given bool
+	text  *string
+}
+
+// UnmarshalJSONFrom reads a string or null.
+func (id *activeID) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	id.given = true
+	return json.UnmarshalDecode(from, &id.text)
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
+)
+
+// transferList is a list as requested by the query parameters. A limit of 0 is no limit.
+type transferList struct {
+	filter postgres.TransferFilter
+	limit  int
+}
+
+// transferParameters parse the query parameters of GET /v2/transfers. Each returns the error text for the client, empty for none.
+var transferParameters = map[string]func(list *transferList, given string) string{
+	"type": func(list *transferList, given string) string {
+		var ok bool
+		if list.filter.Type, ok = transfer.ParseType(given); !ok {
+			return fmt.Sprintf("must be %q, %q or %q", transfer.Transfer, transfer.Swap, transfer.Bridge)
+		}
+		return ""
+	},
+	"status": func(list *transferList, given string) string {
+		for word := range strings.SplitSeq(given, ",") {
+			status, ok := transfer.ParseStatus(word)
+			if !ok || slices.Contains(list.filter.Statuses, status) {
+				return "must be statuses with commas between them, each once"
+			}
+			list.filter.Statuses = append(list.filter.Statuses, status)
+		}
+		return ""
+	},
+	"chain-id": func(list *transferList, given string) (fault string) {
+		list.filter.Chain, fault = parsed(caip.ParseChainID(given))
+		return fault
+	},
+	"order-id": func(list *transferList, given string) string {
+		id, ok := transfer.ParseHash(given)
+		if !ok {
+			return "must be 0x and 64 hexadecimal digits"
+		}
+		list.filter.OrderID = &id
+		return ""
+	},
+	"hash": func(list *transferList, given string) string {
+		if _, ok := transfer.ParseHash(given); !ok {
+			return "must be 0x and 64 hexadecimal digits"
+		}
+		list.filter.Hash = strings.ToLower(given)
+		return ""
+	},
+	"reference": func(list *transferList, given string) string {
+		if n := utf8.RuneCountInString(given); n < 1 || n > wire.MaxReferenceLength || !utf8.ValidString(given) {
+			return "must have 1 to 128 characters"
+		}
+		list.filter.Reference = given
+		return ""
+	},
+	"updated-since": func(list *transferList, given string) string {
+		since, err := time.Parse(time.RFC3339, given)
+		if err != nil || since.Year() < 1970 {
+			return "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"
+		}
+		list.filter.UpdatedSince = since
+		return ""
+	},
+	"cursor": func(list *transferList, given string) (fault string) {
+		list.filter.After, fault = parsed(parseCursor(given))
+		return fault
+	},
+	"limit": func(list *transferList, given string) string {
+		var ok bool
+		if list.limit, ok = parseLimit(given); !ok {
+			return "must be a number from 1 to 1000"
+		}
+		return ""
+	},
+}
+
+// parsed converts an error into the text for the client.
+func parsed[T any](value T, err error) (T, string) {
+	if err != nil {
+		return value, err.Error()
+	}
+	return value, ""
+}
+
+func parseTransferList(r *http.Request) (transferList, error) {
+	names := make([]string, 0, len(transferParameters))
+	for name := range transferParameters {
+		names = append(names, name)
+	}
+	parameters, err := query(r, names...)
+	if err != nil {
+		return transferList{}, err
+	}
+	var list transferList
+	var issues []wire.Issue
+	for name, given := range parameters {
+		if message := transferParameters[name](&list, given); message != "" {
+			issues = append(issues, wire.Issue{Path: name, Message: message})
+		}
+	}
+	if after := list.filter.After; after != nil && after.UpdatedAt.IsZero() != list.filter.UpdatedSince.IsZero() {
+		issues = append(issues, wire.Issue{Path: "cursor", Message: errCursor.Error()})
+	}
+	if len(issues) > 0 {
+		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
+		return transferList{}, invalid(issues...)
+	}
+	return list, nil
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/wire"
+)
+
+// unlinkAccount answers POST /auth/unlink-account: it removes a way to sign in and ends the account's other sessions. The
+// password cannot be removed.
+func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
+	session, owner, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	request, err := decode[struct {
+		ProviderID string `json:"providerId"`
+		AccountID  string `json:"accountId"`
+		Password   string `json:"password"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	if request.ProviderID == credentialProvider {
+		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
+	}
+	identities, err := s.Access.Identities(r.Context(), owner.ID)
+	if err != nil {
+		return err
+	}
+	var named []account.Identity
+	for _, i := range identities {
+		provider, accountID := s.providerOf(i.Identity)
+		same := accountID == request.AccountID || provider == walletProvider && strings.EqualFold(accountID, request.AccountID)
+		if provider == request.ProviderID && (same || request.AccountID == "") {
+			named = append(named, i.Identity)
+		}
+	}
+	switch len(named) {
+	case 0:
+		return account.ErrIdentityNotFound
+	case 1:
+	default:
+		return invalid(wire.Issue{Path: "/accountId", Message: "must say which, as the account has several of this provider; see /auth/list-accounts"})
+	}
+	if err := s.Access.Unlink(r.Context(), s.visitor(r), session, owner, named[0], request.Password); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON)
+}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/wire"
+)
+
+// updateWebhook answers PATCH /v2/webhooks/{id}. An absent field is unchanged; null types mean all types, a null description
+// means none.
+func (s *Server) updateWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
+	body, err := decode[struct {
+		URL         *string            `json:"url"`
+		Types       nullable[[]string] `json:"types"`
+		Description nullable[string]   `json:"description"`
+		Enabled     *bool              `json:"enabled"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	change := webhook.Change{URL: body.URL, Types: body.Types.orZero(), Description: body.Description.orZero(), Enabled: body.Enabled}
+	if change == (webhook.Change{}) {
+		return invalid(wire.Issue{Message: "names nothing to change; give url, types, description or enabled"})
+	}
+	entry, err := by.entry(account.WebhookUpdated)
+	if err != nil {
+		return err
+	}
+	changed, err := s.Store.ChangeWebhook(r.Context(), by.owner, by.id, entry, func(e *webhook.Endpoint) (string, error) {
+		return s.Webhooks.Change(e, change, by.now)
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newWebhookJSON(changed))
+}

@@ -1,0 +1,155 @@
+package api_test
+
+import (
+	"crypto/ecdsa"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// walletOf makes a wallet from a well-known development key, the one of the address alice.
+func walletOf(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// walletNonce asks for a nonce.
+func walletNonce(t *testing.T, s *service) string {
+	t.Helper()
+	got := s.call(t, "POST", "/auth/siwe/nonce", `{"walletAddress":"`+alice+`"}`)
+	nonce, ok := got.Body.(map[string]any)["nonce"].(string)
+	if !ok {
+		t.Fatalf("no nonce: %+v", got)
+	}
+	return nonce
+}
+
+// walletMessage is a message that is good now; changes are texts and what takes their place in turn.
+func walletMessage(nonce string, changes ...string) string {
+	text := fmt.Sprintf("intents.example wants you to sign in with your Ethereum account:\n%s\n\n\nURI: http://intents.example\nVersion: 1\nChain ID: 10\nNonce: %s\nIssued At: %s",
+		alice, nonce, time.Now().UTC().Format(time.RFC3339))
+	return strings.NewReplacer(changes...).Replace(text)
+}
+
+// signedBody is the request to verify a message that the key has signed; more are further members of the body.
+func signedBody(t *testing.T, key *ecdsa.PrivateKey, message, more string) string {
+	t.Helper()
+	signature, err := crypto.Sign(crypto.Keccak256(fmt.Appendf(nil, "\x19Ethereum Signed Message:\n%d%s", len(message), message)), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`{"message":%s,"signature":"0x%s"%s}`, text, hex.EncodeToString(signature), more)
+}
+
+func TestCreateNonce(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *settings) { c.access.Limits.SignInPerIP = 3 })
+	const notAddress = "must be an EVM address: 0x and 40 hexadecimal digits"
+	for request, expected := range map[string]answer{
+		`{}`:                            invalid(t, "/walletAddress", notAddress),
+		`{"walletAddress":"alice.eth"}`: invalid(t, "/walletAddress", notAddress),
+		`{"walletAddress":"` + alice + `","chainId":0}`:                  invalid(t, "/chainId", "must be an EIP-155 chain id, such as 1"),
+		`{"walletAddress":"` + alice + `","chainId":"1"}`:                invalid(t, "/chainId", "must not be a JSON string"),
+		`{"walletAddress":"` + alice + `","nonce":"mine12345"}`:          invalid(t, "/nonce", "is not a known field"),
+		`{"walletAddress":"0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266"}`: invalid(t, "/walletAddress", "the address has a wrong EIP-55 checksum; copy it again or write it all in lower case"),
+	} {
+		same(t, request, expected, s.call(t, "POST", "/auth/siwe/nonce", request))
+	}
+	for _, request := range []string{`{"walletAddress":"` + alice + `"}`, `{"walletAddress":"` + strings.ToLower(alice) + `","chainId":1}`, `{"walletAddress":"` + alice + `","chainId":null}`} {
+		got := s.call(t, "POST", "/auth/siwe/nonce", request)
+		nonce, _ := got.Body.(map[string]any)["nonce"].(string)
+		same(t, request, want(t, 200, `{"nonce":"`+nonce+`"}`, "Cache-Control", "no-store"), got)
+		if stored := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM nonces WHERE encode(hash, 'hex') = $1`, hashOf(nonce)); stored != 1 || len(nonce) < 26 {
+			t.Errorf("the nonce %q is stored %d times", nonce, stored)
+		}
+	}
+	if got := s.call(t, "POST", "/auth/siwe/nonce", `{"walletAddress":"`+alice+`"}`); got.Status != 429 || got.Header["Retry-After"] == "" {
+		t.Errorf("the fourth: %+v", got)
+	}
+}
+
+func TestVerifySIWE(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	wallet := walletOf(t)
+	stranger, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const address = `,"walletAddress":"` + alice + `"`
+	in := want(t, 200, `{"token":null,"success":true,"user":{"id":"<id>","walletAddress":"`+alice+`","chainId":10}}`, "Set-Cookie", cookieSet, "Cache-Control", "no-store")
+	mismatch := refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", "The message is for another site, address or chain; have the wallet sign one that was made here.")
+	unsigned := refused(t, 401, "UNAUTHORIZED_INVALID_SIWE_SIGNATURE",
+		"The message's address did not sign it: neither its key by personal_sign nor, as a smart account on the message's chain, its contract (ERC-1271, ERC-6492).")
+	withoutNode := refused(t, 401, "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE",
+		"The key of the message's address did not sign it, and no node can be asked whether a smart account did: the operator must give the message's chain one in CORE_RPC_FILE.")
+	minutesAgo := func(n int) string { return time.Now().Add(-time.Duration(n) * time.Minute).UTC().Format(time.RFC3339) }
+	for name, c := range map[string]struct {
+		body     string
+		expected answer
+	}{
+		"a wallet":            {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address), in},
+		"with its chain":      {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":10`), in},
+		"in lower case":       {signedBody(t, wallet, walletMessage(walletNonce(t, s)), strings.Replace(address, alice, strings.ToLower(alice), 1)), in},
+		"another chain":       {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":1`), mismatch},
+		"another address":     {signedBody(t, wallet, walletMessage(walletNonce(t, s)), `,"walletAddress":"`+bob+`"`), mismatch},
+		"another site":        {signedBody(t, wallet, walletMessage(walletNonce(t, s), "intents.example wants", "evil.example wants"), address), mismatch},
+		"another signer":      {signedBody(t, stranger, walletMessage(walletNonce(t, s)), address), withoutNode},
+		"a contract's wallet": {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x` + strings.Repeat("ab", 97) + `"` + address + `}`, withoutNode},
+		"no signature":        {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x"` + address + `}`, unsigned},
+		"no nonce of ours":    {signedBody(t, wallet, walletMessage("12345678"), address), refused(t, 401, "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE", "The nonce was used before or has expired; ask for a new one.")},
+		"expired":             {signedBody(t, wallet, walletMessage(walletNonce(t, s), "Issued At: ", "Issued At: "+minutesAgo(11)+"\nExpiration Time: "), address), refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED", "The message has expired or is older than ten minutes; have the wallet sign a new one.")},
+		"not valid yet":       {signedBody(t, wallet, walletMessage(walletNonce(t, s), "Issued At: ", "Issued At: "+minutesAgo(-5)+"\nNot Before: "), address), refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID", "The message is not valid yet; check the clock of the device that made it.")},
+		"trailing garbage":    {signedBody(t, wallet, walletMessage(walletNonce(t, s))+"\n", address), invalid(t, "/message", "is no ERC-4361 message: line 10 is one that the message has no place for")},
+		"no message":          {`{"signature":"0x"` + address + `}`, invalid(t, "/message", "is no ERC-4361 message: line 1 must be [scheme://]domain wants you to sign in with your Ethereum account:")},
+		"no address":          {`{"message":"","signature":""}`, invalid(t, "/walletAddress", "must be an EVM address: 0x and 40 hexadecimal digits")},
+		"an e-mail address":   {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"email":"ann@example.com"`), invalid(t, "/email", "is not a known field")},
+	} {
+		same(t, name, c.expected, s.call(t, "POST", "/auth/siwe/verify", c.body))
+	}
+
+	body := signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)
+	response := s.send(t, "POST", "/auth/siwe/verify", body)
+	readAll(t, response)
+	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
+	got := s.call(t, "GET", "/auth/get-session", "", "Cookie", cookie)
+	if user, _ := got.Body.(map[string]any)["user"].(map[string]any); user["name"] != alice || user["email"] != strings.ToLower(alice)+"@eip155.invalid" {
+		t.Errorf("signed in as %v", user)
+	}
+	if got := s.call(t, "POST", "/auth/siwe/verify", body); got.Status != 401 {
+		t.Errorf("the same message again: %+v", got)
+	}
+	if strings.Contains(s.log.String(), "Nonce:") || strings.Contains(s.log.String(), alice) {
+		t.Errorf("a message is in the log:\n%s", s.log)
+	}
+	pgtest.Exec(t, s.store, `UPDATE accounts SET disabled_at = now()`)
+	same(t, "disabled", refused(t, 403, "ACCOUNT_DISABLED", "The account is disabled; ask the operator."),
+		s.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
+	shut := startOn(t, s.store, func(c *settings) { c.access.SignUpOpen, c.access.Limits = false, identity.DefaultLimits })
+	same(t, "sign-up closed", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
+		shut.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
+}
+
+func quoted(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/representation"
+	"intents.internal/pkg/network"
+)
+
+// webhookJSON is an endpoint without its secret.
+type webhookJSON struct {
+	ID             string                   `json:"id"`
+	URL            string                   `json:"url"`
+	Types          []string                 `json:"types"`
+	Description    *string                  `json:"description"`
+	Environment    network.Environment      `json:"environment"`
+	Enabled        bool                     `json:"enabled"`
+	DisabledReason *webhook.Reason          `json:"disabledReason"`
+	CreatedAt      representation.Timestamp `json:"createdAt"`
+	UpdatedAt      representation.Timestamp `json:"updatedAt"`
+}
+
+func newWebhookJSON(e *webhook.Endpoint) webhookJSON {
+	return webhookJSON{
+		ID: e.ID.String(), URL: e.URL, Types: e.Types, Description: representation.Optional(e.Description), Environment: e.Environment,
+		Enabled: e.Enabled, DisabledReason: representation.Optional(e.DisabledReason),
+		CreatedAt: representation.NewTimestamp(e.CreatedAt), UpdatedAt: representation.NewTimestamp(e.UpdatedAt),
+	}
+}
+
+// deliveryJSON is the delivery of an event to an endpoint.
+type deliveryJSON struct {
+	EventID        string                    `json:"eventId"`
+	Type           event.Type                `json:"type"`
+	Status         webhook.Status            `json:"status"`
+	Attempts       int                       `json:"attempts"`
+	NextAttemptAt  *representation.Timestamp `json:"nextAttemptAt"`
+	ResponseStatus *int                      `json:"responseStatus"`
+	Error          *string                   `json:"error"`
+	UpdatedAt      representation.Timestamp  `json:"updatedAt"`
+}
+
+func newDeliveryJSON(d webhook.Delivery) deliveryJSON {
+	answer := deliveryJSON{
+		EventID: d.EventID.String(), Type: d.Type, Status: d.Status, Attempts: d.Attempts,
+		NextAttemptAt: representation.OptionalTimestamp(d.NextAttemptAt), Error: representation.Optional(d.Error),
+		UpdatedAt: representation.NewTimestamp(d.UpdatedAt),
+	}
+	if d.ResponseStatus != 0 {
+		answer.ResponseStatus = &d.ResponseStatus
+	}
+	return answer
+}
+
+// nullable distinguishes null, which means none, from an absent field.
+type nullable[T any] struct {
+	given bool
+	value *T
+}
+
+// UnmarshalJSONFrom reads a value or null.
+func (n *nullable[T]) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	n.given = true
+	return json.UnmarshalDecode(from, &n.value)
+}
+
+// orZero returns nil for an absent field, and a pointer to the zero value for null.
+func (n *nullable[T]) orZero() *T {
+	if n.given && n.value == nil {
+		return new(T)
+	}
+	return n.value
+}
+
+// webhookRoutes are the routes of webhooks, all of which need the operator's rules for webhooks.
+func (s *Server) webhookRoutes() map[string]http.Handler {
+	routes := map[string]http.Handler{}
+	for pattern, answer := range map[string]func(http.ResponseWriter, *http.Request, webhookRequest) error{
+		"POST /v2/webhooks":                                 s.createWebhook,
+		"GET /v2/webhooks":                                  s.listWebhooks,
+		"GET /v2/webhooks/{id}":                             s.getWebhook,
+		"PATCH /v2/webhooks/{id}":                           s.updateWebhook,
+		"DELETE /v2/webhooks/{id}":                          s.deleteWebhook,
+		"POST /v2/webhooks/{id}/rotate-secret":              s.rotateWebhookSecret,
+		"POST /v2/webhooks/{id}/test":                       s.testWebhook,
+		"GET /v2/webhooks/{id}/deliveries":                  s.listDeliveries,
+		"POST /v2/webhooks/{id}/deliveries/{eventId}/retry": s.retryDelivery,
+		"POST /v2/webhooks/{id}/replay":                     s.replayWebhook,
+	} {
+		routes[pattern] = s.route(s.ofWebhooks(answer), fallbackError{
+			code: "WebhookServiceError", message: "The webhook service failed; try again later.",
+		})
+	}
+	return routes
+}
+
+// webhookRequest is the common part of the requests to webhook routes.
+type webhookRequest struct {
+	owner event.Owner
+	// id is the endpoint id in the path, zero if there is none or it is malformed; no endpoint has the zero id.
+	id uuid.UUID
+	// entry is the audit log entry of the caller's action.
+	entry func(account.Action) (account.AuditEntry, error)
+	now   time.Time
+}
+
+// ofWebhooks parses the caller and the endpoint. Only the list of deliveries has query parameters.
+func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webhookRequest) error) endpoint {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if s.Webhooks == nil {
+			return webhook.ErrNotConfigured
+		}
+		by, err := caller(r)
+		if err != nil {
+			return err
+		}
+		if r.Pattern != "GET /v2/webhooks/{id}/deliveries" {
+			if _, err := query(r); err != nil {
+				return err
+			}
+		}
+		request := webhookRequest{owner: event.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Store.Now()}
+		request.id, _ = parseID(r.PathValue("id"))
+		request.entry = func(action account.Action) (account.AuditEntry, error) {
+			entry, err := account.NewAuditEntry(by.AccountID, s.visitor(r).Actor(), action, request.now)
+			return entry.ByKey(by.KeyID), err
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		return answer(w, r, request)
+	}
+}

@@ -1,0 +1,258 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/network"
+)
+
+// withWebhooks has a key for secrets and allows no network besides public ones.
+func withWebhooks(t *testing.T) func(*settings) {
+	t.Helper()
+	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(s *settings) { s.api.Webhooks = &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer} }
+}
+
+// newOwner makes an account and returns its id and the headers of its test key.
+func newOwner(t *testing.T, s *service) (uuid.UUID, []string) {
+	t.Helper()
+	a, err := account.New("", uuid.NewString()+"@example.com", "hash", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := account.NewAuditEntry(a.ID, account.Actor{}, account.SignedUp, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.InsertAccount(t.Context(), a, entry); err != nil {
+		t.Fatal(err)
+	}
+	return a.ID, keyed(a.ID, "test")
+}
+
+// createWebhook makes a webhook and returns its id.
+func createWebhook(t *testing.T, s *service, key []string) string {
+	t.Helper()
+	response := s.send(t, "POST", "/v2/webhooks", `{"url":"https://example.com/hooks"}`, key...)
+	text := readAll(t, response)
+	var created struct{ ID, Secret string }
+	if err := json.Unmarshal([]byte(text), &created); err != nil || response.StatusCode != http.StatusCreated {
+		t.Fatalf("%d %s", response.StatusCode, text)
+	}
+	if !regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{43}=$`).MatchString(created.Secret) {
+		t.Errorf("the secret is %q", created.Secret)
+	}
+	return created.ID
+}
+
+const hookJSON = `{"id":"<id>","url":"https://example.com/hooks","types":null,"description":null,"environment":"test","enabled":true,
+	"disabledReason":null,"createdAt":"<time>","updatedAt":"<time>"}`
+
+var noStore = []string{"Cache-Control", "no-store"}
+
+func TestWebhooks_Lifecycle(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	same(t, "no webhooks", want(t, 200, `[]`, noStore...), s.call(t, "GET", "/v2/webhooks", "", key...))
+	id := createWebhook(t, s, key)
+	path := "/v2/webhooks/" + id
+	same(t, "the webhook", want(t, 200, hookJSON, noStore...), s.call(t, "GET", path, "", key...))
+	same(t, "the list", want(t, 200, "["+hookJSON+"]", noStore...), s.call(t, "GET", "/v2/webhooks", "", key...))
+	changed := strings.NewReplacer(`"types":null`, `"types":["transfer.*"]`, `"description":null`, `"description":"Books"`).Replace(hookJSON)
+	same(t, "types and description", want(t, 200, changed, noStore...), s.call(t, "PATCH", path, `{"types":["transfer.*"],"description":"Books"}`, key...))
+	same(t, "only the state", want(t, 200, strings.NewReplacer(`"enabled":true`, `"enabled":false`, `"disabledReason":null`, `"disabledReason":"owner"`).Replace(changed), noStore...),
+		s.call(t, "PATCH", path, `{"enabled":false}`, key...))
+	disabled := refused(t, 409, "WEBHOOK_DISABLED", "The webhook is disabled; enable it first.")
+	cursor := event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
+	eventID := event.NewID(uuid.New(), 1).String()
+	for _, action := range []string{"/test", "/replay", "/deliveries/" + eventID + "/retry"} {
+		body := ""
+		if action == "/replay" {
+			body = fmt.Sprintf(`{"after":%q}`, cursor)
+		}
+		got := s.call(t, "POST", path+action, body, key...)
+		delete(got.Header, "Cache-Control")
+		same(t, action+" while disabled", disabled, got)
+	}
+	same(t, "back again", want(t, 200, hookJSON, noStore...), s.call(t, "PATCH", path, `{"enabled":true,"types":null,"description":null}`, key...))
+	same(t, "replay", want(t, 202, "", noStore...), s.call(t, "POST", path+"/replay", fmt.Sprintf(`{"after":%q}`, cursor), key...))
+	same(t, "deliveries", want(t, 200, `{"deliveries":[],"next":null}`, noStore...), s.call(t, "GET", path+"/deliveries", "", key...))
+	for range 3 {
+		if got := s.call(t, "POST", path+"/test", "", key...); got.Status != 202 {
+			t.Errorf("test: %+v", got)
+		}
+	}
+	for _, body := range []string{"", `{}`, `{"gracePeriod":0}`, `{"gracePeriod":604800}`} {
+		if got := s.call(t, "POST", path+"/rotate-secret", body, key...); got.Status != 200 {
+			t.Errorf("rotate %s: %+v", body, got)
+		}
+	}
+	same(t, "delete", want(t, 204, "", noStore...), s.call(t, "DELETE", path, "", key...))
+	if got := s.call(t, "GET", path, "", key...); got.Status != 404 {
+		t.Errorf("after the deletion: %+v", got)
+	}
+	actions := pgtest.LookUp[string](t, s.store, `SELECT string_agg(action, ' ' ORDER BY id) FROM audit_log
+		WHERE action LIKE 'webhook%' AND key_id = $1`, key[3])
+	if actions != "webhook_created webhook_updated webhook_updated webhook_updated webhook_replayed"+
+		strings.Repeat(" webhook_secret_rotated", 4)+" webhook_deleted" {
+		t.Errorf("the audit log has %s", actions)
+	}
+}
+
+// Deliveries come in pages, newest first.
+func TestListDeliveries_Pages(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	var sent, got []string
+	for range 5 {
+		var answer struct{ EventID string }
+		response := s.send(t, "POST", path+"/test", "", key...) //nolint:bodyclose // readAll closes it
+		if err := json.Unmarshal([]byte(readAll(t, response)), &answer); err != nil {
+			t.Fatal(err)
+		}
+		sent = append([]string{answer.EventID}, sent...)
+	}
+	for after, pages := "", 1; ; pages++ {
+		var page struct {
+			Deliveries []struct{ EventID, Type, Status string }
+			Next       *string
+		}
+		response := s.send(t, "GET", path+"/deliveries?limit=2"+after, "", key...) //nolint:bodyclose // readAll closes it
+		if err := json.Unmarshal([]byte(readAll(t, response)), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range page.Deliveries {
+			got = append(got, d.EventID)
+		}
+		if page.Next == nil {
+			if pages != 3 {
+				t.Errorf("%d pages", pages)
+			}
+			break
+		}
+		after = "&after=" + *page.Next
+	}
+	if strings.Join(got, " ") != strings.Join(sent, " ") {
+		t.Errorf("got  %s\nwant %s", got, sent)
+	}
+	same(t, "failed ones", want(t, 200, `{"deliveries":[],"next":null}`, noStore...), s.call(t, "GET", path+"/deliveries?status=failed", "", key...))
+	same(t, "retry", want(t, 202, "", noStore...), s.call(t, "POST", path+"/deliveries/"+sent[0]+"/retry", "", key...))
+}
+
+func TestWebhooks_Refusals(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	_, stranger := newOwner(t, s)
+	live := keyed(uuid.MustParse(key[1]), "live")
+	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	unknown := refused(t, 404, "NOT_FOUND", "The account has no such webhook in the environment of this key.")
+	notAllowed := refused(t, 422, "URL_NOT_ALLOWED", "The URL must lead to a public address, at port 80 or 443.")
+	for name, c := range map[string]struct {
+		method, path, body string
+		key                []string
+		want               answer
+	}{
+		"another account":     {"GET", path, "", stranger, unknown},
+		"another environment": {"DELETE", path, "", live, unknown},
+		"no id":               {"GET", "/v2/webhooks/1", "", key, unknown},
+		"no delivery":         {"POST", path + "/deliveries/" + event.NewID(uuid.New(), 1).String() + "/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
+		"no event id":         {"POST", path + "/deliveries/1/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
+		"a parameter":         {"GET", path + "?a=b", "", key, invalid(t, "a", "is not a known parameter")},
+		"no URL":              {"POST", "/v2/webhooks", `{}`, key, invalid(t, "/url", "must be an absolute URL of visible ASCII characters; write other names as xn--… and other characters percent-encoded")},
+		"unknown field":       {"POST", "/v2/webhooks", `{"url":"https://a.example","secret":"x"}`, key, invalid(t, "/secret", "is not a known field")},
+		"unknown type":        {"POST", "/v2/webhooks", `{"url":"https://a.example","types":["transfer.done"]}`, key, invalid(t, "/types", `names the unknown type "transfer.done"`)},
+		"no types":            {"PATCH", path, `{"types":[]}`, key, invalid(t, "/types", `names no type`)},
+		"a user name":         {"POST", "/v2/webhooks", `{"url":"https://u:p@a.example"}`, key, invalid(t, "/url", "must not have a user name or password")},
+		"http for live":       {"POST", "/v2/webhooks", `{"url":"http://a.example"}`, live, invalid(t, "/url", "must begin with https:// in the live environment")},
+		"private":             {"POST", "/v2/webhooks", `{"url":"https://10.0.0.1/"}`, key, notAllowed},
+		"private by change":   {"PATCH", path, `{"url":"https://[::1]/"}`, key, notAllowed},
+		"nothing to change":   {"PATCH", path, `{}`, key, invalid(t, "", "names nothing to change; give url, types, description or enabled")},
+		"a long grace":        {"POST", path + "/rotate-secret", `{"gracePeriod":604801}`, key, invalid(t, "/gracePeriod", "must be 0 to 604800 seconds")},
+		"another's cursor": {
+			"POST", path + "/replay", fmt.Sprintf(`{"after":%q}`, event.FormatCursor(event.Owner{AccountID: uuid.New(), Environment: network.Test}, 7)), key,
+			invalid(t, "/after", "is not a cursor of this feed; take it from next"),
+		},
+		"a status": {"GET", path + "/deliveries?status=done&limit=0", "", key, invalid(t, "limit", "must be a whole number from 1 to 1000", "status", "must be pending, delivered or failed")},
+		"a cursor": {"GET", path + "/deliveries?after=x", "", key, invalid(t, "after", "is not a cursor of this list; take it from next")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := s.call(t, c.method, c.path, c.body, c.key...)
+			delete(got.Header, "Cache-Control")
+			same(t, name, c.want, got)
+		})
+	}
+}
+
+// An account has 20 webhooks of both environments together.
+func TestCreateWebhook_TooMany(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	owner, key := newOwner(t, s)
+	for n := range webhook.MaxEndpoints {
+		createWebhook(t, s, keyed(owner, []string{"test", "live"}[n%2]))
+	}
+	got := s.call(t, "POST", "/v2/webhooks", `{"url":"https://example.com/hooks"}`, key...)
+	same(t, "the 21st", refused(t, 409, "TOO_MANY_WEBHOOKS", "The account has as many webhooks as it may; delete one first."), got)
+}
+
+func TestWebhooks_NotConfigured(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	_, key := newOwner(t, s)
+	same(t, "without a key", refused(t, 503, "WEBHOOKS_NOT_CONFIGURED", "The operator has configured no key for the secrets of webhooks."),
+		s.call(t, "GET", "/v2/webhooks", "", key...))
+}
+
+// An account replays to all of its webhooks together as often as it may, and another account is not concerned.
+func TestReplayWebhook_Quota(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	_, other := newOwner(t, s)
+	first, second, others := createWebhook(t, s, key), createWebhook(t, s, key), createWebhook(t, s, other)
+	replay := func(id string, key []string) answer {
+		t.Helper()
+		cursor := event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
+		return s.call(t, "POST", "/v2/webhooks/"+id+"/replay", fmt.Sprintf(`{"after":%q}`, cursor), key...)
+	}
+	for n := range webhook.ReplayBurst {
+		if got := replay([]string{first, second}[n%2], key); got.Status != http.StatusAccepted {
+			t.Fatalf("the replay %d: %+v", n, got)
+		}
+	}
+	refusal := refused(t, 429, "TOO_MANY_REPLAYS", "The account has replayed as often as it may for now; read the feed, or wait as long as Retry-After says.")
+	refusal.Header["Retry-After"] = "1800"
+	got := replay(first, key)
+	delete(got.Header, "Cache-Control")
+	same(t, "one more", refusal, got)
+	if got := replay(others, other); got.Status != http.StatusAccepted {
+		t.Errorf("another account: %+v", got)
+	}
+	pgtest.Exec(t, s.store, "UPDATE webhook_quotas SET replays_until = replays_until - interval '30 minutes' WHERE account_id = $1", key[1])
+	if got := replay(first, key); got.Status != http.StatusAccepted {
+		t.Errorf("half an hour later: %+v", got)
+	}
+	if got := replay(first, key); got.Status != http.StatusTooManyRequests {
+		t.Errorf("and once more: %+v", got)
+	}
+}

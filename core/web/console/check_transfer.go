@@ -1,0 +1,66 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+
+	"intents.internal/core/chains/onchain"
+	"intents.internal/core/intent/transfer"
+)
+
+// checkTransfer answers GET /console/transfers/{id}/preflight with what the intent's transaction would do if it was sent now. The page of
+// the intent shows the same list where scripts run.
+func (c *console) checkTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	intent, err := c.transferOf(r, user)
+	if err != nil {
+		return err
+	}
+	tx, err := intent.Tx(c.Store.Now())
+	if err != nil {
+		return err
+	}
+	if tx == nil {
+		return errNotPayable
+	}
+	checks, gas, err := onchain.Preflight(r.Context(), c.Chains, intent, tx, c.Store.Now())
+	if err != nil {
+		return err
+	}
+	approves := slices.ContainsFunc(checks, func(check transfer.Check) bool { return check.Name == transfer.CheckAllowance && !check.OK })
+	return c.render(w, r, user, "preflight", view{Title: "Before sending", Section: "transfers", Body: map[string]any{
+		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": checks, "Gas": gas, "Approves": approves,
+	}})
+}
+
+var errNotPayable = pageError{
+	status: http.StatusConflict, Title: "Nothing to send",
+	Text: "The intent is no longer paid for: its status or its deadline does not allow it.",
+}
+
+// showRefund answers GET /console/transfers/{id}/refund with the transaction that refunds the intent's order on the destination chain.
+func (c *console) showRefund(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	intent, err := c.transferOf(r, user)
+	if err != nil {
+		return err
+	}
+	history, err := c.Store.TransferHistory(r.Context(), intent)
+	if err != nil {
+		return err
+	}
+	if !intent.Refundable(history) {
+		return transfer.ErrNotRefundable
+	}
+	tx, err := onchain.Refund(r.Context(), c.Chains, intent)
+	if err != nil {
+		return err
+	}
+	sending, err := c.sendView(intent, tx)
+	if err != nil {
+		return err
+	}
+	sending.Refund = true
+	source := c.legView(intent.Source)
+	return c.render(w, r, user, "refund", view{Title: "Refund", Section: "transfers", Body: map[string]any{
+		"Intent": intent, "Title": titleOf(intent, source), "Source": source, "Destination": c.legView(intent.Destination), "Send": sending,
+	}})
+}

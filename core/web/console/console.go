@@ -1,0 +1,294 @@
+// Package console serves the pages below /console for signed-in users: HTML rendered on the server, with its own style sheet and
+// small scripts and no third-party content. Every page works without scripts; only wallets need them.
+//
+// It reads from the store and makes changes through package access, and has no domain rules of its own. An error is answered with
+// a page; an error in a form shows the form again with the values, except passwords.
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
+)
+
+// Config is what the console needs; every field except Webhooks, Chains, Reported and Created must be set.
+type Config struct {
+	Access   *identity.Service
+	Store    *postgres.Store
+	Registry *postgres.LiveRegistry
+	Cookie   identity.Cookie
+	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
+	Webhooks *webhook.Rules
+	// Chains has the nodes of the chains, nil if no chain has a node.
+	Chains *rpc.Client
+	// Reported is called after a new transaction of an intent was reported. It must not block; nil means no call.
+	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
+	// Created is called with each intent that the console recorded or found. It must not block; nil means no call.
+	Created func(*transfer.Intent)
+	// PublicURL is where browsers reach the service, without a path.
+	PublicURL string
+	Log       *slog.Logger
+}
+
+// pageTimeout bounds the work on one page. It is below the gateway's deadline, so that core itself reports a slow database.
+const pageTimeout = 5 * time.Second
+
+type console struct {
+	Config
+	pages  pages
+	assets assets
+	// unavailable samples the log of pages that the database or another server failed.
+	unavailable telemetry.CauseSampler
+}
+
+// unavailableLogEvery is the time between two log lines about pages that failed with 503 for one cause.
+const unavailableLogEvery = time.Second
+
+// currentUser is the signed-in person, the session, and the account that the session acts on; all are nil on a public page.
+type currentUser struct {
+	session *account.Session
+	owner   *account.Account
+	acting  *identity.Acting
+}
+
+// page answers a request, or writes nothing and returns an error.
+type page func(w http.ResponseWriter, r *http.Request, user currentUser) error
+
+// New returns the handler of all pages. It rejects cross-origin requests with a page, and sets the request's Pattern to the
+// route's.
+func New(config Config) (http.Handler, error) {
+	c := &console{Config: config, assets: newAssets(), unavailable: telemetry.CauseSampler{Every: unavailableLogEvery}}
+	var err error
+	if c.pages, err = newPages(c.assets); err != nil {
+		return nil, err
+	}
+	protection := http.NewCrossOriginProtection()
+	if err := protection.AddTrustedOrigin(config.PublicURL); err != nil {
+		return nil, fmt.Errorf("protect the console: %w", err)
+	}
+	protection.SetDenyHandler(c.open(func(http.ResponseWriter, *http.Request, currentUser) error { return errCrossOrigin }))
+	return protection.Handler(c.routes()), nil
+}
+
+func (c *console) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+assetsPath+"{name}", c.assets.serve)
+	c.openRoutes(mux)
+	pages := c.pageRoutes()
+	for pattern, route := range pages {
+		mux.Handle(pattern, c.requireSession(route))
+	}
+	for path, route := range c.formRoutes() {
+		mux.Handle("POST "+path, c.requireSession(route))
+		if _, isPage := pages["GET "+path]; !isPage {
+			// A GET of a form's path, such as a reload, redirects to the page with the form.
+			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { redirect(w, r, parentPath(r.URL.Path)) })
+		}
+	}
+	return mux
+}
+
+// sessionRoute is a page that needs a session, and the permission that the user's role in the current account must have.
+type sessionRoute struct {
+	need   identity.Need
+	answer page
+}
+
+// pageRoutes are the pages, by their patterns.
+func (c *console) pageRoutes() map[string]sessionRoute {
+	return map[string]sessionRoute{
+		"GET /console":                          {identity.Look, c.listKeys},
+		"GET /console/keys/{id}":                {identity.Look, c.showKey},
+		"GET /console/keys/{id}/delete":         {identity.Develop, c.confirmDeleteKey},
+		"GET /console/transfers":                {identity.Look, c.listTransfers},
+		"GET /console/transfers/{id}":           {identity.Look, c.showTransfer},
+		"GET /console/transfers/{id}/preflight": {identity.Look, c.checkTransfer},
+		"GET /console/transfers/{id}/refund":    {identity.Develop, c.showRefund},
+		"GET " + newTransferPath:                {identity.Develop, c.newTransfer},
+		"GET /console/webhooks":                 {identity.Look, c.listWebhooks},
+		"GET /console/webhooks/{id}":            {identity.Look, c.showWebhook},
+		"GET /console/webhooks/{id}/delete":     {identity.Develop, c.confirmDeleteWebhook},
+		"GET /console/audit":                    {identity.Look, c.listAudit},
+		"GET /console/account":                  {identity.Person, c.showAccount},
+		"GET " + passwordPath:                   {identity.Person, c.showPassword},
+		"GET " + emailPath:                      {identity.Person, c.showEmail},
+		"GET " + linkPath:                       {identity.Person, c.showLink},
+		"GET " + unlinkPath:                     {identity.Person, c.confirmUnlink},
+		"GET /console/accounts":                 {identity.Person, c.listAccounts},
+		"GET /console/members":                  {identity.Look, c.listMembers},
+	}
+}
+
+// formRoutes are the forms, by their paths.
+func (c *console) formRoutes() map[string]sessionRoute {
+	return map[string]sessionRoute{
+		"/console/keys":                       {identity.Develop, c.createKey},
+		"/console/keys/{id}/rename":           {identity.Develop, c.renameKey},
+		"/console/keys/{id}/enable":           {identity.Develop, c.enableKey},
+		"/console/keys/{id}/disable":          {identity.Develop, c.disableKey},
+		"/console/keys/{id}/expire":           {identity.Develop, c.expireKey},
+		"/console/keys/{id}/restrict":         {identity.Develop, c.restrictKey},
+		"/console/keys/{id}/rotate":           {identity.Develop, c.rotateKey},
+		"/console/keys/{id}/delete":           {identity.Develop, c.deleteKey},
+		"/console/transfers/{id}/transaction": {identity.Develop, c.reportTransaction},
+		newTransferPath + "/confirm":          {identity.Develop, c.confirmTransfer},
+		newTransferPath + "/record":           {identity.Develop, c.recordTransfer},
+		"/console/webhooks":                   {identity.Develop, c.createWebhook},
+		"/console/webhooks/{id}/change":       {identity.Develop, c.changeWebhook},
+		"/console/webhooks/{id}/enable":       {identity.Develop, c.enableWebhook},
+		"/console/webhooks/{id}/disable":      {identity.Develop, c.disableWebhook},
+		"/console/webhooks/{id}/rotate":       {identity.Develop, c.rotateSecret},
+		"/console/webhooks/{id}/test":         {identity.Develop, c.testWebhook},
+		"/console/webhooks/{id}/replay":       {identity.Develop, c.replayWebhook},
+		"/console/webhooks/{id}/retry":        {identity.Develop, c.retryDelivery},
+		"/console/webhooks/{id}/delete":       {identity.Develop, c.deleteWebhook},
+		"/console/account/revoke-session":     {identity.Person, c.revokeSession},
+		"/console/account/revoke-others":      {identity.Person, c.revokeOtherSessions},
+		"/console/account/delete":             {identity.Person, c.deleteAccount},
+		passwordPath:                          {identity.Person, c.changePassword},
+		emailPath:                             {identity.Person, c.changeEmail},
+		"/console/account/send-verification":  {identity.Person, c.sendVerification},
+		linkPath + "/openid-connect":          {identity.Person, c.linkOpenIDConnect},
+		unlinkPath:                            {identity.Person, c.unlink},
+		"/console/accounts/act":               {identity.Person, c.actOn},
+		"/console/accounts/share":             {identity.Person, c.shareAccount},
+		"/console/members/leave":              {identity.Person, c.leaveAccount},
+		"/console/members/invite":             {identity.Manage, c.inviteMember},
+		"/console/members/cancel":             {identity.Manage, c.cancelInvitation},
+		"/console/members/change":             {identity.Manage, c.changeMember},
+		"/console/members/remove":             {identity.Manage, c.removeMember},
+		"/console/members/rename":             {identity.Manage, c.renameShared},
+		"/console/members/delete":             {identity.Manage, c.deleteShared},
+		invitationPath + "/accept":            {identity.Person, c.acceptInvitation},
+		invitationPath + "/decline":           {identity.Person, c.declineInvitation},
+	}
+}
+
+// openRoutes need no session.
+func (c *console) openRoutes(mux *http.ServeMux) {
+	for pattern, answer := range map[string]page{
+		"GET /console/sign-up":                 c.showSignUp,
+		"POST /console/sign-up":                c.signUp,
+		"GET /console/sign-in":                 c.showSignIn,
+		"POST /console/sign-in":                c.signIn,
+		"GET /console/sign-in/openid-connect":  c.startOpenIDConnect,
+		"POST /console/sign-in/wallet-message": c.writeWalletMessage,
+		"POST /console/sign-out":               c.signOut,
+		"GET " + forgotPath:                    c.showForgotPassword,
+		"POST " + forgotPath:                   c.forgotPassword,
+		"GET " + resetPath:                     c.showResetPassword,
+		"POST " + resetPath:                    c.resetPassword,
+		"GET " + identity.LinkPath:             c.showVerifyEmail,
+		"POST " + identity.LinkPath:            c.followLink,
+		"GET " + invitationPath:                c.showInvitation,
+		"/console/":                            func(http.ResponseWriter, *http.Request, currentUser) error { return errNoPage },
+	} {
+		mux.Handle(pattern, c.open(func(w http.ResponseWriter, r *http.Request, user currentUser) error {
+			if _, err := c.Access.AdmitAnyone(r.Context(), identity.VisitorOf(r, c.Cookie), r.Method); err != nil {
+				return err
+			}
+			return answer(w, r, user)
+		}))
+	}
+	mux.HandleFunc("GET /console/{$}", func(w http.ResponseWriter, r *http.Request) { redirect(w, r, home) })
+	mux.HandleFunc("GET /console/sign-out", func(w http.ResponseWriter, r *http.Request) { redirect(w, r, home) })
+}
+
+const home = "/console"
+
+// parentPath is the path of the page with a form: forms post one step below it.
+func parentPath(path string) string { return path[:strings.LastIndexByte(path, '/')] }
+
+// redirect redirects to another page with GET, regardless of the request's method.
+func redirect(w http.ResponseWriter, r *http.Request, target string) {
+	protect(w.Header())
+	http.Redirect(w, r, target, http.StatusSeeOther)
+}
+
+// requireSession calls the page with the current user, whose role must have the route's permission. Without a session it
+// redirects to the sign-in page, which returns to this page afterwards.
+func (c *console) requireSession(route sessionRoute) http.Handler {
+	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+		acting, err := c.Access.Admit(r.Context(), identity.VisitorOf(r, c.Cookie), r.Method)
+		if err != nil {
+			return err
+		}
+		user := currentUser{session: acting.Session, owner: acting.Person, acting: acting}
+		if err = cmp.Or(checkAccount(r, user), user.acting.Check(route.need)); err == nil {
+			err = route.answer(w, identity.WithActing(r, user.acting), user)
+		}
+		if err != nil {
+			return c.renderError(w, r, user, err)
+		}
+		return nil
+	})
+}
+
+// checkAccount rejects a form that was rendered for another account than the session's current one, see view.On.
+func checkAccount(r *http.Request, user currentUser) error {
+	named := r.URL.Query().Get("account")
+	if r.Method == http.MethodPost && named != "" && named != user.acting.Account.ID.String() {
+		return errOtherAccount
+	}
+	return nil
+}
+
+func (c *console) authenticate(r *http.Request) (user currentUser, err error) {
+	acting, err := c.Access.Acting(r.Context(), c.Cookie.Token(r))
+	if err != nil {
+		return user, err
+	}
+	return currentUser{session: acting.Session, owner: acting.Person, acting: acting}, nil
+}
+
+// open gives a page its deadline and its error pages.
+func (c *console) open(answer page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+		defer cancel()
+		protect(w.Header())
+		r = r.WithContext(ctx)
+		if err := recoverPanic(answer, w, r); err != nil {
+			if err := c.renderError(w, r, currentUser{}, err); err != nil {
+				panic(err) // the error page itself is broken
+			}
+		}
+	})
+}
+
+// recoverPanic calls the page and returns a panic as an error, so that one request cannot crash the process.
+func recoverPanic(answer page, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	return answer(w, r, currentUser{})
+}
+
+// protect sets the security headers of every page: it may not be cached, framed or load content from other origins.
+func protect(header http.Header) {
+	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("X-Content-Type-Options", "nosniff")
+}

@@ -1,0 +1,254 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// transferBody is the body of POST /v2/transfers. The form is converted to it, so that the API's decoder and rules validate the
+// form's values.
+type transferBody struct {
+	Source      legBody `json:"source"`
+	Destination legBody `json:"destination"`
+	Deadline    string  `json:"deadline,omitempty"`
+	Reference   string  `json:"reference,omitempty"`
+}
+
+type legBody struct {
+	Account string `json:"account"`
+	Token   string `json:"token,omitempty"`
+	Amount  string `json:"amount,omitempty"`
+}
+
+// memberFields maps the body's members to the form's fields.
+var memberFields = map[string]string{
+	"/source/account": "sourceAccount", "/source/token": "sourceToken", "/source/amount": "sourceAmount",
+	"/destination/account": "destinationAccount", "/destination/token": "destinationToken", "/destination/amount": "destinationAmount",
+	"/deadline": "deadline", "/reference": "reference",
+}
+
+// confirmView is an intent before it is recorded.
+type confirmView struct {
+	Intent              *transfer.Intent
+	Source, Destination legView
+	Environment         network.Environment
+	Key                 *account.Key
+	// Request is the body of POST /v2/transfers that will be recorded. The confirmation sends it back complete, so that a
+	// registry change in the meantime cannot change its amounts.
+	Request string
+	// Fields are the form's values, to fill it in again.
+	Fields    []hiddenField
+	FormToken string
+}
+
+// hiddenField is a hidden input.
+type hiddenField struct{ Name, Value string }
+
+// confirmTransfer answers POST /console/transfers/new/confirm with the intent that the form asks for. Nothing is stored.
+func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readForm(r, transferFields...)
+	if err != nil {
+		return err
+	}
+	key, err := c.checkChoices(r, user, f)
+	if err != nil {
+		return err
+	}
+	if !f.ok() {
+		return c.renderNewTransfer(w, r, user, f)
+	}
+	body, err := c.transferBody(f)
+	if err != nil {
+		return err
+	}
+	request := c.transferRequest(f, body, key)
+	if !f.ok() {
+		return c.renderNewTransfer(w, r, user, f)
+	}
+	intent, err := transfer.New(transfer.NewID(c.Store.Now()), callerOf(key), request, c.Registry.Current())
+	if err := f.noteRejection(err); err != nil {
+		return err
+	}
+	if !f.ok() {
+		return c.renderNewTransfer(w, r, user, f)
+	}
+	v := confirmView{
+		Intent: intent, Source: c.legView(intent.Source), Destination: c.legView(intent.Destination),
+		Environment: key.Environment, Key: key, Request: string(body), FormToken: newFormToken(),
+	}
+	for _, name := range transferFields {
+		v.Fields = append(v.Fields, hiddenField{name, f.values[name]})
+	}
+	return c.render(w, r, user, "confirm-transfer", view{
+		Title: "Record this " + string(intent.Type) + "?", Section: "transfers", Form: f, Body: v,
+	})
+}
+
+// recordTransfer answers POST /console/transfers/new/record: it stores the intent that was confirmed and leads to its page. The form's
+// one-time token is the intent's idempotency key, so the same form sent again leads to the same intent.
+func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readForm(r, append(slices.Clone(transferFields), "request", "formToken")...)
+	if err != nil {
+		return err
+	}
+	token, err := formToken(user, f)
+	if err != nil {
+		return err
+	}
+	key, err := c.checkChoices(r, user, f)
+	if err != nil {
+		return err
+	}
+	if !f.ok() {
+		return c.renderNewTransfer(w, r, user, f)
+	}
+	request := c.transferRequest(f, []byte(f.values["request"]), key)
+	if f.ok() {
+		if err := f.note(c.Access.TakeRequest(r.Context(), key, user.owner.Limit)); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderNewTransfer(w, r, user, f)
+	}
+	idempotency := postgres.Idempotency{Key: formKey(token), Environment: key.Environment, Request: request, Fingerprint: token}
+	id := transfer.NewID(c.Store.Now())
+	intent, err := c.Store.RecordTransfer(r.Context(), id, callerOf(key), request, c.Registry.Current(), idempotency)
+	if err := f.noteRejection(err); err != nil {
+		return err
+	}
+	if !f.ok() {
+		return c.renderNewTransfer(w, r, user, f)
+	}
+	if c.Created != nil {
+		c.Created(intent)
+	}
+	redirect(w, r, "/console/transfers/"+intent.ID.String()+"?done=recorded")
+	return nil
+}
+
+// transferBody encodes the form's fields as the body of POST /v2/transfers. A value that cannot be encoded is an error of its
+// field.
+func (c *console) transferBody(f *form) ([]byte, error) {
+	source, destination := f.values["sourceChain"], cmp.Or(f.values["destinationChain"], f.values["sourceChain"])
+	body := transferBody{
+		Source:      legBody{Account: f.account("sourceAccount", source), Token: f.values["sourceToken"]},
+		Destination: legBody{Account: f.account("destinationAccount", destination), Token: f.values["destinationToken"]},
+		Deadline:    c.deadline(f), Reference: f.values["reference"],
+	}
+	body.Source.Amount = c.amount(f, "sourceAmount", "sourceToken")
+	switch {
+	case f.is("destinationAmount", ""):
+	case f.is("destinationToken", ""): // it defaults to the source token
+		body.Destination.Amount = c.amount(f, "destinationAmount", "sourceToken")
+	default:
+		body.Destination.Amount = c.amount(f, "destinationAmount", "destinationToken")
+	}
+	return json.Marshal(body)
+}
+
+// account returns the CAIP-10 id of an address on a chain. The field may also hold a complete CAIP-10 id.
+func (f *form) account(field, chain string) string {
+	address := strings.TrimSpace(f.values[field])
+	if address == "" {
+		f.addOnce(pageError{status: http.StatusBadRequest, Field: field, Text: label(field) + " is required."})
+	}
+	return chain + ":" + strings.TrimPrefix(address, chain+":")
+}
+
+// amount parses an amount and returns it in the token's smallest unit.
+func (c *console) amount(f *form, field, tokenField string) string {
+	id, err := caip.ParseAccountID(f.values[tokenField])
+	known, ok := c.Registry.Current().Token(id)
+	if err != nil || !ok {
+		f.addOnce(pageError{status: http.StatusBadRequest, Field: tokenField, Text: "Choose one of the tokens."})
+		return ""
+	}
+	units, problem := smallestUnits(f.values[field], known)
+	if problem != "" {
+		f.addOnce(pageError{status: http.StatusBadRequest, Field: field, Text: label(field) + " " + problem + "."})
+	}
+	return units
+}
+
+func (c *console) deadline(f *form) string {
+	chosen := f.values["deadline"]
+	seconds, err := strconv.Atoi(chosen)
+	if err != nil || !slices.ContainsFunc(lifetimes, func(l choice) bool { return l.Value == chosen }) {
+		f.add(pageError{status: http.StatusBadRequest, Field: "deadline", Text: "Choose one of the deadlines."})
+		return ""
+	}
+	return c.Store.Now().UTC().Add(time.Duration(seconds) * time.Second).Truncate(time.Second).Format(time.RFC3339)
+}
+
+// transferRequest decodes the body of a request. Its issues become errors of the fields that have none yet. Chains of the other
+// environment are rejected, as the gateway and core's API do.
+func (c *console) transferRequest(f *form, body []byte, key *account.Key) wire.TransferRequest {
+	request, issues := wire.DecodeTransferRequest(body)
+	for _, issue := range issues {
+		field := memberFields[issue.Path]
+		f.addOnce(pageError{status: http.StatusBadRequest, Field: field, Text: label(field) + ": " + issue.Message + "."})
+	}
+	if wrong, found := transfer.WrongEnvironment(request, c.Registry.Current(), key.Environment); found {
+		f.add(pageError{status: http.StatusForbidden, Text: wire.NewChainNotAllowed(wrong.ID, wrong.Environment, key.Environment).Message})
+	}
+	return request
+}
+
+// checkChoices reads the environment, the chains and the key of the form, on which its other fields depend. A key that usableKeys
+// does not list is nil and an error of its field.
+func (c *console) checkChoices(r *http.Request, user currentUser, f *form) (key *account.Key, err error) {
+	env, err := network.Parse(f.values["environment"])
+	if err != nil {
+		return nil, errUnknownField
+	}
+	keys, err := c.usableKeys(r.Context(), user, env)
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(keys, func(k *account.Key) bool { return f.is("key", k.ID.String()) })
+	if n < 0 {
+		f.add(pageError{status: http.StatusBadRequest, Field: "key", Text: "Choose one of your enabled " + string(env) + " keys."})
+	} else {
+		key = keys[n]
+	}
+	if len(keys) == 0 { // the page has no other field
+		return nil, nil
+	}
+	if f.is("sourceChain", "") {
+		f.add(pageError{status: http.StatusBadRequest, Field: "sourceChain", Text: "Choose the chain that the transfer starts on."})
+	}
+	c.tokens(f, env)
+	return key, nil
+}
+
+// noteRejection adds a *transfer.Rejection to the form as an error of the field that it names, and returns any other error.
+func (f *form) noteRejection(err error) error {
+	var rejection *transfer.Rejection
+	if !errors.As(err, &rejection) {
+		return f.note(err)
+	}
+	f.add(pageError{status: http.StatusUnprocessableEntity, Field: memberFields[rejection.Path], Text: rejection.Message})
+	return nil
+}
+
+func callerOf(key *account.Key) transfer.Caller {
+	return transfer.Caller{AccountID: key.AccountID, KeyID: key.ID, Environment: key.Environment}
+}
+
+// formKey returns the idempotency key of a form's token. It cannot be guessed without the form.
+func formKey(token [32]byte) string { return fmt.Sprintf("console form %x", token) }

@@ -1,0 +1,82 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/network"
+)
+
+// createWebhook answers POST /console/webhooks with the webhook's secret, which is shown only once.
+func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readForm(r, "url", "environment", "types", "description", "formToken")
+	if err != nil {
+		return err
+	}
+	var created *webhook.Endpoint
+	var secret webhook.Secret
+	if f.ok() {
+		created, secret, err = c.insertWebhook(r, user, f)
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderWebhooks(w, r, user, f)
+	}
+	return c.renderSecret(w, r, user, secretPage{Webhook: created, Secret: secret.Reveal()})
+}
+
+func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhook.Endpoint, webhook.Secret, error) {
+	owner := event.Owner{AccountID: user.acting.Account.ID, Environment: network.Environment(f.values["environment"])}
+	draft := webhook.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
+	created, secret, err := c.Webhooks.New(owner, draft, c.Store.Now())
+	if err != nil {
+		return nil, secret, err
+	}
+	// An invalid field is reported before an invalid form token.
+	token, err := formToken(user, f)
+	if err != nil {
+		return nil, secret, err
+	}
+	entry, err := c.auditEntry(r, user, account.WebhookCreated)
+	if err != nil {
+		return nil, secret, err
+	}
+	return created, secret, c.Store.InsertWebhook(r.Context(), created, entry, token)
+}
+
+// types parses the names of event types, separated by spaces or commas; no name means all types.
+func (f *form) types() []string {
+	names := strings.FieldsFunc(f.values["types"], func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
+	if len(names) == 0 {
+		return nil
+	}
+	return names
+}
+
+// auditEntry returns the audit log entry for an action of the signed-in owner.
+func (c *console) auditEntry(r *http.Request, user currentUser, action account.Action) (account.AuditEntry, error) {
+	return account.NewAuditEntry(user.acting.Account.ID, identity.VisitorOf(r, c.Cookie).Actor(), action, c.Store.Now())
+}
+
+// secretPage shows a secret.
+type secretPage struct {
+	Webhook *webhook.Endpoint
+	Secret  string
+	// PreviousUntil is until when the previous secret also signs, nil if there was none.
+	PreviousUntil *time.Time
+}
+
+func (c *console) renderSecret(w http.ResponseWriter, r *http.Request, user currentUser, p secretPage) error {
+	title := "Your new webhook"
+	if p.PreviousUntil != nil {
+		title = "The secret was rotated"
+	}
+	return c.render(w, r, user, "webhook-secret", view{Title: title, Section: "webhooks", Body: p})
+}

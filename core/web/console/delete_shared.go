@@ -1,0 +1,15 @@
+package console
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
+
+// deleteShared answers POST /console/members/delete: it deletes the shared account that the session acts on. The password
+// confirms it; a person without a password needs a recent session.
+func (c *console) deleteShared(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	return c.submitMembers(w, r, user, accountsPath+"?done=shared-ended", []string{"password"}, func(f *form) error {
+		return c.Access.DeleteShared(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, f.values["password"])
+	})
+}

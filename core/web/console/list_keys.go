@@ -1,0 +1,109 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/apikey"
+)
+
+// keyView is a key with its derived state.
+type keyView struct {
+	*account.Key
+	State string
+	Now   time.Time
+	Limit limitView
+}
+
+// limitView is the state of the bucket of a key or an account.
+type limitView struct {
+	Known     bool
+	Remaining int
+	Requests  int
+	// Per is the period of the limit, such as "a minute".
+	Per string
+	// FullIn is the time until the bucket is full, empty if it is full.
+	FullIn string
+	// Level is the bucket's fill in percent.
+	Level int
+}
+
+// The display names of a key's states.
+const (
+	stateEnabled  = "Enabled"
+	stateDisabled = "Disabled"
+	stateExpired  = "Expired"
+	stateRotated  = "Rotated out"
+)
+
+func newKeyView(k *account.Key, now time.Time) keyView {
+	v := keyView{Key: k, State: stateEnabled, Now: now, Limit: newLimitView(k.Limit)}
+	switch {
+	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
+		v.State = stateExpired
+	case !k.Enabled:
+		v.State = stateDisabled
+	case k.RotatedAt != nil:
+		v.State = stateRotated
+	}
+	return v
+}
+
+// listKeys answers GET /console.
+func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderKeys(w, r, user, f)
+}
+
+func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	keys, err := c.Store.Keys(r.Context(), user.acting.Account.ID)
+	if err != nil {
+		return err
+	}
+	now := c.Store.Now()
+	views := make([]keyView, len(keys))
+	for i, k := range keys {
+		views[i] = newKeyView(k, now)
+	}
+	c.fillLimits(r.Context(), views)
+	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
+		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries, "Confirm": c.confirmation(user),
+		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil),
+	}})
+}
+
+// fillLimits sets the state of the keys' buckets.
+func (c *console) fillLimits(ctx context.Context, views []keyView) {
+	keys := make([]*account.Key, len(views))
+	for i, v := range views {
+		keys[i] = v.Key
+	}
+	for i, limit := range c.Access.RateLimits(ctx, keys...) {
+		views[i].Limit.fill(limit)
+	}
+}
+
+func newLimitView(l account.Limit) limitView {
+	v := limitView{Requests: l.Requests, Per: "a minute"}
+	if l.Period != time.Minute {
+		v.Per = "in " + l.Period.String()
+	}
+	return v
+}
+
+// fill sets the state of the bucket, if it is known.
+func (v *limitView) fill(limit identity.RateLimit) {
+	if !limit.Known {
+		return
+	}
+	v.Known, v.Remaining, v.Level = true, limit.Remaining, 100*limit.Remaining/max(1, v.Requests)
+	if limit.Remaining < v.Requests {
+		v.FullIn = wait(limit.ResetAfter)
+	}
+}

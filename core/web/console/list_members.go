@@ -1,0 +1,35 @@
+package console
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity/account"
+)
+
+const membersPath = "/console/members"
+
+// listMembers answers GET /console/members: the members of the account that the session acts on, and its open invitations.
+func (c *console) listMembers(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderMembers(w, r, user, f, "")
+}
+
+// renderMembers shows link, if it is not empty, as the link of the new invitation.
+func (c *console) renderMembers(w http.ResponseWriter, r *http.Request, user currentUser, f *form, link string) error {
+	on := user.acting.Account
+	members, err := c.Store.Members(r.Context(), on.ID)
+	if err != nil {
+		return err
+	}
+	invitations, err := c.Store.Invitations(r.Context(), on.ID, c.Store.Now())
+	if err != nil {
+		return err
+	}
+	return c.render(w, r, user, "members", view{Title: "Members", Section: "members", Form: f, Body: map[string]any{
+		"Members": members, "Invitations": invitations, "Roles": account.Roles, "Me": user.owner.ID, "Mail": c.Access.MailQueued != nil, "Link": link,
+		"Shared": on.Shared, "Holder": on.ID == user.owner.ID, "Password": user.owner.PasswordHash != "", "Confirm": c.confirmation(user), "Most": account.MaxMembers,
+	}})
+}

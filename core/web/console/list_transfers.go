@@ -1,0 +1,120 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+)
+
+var (
+	types    = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
+	statuses = []transfer.Status{
+		transfer.Created, transfer.Submitted, transfer.Confirmed, transfer.Filled, transfer.Refunded, transfer.Failed,
+		transfer.Expired, transfer.Cancelled,
+	}
+)
+
+// transferRow is an intent as the list shows it.
+type transferRow struct {
+	*transfer.Intent
+	Source, Destination legView
+}
+
+// listTransfers answers GET /console/transfers, newest first, with the filters of the query; after is the last intent of the
+// previous page.
+func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readQuery(r, "type", "status", "chain", "hash", "after")
+	if err != nil {
+		return err
+	}
+	filter, err := f.transferFilter()
+	if err != nil {
+		return err
+	}
+	var rows []transferRow
+	next := ""
+	if f.ok() {
+		if rows, next, err = c.transferPage(r, user, f, filter); err != nil {
+			return err
+		}
+	}
+	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
+		"Rows": rows, "Next": next, "First": filter.After == nil,
+		"Filtered": !f.is("type", "") || !f.is("status", "") || !f.is("chain", "") || !f.is("hash", ""),
+		"Types":    types, "Statuses": statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
+	}})
+}
+
+// transferFilter reads the query. An invalid filter is an error of its field.
+func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
+	fault := func(field, text string) {
+		f.add(pageError{status: http.StatusBadRequest, Field: field, Text: text})
+	}
+	if given := f.values["type"]; given != "" {
+		kind, ok := transfer.ParseType(given)
+		if !ok {
+			fault("type", "There is no such type of transfer.")
+		}
+		filter.Type = kind
+	}
+	if given := f.values["status"]; given != "" {
+		status, ok := transfer.ParseStatus(given)
+		if !ok {
+			fault("status", "There is no such status.")
+		}
+		filter.Statuses = []transfer.Status{status}
+	}
+	if given := f.values["chain"]; given != "" {
+		if filter.Chain, err = caip.ParseChainID(given); err != nil {
+			fault("chain", "This is not the id of a chain.")
+		}
+	}
+	// A text that is not a hash matches no transfer.
+	filter.Hash = strings.ToLower(f.values["hash"])
+	after, err := f.cursor("after")
+	if after != uuid.Nil {
+		filter.After = &postgres.KeysetCursor{ID: after}
+	}
+	return filter, err
+}
+
+func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
+	filter.Limit = pageSize + 1
+	intents, err := c.Store.TransferPage(r.Context(), user.acting.Account.ID, filter)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(intents) > pageSize {
+		intents = intents[:pageSize]
+		next = f.pageAfter(intents[pageSize-1].ID)
+	}
+	for _, intent := range intents {
+		rows = append(rows, transferRow{intent, c.legView(intent.Source), c.legView(intent.Destination)})
+	}
+	return rows, next, nil
+}
+
+// pageAfter returns the URL of the next page with the same filters.
+func (f *form) pageAfter(last uuid.UUID) string {
+	query := url.Values{"after": {last.String()}}
+	for _, name := range []string{"type", "status", "chain", "hash"} {
+		if !f.is(name, "") {
+			query.Set(name, f.values[name])
+		}
+	}
+	return "/console/transfers?" + query.Encode()
+}
+
+// chainName returns the chain's name, or its id if the registry does not have it.
+func (c *console) chainName(id caip.ChainID) string {
+	if known, ok := c.Registry.Current().Chain(id); ok {
+		return known.Name
+	}
+	return id.String()
+}

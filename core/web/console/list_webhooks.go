@@ -1,0 +1,62 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+)
+
+// webhooksPath is the path of the list; each webhook's page is below it.
+const webhooksPath = "/console/webhooks"
+
+// disabledReasons are the display texts for why a webhook is disabled.
+var disabledReasons = map[webhook.Reason]string{
+	webhook.DisabledByOwner: "It was disabled in the console or through the API.",
+	webhook.DisabledGone:    "Its server answered 410: it wants nothing any more.",
+	webhook.DisabledFailing: "Every attempt failed for five days.",
+}
+
+// webhookView is a webhook as the pages show it.
+type webhookView struct {
+	*webhook.Endpoint
+	// State and Why are "Enabled" or "Disabled" and the reason.
+	State, Why string
+	// Filter is the names of the types, empty for all.
+	Filter string
+}
+
+func newWebhookView(e *webhook.Endpoint) webhookView {
+	v := webhookView{Endpoint: e, State: stateEnabled, Filter: strings.Join(e.Types, " ")}
+	if !e.Enabled {
+		v.State, v.Why = stateDisabled, disabledReasons[e.DisabledReason]
+	}
+	return v
+}
+
+// listWebhooks answers GET /console/webhooks with the webhooks of both environments, newest first.
+func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderWebhooks(w, r, user, f)
+}
+
+func (c *console) renderWebhooks(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	if c.Webhooks == nil {
+		return webhook.ErrNotConfigured
+	}
+	endpoints, err := c.Store.Webhooks(r.Context(), event.Owner{AccountID: user.acting.Account.ID})
+	if err != nil {
+		return err
+	}
+	views := make([]webhookView, len(endpoints))
+	for n, e := range endpoints {
+		views[n] = newWebhookView(e)
+	}
+	return c.render(w, r, user, "webhooks", view{Title: "Webhooks", Section: "webhooks", Form: f, Body: map[string]any{
+		"Webhooks": views, "Most": webhook.MaxEndpoints, "Types": event.Types(), "FormToken": newFormToken(),
+	}})
+}

@@ -1,0 +1,150 @@
+package console_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/web/console"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/topology"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const password = "correct horse battery"
+
+// site is the console on a database of the test's own, with the registry of pgtest.
+type site struct {
+	url   string
+	store *postgres.Store
+	known *registry.Snapshot
+	live  *postgres.LiveRegistry
+	log   *asynctest.Buffer
+
+	mu   sync.Mutex
+	told []*transfer.Intent
+}
+
+// passwords are for the sites where nobody types one: there is one turn at a time, and all tests would wait in one line.
+var passwords = sync.OnceValues(account.NewPasswords)
+
+// knownHash is that of password.
+var knownHash = sync.OnceValues(func() (string, error) {
+	hasher, err := passwords()
+	if err != nil {
+		return "", err
+	}
+	return hasher.Hash(context.Background(), password)
+})
+
+// typed gives a site a line of its own for passwords.
+func typed(c *identity.Config) {
+	hasher, err := account.NewPasswords()
+	if err != nil {
+		panic(err)
+	}
+	c.Passwords = hasher
+}
+
+func start(t *testing.T, change ...func(*identity.Config)) *site {
+	t.Helper()
+	return startOn(t, pgtest.New(t), change...)
+}
+
+func startOn(t *testing.T, store *postgres.Store, change ...func(*identity.Config)) *site {
+	t.Helper()
+	return startWith(t, store, func(*console.Config) {}, change...)
+}
+
+func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Config), change ...func(*identity.Config)) *site {
+	t.Helper()
+	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
+	live, err := postgres.NewLiveRegistry(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.live = live
+	hasher, err := passwords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(nil)
+	t.Cleanup(server.Close)
+	publicURL := "http://" + server.Listener.Addr().String()
+	config := identity.Config{
+		Store: store, Passwords: hasher, SignUpOpen: true, PublicURL: publicURL,
+		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
+		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	service, err := identity.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := console.Config{
+		Access: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
+		Log: slog.New(slog.NewJSONHandler(s.log, nil)),
+		Created: func(intent *transfer.Intent) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.told = append(s.told, intent)
+		},
+	}
+	changePages(&pages)
+	if server.Config.Handler, err = console.New(pages); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	s.url = server.URL
+	return s
+}
+
+// startOnRedis starts a site that shares the limits of keys with gateways.
+func startOnRedis(t *testing.T) (*site, *embedded.Redis, redis.UniversalClient) {
+	t.Helper()
+	server, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	client, err := identity.NewRedis(topology.Single, server.URL, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return start(t, func(c *identity.Config) { c.Redis = client }), server, client
+}
+
+// ann is the account of ann@example.com.
+func (s *site) ann(t *testing.T) *account.Account {
+	t.Helper()
+	found, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// lastMinute is a whole minute that every chart shows.
+func lastMinute() time.Time { return time.Now().UTC().Truncate(time.Minute).Add(-time.Minute) }

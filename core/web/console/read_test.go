@@ -1,0 +1,333 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/google/uuid"
+	"golang.org/x/net/html"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/web/docs"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// Usage is drawn, told in words and given as numbers, a minute without any included.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	id, _ := ann.makeKey("busy")
+	idle, _ := ann.makeKey("idle")
+	at := lastMinute()
+	usages := []account.Usage{
+		{KeyID: uuid.MustParse(id), Minute: at, Accepted: 50, Limited: 20, Refused: 3, LastUsedAt: at},
+		{KeyID: uuid.MustParse(idle), Minute: at.Add(-9 * 24 * time.Hour), Accepted: 1},
+	}
+	if err := s.store.RecordUsage(t.Context(), uuid.New(), usages, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	page := ann.get("/console/keys/"+id).is(http.StatusOK,
+		"73 requests in the last hour: 50 accepted, 20 over the limit, 3 refused.", "limit 50 a minute",
+		at.Format("15:04")+" 50 20 3", at.Add(-time.Minute).Format("15:04")+" 0 0 0", "Last day as a table", "ago")
+	for _, part := range []string{`class="accepted"`, `fill="url(#hour-limited)"`, `class="refused"`, `role="img"`} {
+		if !strings.Contains(page.body, part) {
+			t.Errorf("the chart has no %s", part)
+		}
+	}
+	ann.get("/console/keys/"+idle).is(http.StatusOK, "No requests in the last hour.", "No requests since")
+}
+
+// The console sees the buckets that gateways spend.
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	s, redis, client := startOnRedis(t)
+	ann := s.signedUp(t, "ann@example.com")
+	id, _ := ann.makeKey("busy")
+	ann.get("/console").is(http.StatusOK, "50 of 50 left full")
+	spent, err := redis_rate.NewLimiter(client).AllowN(t.Context(), "key:"+id, redis_rate.PerMinute(50), 50)
+	if err != nil || spent.Allowed != 50 {
+		t.Fatalf("spend the bucket: %+v, %v", spent, err)
+	}
+	for _, path := range []string{"/console", "/console/keys/" + id} {
+		if text := ann.get(path).is(http.StatusOK, "full again in").text(); strings.Contains(text, "50 of 50 left") {
+			t.Errorf("%s does not see that the bucket was spent:\n%s", path, text)
+		}
+	}
+	if err := redis.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	ann.get("/console").is(http.StatusOK, "50 a minute; how many are left is not known at this moment")
+}
+
+const (
+	alice = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	bob   = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+)
+
+// record stores an intent of an account.
+func (s *site) record(t *testing.T, owner uuid.UUID, keyID string, toChain, reference string) *transfer.Intent {
+	t.Helper()
+	usdc := func(chain string) string {
+		for _, token := range s.known.Tokens {
+			if token.Symbol == "USDC" && token.ID.Chain.String() == chain {
+				return token.ID.String()
+			}
+		}
+		t.Fatalf("no USDC on %s", chain)
+		return ""
+	}
+	const from = "eip155:11155111"
+	amount := ""
+	if toChain != from {
+		amount = `,"amount":"4"`
+	}
+	body := fmt.Sprintf(`{"source":{"account":"%s:%s","token":%q,"amount":"1500000"},"destination":{"account":"%s:%s","token":%q%s},"reference":%q}`,
+		from, alice, usdc(from), toChain, bob, usdc(toChain), amount, reference)
+	request, issues := wire.DecodeTransferRequest([]byte(body))
+	if len(issues) > 0 {
+		t.Fatalf("%s: %+v", body, issues)
+	}
+	by := transfer.Caller{AccountID: owner, KeyID: uuid.MustParse(keyID), Environment: network.Test}
+	intent, err := transfer.New(uuid.Must(uuid.NewV7()), by, request, s.known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if intent, err = s.store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err != nil {
+		t.Fatal(err)
+	}
+	return intent
+}
+
+func TestListTransfers(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	ann.get("/console/transfers").is(http.StatusOK, "There are no transfers yet.", "/v2/transfers")
+	owner := s.ann(t)
+	keyID, _ := ann.makeKey("mover")
+	first := s.record(t, owner.ID, keyID, "eip155:11155111", "<i>inv-1</i>")
+	for range 26 {
+		s.record(t, owner.ID, keyID, "eip155:84532", "inv-2")
+	}
+	if _, err := s.store.Transition(t.Context(), owner.ID, first.ID, transfer.Command{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Log("25 to a page, the rest on the next, with the same filters")
+	page := ann.get("/console/transfers").is(http.StatusOK, "bridge created 1.5 USDC Sepolia 0.000004 USDC Base Sepolia", "Older")
+	if rows := page.count("tr") - 1; rows != 25 {
+		t.Errorf("%d rows", rows)
+	}
+	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer submitted 1.5 USDC Sepolia 1.5 USDC Sepolia", "Newest")
+	if rows := last.count("tr") - 1; rows != 2 {
+		t.Errorf("%d rows on the last page", rows)
+	}
+	filtered := ann.get("/console/transfers?type=bridge&status=created&chain=eip155%3A11155111").is(http.StatusOK, "Show all")
+	next, err := url.Parse(filtered.link("/console/transfers?after="))
+	if err != nil || next.Query().Get("type") != "bridge" || next.Query().Get("status") != "created" || next.Query().Get("chain") != "eip155:11155111" {
+		t.Errorf("the next page is %v, %v", next, err)
+	}
+	ann.get(next.RequestURI()).is(http.StatusOK, "bridge")
+	ann.get("/console/transfers?status=submitted").is(http.StatusOK, "submitted")
+	ann.get("/console/transfers?status=filled").is(http.StatusOK, "No transfer is like that.")
+	ann.get("/console/transfers?chain=eip155%3A1").is(http.StatusOK, "No transfer is like that.")
+
+	t.Log("the whole record")
+	order, err := first.Order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	detail := ann.get("/console/transfers/"+first.ID.String()).is(http.StatusOK, "Transfer of 1.5 USDC", "<i>inv-1</i>", "mover",
+		fmt.Sprintf("0x%x", first.OrderID), fmt.Sprintf("0x%x", order.Encoded), order.SenderNonce.String(), alice, bob, "0x"+strings.Repeat("ab", 32))
+	if _, timeline, _ := strings.Cut(detail.text(), "Timeline"); !regexp.MustCompile(`^ created .* submitted `).MatchString(timeline) {
+		t.Errorf("the timeline is not in order: %s", timeline)
+	}
+	const call = "0xa9059cbb" // transfer(address,uint256)
+	if !strings.Contains(detail.text(), call) {
+		t.Errorf("no transaction to sign: %s", detail.text())
+	}
+	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() - interval '1 second' WHERE id = $1", first.ID.String())
+	due := ann.get("/console/transfers/"+first.ID.String()).is(http.StatusOK, "There is none any more", "submitted")
+	if strings.Contains(due.text(), call) {
+		t.Errorf("a transaction after the deadline: %s", due.text())
+	}
+	bridge := page.link("/console/transfers/0") // an id, not "new"
+	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia")
+	s.signedUp(t, "bob@example.com").get(bridge).is(http.StatusNotFound, "No such transfer")
+}
+
+// A record says which of its chains nobody follows, as long as something can still happen there.
+func TestShowTransfer_Unwatched(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	owner := s.ann(t)
+	keyID, _ := ann.makeKey("mover")
+	intent := s.record(t, owner.ID, keyID, "eip155:84532", "inv-4")
+	path := "/console/transfers/" + intent.ID.String()
+	ann.get(path).is(http.StatusOK, "Nobody follows Sepolia and Base Sepolia here")
+	s.watch(t, intent.Source.Account.Chain)
+	ann.get(path).is(http.StatusOK, "Nobody follows Base Sepolia here")
+	s.watch(t, intent.Destination.Account.Chain)
+	if page := ann.get(path); strings.Contains(page.text(), "Nobody follows") {
+		t.Errorf("both chains are followed: %s", page.text())
+	}
+	pgtest.Exec(t, s.store, "UPDATE watched_chains SET lease_until = '-infinity'")
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Transition(t.Context(), owner.ID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
+		t.Fatal(err)
+	}
+	if page := ann.get(path); strings.Contains(page.text(), "Nobody follows") {
+		t.Errorf("nothing can happen any more: %s", page.text())
+	}
+}
+
+// watch writes that a chain is followed.
+func (s *site) watch(t *testing.T, chain caip.ChainID) {
+	t.Helper()
+	lease, _, err := s.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.WriteChain(t.Context(), lease, postgres.ChainWrite{Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readPastDeadline has all intents be past their deadlines, and Base Sepolia be read since.
+func readPastDeadline(t *testing.T, store *postgres.Store) {
+	t.Helper()
+	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 min'")
+	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
+		VALUES ('eip155:84532', 'core', 1, '-infinity', 1, 1, 1, now(), now())`)
+}
+
+// What the chains have shown of an intent, and what to do where its order can be refunded.
+func TestShowTransfer_History(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	owner := s.ann(t)
+	keyID, _ := ann.makeKey("mover")
+	intent := s.record(t, owner.ID, keyID, "eip155:84532", "inv-3")
+	path := "/console/transfers/" + intent.ID.String()
+	if page := ann.get(path).is(http.StatusOK, "created"); strings.Contains(page.text(), "Transactions") || strings.Contains(page.text(), "Confirmations") {
+		t.Errorf("before its transaction: %s", page.text())
+	}
+	hash := common.HexToHash(strings.Repeat("ab", 32))
+	lost := common.HexToHash(strings.Repeat("cd", 32))
+	if _, _, err := s.store.ReportTransaction(t.Context(), owner.ID, intent.ID, lost); err != nil {
+		t.Fatal(err)
+	}
+	chain := intent.Source.Account.Chain
+	lease, _, err := s.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.store.WriteChain(t.Context(), lease, postgres.ChainWrite{
+		Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Seen: []postgres.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
+			Role: transfer.RoleOpen, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true, Block: &transfer.Block{Number: 100, Hash: hash},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := ann.get(path).is(http.StatusOK, "Confirmations 3 of 12", "confirmed", "Sepolia, block 100 "+hash.Hex(),
+		lost.Hex()+" open replaced Sepolia none", hash.Hex()+" open mined Sepolia 100")
+	if strings.Contains(page.text(), "/refund") {
+		t.Errorf("a refund before the deadline: %s", page.text())
+	}
+	ann.get(page.link("/console/transfers?hash=")).is(http.StatusOK, "bridge", "Show all")
+	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfer is like that.")
+
+	readPastDeadline(t, s.store)
+	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Base Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
+
+	pgtest.Exec(t, s.store, "UPDATE transactions SET state = 'unsupported', log_index = NULL, confirmed_at = NULL WHERE state = 'mined'")
+	ann.get(path).is(http.StatusOK, "leaves no trace that could be checked")
+}
+
+func TestListAudit_Pages(t *testing.T) {
+	t.Parallel()
+	ann := start(t).signedUp(t, "ann@example.com")
+	id, _ := ann.makeKey("one")
+	for range 14 {
+		ann.post("/console/keys/" + id + "/disable")
+		ann.post("/console/keys/" + id + "/enable")
+	}
+	page := ann.get("/console/audit").is(http.StatusOK, "Older")
+	if rows := page.count("tr") - 1; rows != 25 {
+		t.Errorf("%d rows", rows)
+	}
+	ann.get(page.link("/console/audit?before=")).is(http.StatusOK, "Signed up", "Newest")
+}
+
+// The message that a wallet signs has its address in the one spelling that is right.
+func TestWalletMessage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	anyone := s.browser(t)
+	a := anyone.post("/console/sign-in/wallet-message", "chain", "1", "address", strings.ToLower(alice))
+	host := strings.TrimPrefix(s.url, "http://")
+	if a.status != http.StatusOK || !strings.HasPrefix(a.body, host+" wants you to sign in with your Ethereum account:\n"+alice+"\n\n") ||
+		!strings.Contains(a.body, "\nURI: "+s.url+"\nVersion: 1\nChain ID: 1\nNonce: ") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	for _, fields := range [][]string{nil, {"address", alice}, {"address", "0x1", "chain", "1"}, {"address", alice, "chain", "0"}, {"address", alice, "chain", "1\n"}} {
+		anyone.post("/console/sign-in/wallet-message", fields...).is(http.StatusBadRequest, "does not name a wallet")
+	}
+}
+
+func TestOpenIDConnect(t *testing.T) {
+	t.Parallel()
+	none := start(t).browser(t)
+	if strings.Contains(none.get("/console/sign-in").body, "openid-connect") {
+		t.Error("a provider is offered and none is configured")
+	}
+	none.get("/console/sign-in/openid-connect").is(http.StatusNotFound, "There is nothing at this address.")
+	some := start(t, func(c *identity.Config) {
+		c.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: "http://127.0.0.1:1", ClientID: "id", Name: "Example & Co"}, c.PublicURL)
+	}).browser(t)
+	some.get("/console/sign-in?next=/console/audit").is(http.StatusOK, "Sign in with Example & Co")
+	some.get("/console/sign-in/openid-connect").is(http.StatusServiceUnavailable, "The sign-in provider does not answer")
+	for _, code := range []string{"oidc_denied", "oidc_failed", "flow_expired", "email_taken"} {
+		some.get("/console/sign-in?error=" + code).is(http.StatusOK).alerts(".")
+	}
+}
+
+// The console and the API's documentation are one product: they share their colours.
+func TestPalette(t *testing.T) {
+	t.Parallel()
+	anyone := start(t).browser(t)
+	page := anyone.get("/console/sign-in")
+	sheet := anyone.get(attribute(page.find(func(n *html.Node) bool { return attribute(n, "rel") == "stylesheet" }), "href")).body
+	colours := regexp.MustCompile(`--[a-z]+: #[0-9a-f]{6};`).FindAllString(string(docs.Style), -1)
+	if len(colours) < 10 {
+		t.Fatalf("the documentation has the colours %q", colours)
+	}
+	for _, colour := range colours {
+		if !strings.Contains(sheet, colour) {
+			t.Errorf("the console has not %s", colour)
+		}
+	}
+}

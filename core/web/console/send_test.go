@@ -1,0 +1,272 @@
+package console_test
+
+import (
+	"encoding/json"
+	"math/big"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"golang.org/x/net/html"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/web/console"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
+)
+
+var (
+	sepoliaID     = caip.EIP155Chain(11155111)
+	baseSepoliaID = caip.EIP155Chain(84532)
+	usdc          = common.HexToAddress("0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238")
+)
+
+// nodes are providers of chains, one each.
+func nodes(t *testing.T, all map[caip.ChainID]*rpctest.Node) *rpc.Client {
+	t.Helper()
+	providers := rpc.Providers{}
+	var every []*rpctest.Node
+	for id, node := range all {
+		providers[id] = []rpc.Endpoint{{URL: telemetry.Secret(node.URL()), RequestsPerSecond: 1000}}
+		every = append(every, node)
+	}
+	client, err := rpc.NewClient(providers, rpc.Options{Transport: rpctest.Transport(every...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// payer is a site with an account, a key of it, and nodes where Alice has 9 units of USDC.
+type payer struct {
+	*site
+	*browser
+
+	owner    uuid.UUID
+	keyID    string
+	sepolia  *rpctest.Node
+	mu       sync.Mutex
+	reported []common.Hash
+}
+
+func newPayer(t *testing.T) *payer {
+	t.Helper()
+	source := rpctest.NewChain(11155111)
+	source.SetFunction(usdc, rpctest.BalanceOf, func(rpctest.Call) ([]byte, error) { return rpctest.Word(9), nil })
+	source.SetFunction(usdc, rpctest.NewSelector("transfer(address,uint256)"), func(rpctest.Call) ([]byte, error) { return rpctest.Word(1), nil })
+	source.SetGas(func(rpctest.Call) (uint64, error) { return 123_456, nil })
+	destination := rpctest.NewChain(84532)
+	destination.SetTime(time.Now())
+	destination.MineEmpty(1)
+	settler := common.HexToAddress("0x84532")
+	destination.SetFunction(settler, rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return rpctest.Word(0), nil })
+	destination.SetFunction(settler, rpctest.QuoteGasPayment, func(rpctest.Call) ([]byte, error) { return rpctest.Word(77), nil })
+	p := &payer{sepolia: rpctest.NewNode(source)}
+	chains := nodes(t, map[caip.ChainID]*rpctest.Node{sepoliaID: p.sepolia, baseSepoliaID: rpctest.NewNode(destination)})
+	p.site = startWith(t, pgtest.New(t), func(c *console.Config) {
+		c.Chains = chains
+		c.Reported = func(_ caip.ChainID, _, _ uuid.UUID, hash common.Hash) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.reported = append(p.reported, hash)
+		}
+	})
+	p.browser = p.signedUp(t, "ann@example.com")
+	p.owner = p.ann(t).ID
+	p.keyID, _ = p.makeKey("mover")
+	return p
+}
+
+// sending is what the script of a page is told.
+type sending struct {
+	ID, Chain string
+	Calls     struct {
+		Version, ChainID, From string
+		Calls                  []struct{ To, Value, Data string }
+	}
+}
+
+func (a *answer) sending() (s sending) {
+	a.t.Helper()
+	n := a.find(func(n *html.Node) bool { return attribute(n, "data-send") != "" })
+	if n == nil {
+		a.t.Fatalf("%s offers nothing to send:\n%s", a.what, a.text())
+	}
+	if err := json.Unmarshal([]byte(attribute(n, "data-send")), &s); err != nil {
+		a.t.Fatal(err)
+	}
+	return s
+}
+
+func (a *answer) offers(attr string) bool {
+	return a.find(func(n *html.Node) bool { return attribute(n, attr) != "" }) != nil
+}
+
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	ann := newPayer(t)
+	intent := ann.record(t, ann.owner, ann.keyID, sepoliaID.String(), "inv-1")
+	path := "/console/transfers/" + intent.ID.String()
+	page := ann.get(path).is(http.StatusOK, "Send with your wallet", "No wallet was found")
+	sent := page.sending()
+	want := sending{ID: intent.ID.String(), Chain: "Sepolia"}
+	want.Calls.Version, want.Calls.ChainID, want.Calls.From = "2.0.0", "0xaa36a7", alice
+	want.Calls.Calls = []struct{ To, Value, Data string }{{usdc.Hex(), "0x0", sent.Calls.Calls[0].Data}}
+	if diff := cmp.Diff(want, sent); diff != "" || !strings.HasPrefix(sent.Calls.Calls[0].Data, "0xa9059cbb") {
+		t.Errorf("the script is told (-want +got):\n%s", diff)
+	}
+
+	t.Log("too little money")
+	checks := ann.get(page.link(path+"/preflight")).is(http.StatusOK, "not ok balance The account has 9 units of the token, and the transaction needs 1500000.",
+		"ok deadline", "ok simulation", "about 123456 gas")
+	if checks.find(func(n *html.Node) bool {
+		return attribute(n, "data-check") == "balance" && attribute(n, "data-ok") == "false"
+	}) == nil {
+		t.Error("the script does not see that the balance is too low")
+	}
+
+	ann.sepolia.Set(func(f *rpctest.Faults) { f.Down = true })
+	ann.get(path+"/preflight").is(http.StatusServiceUnavailable, "No node of the chain answers at this moment.")
+	ann.get(path).is(http.StatusOK, "Send with your wallet")
+	ann.signedUp(t, "bob@example.com").get(path+"/preflight").is(http.StatusNotFound, "No such transfer")
+
+	pgtest.Exec(t, ann.store, "UPDATE transfers SET deadline = now() - interval '1 min'")
+	ann.get(path+"/preflight").is(http.StatusConflict, "Nothing to send")
+	if ann.get(path).offers("data-send") {
+		t.Error("a transaction is offered after the deadline")
+	}
+}
+
+// Without nodes the page says that nothing can be checked, and asks nobody.
+func TestPreflight_ChainNotWatched(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	owner := s.ann(t)
+	keyID, _ := ann.makeKey("mover")
+	path := "/console/transfers/" + s.record(t, owner.ID, keyID, sepoliaID.String(), "inv-1").ID.String()
+	page := ann.get(path).is(http.StatusOK, "no node of Sepolia to ask")
+	if page.offers("data-preflight") {
+		t.Error("the page asks for checks that cannot be made")
+	}
+	page.sending()
+	ann.get(path+"/preflight").is(http.StatusServiceUnavailable, "no node of this chain to ask")
+}
+
+func TestReportTransaction(t *testing.T) {
+	t.Parallel()
+	ann := newPayer(t)
+	intent := ann.record(t, ann.owner, ann.keyID, sepoliaID.String(), "inv-1")
+	path := "/console/transfers/" + intent.ID.String()
+	hash := "0x" + strings.Repeat("ab", 32)
+	for _, bad := range []string{"", "0x12", hash + "00", hash[2:]} {
+		ann.post(path+"/transaction", "hash", bad).is(http.StatusBadRequest, "created").tied("hash", "A transaction hash is 0x and 64 hexadecimal digits.")
+	}
+	ann.post(path+"/transaction", "hash", hash, "chain", "1").is(http.StatusBadRequest, "Not this page's form")
+	ann.signedUp(t, "bob@example.com").post(path+"/transaction", "hash", hash).is(http.StatusNotFound, "No such transfer")
+	ann.send(http.MethodPost, path+"/transaction", strings.NewReader("hash="+hash), "Content-Type", "application/x-www-form-urlencoded",
+		"Sec-Fetch-Site", "cross-site").is(http.StatusForbidden, "from another site")
+	ann.get(path + "/transaction").leadsTo(path)
+
+	for _, same := range []string{" " + strings.ToUpper(hash[2:]), hash} {
+		ann.post(path+"/transaction", "hash", strings.Replace(same, " ", " 0x", 1)).leadsTo(path + "?done=reported")
+	}
+	page := ann.get(path+"?done=reported").is(http.StatusOK, "The transaction is reported.", "submitted", hash, "send pending")
+	if page.offers("data-send") {
+		t.Error("another transaction is offered, which would pay again")
+	}
+	if diff := cmp.Diff([]common.Hash{common.HexToHash(hash)}, ann.reported); diff != "" {
+		t.Errorf("the watcher was told (-want +got):\n%s", diff)
+	}
+
+	ann.confirm(t, intent, transfer.RoleSend, common.HexToHash(hash))
+	carried := ann.get(path).is(http.StatusOK, "confirmed")
+	if carried.offers("data-report") || carried.offers("data-refresh") {
+		t.Error("a final intent has a form, or is followed")
+	}
+	other := "0x" + strings.Repeat("cd", 32)
+	ann.post(path+"/transaction", "hash", other).is(http.StatusConflict, "Another transaction has carried this intent.")
+	ann.post(path+"/transaction", "hash", hash).leadsTo(path + "?done=reported")
+}
+
+// confirm writes that the watcher has seen the effect of an intent's transaction.
+func (p *payer) confirm(t *testing.T, intent *transfer.Intent, role transfer.Role, hash common.Hash) {
+	t.Helper()
+	chain := intent.Source.Account.Chain
+	lease, _, err := p.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.store.WriteChain(t.Context(), lease, postgres.ChainWrite{
+		Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Seen: []postgres.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: transfer.Transaction{
+			Role: role, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true,
+			Block: &transfer.Block{Number: 100, Hash: common.BigToHash(big.NewInt(100))},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefund(t *testing.T) {
+	t.Parallel()
+	ann := newPayer(t)
+	intent := ann.record(t, ann.owner, ann.keyID, baseSepoliaID.String(), "inv-1")
+	path := "/console/transfers/" + intent.ID.String()
+	ann.get(path+"/refund").is(http.StatusConflict, "Nothing to refund")
+	ann.confirm(t, intent, transfer.RoleOpen, common.HexToHash("0xab"))
+	readPastDeadline(t, ann.store)
+	page := ann.get(ann.get(path).link(path+"/refund")).is(http.StatusOK, "This transaction on Base Sepolia", "the one on Sepolia to pay 1.5 USDC back", "value 77")
+	sent := page.sending()
+	if sent.Calls.ChainID != "0x14a34" || len(sent.Calls.Calls) != 1 || sent.Calls.Calls[0].Value != "0x4d" || page.offers("data-report") {
+		t.Errorf("the script is told %+v", sent)
+	}
+	bob := ann.signedUp(t, "bob@example.com")
+	bob.get(path+"/refund").is(http.StatusNotFound, "No such transfer")
+	pgtest.Exec(t, ann.store, "INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'", ann.owner)
+	bob.post("/console/accounts/act", "account", ann.owner.String()).leadsTo("/console/accounts?done=acting")
+	if page := bob.get(path).is(http.StatusOK, "Nobody has filled the order", "A developer or owner of the account can have the money back"); strings.Contains(page.body, "/refund") {
+		t.Error("a viewer's page leads to the refund")
+	}
+	bob.get(path+"/refund").is(http.StatusForbidden, "Not with your role")
+}
+
+// Scripts import each other by the URLs that browsers may keep for ever.
+func TestAssets_Imports(t *testing.T) {
+	t.Parallel()
+	anyone := start(t).browser(t)
+	page := anyone.get("/console/sign-in")
+	script := attribute(page.find(func(n *html.Node) bool { return n.Data == "script" }), "src")
+	seen := map[string]bool{}
+	for next := []string{script}; len(next) > 0; next = next[1:] {
+		if seen[next[0]] {
+			continue
+		}
+		seen[next[0]] = true
+		file := anyone.get(next[0])
+		if file.status != http.StatusOK || !strings.Contains(file.header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: %d, Cache-Control %q", next[0], file.status, file.header.Get("Cache-Control"))
+		}
+		if strings.Contains(file.body, `"./`) {
+			t.Errorf("%s imports a file by its bare name", next[0])
+		}
+		for quoted := range strings.SplitSeq(file.body, `"`) {
+			if strings.HasPrefix(quoted, "/console/assets/") {
+				next = append(next, quoted)
+			}
+		}
+	}
+	if len(seen) != 8 {
+		t.Errorf("%d scripts: %v", len(seen), seen)
+	}
+}

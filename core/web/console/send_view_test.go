@@ -1,0 +1,88 @@
+package console_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/web/console"
+)
+
+// addChain is what the script of a page may ask a wallet to add (EIP-3085), as JSON.
+func (a *answer) addChain() string {
+	a.t.Helper()
+	n := a.find(func(n *html.Node) bool { return attribute(n, "data-send") != "" })
+	var told struct{ AddChain json.RawMessage }
+	if err := json.Unmarshal([]byte(attribute(n, "data-send")), &told); err != nil {
+		a.t.Fatal(err)
+	}
+	return string(told.AddChain)
+}
+
+// A wallet can be offered the chain where the registry has public URLs of it.
+func TestSendView_AddChain(t *testing.T) {
+	t.Parallel()
+	var live *postgres.LiveRegistry
+	s := startWith(t, pgtest.New(t), func(c *console.Config) { live = c.Registry })
+	ann := s.signedUp(t, "ann@example.com")
+	keyID, _ := ann.makeKey("mover")
+	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, sepoliaID.String(), "inv-1").ID.String()
+	for _, step := range []struct{ set, want string }{
+		{"rpc_urls = NULL", "null"},
+		{
+			"rpc_urls = ARRAY['https://rpc.example.org/v1', 'https://other.example.org'], currency_name = 'Sepolia Ether'",
+			`{"chainId":"0xaa36a7","chainName":"Sepolia","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},` +
+				`"rpcUrls":["https://rpc.example.org/v1","https://other.example.org"]}`,
+		},
+		{
+			"rpc_urls = ARRAY['https://other.example.org'], currency_name = ''",
+			`{"chainId":"0xaa36a7","chainName":"Sepolia","nativeCurrency":{"name":"ETH","symbol":"ETH","decimals":18},"rpcUrls":["https://other.example.org"]}`,
+		},
+	} {
+		pgtest.Exec(t, s.store, "UPDATE chains SET "+step.set+" WHERE id = '"+sepoliaID.String()+"'")
+		if err := live.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, ann.get(path).is(http.StatusOK).addChain()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.set, diff)
+		}
+	}
+}
+
+// The page of an intent looks for news where there may be some.
+func TestShowTransfer_Refresh(t *testing.T) {
+	t.Parallel()
+	ann := newPayer(t)
+	const failed = "status = 'failed', failure = 'TX_REVERTED'"
+	for _, c := range []struct{ to, set, known, want string }{
+		{sepolia, "status = 'created'", "", "2"},
+		{sepolia, "status = 'submitted', hash = '0x1'", "", "2"},
+		{sepolia, "status = 'confirmed', hash = '0x1'", "", ""},
+		{baseSepolia, "status = 'confirmed', hash = '0x1'", "", "2"},
+		{baseSepolia, "status = 'filled', hash = '0x1'", "", ""},
+		{baseSepolia, "status = 'refunded', hash = '0x1'", "", ""},
+		{sepolia, "status = 'cancelled'", "", ""},
+		{sepolia, "status = 'expired'", "", ""},
+		{sepolia, "status = 'expired', hash = '0x1'", "dropped", "30"},
+		{baseSepolia, "status = 'expired'", "", "30"},
+		{sepolia, failed + ", hash = '0x1'", "replaced", "30"},
+		{baseSepolia, failed + ", hash = '0x1'", "replaced", "30"},
+	} {
+		id := ann.record(t, ann.owner, ann.keyID, c.to, "inv-1").ID.String()
+		pgtest.Exec(t, ann.store, "UPDATE transfers SET "+c.set+" WHERE id = '"+id+"'")
+		if c.known != "" {
+			pgtest.Exec(t, ann.store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, seen_at)
+				VALUES ($1, $2, $3, sha256('hash'), 'send', $4, true, now())`, ann.owner, id, sepolia, c.known)
+		}
+		page := ann.get("/console/transfers/" + id).is(http.StatusOK)
+		state := page.find(func(n *html.Node) bool { return attribute(n, "data-live") == "state" })
+		if got := attribute(state, "data-refresh"); got != c.want {
+			t.Errorf("to %s, %s, known %q: refreshed every %q seconds, want %q", c.to, c.set, c.known, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+)
+
+const invitationPath = identity.InvitationPath
+
+// showInvitation answers GET /console/invitation, the target of an invitation's link, with or without a session. A GET does not
+// use the link up, because mail scanners follow links.
+func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	f, err := readQuery(r, "token")
+	if err != nil {
+		return err
+	}
+	user, err := c.authenticate(r)
+	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
+		return err
+	}
+	invitation, err := c.Access.Invitation(r.Context(), identity.VisitorOf(r, c.Cookie), f.values["token"])
+	if err != nil {
+		return c.renderError(w, r, user, err)
+	}
+	back := url.Values{"next": {invitationPath + "?" + url.Values{"token": {f.values["token"]}}.Encode()}}.Encode()
+	return c.render(w, r, user, "invitation", view{Title: "Invitation", Form: f, Body: map[string]any{
+		"Invitation": invitation, "SignIn": "/console/sign-in?" + back, "SignUp": "/console/sign-up?" + back, "Open": c.Access.SignUpOpen,
+		"For": user.owner != nil && invitation.For(user.owner) == nil,
+	}})
+}
+
+// acceptInvitation answers POST /console/invitation/accept: the person becomes a member, and the session acts on the account.
+func (c *console) acceptInvitation(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readForm(r, "token")
+	if err != nil {
+		return err
+	}
+	_, _, err = c.Access.AcceptInvitation(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, f.values["token"])
+	if errors.Is(err, account.ErrAlreadyMember) {
+		redirect(w, r, accountsPath)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	redirect(w, r, accountsPath+"?done=joined")
+	return nil
+}
+
+// declineInvitation answers POST /console/invitation/decline.
+func (c *console) declineInvitation(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readForm(r, "token")
+	if err != nil {
+		return err
+	}
+	if _, err := c.Access.DeclineInvitation(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, f.values["token"]); err != nil {
+		return err
+	}
+	redirect(w, r, accountsPath+"?done=declined")
+	return nil
+}

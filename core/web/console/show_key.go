@@ -1,0 +1,73 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/web/console/chart"
+)
+
+// graces are the form's choices for how long a rotated key stays valid; the API accepts any number of seconds up to a day.
+var graces = []choice{
+	{"0", "Not at all: refuse it at once"}, {"300", "5 minutes more"}, {"3600", "1 hour more"}, {"86400", "24 hours more"},
+}
+
+// showKey answers GET /console/keys/{id}.
+func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readQuery(r)
+	if err != nil {
+		return err
+	}
+	return c.renderKey(w, r, user, f)
+}
+
+func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	key, err := c.keyOf(r, user)
+	if err != nil {
+		return err
+	}
+	now := c.Store.Now()
+	hour, err := c.Store.KeyUsage(r.Context(), user.acting.Account.ID, key.ID, chart.HourSince(now), time.Minute)
+	if err != nil {
+		return err
+	}
+	day, err := c.Store.KeyUsage(r.Context(), user.acting.Account.ID, key.ID, chart.DaySince(now), chart.DayColumn)
+	if err != nil {
+		return err
+	}
+	views := []keyView{newKeyView(key, now)}
+	c.fillLimits(r.Context(), views)
+	accountLimit := newLimitView(user.acting.Account.Limit)
+	accountLimit.fill(c.Access.AccountRateLimit(r.Context(), user.acting.Account, key.Environment))
+	perMinute := int(time.Duration(key.Limit.Requests) * time.Minute / key.Limit.Period)
+	name := key.Name
+	if _, sent := f.values["name"]; sent {
+		name = f.Value("name")
+	}
+	return c.render(w, r, user, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
+		"Key": views[0], "AccountLimit": accountLimit, "Name": name, "Expiries": expiries, "Graces": graces, "Confirm": c.confirmation(user),
+		"Restrictions": newRestrictionsView(f, key.Scopes, key.Networks),
+		"Charts":       []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
+	}})
+}
+
+// keyOf returns the key in the path. It returns account.ErrNotFound if the account has no such key.
+func (c *console) keyOf(r *http.Request, user currentUser) (*account.Key, error) {
+	id, err := idOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.Store.Key(r.Context(), user.acting.Account.ID, id)
+}
+
+func idOf(r *http.Request) (uuid.UUID, error) {
+	text := r.PathValue("id")
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 { // Parse also accepts other spellings
+		return uuid.Nil, account.ErrNotFound
+	}
+	return id, nil
+}

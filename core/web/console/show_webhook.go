@@ -1,0 +1,111 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+)
+
+// secretGraces are the form's choices for how long a rotated secret signs; the API accepts any number of seconds up to a week.
+var secretGraces = []choice{
+	{"86400", "24 hours more"}, {"604800", "7 days more"}, {"3600", "1 hour more"}, {"0", "Not at all"},
+}
+
+// replays are the form's choices for how far back a replay begins, in seconds.
+var replays = []choice{
+	{"3600", "The last hour"}, {days(1), "The last day"}, {days(7), "The last 7 days"},
+}
+
+// deliveryStatuses are the filter's choices.
+var deliveryStatuses = []webhook.Status{webhook.Pending, webhook.Delivered, webhook.Failed}
+
+// deliveryView is a delivery as the page shows it.
+type deliveryView struct {
+	webhook.Delivery
+	ID string
+	// Answer describes the last response, empty for none.
+	Answer string
+}
+
+// showWebhook answers GET /console/webhooks/{id} with its deliveries, newest first.
+func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
+	f, err := readQuery(r, "status", "after")
+	if err != nil {
+		return err
+	}
+	return c.renderWebhook(w, r, user, f)
+}
+
+func (c *console) renderWebhook(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	e, err := c.webhookOf(r, user)
+	if err != nil {
+		return err
+	}
+	query := webhook.DeliveryQuery{Limit: pageSize + 1}
+	if given := f.values["status"]; given != "" {
+		status, known := webhook.ParseStatus(given)
+		if !known {
+			f.add(pageError{status: http.StatusBadRequest, Field: "status", Text: "There is no such status."})
+		}
+		query.Status = status
+	}
+	if given := f.values["after"]; given != "" {
+		if query.After, err = webhook.ParseDeliveryCursor(given); err != nil {
+			return errCursor
+		}
+	}
+	deliveries, err := c.Store.Deliveries(r.Context(), e.Owner(), e.ID, query)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(deliveries) > pageSize {
+		deliveries = deliveries[:pageSize]
+		last := deliveries[pageSize-1]
+		next = "?" + url.Values{"status": {f.values["status"]}, "after": {webhook.DeliveryCursor{Position: last.Position, EventID: last.EventID}.String()}}.Encode()
+	}
+	views := make([]deliveryView, len(deliveries))
+	for n, d := range deliveries {
+		views[n] = newDeliveryView(d)
+	}
+	shown := newWebhookView(e)
+	return c.render(w, r, user, "webhook", view{Title: e.URL, Section: "webhooks", Form: f, Body: map[string]any{
+		"Webhook": shown, "Deliveries": views, "Next": next, "First": query.After == nil, "Filtered": query.Status != "",
+		"Statuses": deliveryStatuses, "Graces": secretGraces, "Replays": replays, "Now": c.Store.Now(),
+		"URL": f.or("url", e.URL), "Types": f.or("types", shown.Filter), "Description": f.or("description", e.Description),
+	}})
+}
+
+func newDeliveryView(d webhook.Delivery) deliveryView {
+	v := deliveryView{Delivery: d, ID: d.EventID.String(), Answer: d.Error}
+	if d.ResponseStatus != 0 {
+		v.Answer = strings.TrimSpace(strconv.Itoa(d.ResponseStatus) + " " + http.StatusText(d.ResponseStatus) + ". " + d.Error)
+	}
+	return v
+}
+
+// or returns the value of a field if it was sent, otherwise other.
+func (f *form) or(name, other string) string {
+	if _, sent := f.values[name]; sent {
+		return f.Value(name)
+	}
+	return other
+}
+
+// webhookOf returns the webhook in the path. It returns webhook.ErrNotFound if the account has no such webhook.
+func (c *console) webhookOf(r *http.Request, user currentUser) (*webhook.Endpoint, error) {
+	if c.Webhooks == nil {
+		return nil, webhook.ErrNotConfigured
+	}
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return nil, webhook.ErrNotFound
+	}
+	return c.Store.Webhook(r.Context(), event.Owner{AccountID: user.acting.Account.ID}, id)
+}

@@ -1,0 +1,86 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"intents.internal/core/identity"
+)
+
+// showSignIn answers GET /console/sign-in.
+func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	f, err := readQuery(r, "next", "error")
+	if err != nil {
+		return err
+	}
+	if _, err := c.authenticate(r); err == nil {
+		redirect(w, r, safeNext(f.values["next"]))
+		return nil
+	}
+	if text := failures[f.values["error"]]; text != "" {
+		f.add(pageError{status: http.StatusOK, Text: text})
+	}
+	return c.renderSignIn(w, r, f)
+}
+
+// failures are the texts for a failed OpenID Connect sign-in, by the query parameter error.
+var failures = map[string]string{
+	"oidc_denied":    "You did not finish signing in at the provider.",
+	"oidc_failed":    "The sign-in provider did not confirm who you are. Try again, or sign in another way.",
+	"flow_expired":   "Signing in took too long, or was begun in another browser. Try again.",
+	"email_taken":    "An account with your e-mail address exists already. Sign in to it with its password, or ask for a link to a new one.",
+	"sign_up_closed": "You have no account here, and sign-up is closed. Ask the operator of this service for one.",
+}
+
+// signIn answers POST /console/sign-in. The response is the same for a wrong password and for an address without an account.
+func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	f, err := readForm(r, "email", "password", "next")
+	if err != nil {
+		return err
+	}
+	var signedIn *identity.SignedIn
+	if f.ok() {
+		signedIn, err = c.Access.SignIn(r.Context(), identity.VisitorOf(r, c.Cookie), f.values["email"], f.values["password"])
+		if err := f.note(err); err != nil {
+			return err
+		}
+	}
+	if !f.ok() {
+		return c.renderSignIn(w, r, f)
+	}
+	c.Cookie.SignIn(w, signedIn)
+	redirect(w, r, safeNext(f.values["next"]))
+	return nil
+}
+
+func (c *console) renderSignIn(w http.ResponseWriter, r *http.Request, f *form) error {
+	return c.render(w, r, currentUser{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
+		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Access.OIDCName(), "SignUp": c.Access.SignUpOpen,
+	}})
+}
+
+// signOut answers POST /console/sign-out.
+func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser) error {
+	if err := c.Access.SignOut(r.Context(), identity.VisitorOf(r, c.Cookie)); err != nil {
+		return err
+	}
+	c.Cookie.Clear(w)
+	redirect(w, r, "/console/sign-in?done=signed-out")
+	return nil
+}
+
+// safeNext returns the page after sign-in: the requested path if it is in the console, otherwise the console's first page. This
+// prevents an open redirect: a path that a browser could resolve outside the console is rejected.
+func safeNext(next string) string {
+	u, err := url.Parse(next)
+	switch {
+	case err != nil, u.IsAbs(), u.Host != "", u.User != nil, u.Fragment != "",
+		strings.ContainsAny(next, "\\\t\r\n"), u.EscapedPath() != path.Clean(u.Path),
+		u.Path != home && !strings.HasPrefix(u.Path, home+"/"),
+		strings.HasPrefix(u.Path, "/console/sign-"):
+		return home
+	}
+	return u.RequestURI()
+}

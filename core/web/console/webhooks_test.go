@@ -1,0 +1,134 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/store/postgres/pgtest"
+)
+
+// makeWebhook makes a test webhook in the console and returns the path of its page and its secret.
+func (b *browser) makeWebhook(url string, fields ...string) (page, secret string) {
+	b.t.Helper()
+	formToken := b.get("/console/webhooks").field("formToken")
+	made := b.post("/console/webhooks", append([]string{"url", url, "environment", "test", "formToken", formToken}, fields...)...)
+	made.is(http.StatusOK, "Your new webhook", "shown this once", url)
+	return made.link("/console/webhooks/"), made.element("secret")
+}
+
+// The way of a webhook, from the empty list to the audit log.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	ann.get("/console/webhooks").is(http.StatusOK, "You have no webhooks yet.", "0 of 20", "transfer.confirmed")
+
+	page, secret := ann.makeWebhook("https://example.com/hook", "types", "transfer.confirmed, transfer.failed", "description", `<b>ops</b>`)
+	if !strings.HasPrefix(secret, "whsec_") {
+		t.Errorf("the secret: %q", secret)
+	}
+	for _, path := range []string{"/console/webhooks", page, "/console/audit"} {
+		if a := ann.get(path).is(http.StatusOK, "https://example.com/hook"); strings.Contains(a.body, secret) || strings.Contains(a.body, "<b>ops") {
+			t.Errorf("%s shows the secret or an unescaped description", path)
+		}
+	}
+	ann.get(page).is(http.StatusOK, "Enabled", "transfer.confirmed transfer.failed", "<b>ops</b>", "Nothing was sent yet.")
+
+	t.Log("a test event, and what became of it")
+	ann.post(page + "/test").leadsTo(page + "?done=webhook-tested")
+	listed := ann.get(page+"?done=webhook-tested").is(http.StatusOK, "A test event is being sent.", "webhook.test", "pending")
+	ann.get(page+"?status=failed").is(http.StatusOK, "No delivery is like that.")
+	ann.get(page+"?status=lost").is(http.StatusBadRequest, "There is no such status.")
+	ann.post(page+"/retry", "event", listed.field("event")).leadsTo(page + "?done=webhook-retried")
+	ann.post(page+"/retry", "event", "evt_00000000-0000-4000-8000-000000000000").is(http.StatusNotFound, "no delivery of this event")
+	ann.post(page+"/replay", "since", "3600").leadsTo(page + "?done=webhook-replayed")
+	ann.post(page+"/replay", "since", "1").is(http.StatusBadRequest, "is not one of the choices")
+
+	t.Log("rotate, change, disable, enable")
+	rotated := ann.post(page+"/rotate", "gracePeriod", "3600").is(http.StatusOK, "The secret was rotated", "signs too until")
+	if next := rotated.element("secret"); next == secret || !strings.HasPrefix(next, "whsec_") {
+		t.Errorf("the new secret: %q", next)
+	}
+	ann.get(page).is(http.StatusOK, "The secret before signs until")
+	ann.post(page+"/rotate", "gracePeriod", "604801").is(http.StatusBadRequest, "must be 0 to 604800 seconds")
+	ann.post(page+"/change", "url", "https://example.com/other", "types", "", "description", "").leadsTo(page + "?done=webhook-changed")
+	ann.get(page).is(http.StatusOK, "https://example.com/other", "All")
+	ann.post(page+"/change", "url", "https://127.0.0.1/", "types", "transfer.lost").is(http.StatusUnprocessableEntity, "The URL must lead to a public address")
+	ann.post(page+"/change", "url", "https://example.com/other", "types", "transfer.lost").is(http.StatusBadRequest, "transfer.lost")
+	ann.post(page + "/disable").leadsTo(page + "?done=webhook-disabled")
+	ann.get(page).is(http.StatusOK, "Disabled", "It was disabled in the console or through the API.")
+	ann.post(page+"/test").is(http.StatusConflict, "The webhook is disabled.")
+	ann.post(page + "/enable").leadsTo(page + "?done=webhook-enabled")
+
+	t.Log("delete")
+	ann.get(page+"/delete").is(http.StatusOK, "Delete this webhook?", "https://example.com/other")
+	ann.post(page + "/delete").leadsTo("/console/webhooks?done=webhook-deleted")
+	ann.get(page).is(http.StatusNotFound, "Your account has no webhook with this id.")
+	ann.get("/console/audit").is(http.StatusOK, "Webhook created", "Webhook changed", "Webhook secret rotated", "Webhook replayed", "Webhook deleted")
+}
+
+// Reloading the answer of a form leads to its page, and no page of another account's webhook is shown or changed.
+func TestWebhooks_Others(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
+	page, _ := ann.makeWebhook("https://example.com/hook")
+	ann.get(page + "/rotate").leadsTo(page)
+	for _, path := range []string{"", "/delete"} {
+		ben.get(page+path).is(http.StatusNotFound, "no webhook with this id")
+	}
+	for _, path := range []string{"/change", "/enable", "/disable", "/test", "/delete"} {
+		ben.post(page+path).is(http.StatusNotFound, "no webhook with this id")
+	}
+	ben.post(page+"/rotate", "gracePeriod", "0").is(http.StatusNotFound, "no webhook with this id")
+	ben.post(page+"/replay", "since", "3600").is(http.StatusNotFound, "no webhook with this id")
+	ben.get("/console/webhooks").is(http.StatusOK, "You have no webhooks yet.")
+	ann.get("/console/webhooks/nothing").is(http.StatusNotFound, "no webhook with this id")
+}
+
+// A form with a fault comes back with what was typed, and more webhooks than an account may have are refused.
+func TestWebhooks_Refused(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	for name, c := range map[string]struct {
+		fields []string
+		status int
+		says   string
+	}{
+		"no URL":             {[]string{"url", "", "environment", "test"}, http.StatusBadRequest, "The URL"},
+		"http for live":      {[]string{"url", "http://example.com/", "environment", "live"}, http.StatusBadRequest, "The URL"},
+		"a private address":  {[]string{"url", "https://10.0.0.1/", "environment", "test"}, http.StatusUnprocessableEntity, "must lead to a public address"},
+		"another type":       {[]string{"url", "https://example.com/", "environment", "test", "types", "transfer.lost"}, http.StatusBadRequest, "transfer.lost"},
+		"no environment":     {[]string{"url", "https://example.com/", "environment", "staging"}, http.StatusBadRequest, "Environment"},
+		"a long description": {[]string{"url", "https://example.com/", "environment", "test", "description", strings.Repeat("x", 257)}, http.StatusBadRequest, "Description"},
+	} {
+		a := ann.post("/console/webhooks", c.fields...).is(c.status, c.says, "Create a webhook")
+		if typed := a.field("url"); typed != c.fields[1] {
+			t.Errorf("%s: the form has the URL %q", name, typed)
+		}
+	}
+	for range webhook.MaxEndpoints {
+		ann.makeWebhook("https://example.com/hook")
+	}
+	ann.post("/console/webhooks", "url", "https://example.com/hook", "environment", "live", "formToken", ann.get("/console/webhooks").field("formToken")).is(http.StatusConflict, "The account has 20 webhooks")
+}
+
+// A form that is sent twice makes one webhook, and one with a fault has not been used up.
+func TestCreateWebhook_SentTwice(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
+	formToken := ann.get("/console/webhooks").field("formToken")
+	form := []string{"url", "https://example.com/hook", "environment", "test", "types", "", "description", "", "formToken", formToken}
+	ann.post("/console/webhooks", "url", "", "environment", "test", "formToken", formToken).is(http.StatusBadRequest, "The URL")
+	ann.post("/console/webhooks", form...).is(http.StatusOK, "Your new webhook")
+	ann.post("/console/webhooks", form...).is(http.StatusConflict, "This form was sent already", "1 of 20").alerts("rotate it")
+	ben.post("/console/webhooks", form...).is(http.StatusOK, "Your new webhook") // the token is of ann's session
+	ann.post("/console/webhooks", append(form[:8:8], "formToken", "short")...).is(http.StatusBadRequest, "Not this page's form")
+	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks"); n != 2 {
+		t.Errorf("%d webhooks, want one of each account", n)
+	}
+}
