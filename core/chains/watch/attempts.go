@@ -39,7 +39,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	}
 	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[c.Key()] || l.backedOff(c) })
 	candidates = append(candidates, v.displacedAttempts()...) // they must be found again
-	found, pending, failed, err := l.judge(ctx, v, v.provider, append(candidates, due...))
+	found, pending, failed, err := l.classify(ctx, v, v.provider, append(candidates, due...))
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	if err != nil {
 		return nil, err
 	}
-	elsewhere, failed := l.judgeElsewhere(ctx, v, failed)
+	elsewhere, failed := l.classifyElsewhere(ctx, v, failed)
 	return slices.Concat(found, missing, elsewhere, l.backOff(append(failed, unreadable...))), nil
 }
 
@@ -105,9 +105,9 @@ type unreadableAttempt struct {
 	err error
 }
 
-// judge determines the effects of the attempts that are in blocks, as one provider shows them. pending are those without a receipt.
+// classify determines the effects of the attempts that are in blocks, as one provider shows them. pending are those without a receipt.
 // The returned error is of the provider or the database.
-func (l *loop) judge(ctx context.Context, v *view, provider *rpc.Provider, attempts []postgres.Followed) (
+func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, attempts []postgres.Followed) (
 	found []postgres.Observation, pending []postgres.Followed, failed []unreadableAttempt, err error,
 ) {
 	receipts, err := rpc.AskItems(ctx, provider, attempts, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
@@ -129,8 +129,8 @@ func (l *loop) judge(ctx context.Context, v *view, provider *rpc.Provider, attem
 	return found, pending, append(failed, unseen...), err
 }
 
-// judgeElsewhere judges attempts that the poll's provider cannot show as the others show them. It returns those that none can.
-func (l *loop) judgeElsewhere(ctx context.Context, v *view, failed []unreadableAttempt) ([]postgres.Observation, []unreadableAttempt) {
+// classifyElsewhere classifies attempts that the poll's provider cannot show as the others show them. It returns those that none can.
+func (l *loop) classifyElsewhere(ctx context.Context, v *view, failed []unreadableAttempt) ([]postgres.Observation, []unreadableAttempt) {
 	var all []postgres.Observation
 	for _, other := range l.chain.Other(v.provider) {
 		if len(failed) == 0 {
@@ -141,7 +141,7 @@ func (l *loop) judgeElsewhere(ctx context.Context, v *view, failed []unreadableA
 		for n, f := range failed {
 			errs[f.Key()], attempts[n] = f.err, f.Followed
 		}
-		found, pending, still, err := l.judge(ctx, v, other, attempts)
+		found, pending, still, err := l.classify(ctx, v, other, attempts)
 		if err != nil {
 			continue
 		}
@@ -199,6 +199,6 @@ func (l *loop) unreadable(failed []unreadableAttempt) {
 		return
 	}
 	l.unreadableAt = time.Now()
-	l.log.Warn("reported transactions cannot be judged; they are tried again later", "transactions", len(failed),
+	l.log.Warn("reported transactions cannot be classified; they are tried again later", "transactions", len(failed),
 		"transfer_id", failed[0].TransferID, "hash", failed[0].Hash.Hex(), "error", failed[0].err)
 }

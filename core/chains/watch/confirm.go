@@ -138,7 +138,7 @@ func compare(
 ) ([]postgres.Observation, []postgres.Followed, []discrepancy) {
 	var left []postgres.Followed
 	for n, f := range deep {
-		if receipts[n] != nil && f.Intent.Stands(f.Transaction, *receipts[n]) {
+		if receipts[n] != nil && f.Intent.MatchesReceipt(f.Transaction, *receipts[n]) {
 			f.Confirmed = true
 			confirmed = append(confirmed, f.Observation)
 			continue

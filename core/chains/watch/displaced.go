@@ -87,7 +87,7 @@ func displacedAt(ctx context.Context, provider *rpc.Provider, recorded []postgre
 		return nil, nil, err
 	}
 	for n, f := range events {
-		if receipts[n] == nil || f.Intent.Stands(f.Transaction, *receipts[n]) {
+		if receipts[n] == nil || f.Intent.MatchesReceipt(f.Transaction, *receipts[n]) {
 			kept = append(kept, f)
 		} else {
 			displaced = append(displaced, f)

@@ -23,32 +23,32 @@ func (l *loop) evaluate(ctx context.Context, v *view, provider *rpc.Provider, mi
 	if len(mined) == 0 {
 		return nil, nil, nil
 	}
-	sightings, failed, err := readSightings(ctx, provider, mined)
+	inclusions, failed, err := readInclusions(ctx, provider, mined)
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(sightings, byOldEffect)
-	payments := make([]postgres.Payment, len(sightings))
-	judged := make(map[postgres.Effect]bool, len(sightings))
-	for n, s := range sightings {
+	slices.SortStableFunc(inclusions, byOldEffect)
+	payments := make([]postgres.Payment, len(inclusions))
+	classified := make(map[postgres.Effect]bool, len(inclusions))
+	for n, s := range inclusions {
 		payments[n] = postgres.Payment{AccountID: s.AccountID, Hash: s.Hash}
 		if s.State == transfer.Mined {
-			judged[postgres.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
+			classified[postgres.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
 		}
 	}
 	assigned, err := l.Store.TakenEffects(ctx, l.id, payments)
 	if err != nil {
 		return nil, nil, ofStore(err)
 	}
-	for n, s := range sightings {
+	for n, s := range inclusions {
 		for _, effect := range assigned[payments[n]] {
-			if !judged[effect] { // an effect that is judged again is free until then: a reorganization moves logs
+			if !classified[effect] { // an effect that is classified again is free until then: a reorganization moves logs
 				s.Taken = append(s.Taken, effect.LogIndex)
 			}
 		}
 		s.Taken = append(s.Taken, v.assigned[payments[n]]...)
 		o, old := s.Observation, s.Observation
-		o.State, o.LogIndex = s.Intent.JudgeAttempt(s.Sighting)
+		o.State, o.LogIndex = s.Intent.Classify(s.Inclusion)
 		o.Block = &transfer.Block{Number: s.receipt.BlockNumber, Hash: s.receipt.BlockHash}
 		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
 		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
@@ -61,8 +61,8 @@ func (l *loop) evaluate(ctx context.Context, v *view, provider *rpc.Provider, mi
 }
 
 // byOldEffect has the effects that a reorganization moved keep their order, so that each intent keeps its own payment.
-func byOldEffect(a, b *sighting) int {
-	old := func(s *sighting) int64 {
+func byOldEffect(a, b *inclusion) int {
+	old := func(s *inclusion) int64 {
 		if s.State == transfer.Mined {
 			return s.LogIndex
 		}
@@ -71,19 +71,19 @@ func byOldEffect(a, b *sighting) int {
 	return cmp.Compare(old(a), old(b))
 }
 
-// sighting is an attempt in a block with what is known of it. err is why it cannot be judged, nil while it can.
-type sighting struct {
+// inclusion is an attempt in a block with what is known of it. err is why it cannot be classified, nil while it can.
+type inclusion struct {
 	minedAttempt
-	transfer.Sighting
+	transfer.Inclusion
 	err error
 }
 
-// readSightings reads the blocks' times and, for native assets, the transactions and whether their sources are contracts. It asks
-// for no more than the judgement needs: the states of old blocks are pruned.
-func readSightings(ctx context.Context, provider *rpc.Provider, mined []minedAttempt) (sightings []*sighting, failed []unreadableAttempt, err error) {
-	all := make([]*sighting, len(mined))
+// readInclusions reads the blocks' times and, for native assets, the transactions and whether their sources are contracts. It asks
+// for no more than the classification needs: the states of old blocks are pruned.
+func readInclusions(ctx context.Context, provider *rpc.Provider, mined []minedAttempt) (inclusions []*inclusion, failed []unreadableAttempt, err error) {
+	all := make([]*inclusion, len(mined))
 	for n, m := range mined {
-		all[n] = &sighting{minedAttempt: m, Sighting: transfer.Sighting{Receipt: m.receipt}}
+		all[n] = &inclusion{minedAttempt: m, Inclusion: transfer.Inclusion{Receipt: m.receipt}}
 	}
 	if err := readBlockTimes(ctx, provider, all); err != nil {
 		return nil, nil, err
@@ -99,15 +99,15 @@ func readSightings(ctx context.Context, provider *rpc.Provider, mined []minedAtt
 			failed = append(failed, unreadableAttempt{s.Followed, s.err})
 			continue
 		}
-		sightings = append(sightings, s)
+		inclusions = append(inclusions, s)
 	}
-	return sightings, failed, nil
+	return inclusions, failed, nil
 }
 
 // readBlockTimes fails attempts with errLags if the provider shows another block than the receipt's: the chain is being
 // reorganized.
-func readBlockTimes(ctx context.Context, provider *rpc.Provider, all []*sighting) error {
-	byNumber := map[uint64][]*sighting{}
+func readBlockTimes(ctx context.Context, provider *rpc.Provider, all []*inclusion) error {
+	byNumber := map[uint64][]*inclusion{}
 	var numbers []uint64
 	for _, s := range all {
 		if s.Intent.Type != transfer.Transfer {
@@ -137,14 +137,14 @@ func readBlockTimes(ctx context.Context, provider *rpc.Provider, all []*sighting
 	return nil
 }
 
-// judgedByTransaction reports whether the transaction itself decides, and not its logs.
-func (s *sighting) judgedByTransaction() bool {
+// needsTransaction reports whether the transaction itself decides, and not its logs.
+func (s *inclusion) needsTransaction() bool {
 	return s.err == nil && s.Intent.Type == transfer.Transfer && token.Native(s.Intent.Source.Token) && s.receipt.Succeeded && !s.Intent.Predates(s.BlockTime)
 }
 
-func readTransactions(ctx context.Context, provider *rpc.Provider, all []*sighting) error {
-	native := slices.DeleteFunc(slices.Clone(all), func(s *sighting) bool { return !s.judgedByTransaction() })
-	transactions, err := rpc.AskItems(ctx, provider, native, func(s *sighting) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(s.Hash) })
+func readTransactions(ctx context.Context, provider *rpc.Provider, all []*inclusion) error {
+	native := slices.DeleteFunc(slices.Clone(all), func(s *inclusion) bool { return !s.needsTransaction() })
+	transactions, err := rpc.AskItems(ctx, provider, native, func(s *inclusion) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(s.Hash) })
 	if err != nil {
 		return err
 	}
@@ -162,10 +162,10 @@ func readTransactions(ctx context.Context, provider *rpc.Provider, all []*sighti
 }
 
 // readCode reads whether the sources of native transfers that other accounts sent are contracts.
-func readCode(ctx context.Context, provider *rpc.Provider, all []*sighting) error {
-	source := func(s *sighting) common.Address { return common.HexToAddress(s.Intent.Source.Account.Address) }
-	indirect := slices.DeleteFunc(slices.Clone(all), func(s *sighting) bool { return !s.judgedByTransaction() || s.receipt.From == source(s) })
-	codes, err := rpc.AskItems(ctx, provider, indirect, func(s *sighting) *rpc.Call[[]byte] {
+func readCode(ctx context.Context, provider *rpc.Provider, all []*inclusion) error {
+	source := func(s *inclusion) common.Address { return common.HexToAddress(s.Intent.Source.Account.Address) }
+	indirect := slices.DeleteFunc(slices.Clone(all), func(s *inclusion) bool { return !s.needsTransaction() || s.receipt.From == source(s) })
+	codes, err := rpc.AskItems(ctx, provider, indirect, func(s *inclusion) *rpc.Call[[]byte] {
 		return rpc.Code(source(s), rpc.Number(s.receipt.BlockNumber))
 	})
 	if err != nil {

@@ -90,8 +90,8 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 		}
 		found = append(found, o)
 	}
-	others, unjudged, err := l.replace(ctx, v, replaced)
-	return append(found, others...), append(failed, unjudged...), err
+	others, unreadable, err := l.replace(ctx, v, replaced)
+	return append(found, others...), append(failed, unreadable...), err
 }
 
 // resolved reports whether no other provider need be asked: one knows the attempt as pending, or two have responded.

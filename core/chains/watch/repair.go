@@ -170,7 +170,7 @@ func (l *loop) findEvent(
 			return t, false, err
 		}
 		for _, log := range found {
-			if t, ok = intent.Match(id, log); ok && t.Role == role {
+			if t, ok = intent.MatchLog(id, log); ok && t.Role == role {
 				return t, true, nil
 			}
 		}

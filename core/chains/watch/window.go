@@ -165,7 +165,7 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.O
 	var found []postgres.Observation
 	for _, intent := range intents {
 		for _, log := range byOrder[intent.OrderID] {
-			t, ok := intent.Match(l.id, log)
+			t, ok := intent.MatchLog(l.id, log)
 			if !ok { // another contract or chain than the intent's
 				l.metrics.unmatched(v, log)
 				continue

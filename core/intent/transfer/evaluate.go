@@ -8,11 +8,11 @@ import "time"
 // The result depends only on the transactions, on a cancellation by the client and on the deadline. So it is independent of the
 // order in which transactions became known, and Evaluate is idempotent.
 func (i *Intent) Evaluate(transactions []Transaction, now time.Time) ([]Command, error) {
-	v := i.judge(transactions, now)
+	g := i.goal(transactions, now)
 	var commands []Command
 	intent := *i
 	for {
-		command, more := intent.step(v)
+		command, more := intent.step(g)
 		if !more {
 			return commands, nil
 		}
@@ -23,8 +23,8 @@ func (i *Intent) Evaluate(transactions []Transaction, now time.Time) ([]Command,
 	}
 }
 
-// verdict is the result of judging an intent's transactions.
-type verdict struct {
+// goal is the status that follows from an intent's transactions, with the transactions that lead to it.
+type goal struct {
 	status Status
 	// effect executed the intent, attempt may still execute it and failed did not; each is the newest of its kind, nil for none.
 	effect, attempt, failed *Transaction
@@ -34,38 +34,38 @@ type verdict struct {
 	dropped bool
 }
 
-// judge determines the status that follows from the intent's transactions.
-func (i *Intent) judge(transactions []Transaction, now time.Time) verdict {
-	v := verdict{effect: Effect(transactions)}
+// goal determines the status that follows from the intent's transactions.
+func (i *Intent) goal(transactions []Transaction, now time.Time) goal {
+	g := goal{effect: Effect(transactions)}
 	for n := range transactions {
 		t := &transactions[n]
 		_, useless := failures[t.State]
 		switch {
 		case !t.isAttempt():
-			v.outcome = preferredOutcome(v.outcome, t)
+			g.outcome = preferredOutcome(g.outcome, t)
 		case useless && t.Confirmed:
-			v.failed = newer(v.failed, t)
+			g.failed = newer(g.failed, t)
 		case t.State == Dropped:
-			v.dropped = true
+			g.dropped = true
 		case t.State != Mined:
-			v.attempt = newer(v.attempt, t)
+			g.attempt = newer(g.attempt, t)
 		}
 	}
 	switch {
-	case v.effect != nil && v.effect.Confirmed && v.outcome != nil:
-		v.status = outcomes[v.outcome.Role].status
-	case v.effect != nil && v.effect.Confirmed:
-		v.status = Confirmed
-	case v.effect != nil || v.attempt != nil:
-		v.status = Submitted
-	case v.failed != nil:
-		v.status = Failed
-	case v.dropped:
-		v.status = Expired
+	case g.effect != nil && g.effect.Confirmed && g.outcome != nil:
+		g.status = outcomes[g.outcome.Role].status
+	case g.effect != nil && g.effect.Confirmed:
+		g.status = Confirmed
+	case g.effect != nil || g.attempt != nil:
+		g.status = Submitted
+	case g.failed != nil:
+		g.status = Failed
+	case g.dropped:
+		g.status = Expired
 	default:
-		v.status = i.withoutTransactions(now)
+		g.status = i.withoutTransactions(now)
 	}
-	return v
+	return g
 }
 
 // outcomes map the roles of the settler's transactions to statuses and triggers.
@@ -105,79 +105,79 @@ func (i *Intent) withoutTransactions(now time.Time) Status {
 	}
 }
 
-// step returns the next command towards the verdict; more is false once the intent has its status.
-func (i *Intent) step(v verdict) (c Command, more bool) {
-	carrier := v.carrier()
-	if i.Status == v.status {
-		return i.changeCarrier(v, carrier)
+// step returns the next command towards the goal; more is false once the intent has its status.
+func (i *Intent) step(g goal) (c Command, more bool) {
+	hash := g.hash()
+	if i.Status == g.status {
+		return i.changeTransaction(g, hash)
 	}
 	switch i.Status {
 	case Filled, Refunded:
-		if _, ended := v.ended(); ended {
-			return Command{Trigger: Reorg, To: Confirmed, Hash: carrier, Observed: v.outcome}, true
+		if _, ended := g.ended(); ended {
+			return Command{Trigger: Reorg, To: Confirmed, Hash: hash, Observed: g.outcome}, true
 		}
-		return v.reorg(carrier), true
+		return g.reorg(hash), true
 	case Confirmed:
-		if trigger, ended := v.ended(); ended {
-			return Command{Trigger: trigger, Observed: v.outcome}, true
+		if trigger, ended := g.ended(); ended {
+			return Command{Trigger: trigger, Observed: g.outcome}, true
 		}
-		return v.reorg(carrier), true
+		return g.reorg(hash), true
 	case Submitted:
-		return v.conclude(carrier), true
+		return g.fromSubmitted(hash), true
 	default:
 		// The intent has no transaction yet, or one that failed. A dropped attempt changes nothing.
-		if carrier == "" {
+		if hash == "" {
 			return c, false
 		}
-		return Command{Trigger: Submit, Hash: carrier, Observed: v.effect}, true
+		return Command{Trigger: Submit, Hash: hash, Observed: g.effect}, true
 	}
 }
 
-// changeCarrier handles an intent that has the right status with another transaction.
-func (i *Intent) changeCarrier(v verdict, carrier string) (c Command, more bool) {
-	if carrier == i.Hash || v.effect == nil && v.attempt == nil {
+// changeTransaction handles an intent that has the right status with another transaction.
+func (i *Intent) changeTransaction(g goal, hash string) (c Command, more bool) {
+	if hash == i.Hash || g.effect == nil && g.attempt == nil {
 		return c, false
 	}
 	if i.Status == Submitted {
-		return Command{Trigger: Submit, Hash: carrier, Observed: v.effect}, true
+		return Command{Trigger: Submit, Hash: hash, Observed: g.effect}, true
 	}
-	return Command{Trigger: Reorg, To: Submitted, Hash: carrier, Observed: v.effect}, true
+	return Command{Trigger: Reorg, To: Submitted, Hash: hash, Observed: g.effect}, true
 }
 
-// conclude returns the command for a submitted intent.
-func (v verdict) conclude(carrier string) Command {
+// fromSubmitted returns the command for a submitted intent.
+func (g goal) fromSubmitted(hash string) Command {
 	switch {
-	case v.effect != nil: // confirmed; another command may follow
-		return Command{Trigger: Confirm, Hash: carrier, Observed: v.effect}
-	case v.failed != nil:
-		return Command{Trigger: Fail, Failure: failures[v.failed.State], Observed: v.failed}
-	case v.dropped:
+	case g.effect != nil: // confirmed; another command may follow
+		return Command{Trigger: Confirm, Hash: hash, Observed: g.effect}
+	case g.failed != nil:
+		return Command{Trigger: Fail, Failure: failures[g.failed.State], Observed: g.failed}
+	case g.dropped:
 		return Command{Trigger: Drop}
 	default:
-		return v.reorg("")
+		return g.reorg("")
 	}
 }
 
 // reorg returns the command for an effect that a reorganization removed.
-func (v verdict) reorg(carrier string) Command {
-	to := v.status
+func (g goal) reorg(hash string) Command {
+	to := g.status
 	if to == Failed {
 		to = Submitted
 	}
-	return Command{Trigger: Reorg, To: to, Hash: carrier, Observed: v.effect}
+	return Command{Trigger: Reorg, To: to, Hash: hash, Observed: g.effect}
 }
 
 // ended returns the trigger of the settler's fill or refund; ok is false while there is none.
-func (v verdict) ended() (trigger Trigger, ok bool) {
-	if v.status != Filled && v.status != Refunded {
+func (g goal) ended() (trigger Trigger, ok bool) {
+	if g.status != Filled && g.status != Refunded {
 		return "", false
 	}
-	return outcomes[v.outcome.Role].trigger, true
+	return outcomes[g.outcome.Role].trigger, true
 }
 
-// carrier returns the hash of the transaction that executes the intent or may do so, empty for none.
-func (v verdict) carrier() string {
-	for _, t := range []*Transaction{v.effect, v.attempt, v.failed} {
+// hash returns the hash of the transaction that executes the intent or may do so, empty for none.
+func (g goal) hash() string {
+	for _, t := range []*Transaction{g.effect, g.attempt, g.failed} {
 		if t != nil {
 			return t.Hash.Hex()
 		}

@@ -85,7 +85,7 @@ func (i *Intent) Shown(h History) []Transaction {
 func (i *Intent) shownState(h History, t Transaction) State {
 	switch t.State {
 	case Pending, Dropped:
-		if i.Carried() && t.isAttempt() && t.Hash.Hex() != i.Hash {
+		if i.Executed() && t.isAttempt() && t.Hash.Hex() != i.Hash {
 			return Replaced
 		}
 		return Pending

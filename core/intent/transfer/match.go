@@ -66,7 +66,7 @@ func ParseSettlerEvent(l evm.Log) (e SettlerEvent, ok bool) {
 
 // Match returns the transaction of the intent that a settler's event on a chain shows. ok is false for an event of another order,
 // and for an event from another contract or chain than in the intent's settlement, because anybody can emit events.
-func (i *Intent) Match(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
+func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
 	e, ok := ParseSettlerEvent(l)
 	if !ok || e.OrderID != i.OrderID || i.Type == Transfer {
 		return t, false
@@ -84,8 +84,8 @@ func (i *Intent) Match(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
 	}, true
 }
 
-// Sighting is an attempt that was found in a block.
-type Sighting struct {
+// Inclusion is an attempt that was found in a block.
+type Inclusion struct {
 	Receipt evm.Receipt
 	// Transaction is needed only for native transfers.
 	Transaction evm.Transaction
@@ -97,21 +97,21 @@ type Sighting struct {
 	Taken []int64
 }
 
-// JudgeAttempt looks for the intent's effect in an attempt that is in a block. The state is Mined, with the log index of the
+// Classify looks for the intent's effect in an attempt that is in a block. The state is Mined, with the log index of the
 // effect, or the reason why the effect is missing. Tokens that take a fee on transfers deliver less than the intent asks for,
 // which is a mismatch.
-func (i *Intent) JudgeAttempt(s Sighting) (state State, logIndex int64) {
+func (i *Intent) Classify(in Inclusion) (state State, logIndex int64) {
 	switch {
-	case !s.Receipt.Succeeded:
+	case !in.Receipt.Succeeded:
 		return Reverted, 0
 	case i.Type != Transfer:
-		return i.judgeOpen(s)
-	case i.Predates(s.BlockTime):
+		return i.classifyOpen(in)
+	case i.Predates(in.BlockTime):
 		return Mismatch, 0
 	case token.Native(i.Source.Token):
-		return i.judgeNative(s)
+		return i.classifyNative(in)
 	default:
-		return i.judgeERC20(s)
+		return i.classifyERC20(in)
 	}
 }
 
@@ -120,10 +120,10 @@ func (i *Intent) Predates(blockTime time.Time) bool {
 	return blockTime.Before(i.CreatedAt.Add(-ClockSkew))
 }
 
-func (i *Intent) judgeOpen(s Sighting) (State, int64) {
+func (i *Intent) classifyOpen(in Inclusion) (State, int64) {
 	state := Mismatch
-	for _, l := range s.Receipt.Logs {
-		if t, ok := i.Match(i.Source.Account.Chain, l); ok && t.Role == RoleOpen {
+	for _, l := range in.Receipt.Logs {
+		if t, ok := i.MatchLog(i.Source.Account.Chain, l); ok && t.Role == RoleOpen {
 			return Mined, t.LogIndex
 		}
 		e, ok := ParseSettlerEvent(l)
@@ -134,24 +134,24 @@ func (i *Intent) judgeOpen(s Sighting) (State, int64) {
 	return state, 0
 }
 
-// judgeNative compares the transaction itself, because a native transfer emits no log. An internal transfer by a contract account
-// is visible in neither.
-func (i *Intent) judgeNative(s Sighting) (State, int64) {
-	t, from := s.Transaction, common.HexToAddress(i.Source.Account.Address)
+// classifyNative compares the transaction itself, because a native transfer emits no log. An internal transfer by a contract
+// account is visible in neither.
+func (i *Intent) classifyNative(in Inclusion) (State, int64) {
+	t, from := in.Transaction, common.HexToAddress(i.Source.Account.Address)
 	switch {
-	case t.From != from && s.SourceHasCode:
+	case t.From != from && in.SourceHasCode:
 		return Unsupported, 0
 	case t.From == from && t.To != nil && *t.To == common.HexToAddress(i.Destination.Account.Address) &&
-		t.Value != nil && t.Value.Cmp(i.Source.Amount) == 0 && !s.taken(NoLog):
+		t.Value != nil && t.Value.Cmp(i.Source.Amount) == 0 && !in.taken(NoLog):
 		return Mined, NoLog
 	default:
 		return Mismatch, 0
 	}
 }
 
-func (i *Intent) judgeERC20(s Sighting) (State, int64) {
-	for _, l := range s.Receipt.Logs {
-		if i.pays(l) && !s.taken(int64(l.Index)) { //nolint:gosec // an index in a block
+func (i *Intent) classifyERC20(in Inclusion) (State, int64) {
+	for _, l := range in.Receipt.Logs {
+		if i.pays(l) && !in.taken(int64(l.Index)) { //nolint:gosec // an index in a block
 			return Mined, int64(l.Index) //nolint:gosec // as above
 		}
 	}
@@ -170,13 +170,13 @@ func addressTopic(address string) common.Hash {
 	return common.BytesToHash(common.HexToAddress(address).Bytes())
 }
 
-func (s Sighting) taken(logIndex int64) bool {
-	return slices.Contains(s.Taken, logIndex)
+func (in Inclusion) taken(logIndex int64) bool {
+	return slices.Contains(in.Taken, logIndex)
 }
 
-// Stands reports whether a receipt, from any provider, still shows what is recorded of the intent's transaction: the same block,
-// the same result and the same log.
-func (i *Intent) Stands(t Transaction, r evm.Receipt) bool {
+// MatchesReceipt reports whether a receipt, from any provider, still shows what is recorded of the intent's transaction: the same
+// block, the same result and the same log.
+func (i *Intent) MatchesReceipt(t Transaction, r evm.Receipt) bool {
 	if t.Block == nil || r.TxHash != t.Hash || r.BlockHash != t.Block.Hash || r.BlockNumber != t.Block.Number {
 		return false
 	}
@@ -190,7 +190,7 @@ func (i *Intent) Stands(t Transaction, r evm.Receipt) bool {
 		if int64(l.Index) != t.LogIndex { //nolint:gosec // an index in a block
 			continue
 		}
-		seen, ok := i.Match(t.Chain, l)
+		seen, ok := i.MatchLog(t.Chain, l)
 		return r.Succeeded && (ok && seen.Role == t.Role || t.Role == RoleSend && i.pays(l))
 	}
 	return false

@@ -62,16 +62,16 @@ func TestMatch_RecordedChain(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, log := range step.Receipt.Logs {
-				if seen, ok := intent.Match(chain, log); ok {
+				if seen, ok := intent.MatchLog(chain, log); ok {
 					seen.Confirmed = true
 					found = append(found, seen)
-					if !intent.Stands(seen, step.Receipt) {
+					if !intent.MatchesReceipt(seen, step.Receipt) {
 						t.Errorf("%s: %s does not stand by its own receipt", c.Name, step.Step)
 					}
 				}
 			}
 			if step.Step == "open" {
-				state, index := intent.JudgeAttempt(transfer.Sighting{Receipt: step.Receipt})
+				state, index := intent.Classify(transfer.Inclusion{Receipt: step.Receipt})
 				if want := map[bool]transfer.State{true: transfer.Mined, false: transfer.Reverted}[step.Receipt.Succeeded]; state != want {
 					t.Errorf("%s: the attempt is %s at log %d, want %s", c.Name, state, index, want)
 				}
@@ -97,7 +97,7 @@ func TestMatch_RecordedChain(t *testing.T) {
 		stranger.Settlement.OriginSettler, stranger.Settlement.DestinationSettler = alice, bob
 		for _, step := range c.Steps {
 			for _, log := range step.Receipt.Logs {
-				if _, ok := stranger.Match(sepolia, log); ok {
+				if _, ok := stranger.MatchLog(sepolia, log); ok {
 					t.Errorf("%s: an event of another settler matches", c.Name)
 				}
 			}

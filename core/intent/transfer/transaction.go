@@ -91,7 +91,7 @@ type Transaction struct {
 func (i *Intent) Awaits(t Transaction) bool {
 	switch t.State {
 	case Pending, Dropped:
-		return !i.Carried()
+		return !i.Executed()
 	case Mined:
 		return t.Role == RoleOpen && i.Status == Confirmed
 	default:
@@ -99,8 +99,8 @@ func (i *Intent) Awaits(t Transaction) bool {
 	}
 }
 
-// Carried reports whether a transaction has executed the intent: it is confirmed, filled or refunded.
-func (i *Intent) Carried() bool {
+// Executed reports whether a transaction has executed the intent: it is confirmed, filled or refunded.
+func (i *Intent) Executed() bool {
 	return i.Status == Confirmed || i.Status == Filled || i.Status == Refunded
 }
 

@@ -160,12 +160,12 @@ func (c Command) transition() (t transition, to Status, err error) {
 	if len(t.to) > 1 {
 		to = c.To
 	}
-	carries := c.Trigger == Submit || c.Trigger == Confirm
-	mayCarry := carries || c.Trigger == Reorg
+	needsHash := c.Trigger == Submit || c.Trigger == Confirm
+	mayHaveHash := needsHash || c.Trigger == Reorg
 	switch {
 	case !slices.Contains(t.to, to) || (len(t.to) == 1 && c.To != ""):
 		return t, "", fmt.Errorf("malformed command: %s to %q", c.Trigger, c.To)
-	case carries && c.Hash == "", !mayCarry && c.Hash != "":
+	case needsHash && c.Hash == "", !mayHaveHash && c.Hash != "":
 		return t, "", fmt.Errorf("malformed command: %s with hash %q", c.Trigger, c.Hash)
 	case (c.Trigger == Fail) != (c.Failure != ""):
 		return t, "", fmt.Errorf("malformed command: %s with failure %q", c.Trigger, c.Failure)

@@ -221,7 +221,7 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	}}
 	n := slices.IndexFunc(known, func(o Observation) bool { return o.Key() == attempt.Key() })
 	switch {
-	case intent.Carried() && intent.Hash != hash.Hex(), n < 0 && len(known) >= maxAttempts:
+	case intent.Executed() && intent.Hash != hash.Hex(), n < 0 && len(known) >= maxAttempts:
 		return nil, false, fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
 	case n >= 0 && known[n].Reported && known[n].State != transfer.Dropped:
 		return nil, false, nil

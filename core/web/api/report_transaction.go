@@ -33,7 +33,7 @@ func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*t
 	}
 	reported, added, err := s.Store.ReportTransaction(r.Context(), intent.AccountID, intent.ID, hash)
 	switch {
-	case errors.Is(err, transfer.ErrTransition) && !reported.Carried():
+	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
 		return nil, errTooManyAttempts
 	case errors.Is(err, transfer.ErrTransition):
 		return nil, errCarried

@@ -53,7 +53,7 @@ func (c *console) recordTransaction(r *http.Request, intent *transfer.Intent, gi
 	}
 	reported, added, err := c.Store.ReportTransaction(r.Context(), intent.AccountID, intent.ID, hash)
 	switch {
-	case errors.Is(err, transfer.ErrTransition) && !reported.Carried():
+	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
 		return errTooManyAttempts
 	case errors.Is(err, transfer.ErrTransition):
 		return errCarried

@@ -73,7 +73,7 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 			"Refundable": intent.Refundable(history), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
 			"Unwatched": c.unwatched(intent),
 			"Final":     transfer.Final(intent.Type, intent.Status), "Refresh": refreshSeconds(intent, history), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
-			"Send": sending, "Carried": intent.Carried(),
+			"Send": sending, "Executed": intent.Executed(),
 		},
 	})
 }
