@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/polls"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/conn"
 )
 
 const (
@@ -29,12 +31,25 @@ func (e *Edge) client(ctx *fasthttp.RequestCtx) (address netip.Addr, proto strin
 	return e.firstUntrusted(address, ctx.Request.Header.PeekAll(headerForwardedFor)), proto
 }
 
+// connOf returns the connection of a request, nil in benchmarks.
+func connOf(ctx *fasthttp.RequestCtx) *conn.Client {
+	c, _ := ctx.Conn().(*conn.Client)
+	return c
+}
+
+// lingerOnClose makes the connection's Close linger, because a part of this request is unread.
+func lingerOnClose(ctx *fasthttp.RequestCtx) {
+	if c := connOf(ctx); c != nil {
+		c.LingerOnClose()
+	}
+}
+
 // peerAddress returns the address of the other end of the connection.
 func peerAddress(ctx *fasthttp.RequestCtx) netip.Addr {
 	if c := connOf(ctx); c != nil {
-		return c.address
+		return c.Address()
 	}
-	return addressOf(ctx.RemoteAddr())
+	return conn.AddressOf(ctx.RemoteAddr())
 }
 
 // firstUntrusted returns the first address, from the nearest hop outwards, that is not a trusted proxy. The client may have

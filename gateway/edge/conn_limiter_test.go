@@ -15,13 +15,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
 // enter opens a connection and keeps it open; it is surely let in when enter returns.
-func (g *gateway) enter(tb testing.TB) *conn {
+func (g *gateway) enter(tb testing.TB) *clientConn {
 	tb.Helper()
 	c := g.dial(tb)
 	c.write(tb, request("GET", "/health", "", ""))
@@ -40,7 +40,7 @@ func TestConnLimiter_MaxConns(t *testing.T) {
 	t.Parallel()
 	const most = 3
 	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = most }})
-	var inside []*conn
+	var inside []*clientConn
 	for range most {
 		c := g.enter(t)
 		defer c.Close()
@@ -97,7 +97,7 @@ func TestConnLimiter_RejectsBurst(t *testing.T) {
 	const crowd = 400 // more than have their refusal read to them
 	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = 1 }})
 	defer g.enter(t).Close()
-	var turned []*conn
+	var turned []*clientConn
 	for range crowd {
 		c := g.dial(t)
 		defer c.Close()
@@ -134,7 +134,7 @@ func TestConnLimiter_MaxConnsPerIP(t *testing.T) {
 		}
 		t.Skip("this system has but one loopback address:", err)
 	}
-	c := &conn{Conn: other, reader: bufio.NewReader(other)}
+	c := &clientConn{Conn: other, reader: bufio.NewReader(other)}
 	defer c.Close()
 	c.write(t, request("GET", "/health", "", ""))
 	if got := c.read(t, "GET"); got.Status != 204 {
@@ -177,20 +177,5 @@ func TestConnLimiter_FileDescriptorsExhausted(t *testing.T) {
 	defer cancel()
 	if err := errors.Join(g.edge.Drain(drain), <-ended); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestConnLimiter_CapByOpenFiles(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ conns, perAddress, files, most, each int }{
-		{65536, 16384, 1 << 20, 65536, 16384},
-		{65536, 16384, 20000, 15000, 3750},
-		{65536, 0, 1024, 768, 0},
-		{100, 1, 20, 15, 1},
-		{1, 1, 1, 1, 1},
-	} {
-		if most, each := edge.CapByOpenFiles(test.conns, test.perAddress, test.files); most != test.most || each != test.each {
-			t.Errorf("%+v: %d and %d", test, most, each)
-		}
 	}
 }

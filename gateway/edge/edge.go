@@ -15,12 +15,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"intents.internal/gateway/catalog"
-	"intents.internal/gateway/control"
-	"intents.internal/gateway/forward"
+	"intents.internal/gateway/conn"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/upstream/catalog"
+	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/upstream/forward"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/tracing"
 )
@@ -63,7 +64,7 @@ type Edge struct {
 	maxBody        int
 
 	server      *fasthttp.Server
-	connLimiter *connLimiter
+	connLimiter *conn.Limiter
 	streams     streamLimiter
 	draining    atomic.Bool
 	exchanges   sync.Pool
@@ -95,7 +96,9 @@ func New(o Options) *Edge {
 		metrics:        newMetrics(o.Metrics),
 	}
 	e.exchanges.New = func() any { return &exchange{} }
-	e.connLimiter = newConnLimiter(o.Server, o.Log, o.Metrics)
+	e.connLimiter = conn.NewLimiter(conn.Options{
+		MaxConns: o.Server.MaxConns, MaxConnsPerIP: o.Server.MaxConnsPerIP, WriteTimeout: o.Server.WriteTimeout, StreamRate: o.Server.StreamRate,
+	}, o.Log, o.Metrics)
 	e.server = e.newServer(o.Server)
 	return e
 }

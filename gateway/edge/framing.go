@@ -249,14 +249,14 @@ func (e *Edge) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	x := e.begin(ctx, time.Now())
 	defer e.end(x)
 	var tooBig *fasthttp.ErrSmallBuffer
-	conn := connOf(ctx)
+	c := connOf(ctx)
 	switch {
 	case errors.As(err, &tooBig):
 		x.writeReply(headersTooLong)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		x.route = match(x.path()) // the header was parsed
 		x.writeReply(tooLong)
-	case conn != nil && conn.readTimedOut: // fasthttp does not report every timeout as an error of its own
+	case c != nil && c.ReadTimedOut(): // fasthttp does not report every timeout as an error of its own
 		x.writeReply(tooSlow)
 	default:
 		x.writeReply(unreadable)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 )
 
 var timeRules = []rule{
@@ -49,11 +49,11 @@ func unfinishedRequestsEnd(t *testing.T) {
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.ReadTimeout = readTimeout }})
 	type waiting struct {
-		*conn
+		*clientConn
 		began time.Time
 	}
 	conns := map[string]waiting{} // all begin before the first is waited for, so that one timeout is enough
-	begin := func(name, sent string) *conn {
+	begin := func(name, sent string) *clientConn {
 		c := g.dial(t)
 		conns[name] = waiting{c, time.Now()}
 		c.write(t, sent)

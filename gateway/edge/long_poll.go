@@ -91,7 +91,7 @@ const (
 // park waits for new events of the poll's account: at least until the interval since the last request to core has passed, and at
 // most until the wait that core allowed has passed since the request arrived.
 func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkResult {
-	began, conn := x.now, connOf(x.ctx)
+	began, client := x.now, connOf(x.ctx)
 	defer func() { x.parked += x.now.Sub(began) }()
 	until, nextFetch, nextCheck := x.began.Add(x.request.PollWait), x.request.Began.Add(interval), began.Add(disconnectCheckInterval)
 	wake, slot := poll.News(), chan<- struct{}(nil)
@@ -119,7 +119,7 @@ func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkR
 			return pollExpired
 		}
 		if !x.now.Before(nextCheck) {
-			if conn != nil && conn.Disconnected() {
+			if client != nil && client.Disconnected() {
 				return clientDisconnected
 			}
 			nextCheck = x.now.Add(disconnectCheckInterval)

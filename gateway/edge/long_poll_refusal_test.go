@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -24,7 +24,7 @@ func TestLongPoll_Bounds(t *testing.T) {
 	r := startReader(t, settings{})
 	ofKey := tooManyPolls("This key has 2 requests for events that wait, which is as many as it may have. Try again when one has been answered.")
 	ofAccount := tooManyPolls("Your account has 8 requests for events that wait, which is as many as it may have. Try again when one has been answered.")
-	var parked []*conn
+	var parked []*clientConn
 	for range polls.MaxPerAccount / polls.MaxPerKey {
 		key := newReader(r.core, r.gateway, r.account)
 		for range polls.MaxPerKey {
@@ -149,7 +149,7 @@ func TestLongPoll_AllWoken(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{maxConns: 40})
 	const accounts = 200
-	var parked []*conn
+	var parked []*clientConn
 	for range accounts {
 		key := apikey.New(network.Test)
 		as := r.core.Put(key, wire.VerifiedKey{})

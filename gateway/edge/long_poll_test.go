@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -43,7 +43,7 @@ func newReader(core *coretest.Core, g *gateway, account string) reader {
 }
 
 // ask sends a request for events on a connection of its own.
-func (r reader) ask(t *testing.T, query string) *conn {
+func (r reader) ask(t *testing.T, query string) *clientConn {
 	t.Helper()
 	c := r.gateway.dial(t)
 	t.Cleanup(func() { _ = c.Close() })
@@ -52,7 +52,7 @@ func (r reader) ask(t *testing.T, query string) *conn {
 }
 
 // park is ask, and waits until the gateway has so many polls, each with an answer of core.
-func (r reader) park(t *testing.T, query string) *conn {
+func (r reader) park(t *testing.T, query string) *clientConn {
 	t.Helper()
 	polls, answered := r.polls(t), r.answers(t)
 	c := r.ask(t, query)
@@ -84,7 +84,7 @@ func page(next int, events ...string) response {
 var rateLimit = regexp.MustCompile(`^"default";r=[0-9]+;t=[0-9]+$`)
 
 // mustRead compares the whole answer but for the RateLimit field, of which it must have one.
-func mustRead(t *testing.T, c *conn, want response) {
+func mustRead(t *testing.T, c *clientConn, want response) {
 	t.Helper()
 	got := c.read(t, "GET")
 	if rateLimit.MatchString(got.Header.Get("Ratelimit")) {
@@ -214,7 +214,7 @@ func TestLongPoll_Drain(t *testing.T) {
 func TestLongPoll_NoCoreConnection(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{maxConns: 1, edge: func(o *edge.Options) { o.Server.MaxLongLists = 4 }}) // one list of an account at once
-	parked := []*conn{r.park(t, "after=now&wait=25"), r.park(t, "after=now&wait=25")}
+	parked := []*clientConn{r.park(t, "after=now&wait=25"), r.park(t, "after=now&wait=25")}
 	mustRead(t, r.ask(t, "after=now"), page(0))
 	r.gateway.edge.AnnounceDrain()
 	for _, c := range parked {

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/conn"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -16,7 +17,7 @@ import (
 // A crowd of idle and slow connections keeps nobody from being served, ends when it should, and leaves nothing behind.
 func TestOverload_IdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it counts this process's goroutines
 	// Both ends of a connection are files of this process.
-	files := edge.OpenFileLimit() - 500
+	files := conn.OpenFileLimit() - 500
 	idle, slow := min(2000, files*10/24), min(200, files/24)
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{edge: func(o *edge.Options) {
@@ -41,12 +42,12 @@ func TestOverload_IdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it
 	quiet := tail(asked, ask)
 	goroutines := runtime.NumGoroutine()
 
-	var crowd []*conn
+	var crowd []*clientConn
 	for range idle {
 		crowd = append(crowd, g.enter(t))
 	}
 	began := time.Now()
-	var drippers []*conn
+	var drippers []*clientConn
 	for n := range slow {
 		c := g.dial(t)
 		if n%2 == 0 {

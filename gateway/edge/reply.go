@@ -8,8 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"intents.internal/gateway/forward"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/upstream/forward"
 	"intents.internal/pkg/wire"
 )
 

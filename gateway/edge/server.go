@@ -35,7 +35,7 @@ type ServerOptions struct {
 }
 
 const (
-	// unlimited disables fasthttp's own bound, whose response is not JSON. connLimiter has the bound.
+	// unlimited disables fasthttp's own bound, whose response is not JSON. conn.Limiter has the bound.
 	unlimited = math.MaxInt32
 	// idleWorkers is how long a worker goroutine stays idle before it exits.
 	idleWorkers = 2 * time.Second
@@ -87,7 +87,7 @@ func requestConfig(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestC
 
 // Serve serves the listener's connections until Drain, then returns nil.
 func (e *Edge) Serve(listener net.Listener) error {
-	if err := e.server.Serve(&limitedListener{Listener: listener, limiter: e.connLimiter}); err != nil {
+	if err := e.server.Serve(e.connLimiter.Listener(listener)); err != nil {
 		return fmt.Errorf("serve clients on %s: %w", listener.Addr(), err)
 	}
 	return nil
@@ -113,7 +113,7 @@ func (e *Edge) Draining(context.Context) error {
 // Drain stops accepting, closes idle connections, and waits for requests in flight until ctx ends.
 func (e *Edge) Drain(ctx context.Context) error {
 	e.AnnounceDrain()
-	defer e.connLimiter.waitRejections()
+	defer e.connLimiter.WaitRejections()
 	if err := e.server.ShutdownWithContext(ctx); err != nil {
 		return fmt.Errorf("drain client connections: %w", err)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -160,7 +160,7 @@ func TestStream_KnownLengthNotCounted(t *testing.T) {
 			key := apikey.New(network.Test)
 			core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: within, PeriodSeconds: 86400}})
 			raw := request("GET", target, apiKey(key), "")
-			var all []*conn
+			var all []*clientConn
 			for range 60 {
 				c := g.dial(t)
 				defer c.Close()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -39,7 +39,7 @@ func endless(t *testing.T) (*coretest.Core, *atomic.Int64) {
 }
 
 // slowReader asks for a list that never ends and has the kernel take as little of it as it can.
-func (g *gateway) slowReader(tb testing.TB, key string) *conn {
+func (g *gateway) slowReader(tb testing.TB, key string) *clientConn {
 	tb.Helper()
 	c := g.dial(tb)
 	if err := c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
@@ -51,9 +51,9 @@ func (g *gateway) slowReader(tb testing.TB, key string) *conn {
 
 func TestWriteTimeout_SlowReader(t *testing.T) {
 	t.Parallel()
-	for name, read := range map[string]func(*conn) error{
-		"nothing": func(*conn) error { return nil },
-		"a little now and then": func(c *conn) error {
+	for name, read := range map[string]func(*clientConn) error{
+		"nothing": func(*clientConn) error { return nil },
+		"a little now and then": func(c *clientConn) error {
 			_, err := io.CopyN(io.Discard, c, 1<<10)
 			return err
 		},
@@ -180,7 +180,7 @@ func TestStream_ListsByAccount(t *testing.T) {
 	})
 	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongLists = 48 }})
 	greedy, other := apiKey(core.AddKey(network.Test)), apiKey(core.AddKey(network.Test))
-	var waiting []*conn
+	var waiting []*clientConn
 	for range 12 { // a quarter
 		c := g.dial(t)
 		defer c.Close()

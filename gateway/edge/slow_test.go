@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 )
 
@@ -65,7 +65,7 @@ func TestReadTimeout(t *testing.T) {
 		"chunks":             {post + "Transfer-Encoding: chunked\r\n\r\n", "", strings.Repeat("1\r\na\r\n", 1000)},
 		"after 100 Continue": {post + "Content-Length: 4000\r\nExpect: 100-continue\r\n\r\n", "HTTP/1.1 100 Continue", long},
 	} {
-		c := slowClient{name: name, conn: g.dial(t), began: time.Now()}
+		c := slowClient{name: name, clientConn: g.dial(t), began: time.Now()}
 		defer c.Close()
 		c.write(t, test.atOnce)
 		if test.answer != "" {
@@ -90,13 +90,13 @@ func TestReadTimeout(t *testing.T) {
 }
 
 type slowClient struct {
-	*conn
+	*clientConn
 	name  string
 	began time.Time
 }
 
 // skip reads an answer without a body.
-func (c *conn) skip(tb testing.TB, status string) {
+func (c *clientConn) skip(tb testing.TB, status string) {
 	tb.Helper()
 	for first := true; ; first = false {
 		line, err := c.reader.ReadString('\n')

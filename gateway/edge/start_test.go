@@ -18,14 +18,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/catalog"
-	"intents.internal/gateway/control"
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
-	"intents.internal/gateway/forward"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/upstream/catalog"
+	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/upstream/forward"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/topology"
@@ -172,31 +172,31 @@ func (g *gateway) send(tb testing.TB, raw string) response {
 	return conn.read(tb, string(method))
 }
 
-type conn struct {
+type clientConn struct {
 	net.Conn
 	reader *bufio.Reader
 }
 
-func (g *gateway) dial(tb testing.TB) *conn {
+func (g *gateway) dial(tb testing.TB) *clientConn {
 	tb.Helper()
 	c, err := (&net.Dialer{}).DialContext(tb.Context(), "tcp", g.address)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	dialed := &conn{Conn: c, reader: bufio.NewReader(c)}
+	dialed := &clientConn{Conn: c, reader: bufio.NewReader(c)}
 	dialed.allow(tb)
 	return dialed
 }
 
 // allow gives the next read or write 20 seconds.
-func (c *conn) allow(tb testing.TB) {
+func (c *clientConn) allow(tb testing.TB) {
 	tb.Helper()
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-func (c *conn) write(tb testing.TB, raw string) {
+func (c *clientConn) write(tb testing.TB, raw string) {
 	tb.Helper()
 	c.allow(tb)
 	if _, err := io.WriteString(c, raw); err != nil {
@@ -206,7 +206,7 @@ func (c *conn) write(tb testing.TB, raw string) {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-func (c *conn) read(tb testing.TB, method string) response {
+func (c *clientConn) read(tb testing.TB, method string) response {
 	tb.Helper()
 	c.allow(tb)
 	answer, err := http.ReadResponse(c.reader, &http.Request{Method: method})
@@ -234,7 +234,7 @@ func (c *conn) read(tb testing.TB, method string) response {
 }
 
 // closed reports whether the other side has closed, by a reset where it had not read all.
-func (c *conn) closed() bool {
+func (c *clientConn) closed() bool {
 	_, err := c.reader.ReadByte()
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }

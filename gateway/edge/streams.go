@@ -2,13 +2,16 @@ package edge
 
 import (
 	"bytes"
+	"errors"
+	"os"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/gateway/forward"
+	"intents.internal/gateway/conn"
+	"intents.internal/gateway/upstream/forward"
 	"intents.internal/pkg/tracing"
 )
 
@@ -20,26 +23,26 @@ const (
 
 // streamLimiter bounds the lists, in total and by account. lists counts lists from the request to core until they are written,
 // longLists those that hold a connection to core until the client has read them.
-type streamLimiter struct{ lists, longLists *quota[string] }
+type streamLimiter struct{ lists, longLists *conn.Quota[string] }
 
 func newStreamLimiter(most int, registry prometheus.Registerer) streamLimiter {
 	l := streamLimiter{
-		lists:     newQuota[string](0, (most+listShare-1)/listShare),
-		longLists: newQuota[string](most, (most+longListShare-1)/longListShare),
+		lists:     conn.NewQuota[string](0, (most+listShare-1)/listShare),
+		longLists: conn.NewQuota[string](most, (most+longListShare-1)/longListShare),
 	}
 	factory := promauto.With(registry)
 	gauge := func(name, help string, read func() int) {
 		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
 	}
-	gauge("intents_gateway_long_answers", "Long lists that clients are reading. Near intents_gateway_long_answers_limit, new ones are about to be refused.", l.longLists.count)
-	gauge("intents_gateway_long_answers_limit", "Long lists that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", l.longLists.limit)
+	gauge("intents_gateway_long_answers", "Long lists that clients are reading. Near intents_gateway_long_answers_limit, new ones are about to be refused.", l.longLists.Used)
+	gauge("intents_gateway_long_answers_limit", "Long lists that clients may be reading at once: three quarters of GATEWAY_CORE_MAX_CONNS.", l.longLists.Max)
 	return l
 }
 
 // acquireList counts a list for the account. An account at its bound of long lists may request only pages, because core would
 // produce a complete list in vain.
 func (l *streamLimiter) acquireList(account string, page bool) *reply {
-	if !page && l.longLists.isOwnerAtMax(account) || l.lists.acquire(account) != granted {
+	if !page && l.longLists.IsOwnerAtMax(account) || l.lists.Acquire(account) != conn.Granted {
 		return accountOverloaded
 	}
 	return nil
@@ -52,7 +55,7 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 	if refusal := e.streams.acquireList(account, isPage(target)); refusal != nil {
 		return refusal
 	}
-	release := func() { e.streams.lists.release(account) }
+	release := func() { e.streams.lists.Release(account) }
 	bodyReleases := false
 	defer func() {
 		if !bodyReleases {
@@ -84,17 +87,17 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 // streamList sets a streamed response for the client, within the bounds.
 func (e *Edge) streamList(x *exchange, stream *forward.Stream, release func()) *reply {
 	account := x.verdict.AccountID()
-	switch e.streams.longLists.acquire(account) {
-	case atMax:
+	switch e.streams.longLists.Acquire(account) {
+	case conn.AtMax:
 		stream.Reject()
 		return overloaded
-	case ownerAtMax:
+	case conn.OwnerAtMax:
 		stream.Reject()
 		return accountOverloaded
-	case granted:
+	case conn.Granted:
 	}
 	body := &streamedList{Stream: stream, span: x.span, release: func() {
-		e.streams.longLists.release(account)
+		e.streams.longLists.Release(account)
 		release()
 	}}
 	x.span.AddEvent(tracing.ResponseStarted)
@@ -122,7 +125,7 @@ const slowReader = "slow_reader"
 func (l *streamedList) CloseWithError(err error) error {
 	switch {
 	case err == nil, l.Broken(): // core failed, and the span has its error
-	case isTimeout(err):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		tracing.Fail(l.span, slowReader)
 	default:
 		tracing.Fail(l.span, outcomeClientGone.String())

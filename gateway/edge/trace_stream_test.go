@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
@@ -128,7 +128,7 @@ func TestTrace_BrokenStream(t *testing.T) {
 	for name, c := range map[string]struct {
 		core func(http.ResponseWriter, *http.Request)
 		// read is what the client does once the answer has begun.
-		read         func(*conn, io.Reader)
+		read         func(*clientConn, io.Reader)
 		own, attempt string // why they fail
 		// least is how long it takes to notice.
 		least time.Duration
@@ -138,7 +138,7 @@ func TestTrace_BrokenStream(t *testing.T) {
 				writeLong(w, 256<<10)
 				panic(http.ErrAbortHandler)
 			},
-			read: func(_ *conn, body io.Reader) { _, _ = io.Copy(io.Discard, body) },
+			read: func(_ *clientConn, body io.Reader) { _, _ = io.Copy(io.Discard, body) },
 			own:  "core_broken", attempt: "broken",
 		},
 		"core stalls": {
@@ -146,17 +146,17 @@ func TestTrace_BrokenStream(t *testing.T) {
 				writeLong(w, 256<<10)
 				<-r.Context().Done()
 			},
-			read: func(_ *conn, body io.Reader) { _, _ = io.Copy(io.Discard, body) },
+			read: func(_ *clientConn, body io.Reader) { _, _ = io.Copy(io.Discard, body) },
 			own:  "core_timeout", attempt: "timeout", least: slowTimeout * 9 / 10,
 		},
 		"the client leaves": {
 			core: func(w http.ResponseWriter, _ *http.Request) { writeLong(w, longBody) },
-			read: func(c *conn, _ io.Reader) { _ = c.Close() },
+			read: func(c *clientConn, _ io.Reader) { _ = c.Close() },
 			own:  "client_gone", attempt: "client_gone",
 		},
 		"the client does not read": {
 			core: func(w http.ResponseWriter, _ *http.Request) { writeLong(w, longBody) },
-			read: func(*conn, io.Reader) {},
+			read: func(*clientConn, io.Reader) {},
 			own:  "slow_reader", attempt: "client_gone", least: slowTimeout * 9 / 10,
 		},
 	} {

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/conn"
 )
 
 // smallBody is the longest body that is copied into the write buffer behind its header. Such a body is not counted while it is
@@ -16,7 +18,7 @@ const smallBody = writeBuffer
 type wholeBody struct {
 	bytes.Reader
 	body    []byte
-	conn    *clientConn // nil in benchmarks
+	conn    *conn.Client // nil in benchmarks
 	release func()
 }
 
@@ -33,7 +35,7 @@ func (b *wholeBody) WriteTo(to io.Writer) (int64, error) {
 	if !ok || b.conn == nil {
 		return b.Reader.WriteTo(to)
 	}
-	n, err := b.conn.writeBody(buffered, b.body)
+	n, err := b.conn.WriteBody(buffered, b.body)
 	return int64(n), err
 }
 

@@ -1,7 +1,7 @@
 package keys
 
 import (
-	"intents.internal/gateway/control"
+	"intents.internal/gateway/upstream/control"
 	"intents.internal/pkg/apikey"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"

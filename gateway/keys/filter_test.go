@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"

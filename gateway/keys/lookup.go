@@ -6,7 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/gateway/control"
+	"intents.internal/gateway/upstream/control"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/tracing"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/control"
+	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/keys"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"

@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/gateway/control"
+	"intents.internal/gateway/upstream/control"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/telemetry"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/control"
-	"intents.internal/gateway/cores"
-	"intents.internal/gateway/coretest"
+	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/upstream/cores"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"

@@ -1,7 +1,0 @@
-package edge
-
-// Affordable lowers bounds of connections to what the open files allow.
-var (
-	CapByOpenFiles = capByOpenFiles
-	OpenFileLimit  = openFileLimit
-)

@@ -1,0 +1,253 @@
+// Package control is the client of core's internal API: key verification, key changes, the accounts with new events, usage
+// reports, and the documents that all clients share, such as the chains and their environments.
+//
+// Package forward sends the requests of clients.
+package control
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"intents.internal/gateway/upstream/cores"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
+)
+
+const (
+	// maxResponseBytes bounds a response. The longest, except for a filter, holds the key changes of an outage.
+	maxResponseBytes = 16 << 20
+	// maxFilterBytes bounds a filter. It is enough for 20 million keys.
+	maxFilterBytes = 64 << 20
+)
+
+var (
+	// ErrUnknownKey means that the key may not be used: core does not know it, or it is disabled, expired or without an account.
+	ErrUnknownKey = errors.New("core has no usable key with this hash")
+	// ErrCursorExpired means that changes since the cursor may have been missed.
+	ErrCursorExpired = errors.New("the cursor is older than what core keeps")
+	// ErrNotModified means that the caller's copy is current.
+	ErrNotModified = errors.New("not modified")
+	// ErrReportRefused means that core will never store the report.
+	ErrReportRefused = errors.New("core refuses the usage report")
+	// errTooLong means that a response is over its bound.
+	errTooLong = errors.New("core's response is too long")
+	// errCoreRemoved means that the core was removed from the set after it was picked.
+	errCoreRemoved = errors.New("core was removed from the set")
+)
+
+// Client is safe for concurrent use.
+//
+// All requests are idempotent, so a request that one core does not answer is sent to the next. All cores share one database, so
+// any core can respond, also to a cursor from another core.
+type Client struct {
+	cores  *cores.Set
+	secret telemetry.Secret
+	http   *cores.PerCore[*http.Client]
+	// lastResponse is when a core last answered, nil for never.
+	lastResponse atomic.Pointer[time.Time]
+}
+
+// New creates a client of the cores that opens at most maxConns connections to each.
+func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
+	c := &Client{cores: set, secret: secret}
+	c.http = cores.For(set, func(core *cores.Core) *http.Client {
+		return &http.Client{
+			Transport: &http.Transport{
+				DialContext:         core.DialContext,
+				TLSClientConfig:     set.TLS(core),
+				MaxConnsPerHost:     maxConns,
+				MaxIdleConnsPerHost: maxConns,
+				// Below core's idle timeout, so that core does not close a connection as a request is sent on it.
+				IdleConnTimeout: 20 * time.Second,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}, func(_ *cores.Core, client *http.Client) { client.CloseIdleConnections() })
+	return c
+}
+
+// Close closes idle connections. Calls in flight end with their contexts.
+func (c *Client) Close() {
+	c.http.Each((*http.Client).CloseIdleConnections)
+}
+
+// Silence is the time since a core last answered, MaxInt64 before the first answer.
+func (c *Client) Silence() time.Duration {
+	answered := c.lastResponse.Load()
+	if answered == nil {
+		return math.MaxInt64
+	}
+	return time.Since(*answered)
+}
+
+// Verification describes a usable key.
+type Verification struct {
+	wire.VerifiedKey
+	// ExpiresIn is the time until ExpiresAt by core's clock, because the gateway's clock may be wrong; it is up to one second
+	// short. It has no meaning if ExpiresAt is nil.
+	ExpiresIn time.Duration
+}
+
+// VerifyKey returns ErrUnknownKey for a key that may not be used. Any other error means that the result is unknown.
+func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification, error) {
+	body, err := json.Marshal(wire.VerifyKeyRequest{Hash: hex.EncodeToString(hash[:])})
+	if err != nil {
+		return Verification{}, fmt.Errorf("verify key: %w", err)
+	}
+	var v Verification
+	r, err := c.call(ctx, request{method: http.MethodPost, target: wire.PathVerifyKey, body: body}, &v.VerifiedKey)
+	switch {
+	case err != nil:
+		return Verification{}, fmt.Errorf("verify key: %w", err)
+	case r.status == http.StatusNotFound && r.code == wire.InvalidAPIKey:
+		return Verification{}, ErrUnknownKey
+	case r.status != http.StatusOK:
+		return Verification{}, fmt.Errorf("verify key: %w", r)
+	}
+	if err := validate(v.VerifiedKey); err != nil {
+		return Verification{}, fmt.Errorf("verify key: %w", err)
+	}
+	if v.ExpiresAt != nil {
+		now := time.Now()
+		if date, err := http.ParseTime(r.header.Get("Date")); err == nil {
+			now = date.Add(time.Second) // the header has no fraction of the second
+		}
+		v.ExpiresIn = v.ExpiresAt.Sub(now)
+	}
+	return v, nil
+}
+
+func validate(v wire.VerifiedKey) error {
+	if v.KeyID == "" || v.AccountID == "" || v.LimitBucket == "" || v.Environment == "" || v.Limit.Requests < 1 || v.Limit.PeriodSeconds < 1 {
+		return errors.New("core's response lacks the key id, account id, bucket, environment or limit")
+	}
+	if v.AccountLimit != (wire.KeyLimit{}) && (v.AccountLimit.Requests < 1 || v.AccountLimit.PeriodSeconds < 1) {
+		return errors.New("core's response has half a limit of the account")
+	}
+	return nil
+}
+
+// KeyChanges waits up to wait for keys that changed since cursor. An empty cursor returns the current one. It returns
+// ErrCursorExpired if changes may have been missed or are too many for a response.
+func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
+	var changes wire.KeyChanges
+	r, err := c.call(ctx, request{
+		method: http.MethodGet, target: waitTarget(wire.PathKeyChanges, cursor, wait), serverWait: wait,
+		// No time is left to wait at the next core.
+		retryTarget: waitTarget(wire.PathKeyChanges, cursor, 0),
+	}, &changes)
+	switch {
+	case errors.Is(err, errTooLong):
+		return wire.KeyChanges{}, ErrCursorExpired
+	case err != nil:
+		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", err)
+	case r.status == http.StatusGone:
+		return wire.KeyChanges{}, ErrCursorExpired
+	case r.status != http.StatusOK:
+		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", r)
+	case changes.Cursor == "":
+		return wire.KeyChanges{}, errors.New("get key changes: core's response lacks the cursor")
+	}
+	return changes, nil
+}
+
+// waitTarget returns the target of a long poll for what follows the cursor, empty for the current one.
+func waitTarget(path, cursor string, wait time.Duration) string {
+	query := url.Values{"wait": {wait.String()}}
+	if cursor != "" {
+		query.Set("after", cursor)
+	}
+	return path + "?" + query.Encode()
+}
+
+// EventAccounts waits up to wait for accounts with events above the position. An empty position returns the current one at once.
+// It returns ErrCursorExpired if core cannot tell which accounts have events above the position.
+func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (wire.EventAccounts, error) {
+	var accounts wire.EventAccounts
+	r, err := c.call(ctx, request{
+		method: http.MethodGet, target: waitTarget(wire.PathEventAccounts, position, wait), serverWait: wait,
+		retryTarget: waitTarget(wire.PathEventAccounts, position, 0),
+	}, &accounts)
+	switch {
+	case errors.Is(err, errTooLong):
+		return wire.EventAccounts{}, ErrCursorExpired
+	case err != nil:
+		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", err)
+	case r.status == http.StatusGone:
+		return wire.EventAccounts{}, ErrCursorExpired
+	case r.status != http.StatusOK:
+		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", r)
+	case accounts.Position == "":
+		return wire.EventAccounts{}, errors.New("get the accounts with events: core's response lacks the position")
+	}
+	return accounts, nil
+}
+
+// KeyFilter returns the filter of existing keys, and the cursor for the changes since it was made.
+func (c *Client) KeyFilter(ctx context.Context) (filter *apikey.Filter, cursor string, err error) {
+	var got wire.KeyFilter
+	filter = new(apikey.Filter)
+	r, err := c.call(ctx, request{method: http.MethodGet, target: wire.PathKeyFilter, maxBytes: maxFilterBytes}, &got)
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
+	case r.status != http.StatusOK:
+		return nil, "", fmt.Errorf("get the filter of keys: %w", r)
+	case got.Cursor == "":
+		return nil, "", errors.New("get the filter of keys: core's response lacks the cursor")
+	}
+	if err := filter.UnmarshalBinary(got.Filter); err != nil {
+		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
+	}
+	return filter, got.Cursor, nil
+}
+
+// Document is a response of core that all clients share.
+type Document struct {
+	Header http.Header
+	Body   []byte
+}
+
+// Document gets a path of core's public API in the content coding, empty for none. It returns ErrNotModified if the caller's
+// etag, empty for none, is current.
+func (c *Client) Document(ctx context.Context, target, coding, etag string) (Document, error) {
+	var body []byte
+	r, err := c.call(ctx, request{method: http.MethodGet, target: target, etag: etag, coding: coding}, &body)
+	switch {
+	case err != nil:
+		return Document{}, fmt.Errorf("get %s: %w", target, err)
+	case r.status == http.StatusNotModified:
+		return Document{}, ErrNotModified
+	case r.status != http.StatusOK:
+		return Document{}, fmt.Errorf("get %s: %w", target, r)
+	}
+	return Document{Header: r.header, Body: body}, nil
+}
+
+// ReportUsage sends a report. After ErrReportRefused the report must not be sent again. After any other error it must, because
+// core stores it exactly once.
+func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error {
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("report usage: %w", err)
+	}
+	r, err := c.call(ctx, request{method: http.MethodPost, target: wire.PathUsage, body: body}, nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("report usage: %w", err)
+	case r.status == http.StatusBadRequest, r.status == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, r)
+	case r.status != http.StatusNoContent:
+		return fmt.Errorf("report usage: %w", r)
+	}
+	return nil
+}
