@@ -47,8 +47,8 @@ func newOutbox(config Config, store *postgres.Store, log *slog.Logger, metrics p
 }
 
 // startOutbox sends mail until ctx ends.
-func startOutbox(ctx context.Context, group *errgroup.Group, outbox *mail.Outbox, signIn *identity.Service) {
+func startOutbox(ctx context.Context, group *errgroup.Group, outbox *mail.Outbox, identities *identity.Service) {
 	if outbox != nil {
-		group.Go(func() error { outbox.Run(ctx, signIn.ComposeMail); return nil })
+		group.Go(func() error { outbox.Run(ctx, identities.ComposeMail); return nil })
 	}
 }

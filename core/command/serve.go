@@ -73,14 +73,14 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	defer chains.client.Close()
-	limits, err := openRedis(config, tracer, metrics)
+	limits, err := openRedis(config, metrics)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, limits.Close()) }()
 
 	oidc := config.oidc()
-	signIn, outbox, err := newAccess(config, store, limits, oidc, chains.client, log, metrics)
+	identities, outbox, err := newIdentity(config, store, limits, oidc, chains.client, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	pages, err := console.New(console.Config{
-		Access: signIn, Store: store, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+		Identity: identities, Store: store, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
 		Webhooks: rules, Chains: chains.client, Reported: chains.watcher.Reported, Created: chains.activity.Created,
 	})
 	if err != nil {
@@ -98,7 +98,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	var draining drain
 	follower := feed.New(store)
 	handler, err := api.New(api.Config{
-		Store: store, Registry: live, Access: signIn, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
+		Store: store, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Created: chains.activity.Created,
 		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
@@ -117,7 +117,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
 	startWorkers(ctx, group, config, store, live, follower, oidc, log)
-	startOutbox(ctx, group, outbox, signIn)
+	startOutbox(ctx, group, outbox, identities)
 	startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
 	chains.start(ctx, group, config)
 	group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
@@ -151,20 +151,17 @@ func startWorkers(
 }
 
 // openRedis makes the client for the limits.
-func openRedis(config Config, tracer *tracing.Tracer, metrics prometheus.Registerer) (redis.UniversalClient, error) {
+func openRedis(config Config, metrics prometheus.Registerer) (redis.UniversalClient, error) {
 	client, err := identity.NewRedis(config.RedisMode, config.RedisURL.Reveal(), redisBudget)
 	if err != nil {
 		return nil, fmt.Errorf("CORE_REDIS_URL %w", err)
-	}
-	if tracer != nil {
-		client.AddHook(identity.TraceRedis())
 	}
 	metrics.MustRegister(topology.Pool("core", client))
 	return client, nil
 }
 
-// newAccess returns the outbox too, nil where no mail is sent.
-func newAccess(
+// newIdentity returns the outbox too, nil where no mail is sent.
+func newIdentity(
 	config Config, store *postgres.Store, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) (*identity.Service, *mail.Outbox, error) {

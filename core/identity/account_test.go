@@ -34,8 +34,8 @@ func withPasswords(t *testing.T) func(*identity.Config) {
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
-	home := identity.Visitor{IP: "203.0.113.7", UserAgent: "Home/1.0"}
-	work := identity.Visitor{IP: "203.0.113.8", UserAgent: "Work\x00/1.0\xff" + strings.Repeat("x", 300)}
+	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
+	work := identity.Client{IP: "203.0.113.8", UserAgent: "Work\x00/1.0\xff" + strings.Repeat("x", 300)}
 	ctx := t.Context()
 	first, err := core.SignUp(ctx, home, "Ann", "ann@example.com", password, "")
 	if err != nil {
@@ -134,8 +134,8 @@ func TestAuditLog(t *testing.T) {
 }
 
 // own is who has signed in, acting on the account that they signed in to.
-func own(in *identity.SignedIn) *identity.Acting {
-	return &identity.Acting{Session: in.Session, Person: in.Account, Account: in.Account, Role: account.RoleOwner}
+func own(in *identity.SignedIn) *identity.Principal {
+	return &identity.Principal{Session: in.Session, Person: in.Account, Account: in.Account, Role: account.RoleOwner}
 }
 
 // auditLog is an account's log, oldest first, without the entries of whole hours, which TestAuditLog_Hourly sees to.

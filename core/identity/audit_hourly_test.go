@@ -18,7 +18,7 @@ func TestAuditLog_Hourly(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t), func(c *identity.Config) { c.MailQueued = func() {} })
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
-	here, there := identity.Visitor{IP: "203.0.113.7", UserAgent: "Here/1.0"}, identity.Visitor{IP: "203.0.113.8", UserAgent: "There/1.0"}
+	here, there := identity.Client{IP: "203.0.113.7", UserAgent: "Here/1.0"}, identity.Client{IP: "203.0.113.8", UserAgent: "There/1.0"}
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
 	for range 3 {
 		is(t, "a wrong password", call(core.SignIn(t.Context(), here, "Ann@example.com", "a wrong password")), identity.ErrCredentials)
@@ -36,9 +36,9 @@ func TestAuditLog_Hourly(t *testing.T) {
 	}
 	pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
 	for range 2 {
-		is(t, "switched", core.Act(t.Context(), bob.seen, bob.acting(), ann.id), nil)
-		is(t, "the same again", core.Act(t.Context(), bob.seen, bob.acting(), ann.id), nil)
-		is(t, "back", core.Act(t.Context(), bob.seen, bob.acting(), bob.id), nil)
+		is(t, "switched", core.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
+		is(t, "the same again", core.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
+		is(t, "back", core.Act(t.Context(), bob.client, bob.principal(), bob.id), nil)
 	}
 	// log counts the entries of an account; an hour may end meanwhile, so it adds up what was done.
 	log := func(of uuid.UUID) map[string]int {
@@ -56,13 +56,13 @@ func TestAuditLog_Hourly(t *testing.T) {
 		return done
 	}
 	want := []map[string]int{{
-		`sign_in_failed by "" from 203.0.113.7`:                     3,
-		`sign_in_failed by "" from 203.0.113.8`:                     1,
-		`reset_requested by "" from 203.0.113.8`:                    2,
-		`signed_out by "ann@example.com" from 203.0.113.7`:          3,
-		`account_switched by "bob@example.com" from ` + bob.seen.IP: 2,
+		`sign_in_failed by "" from 203.0.113.7`:                       3,
+		`sign_in_failed by "" from 203.0.113.8`:                       1,
+		`reset_requested by "" from 203.0.113.8`:                      2,
+		`signed_out by "ann@example.com" from 203.0.113.7`:            3,
+		`account_switched by "bob@example.com" from ` + bob.client.IP: 2,
 	}, {
-		`account_switched by "bob@example.com" from ` + bob.seen.IP: 2,
+		`account_switched by "bob@example.com" from ` + bob.client.IP: 2,
 	}}
 	if diff := cmp.Diff(want, []map[string]int{log(ann.id), log(bob.id)}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

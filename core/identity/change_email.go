@@ -11,7 +11,7 @@ import (
 // and after its confirmation to the new one. An account without a verified address needs a session of the last ten minutes
 // instead of that confirmation. It does not look up whether an account has the new address. It returns ErrVerificationOff, an
 // *account.InvalidError, ErrSessionNotFresh or a *LimitedError.
-func (s *Service) ChangeEmail(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, newEmail, callback string) error {
+func (s *Service) ChangeEmail(ctx context.Context, client Client, session *account.Session, owner *account.Account, newEmail, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff
 	}
@@ -33,10 +33,10 @@ func (s *Service) ChangeEmail(ctx context.Context, v Visitor, session *account.S
 	} else if !s.Fresh(session) {
 		return ErrSessionNotFresh
 	}
-	if err := s.limitMail(ctx, v, recipients...); err != nil {
+	if err := s.limitMail(ctx, client, recipients...); err != nil {
 		return err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.EmailChangeRequested, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.EmailChangeRequested, s.Store.Now())
 	if err != nil {
 		return err
 	}

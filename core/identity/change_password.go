@@ -7,11 +7,11 @@ import (
 	"intents.internal/core/identity/account"
 )
 
-// ChangePassword gives the account of a session another password, ends all of its sessions and starts a new one in the visitor's
+// ChangePassword gives the account of a session another password, ends all of its sessions and starts a new one in the client's
 // browser. It returns an *account.InvalidError for a new password that breaks the rule, ErrNoPassword for an account that has none, and
 // ErrPassword for a wrong current one. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
 func (s *Service) ChangePassword(
-	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, current, next string,
+	ctx context.Context, client Client, session *account.Session, owner *account.Account, current, next string,
 ) (*SignedIn, error) {
 	if err := account.CheckPassword("newPassword", next); err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func (s *Service) ChangePassword(
 	if owner.PasswordHash == "" {
 		return nil, ErrNoPassword
 	}
-	if err := s.checkPassword(ctx, v, session, owner, current); err != nil {
+	if err := s.checkPassword(ctx, client, session, owner, current); err != nil {
 		return nil, err
 	}
 	hash, err := s.hash(ctx, next)
@@ -27,14 +27,14 @@ func (s *Service) ChangePassword(
 		return nil, err
 	}
 	now := s.Store.Now()
-	replacement, token, err := account.NewSession(owner.ID, v.IP, v.UserAgent, now)
+	replacement, token, err := account.NewSession(owner.ID, client.IP, client.UserAgent, now)
 	if err != nil {
 		return nil, err
 	}
 	if session.EndsWithBrowser() {
 		replacement.EndWithBrowser()
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.PasswordChanged, now)
+	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.PasswordChanged, now)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +49,6 @@ func (s *Service) ChangePassword(
 	s.noticesQueued()
 	changed := *owner
 	changed.PasswordHash, changed.UpdatedAt = hash, now
-	device := parseDevice(v.Device).signIn(&changed).String()
+	device := parseDevice(client.Device).signIn(&changed).String()
 	return &SignedIn{Account: &changed, Session: replacement, Token: token, Device: device}, nil
 }

@@ -16,7 +16,7 @@ const newPassword = "staple correct horse"
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
-	home := identity.Visitor{IP: "203.0.113.7", UserAgent: "Home/1.0"}
+	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	in, err := core.SignUp(t.Context(), home, "Ann", "ann@example.com", password, "")
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestChangePassword(t *testing.T) {
 	if _, err := core.ChangePassword(t.Context(), home, in.Session, in.Account, password, "another password"); !errors.Is(err, identity.ErrSignedOut) {
 		t.Errorf("with the account as it was: %v", err)
 	}
-	if err := core.SignOut(t.Context(), identity.Visitor{Token: changed.Token}); err != nil {
+	if err := core.SignOut(t.Context(), identity.Client{Token: changed.Token}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := core.ChangePassword(t.Context(), home, changed.Session, changed.Account, newPassword, password); !errors.Is(err, identity.ErrSignedOut) {
@@ -52,13 +52,13 @@ func TestChangePassword(t *testing.T) {
 func TestChangePassword_Guesses(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t), func(c *identity.Config) { c.Limits.SignInPerAccountAndIP = 3 })
-	visitor := identity.Visitor{IP: "203.0.113.7"}
-	in, err := core.SignUp(t.Context(), visitor, "Ann", "ann@example.com", password, "")
+	client := identity.Client{IP: "203.0.113.7"}
+	in, err := core.SignUp(t.Context(), client, "Ann", "ann@example.com", password, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	guess := func(current, next string) error {
-		_, err := core.ChangePassword(t.Context(), visitor, in.Session, in.Account, current, next)
+		_, err := core.ChangePassword(t.Context(), client, in.Session, in.Account, current, next)
 		return err
 	}
 	for range 5 { // they are no guesses

@@ -73,11 +73,11 @@ func (c Cookie) Token(r *http.Request) string {
 	return cookie.Value
 }
 
-// VisitorOf is the browser of a request that a gateway forwarded.
-func VisitorOf(r *http.Request, c Cookie) Visitor {
-	v := Visitor{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
-	if a := ActingOf(r); a != nil {
-		v.Person = a.Person.ID
+// ClientOf is the browser of a request that a gateway forwarded.
+func ClientOf(r *http.Request, c Cookie) Client {
+	client := Client{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
+	if p := PrincipalOf(r); p != nil {
+		client.Person = p.Person.ID
 	}
-	return v
+	return client
 }

@@ -18,7 +18,7 @@ import (
 const maxDeviceAccounts = 5
 
 // device is a browser that has signed in with a password: a random id, and a MAC of the id for each account. It grants no access,
-// only a separate limit, which other visitors cannot use up. The key of the MAC is the account's password hash, which has 128
+// only a separate limit, which other clients cannot use up. The key of the MAC is the account's password hash, which has 128
 // random bits of salt and stays in the database. So nobody else can create a MAC, a new password or the account's deletion
 // invalidates all of them, and cores share no secret.
 type device struct {
@@ -67,10 +67,10 @@ func (d device) mac(owner *account.Account) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// knownDevice returns the visitor's device if the account of this address has signed in on it, and otherwise none. It queries the
-// database only for a visitor with a device cookie.
-func (s *Service) knownDevice(ctx context.Context, v Visitor, email string) (device, error) {
-	d := parseDevice(v.Device)
+// knownDevice returns the client's device if the account of this address has signed in on it, and otherwise none. It queries the
+// database only for a client with a device cookie.
+func (s *Service) knownDevice(ctx context.Context, client Client, email string) (device, error) {
+	d := parseDevice(client.Device)
 	if d.id == "" {
 		return device{}, nil
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // attempt signs in and tells how that ended.
-func attempt(t *testing.T, core *identity.Service, v identity.Visitor, email, password string) string {
+func attempt(t *testing.T, core *identity.Service, v identity.Client, email, password string) string {
 	t.Helper()
 	_, err := core.SignIn(t.Context(), v, email, password)
 	switch {
@@ -33,7 +33,7 @@ func attack(t *testing.T, core *identity.Service, email string, triesEach int) (
 	t.Helper()
 	for n := range 12 {
 		for range triesEach {
-			if attempt(t, core, identity.Visitor{IP: fmt.Sprintf("2001:db8:bad:%x::1", n)}, email, "a wrong password") == "wrong" {
+			if attempt(t, core, identity.Client{IP: fmt.Sprintf("2001:db8:bad:%x::1", n)}, email, "a wrong password") == "wrong" {
 				checked++
 			}
 		}
@@ -58,7 +58,7 @@ func newGuarded(t *testing.T, change ...func(*identity.Config)) *identity.Servic
 	})...)
 }
 
-func signUp(t *testing.T, core *identity.Service, v identity.Visitor, email string) *identity.SignedIn {
+func signUp(t *testing.T, core *identity.Service, v identity.Client, email string) *identity.SignedIn {
 	t.Helper()
 	in, err := core.SignUp(t.Context(), v, "", email, password, "")
 	if err != nil {
@@ -71,7 +71,7 @@ func signUp(t *testing.T, core *identity.Service, v identity.Visitor, email stri
 // have as many tries as the account's limit says.
 func TestSignIn_DistributedGuessing(t *testing.T) {
 	t.Parallel()
-	home := identity.Visitor{IP: "203.0.113.7"}
+	home := identity.Client{IP: "203.0.113.7"}
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,11 +98,11 @@ func TestSignIn_DistributedGuessing(t *testing.T) {
 				{"no MAC", home.IP, id, password, "limited"},
 				{"junk", home.IP, "x", password, "limited"},
 			} {
-				if got := attempt(t, core, identity.Visitor{IP: c.ip, Device: c.device}, "ann@example.com", c.password); got != c.want {
+				if got := attempt(t, core, identity.Client{IP: c.ip, Device: c.device}, "ann@example.com", c.password); got != c.want {
 					t.Errorf("%s: %s, want %s", c.name, got, c.want)
 				}
 			}
-			if got := attempt(t, core, identity.Visitor{IP: home.IP, Device: device}, "nobody@example.com", password); got != "limited" {
+			if got := attempt(t, core, identity.Client{IP: home.IP, Device: device}, "nobody@example.com", password); got != "limited" {
 				t.Errorf("a device at an address without an account: %s, want what strangers get", got)
 			}
 		})
@@ -113,13 +113,13 @@ func TestSignIn_DistributedGuessing(t *testing.T) {
 // tried the forgotten one. It holds for an account that the mailed link has just made, too.
 func TestResetPassword_AfterGuessing(t *testing.T) {
 	t.Parallel()
-	for name, signUp := range map[string]func(*mailing, *testing.T, identity.Visitor, string) *identity.SignedIn{
+	for name, signUp := range map[string]func(*mailing, *testing.T, identity.Client, string) *identity.SignedIn{
 		"a verified address": (*mailing).signUp, "a new account": (*mailing).signUpUnverified,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := newMailing(t, func(c *identity.Config) { c.Limits.SignInPerAccount, c.Limits.SignInPerAccountAndIP = 8, 3 })
-			home := identity.Visitor{IP: "203.0.113.7"}
+			home := identity.Client{IP: "203.0.113.7"}
 			home.Device = signUp(core, t, home, "ann@example.com").Device
 			for attempt(t, core.Service, home, "ann@example.com", "a wrong password") == "wrong" {
 			}
@@ -132,7 +132,7 @@ func TestResetPassword_AfterGuessing(t *testing.T) {
 			for _, c := range []struct{ name, device, password, want string }{
 				{"the new password", reset.Device, newPassword, "in"}, {"a wrong one", reset.Device, password, "wrong"}, {"a stranger", "", newPassword, "limited"},
 			} {
-				if got := attempt(t, core.Service, identity.Visitor{IP: "198.51.100.1", Device: c.device}, "ann@example.com", c.password); got != c.want {
+				if got := attempt(t, core.Service, identity.Client{IP: "198.51.100.1", Device: c.device}, "ann@example.com", c.password); got != c.want {
 					t.Errorf("%s: %s, want %s", c.name, got, c.want)
 				}
 			}
@@ -147,9 +147,9 @@ func TestSignIn_GuessingFromOneNetwork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := newGuarded(t, store(t))
-			signUp(t, core, identity.Visitor{}, "ann@example.com")
+			signUp(t, core, identity.Client{}, "ann@example.com")
 			try := func(ip, password string) string {
-				return attempt(t, core, identity.Visitor{IP: ip}, "ann@example.com", password)
+				return attempt(t, core, identity.Client{IP: ip}, "ann@example.com", password)
 			}
 			got := []string{}
 			for n := range 6 {
@@ -173,9 +173,9 @@ func TestSignIn_GuessingFromOneNetwork(t *testing.T) {
 func TestSignIn_DeviceBudget(t *testing.T) {
 	t.Parallel()
 	core := newGuarded(t)
-	first := identity.Visitor{IP: "203.0.113.7"}
+	first := identity.Client{IP: "203.0.113.7"}
 	first.Device = signUp(t, core, first, "ann@example.com").Device
-	second := identity.Visitor{IP: "203.0.113.7"}
+	second := identity.Client{IP: "203.0.113.7"}
 	in, err := core.SignIn(t.Context(), second, "ann@example.com", password)
 	if err != nil {
 		t.Fatal(err)
@@ -197,14 +197,14 @@ func TestSignIn_DeviceBudget(t *testing.T) {
 func TestSignIn_DevicesOfOneAddress(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t), func(c *identity.Config) { c.Limits.SignInPerIP = 4 })
-	farm := identity.Visitor{IP: "203.0.113.7"}
+	farm := identity.Client{IP: "203.0.113.7"}
 	var devices []string
 	for n := range 6 {
 		devices = append(devices, signUp(t, core, farm, fmt.Sprintf("farm-%d@example.com", n)).Device)
 	}
 	var got []string
 	for n, device := range devices {
-		v := identity.Visitor{IP: farm.IP, Device: device}
+		v := identity.Client{IP: farm.IP, Device: device}
 		got = append(got, attempt(t, core, v, fmt.Sprintf("farm-%d@example.com", n), "a wrong password"))
 	}
 	if diff := cmp.Diff([]string{"wrong", "wrong", "wrong", "wrong", "limited", "limited"}, got); diff != "" {
@@ -231,14 +231,14 @@ func TestSignIn_DeviceEnds(t *testing.T) {
 		"another account": {func(t *testing.T, core *identity.Service) error {
 			t.Helper()
 			err := core.Store.DeleteAccount(t.Context(), "ann@example.com", account.Actor{Operator: true}, time.Now())
-			signUp(t, core, identity.Visitor{}, "ann@example.com")
+			signUp(t, core, identity.Client{}, "ann@example.com")
 			return err
 		}, "limited"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := newGuarded(t)
-			v := identity.Visitor{IP: "203.0.113.7"}
+			v := identity.Client{IP: "203.0.113.7"}
 			v.Device = signUp(t, core, v, "ann@example.com").Device
 			attack(t, core, "ann@example.com", 3)
 			if err := c.end(t, core); err != nil {
@@ -255,7 +255,7 @@ func TestSignIn_DeviceEnds(t *testing.T) {
 func TestSignIn_SharedDevice(t *testing.T) {
 	t.Parallel()
 	core := newGuarded(t)
-	v := identity.Visitor{IP: "203.0.113.7"}
+	v := identity.Client{IP: "203.0.113.7"}
 	email := func(n int) string { return fmt.Sprintf("person-%d@example.com", n) }
 	for n := range 6 {
 		v.Device = signUp(t, core, v, email(n)).Device
@@ -274,9 +274,9 @@ func TestSignIn_SharedDevice(t *testing.T) {
 func TestDeleteAccount_DistributedGuessing(t *testing.T) {
 	t.Parallel()
 	core := newGuarded(t)
-	in := signUp(t, core, identity.Visitor{}, "ann@example.com")
+	in := signUp(t, core, identity.Client{}, "ann@example.com")
 	attack(t, core, "ann@example.com", 4)
-	v := identity.Visitor{IP: "203.0.113.7", Token: in.Token}
+	v := identity.Client{IP: "203.0.113.7", Token: in.Token}
 	for n, want := range []error{identity.ErrPassword, identity.ErrPassword, identity.ErrPassword} {
 		if err := core.DeleteAccount(t.Context(), v, in.Session, in.Account, "a wrong password"); !errors.Is(err, want) {
 			t.Errorf("try %d: %v, want %v", n+1, err, want)
@@ -285,7 +285,7 @@ func TestDeleteAccount_DistributedGuessing(t *testing.T) {
 	if err := core.DeleteAccount(t.Context(), v, in.Session, in.Account, password); waits(t, err) == 0 {
 		t.Error("a session may guess for ever")
 	}
-	other, err := core.SignIn(t.Context(), identity.Visitor{IP: v.IP, Device: in.Device}, "ann@example.com", password)
+	other, err := core.SignIn(t.Context(), identity.Client{IP: v.IP, Device: in.Device}, "ann@example.com", password)
 	if err != nil {
 		t.Fatal(err)
 	}

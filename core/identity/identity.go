@@ -13,11 +13,11 @@ var ErrAccountDisabled = errors.New("the account is disabled")
 // signInIdentity signs in the account of a proven identity. If there is none it inserts the account that create returns, under the
 // conditions of SignUp; how is for the audit log.
 func (s *Service) signInIdentity(
-	ctx context.Context, v Visitor, identity account.Identity, how string, create func() (*account.Account, error),
+	ctx context.Context, client Client, identity account.Identity, how string, create func() (*account.Account, error),
 ) (*SignedIn, error) {
 	owner, err := s.Store.AccountByIdentity(ctx, identity)
 	if errors.Is(err, account.ErrNotFound) {
-		owner, err = s.signUpIdentity(ctx, v, identity, create)
+		owner, err = s.signUpIdentity(ctx, client, identity, create)
 	}
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (s *Service) signInIdentity(
 	insert := func(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
 		return s.Store.InsertIdentitySession(ctx, session, owner, identity, entry)
 	}
-	signedIn, err := s.startSessionBy(ctx, v, owner, how, insert)
+	signedIn, err := s.startSessionBy(ctx, client, owner, how, insert)
 	if errors.Is(err, ErrCredentials) {
 		return nil, ErrAccountDisabled
 	}
@@ -33,19 +33,19 @@ func (s *Service) signInIdentity(
 }
 
 func (s *Service) signUpIdentity(
-	ctx context.Context, v Visitor, identity account.Identity, create func() (*account.Account, error),
+	ctx context.Context, client Client, identity account.Identity, create func() (*account.Account, error),
 ) (*account.Account, error) {
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
-	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
+	if err := s.limits.signUpPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
 	owner, err := create()
 	if err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedUp, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.SignedUp, s.Store.Now())
 	if err != nil {
 		return nil, err
 	}

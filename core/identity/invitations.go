@@ -27,25 +27,25 @@ type Invited struct {
 // address has an account here. It returns an *account.InvalidError, account.ErrAlreadyMember, account.ErrAlreadyInvited,
 // account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError. An
 // owner is invited as ChangeMember makes one.
-func (s *Service) Invite(ctx context.Context, v Visitor, on *Acting, email string, role account.Role, again bool) (*Invited, error) {
+func (s *Service) Invite(ctx context.Context, client Client, p *Principal, email string, role account.Role, again bool) (*Invited, error) {
 	now := s.Store.Now()
-	invitation, err := account.NewInvitation(on.Account.ID, on.Person.ID, email, role, now)
+	invitation, err := account.NewInvitation(p.Account.ID, p.Person.ID, email, role, now)
 	if err != nil {
 		return nil, err
 	}
 	if role == account.RoleOwner {
-		if err := s.confirmActing(ctx, v, on); err != nil {
+		if err := s.confirmPrincipal(ctx, client, p); err != nil {
 			return nil, err
 		}
 	}
 	invitation.Mailed = s.MailQueued != nil
-	if invitation.Mailed && !on.Person.EmailVerified() {
+	if invitation.Mailed && !p.Person.EmailVerified() {
 		return nil, ErrEmailNotVerified
 	}
-	if err := s.limitInvitation(ctx, v, invitation); err != nil {
+	if err := s.limitInvitation(ctx, client, invitation); err != nil {
 		return nil, err
 	}
-	invitation.AccountName, invitation.InviterEmail = on.Account.Name, on.Person.Email
+	invitation.AccountName, invitation.InviterEmail = p.Account.Name, p.Person.Email
 	invited := &Invited{Invitation: invitation}
 	var tokenHash *[32]byte
 	if !invitation.Mailed {
@@ -53,7 +53,7 @@ func (s *Service) Invite(ctx context.Context, v Visitor, on *Acting, email strin
 		hash := account.HashToken(token)
 		tokenHash, invited.Link = &hash, invitationURL(s.PublicURL, token)
 	}
-	if err := s.storeInvitation(ctx, v, on, invitation, tokenHash, again); err != nil {
+	if err := s.storeInvitation(ctx, client, p, invitation, tokenHash, again); err != nil {
 		return nil, err
 	}
 	if invitation.Mailed {
@@ -62,8 +62,8 @@ func (s *Service) Invite(ctx context.Context, v Visitor, on *Acting, email strin
 	return invited, nil
 }
 
-// limitInvitation counts an invitation to its account, its account and address, and, if it is mailed, as a mail that the visitor asks for.
-func (s *Service) limitInvitation(ctx context.Context, v Visitor, invitation *account.Invitation) error {
+// limitInvitation counts an invitation to its account, its account and address, and, if it is mailed, as a mail that the client asks for.
+func (s *Service) limitInvitation(ctx context.Context, client Client, invitation *account.Invitation) error {
 	if err := s.limits.invitationsPerAccount.take(ctx, invitation.AccountID.String()); err != nil {
 		return err
 	}
@@ -73,19 +73,19 @@ func (s *Service) limitInvitation(ctx context.Context, v Visitor, invitation *ac
 	if !invitation.Mailed {
 		return nil
 	}
-	return s.limitMail(ctx, v, invitation.Email)
+	return s.limitMail(ctx, client, invitation.Email)
 }
 
 func (s *Service) storeInvitation(
-	ctx context.Context, v Visitor, on *Acting, invitation *account.Invitation, tokenHash *[32]byte, again bool,
+	ctx context.Context, client Client, p *Principal, invitation *account.Invitation, tokenHash *[32]byte, again bool,
 ) error {
-	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), account.MemberInvited, invitation.CreatedAt)
+	entry, err := account.NewAuditEntry(p.Account.ID, client.Actor(), account.MemberInvited, invitation.CreatedAt)
 	if err != nil {
 		return err
 	}
 	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		roster, err := s.lockManaged(ctx, tx, on)
+		roster, err := s.lockManaged(ctx, tx, p)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Service) storeInvitation(
 				return account.ErrAlreadyMember
 			}
 		}
-		open, err := tx.Invitations(ctx, on.Account.ID, invitation.CreatedAt)
+		open, err := tx.Invitations(ctx, p.Account.ID, invitation.CreatedAt)
 		if err != nil {
 			return err
 		}
@@ -124,8 +124,8 @@ func (s *Service) storeInvitation(
 }
 
 // Invitation finds the invitation of a link, or returns account.ErrNoInvitation. Attempts are limited.
-func (s *Service) Invitation(ctx context.Context, v Visitor, token string) (*account.Invitation, error) {
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+func (s *Service) Invitation(ctx context.Context, client Client, token string) (*account.Invitation, error) {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
 	return s.Store.InvitationByToken(ctx, account.HashToken(token), s.Store.Now())
@@ -133,8 +133,8 @@ func (s *Service) Invitation(ctx context.Context, v Visitor, token string) (*acc
 
 // AcceptInvitation makes the person of a session a member by the token of a link, and lets the session act on the account. It returns
 // account.ErrNoInvitation, account.ErrNotInvited, account.ErrAlreadyMember, account.ErrTooManyMembers, or a *LimitedError.
-func (s *Service) AcceptInvitation(ctx context.Context, v Visitor, a *Acting, token string) (*account.Invitation, account.Member, error) {
-	return s.answerInvitation(ctx, v, a, token, account.MemberJoined, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m account.Member) error {
+func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
+	return s.answerInvitation(ctx, client, p, token, account.MemberJoined, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m account.Member) error {
 		if _, err := roster.Find(m.PersonID); err == nil {
 			return account.ErrAlreadyMember
 		}
@@ -144,33 +144,33 @@ func (s *Service) AcceptInvitation(ctx context.Context, v Visitor, a *Acting, to
 		if err := tx.InsertMember(ctx, m); err != nil {
 			return err
 		}
-		return tx.SetActing(ctx, a.Session, m.AccountID)
+		return tx.SetActing(ctx, p.Session, m.AccountID)
 	})
 }
 
 // DeclineInvitation ends an invitation by the token of its link. It returns account.ErrNoInvitation, account.ErrNotInvited, or a
 // *LimitedError.
-func (s *Service) DeclineInvitation(ctx context.Context, v Visitor, a *Acting, token string) (*account.Invitation, error) {
-	invitation, _, err := s.answerInvitation(ctx, v, a, token, account.InvitationDeclined,
+func (s *Service) DeclineInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, error) {
+	invitation, _, err := s.answerInvitation(ctx, client, p, token, account.InvitationDeclined,
 		func(context.Context, postgres.Tx, account.Roster, account.Member) error { return nil })
 	return invitation, err
 }
 
 // answerInvitation uses an invitation and calls answer with the members of its account and the member that the person would be.
 func (s *Service) answerInvitation(
-	ctx context.Context, v Visitor, a *Acting, token string, action account.Action,
+	ctx context.Context, client Client, p *Principal, token string, action account.Action,
 	answer func(context.Context, postgres.Tx, account.Roster, account.Member) error,
 ) (*account.Invitation, account.Member, error) {
-	member := account.Member{PersonID: a.Person.ID, Name: a.Person.Name, Email: a.Person.Email, CreatedAt: s.Store.Now()}
-	invitation, err := s.Invitation(ctx, v, token)
+	member := account.Member{PersonID: p.Person.ID, Name: p.Person.Name, Email: p.Person.Email, CreatedAt: s.Store.Now()}
+	invitation, err := s.Invitation(ctx, client, token)
 	if err != nil {
 		return nil, member, err
 	}
-	if err := invitation.For(a.Person); err != nil {
+	if err := invitation.For(p.Person); err != nil {
 		return nil, member, err
 	}
 	member.AccountID, member.Role = invitation.AccountID, invitation.Role
-	entry, err := account.NewAuditEntry(invitation.AccountID, v.Actor(), action, member.CreatedAt)
+	entry, err := account.NewAuditEntry(invitation.AccountID, client.Actor(), action, member.CreatedAt)
 	if err != nil {
 		return nil, member, err
 	}
@@ -179,7 +179,7 @@ func (s *Service) answerInvitation(
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		roster, err := tx.LockMembers(ctx, invitation.AccountID, a.Person.ID, invitation.InviterID)
+		roster, err := tx.LockMembers(ctx, invitation.AccountID, p.Person.ID, invitation.InviterID)
 		if errors.Is(err, account.ErrNotMember) { // the account, the person or the inviter has ended or is disabled
 			return account.ErrNoInvitation
 		}
@@ -187,14 +187,14 @@ func (s *Service) answerInvitation(
 			return err
 		}
 		// An invitation is worth what its inviter may do now.
-		if inviter, err := roster.Find(invitation.InviterID); err != nil || (&Acting{Role: inviter.Role}).Check(Manage) != nil {
+		if inviter, err := roster.Find(invitation.InviterID); err != nil || (&Principal{Role: inviter.Role}).Check(Manage) != nil {
 			return account.ErrNoInvitation
 		}
 		if err := tx.UseInvitation(ctx, invitation.ID, account.HashToken(token), member.CreatedAt); err != nil {
 			return err
 		}
-		if invitation.Mailed && !a.Person.EmailVerified() { // the token came by mail to the address
-			if err := tx.VerifyEmail(ctx, a.Person, v.Actor(), member.CreatedAt); err != nil {
+		if invitation.Mailed && !p.Person.EmailVerified() { // the token came by mail to the address
+			if err := tx.VerifyEmail(ctx, p.Person, client.Actor(), member.CreatedAt); err != nil {
 				return err
 			}
 		}
@@ -210,17 +210,17 @@ func (s *Service) answerInvitation(
 }
 
 // CancelInvitation ends an open invitation to an account, or returns account.ErrNoInvitation or ErrRole.
-func (s *Service) CancelInvitation(ctx context.Context, v Visitor, on *Acting, invitation *account.Invitation) error {
-	entry, err := account.NewAuditEntry(on.Account.ID, v.Actor(), account.InvitationCanceled, s.Store.Now())
+func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
+	entry, err := account.NewAuditEntry(p.Account.ID, client.Actor(), account.InvitationCanceled, s.Store.Now())
 	if err != nil {
 		return err
 	}
 	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		if _, err := s.lockManaged(ctx, tx, on); err != nil {
+		if _, err := s.lockManaged(ctx, tx, p); err != nil {
 			return err
 		}
-		if err := tx.DeleteInvitation(ctx, on.Account.ID, invitation.ID); err != nil {
+		if err := tx.DeleteInvitation(ctx, p.Account.ID, invitation.ID); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry)

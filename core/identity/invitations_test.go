@@ -38,12 +38,12 @@ func TestInvite_Mailed(t *testing.T) {
 	}
 	token := invitationToken(t, mailed.Link())
 	is(t, "another person with the token", eve.accepts(token), account.ErrNotInvited)
-	is(t, "declined by another person", call(core.DeclineInvitation(t.Context(), eve.seen, eve.acting(), token)), account.ErrNotInvited)
-	is(t, "invited twice", call(core.Invite(t.Context(), ann.seen, ann.acting(), "BOB@example.com", account.RoleOwner, false)), account.ErrAlreadyInvited)
+	is(t, "declined by another person", call(core.DeclineInvitation(t.Context(), eve.client, eve.principal(), token)), account.ErrNotInvited)
+	is(t, "invited twice", call(core.Invite(t.Context(), ann.client, ann.principal(), "BOB@example.com", account.RoleOwner, false)), account.ErrAlreadyInvited)
 	ann.invites("bob@example.com", account.RoleDeveloper)
 	again := invitationToken(t, (<-core.mails).Link())
 	is(t, "the link before", bob.accepts(token), account.ErrNoInvitation)
-	is(t, "declined", call(core.DeclineInvitation(t.Context(), bob.seen, bob.acting(), again)), nil)
+	is(t, "declined", call(core.DeclineInvitation(t.Context(), bob.client, bob.principal(), again)), nil)
 	is(t, "declined, then accepted", bob.accepts(again), account.ErrNoInvitation)
 
 	ann.invites("bob@example.com", account.RoleViewer)
@@ -57,18 +57,18 @@ func TestInvite_Mailed(t *testing.T) {
 	if len(open) != 1 || open[0].Email != "carol@example.com" {
 		t.Fatalf("%d invitations are open", len(open))
 	}
-	is(t, "canceled", core.CancelInvitation(t.Context(), ann.seen, ann.acting(), open[0]), nil)
+	is(t, "canceled", core.CancelInvitation(t.Context(), ann.client, ann.principal(), open[0]), nil)
 	is(t, "canceled, then accepted", carol.accepts(token), account.ErrNoInvitation)
 	ann.invites("carol@example.com", account.RoleViewer)
 	token = invitationToken(t, (<-core.mails).Link())
 	is(t, "accepted", carol.accepts(token), nil)
-	if !carol.acting().Person.EmailVerified() || eve.acting().Person.EmailVerified() {
+	if !carol.principal().Person.EmailVerified() || eve.principal().Person.EmailVerified() {
 		t.Error("the address of the person who uses a mailed token is verified, and no other")
 	}
 	for range 3 {
-		is(t, "a member", call(core.Invite(t.Context(), ann.seen, ann.acting(), "carol@example.com", account.RoleOwner, true)), account.ErrAlreadyMember)
+		is(t, "a member", call(core.Invite(t.Context(), ann.client, ann.principal(), "carol@example.com", account.RoleOwner, true)), account.ErrAlreadyMember)
 	}
-	limited, _ := errors.AsType[*identity.LimitedError](call(core.Invite(t.Context(), ann.seen, ann.acting(), "carol@example.com", account.RoleOwner, true)))
+	limited, _ := errors.AsType[*identity.LimitedError](call(core.Invite(t.Context(), ann.client, ann.principal(), "carol@example.com", account.RoleOwner, true)))
 	if limited == nil {
 		t.Error("an address is invited without bound")
 	}
@@ -82,7 +82,7 @@ func TestInvite_MailLimits(t *testing.T) {
 	ann, bob := signedIn(t, core.Service, "ann@example.com"), signedIn(t, core.Service, "bob@example.com")
 	ann.shares("Shop")
 	invite := func(p somebody, email string) error {
-		return call(core.Invite(t.Context(), p.seen, p.acting(), email, account.RoleViewer, true))
+		return call(core.Invite(t.Context(), p.client, p.principal(), email, account.RoleViewer, true))
 	}
 	is(t, "an unverified inviter", invite(ann, "x@example.com"), identity.ErrEmailNotVerified)
 	if to := core.settle(t); len(to) > 0 {
@@ -95,7 +95,7 @@ func TestInvite_MailLimits(t *testing.T) {
 			t.Errorf("invitation %d of the address is limited: %t", n, limited)
 		}
 	}
-	bob.seen.IP = "198.51.100.1"
+	bob.client.IP = "198.51.100.1"
 	is(t, "another account elsewhere", invite(bob, "x@example.com"), nil)
 	is(t, "another address", invite(ann, "y@example.com"), nil)
 	if _, limited := errors.AsType[*identity.LimitedError](invite(ann, "z@example.com")); !limited {

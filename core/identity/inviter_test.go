@@ -18,40 +18,40 @@ func TestInvitation_InviterEnds(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, ann, bob somebody) error{
 		"disabled": func(t *testing.T, _, bob somebody) error {
 			t.Helper()
-			return bob.core.Store.DisableAccount(t.Context(), bob.seen.UserAgent, operator, time.Now())
+			return bob.core.Store.DisableAccount(t.Context(), bob.client.UserAgent, operator, time.Now())
 		},
 		"disabled and enabled again": func(t *testing.T, _, bob somebody) error {
 			t.Helper()
-			if err := bob.core.Store.DisableAccount(t.Context(), bob.seen.UserAgent, operator, time.Now()); err != nil {
+			if err := bob.core.Store.DisableAccount(t.Context(), bob.client.UserAgent, operator, time.Now()); err != nil {
 				return err
 			}
-			return bob.core.Store.EnableAccount(t.Context(), bob.seen.UserAgent, operator, time.Now())
+			return bob.core.Store.EnableAccount(t.Context(), bob.client.UserAgent, operator, time.Now())
 		},
 		"reset by an operator": func(t *testing.T, _, bob somebody) error {
 			t.Helper()
-			return bob.core.Store.SetPassword(t.Context(), bob.seen.UserAgent, "hash", operator, time.Now())
+			return bob.core.Store.SetPassword(t.Context(), bob.client.UserAgent, "hash", operator, time.Now())
 		},
 		"reset by a link": func(t *testing.T, _, bob somebody) error {
 			t.Helper()
 			token, entry := account.NewLinkToken(), account.AuditEntry{AccountID: bob.id, Action: account.ResetLinkMade, ID: uuid.New(), OccurredAt: time.Now()}
-			err := bob.core.Store.InsertResetToken(t.Context(), bob.acting().Person, account.HashToken(token), time.Now().Add(time.Hour), &entry)
+			err := bob.core.Store.InsertResetToken(t.Context(), bob.principal().Person, account.HashToken(token), time.Now().Add(time.Hour), &entry)
 			if err != nil {
 				return err
 			}
-			return call(bob.core.ResetPassword(t.Context(), bob.seen, identity.ResetRequest{Token: token, NewPassword: newPassword}))
+			return call(bob.core.ResetPassword(t.Context(), bob.client, identity.ResetRequest{Token: token, NewPassword: newPassword}))
 		},
 		"another password": func(t *testing.T, _, bob somebody) error {
 			t.Helper()
-			a := bob.acting()
-			return call(bob.core.ChangePassword(t.Context(), bob.seen, a.Session, a.Person, password, newPassword))
+			a := bob.principal()
+			return call(bob.core.ChangePassword(t.Context(), bob.client, a.Session, a.Person, password, newPassword))
 		},
 		"removed": func(t *testing.T, ann, bob somebody) error {
 			t.Helper()
-			return call(ann.core.RemoveMember(t.Context(), ann.seen, ann.acting(), bob.id))
+			return call(ann.core.RemoveMember(t.Context(), ann.client, ann.principal(), bob.id))
 		},
 		"gone": func(t *testing.T, _, bob somebody) error {
 			t.Helper()
-			return bob.core.Store.DeleteAccount(t.Context(), bob.seen.UserAgent, operator, time.Now())
+			return bob.core.Store.DeleteAccount(t.Context(), bob.client.UserAgent, operator, time.Now())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,9 +104,9 @@ func TestInvite_SessionEnded(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann := signedIn(t, core, "ann@example.com")
 	ann.shares("Shop")
-	underWay := ann.acting()
+	underWay := ann.principal()
 	is(t, "reset", core.Store.SetPassword(t.Context(), "ann@example.com", "hash", account.Actor{Operator: true}, time.Now()), nil)
-	is(t, "invited", call(core.Invite(t.Context(), ann.seen, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
+	is(t, "invited", call(core.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
 	is(t, "disabled", core.Store.DisableAccount(t.Context(), "ann@example.com", account.Actor{Operator: true}, time.Now()), nil)
-	is(t, "invited", call(core.Invite(t.Context(), ann.seen, underWay, "eve@example.com", account.RoleOwner, false)), account.ErrNotMember)
+	is(t, "invited", call(core.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), account.ErrNotMember)
 }

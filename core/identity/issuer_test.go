@@ -122,7 +122,7 @@ type begun struct{ flow, state, nonce, challenge string }
 
 func begin(t *testing.T, s *identity.Service) begun {
 	t.Helper()
-	to, flow, err := s.StartOIDC(t.Context(), identity.Visitor{})
+	to, flow, err := s.StartOIDC(t.Context(), identity.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}

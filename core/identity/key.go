@@ -14,21 +14,21 @@ import (
 )
 
 // CreateKey creates a key of the account and returns its text, which is not stored. A live key needs a fresh session or the
-// visitor's password. It returns an *account.InvalidError, ErrSessionNotFresh, ErrPassword, ErrBusy, account.ErrTooMany,
+// client's password. It returns an *account.InvalidError, ErrSessionNotFresh, ErrPassword, ErrBusy, account.ErrTooMany,
 // account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
-func (s *Service) CreateKey(ctx context.Context, v Visitor, on *Acting, r account.KeyRequest) (*account.Key, apikey.Key, error) {
-	now, owner := s.Store.Now(), on.Account.ID
+func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r account.KeyRequest) (*account.Key, apikey.Key, error) {
+	now, owner := s.Store.Now(), p.Account.ID
 	key, text, err := account.NewKey(owner, r, now)
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	if err := s.confirmKey(ctx, v, on, key); err != nil {
+	if err := s.confirmKey(ctx, client, p, key); err != nil {
 		return nil, apikey.Key{}, err
 	}
-	if err := s.limitKey(ctx, v, owner); err != nil {
+	if err := s.limitKey(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
-	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyCreated, now)
+	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyCreated, now)
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
@@ -53,9 +53,9 @@ func (s *Service) CreateKey(ctx context.Context, v Visitor, on *Acting, r accoun
 
 // UpdateKey renames, enables or disables a key or sets its expiry, scopes or networks. It returns what account.Key.Change returns, and
 // account.ErrNotFound for a key the account does not have.
-func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
+func (s *Service) UpdateKey(ctx context.Context, client Client, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyUpdated, now)
+	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyUpdated, now)
 	if err != nil {
 		return nil, err
 	}
@@ -83,20 +83,20 @@ func (s *Service) UpdateKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 // RotateKey creates a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace
 // period of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated, account.ErrNotFound, and for the new
 // key what CreateKey returns.
-func (s *Service) RotateKey(ctx context.Context, v Visitor, on *Acting, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
-	owner := on.Account.ID
-	if err := s.limitKey(ctx, v, owner); err != nil {
+func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
+	owner := p.Account.ID
+	if err := s.limitKey(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	found, err := s.Store.Key(ctx, owner, keyID)
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	if err := s.confirmKey(ctx, v, on, found); err != nil { // the environment of a key never changes
+	if err := s.confirmKey(ctx, client, p, found); err != nil { // the environment of a key never changes
 		return nil, apikey.Key{}, err
 	}
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyRotated, now)
+	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyRotated, now)
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
@@ -134,9 +134,9 @@ func rotation(k, next *account.Key) string {
 }
 
 // DeleteKey deletes a key. It returns account.ErrNotFound for a key the account does not have.
-func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UUID) error {
+func (s *Service) DeleteKey(ctx context.Context, client Client, owner, keyID uuid.UUID) error {
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, v.Actor(), account.KeyDeleted, now)
+	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyDeleted, now)
 	if err != nil {
 		return err
 	}
@@ -152,18 +152,18 @@ func (s *Service) DeleteKey(ctx context.Context, v Visitor, owner, keyID uuid.UU
 	})
 }
 
-// confirmKey returns what confirmActing returns for a live key.
-func (s *Service) confirmKey(ctx context.Context, v Visitor, on *Acting, key *account.Key) error {
+// confirmKey returns what confirmPrincipal returns for a live key.
+func (s *Service) confirmKey(ctx context.Context, client Client, p *Principal, key *account.Key) error {
 	if key.Environment != network.Live {
 		return nil
 	}
-	return s.confirmActing(ctx, v, on)
+	return s.confirmPrincipal(ctx, client, p)
 }
 
 // limitKey counts a new key for the account and for the address.
-func (s *Service) limitKey(ctx context.Context, v Visitor, owner uuid.UUID) error {
+func (s *Service) limitKey(ctx context.Context, client Client, owner uuid.UUID) error {
 	if err := s.limits.keysPerAccount.take(ctx, owner.String()); err != nil {
 		return err
 	}
-	return s.limits.keysPerIP.take(ctx, v.network())
+	return s.limits.keysPerIP.take(ctx, client.network())
 }

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// cooldown is how long a Redis node is not called after a failure, so that only one visitor a second waits for its timeout.
+	// cooldown is how long a Redis node is not called after a failure, so that only one client a second waits for its timeout.
 	cooldown = time.Second
 	// logEvery is the minimum time between two log lines of failures.
 	logEvery = 10 * time.Second
@@ -168,7 +168,7 @@ func (l *limiter) node(key string) (node string, ok bool) {
 	return node, !tripped || time.Now().After(until.(time.Time))
 }
 
-// trip starts a node's cooldown after a failure and returns errNoRedis. A visitor who disconnected is not a failure.
+// trip starts a node's cooldown after a failure and returns errNoRedis. A client that disconnected is not a failure.
 func (l *limiter) trip(ctx context.Context, node string, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("count a try: %w", err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits are how often a visitor may try. Each is the size of a token bucket, which refills at the same number per period.
+// Limits are how often a client may try. Each is the size of a token bucket, which refills at the same number per period.
 type Limits struct {
 	SignInPerIP           int // a minute, by any way of signing in
 	SignInPerAccount      int // an hour, by password, from devices that have not signed in to the account
@@ -39,7 +39,7 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// LimitedError rejects a visitor who tried too often.
+// LimitedError rejects a client that tried too often.
 type LimitedError struct {
 	// RetryAfter is the time until the next attempt is admitted, if nobody else takes the token.
 	RetryAfter time.Duration
@@ -57,7 +57,7 @@ type limits struct {
 }
 
 // mailNetworks is how many networks can use up their limits of one recipient until no more mails of a kind are sent to it. It bounds
-// what a mailbox gets from a visitor with many addresses.
+// what a mailbox gets from a client with many addresses.
 const mailNetworks = 4
 
 // noticesPerHour is how many notices of one action on one account a mailbox gets. It bounds what a program that rotates keys sends to
@@ -86,8 +86,8 @@ func newLimits(l *limiter, n Limits) limits {
 }
 
 // network returns the IPv4 address, or the /64 of the IPv6 address, because one subscriber has a whole /64.
-func (v Visitor) network() string {
-	address, err := netip.ParseAddr(v.IP)
+func (c Client) network() string {
+	address, err := netip.ParseAddr(c.IP)
 	if err != nil {
 		return "unknown"
 	}

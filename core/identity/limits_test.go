@@ -25,10 +25,10 @@ func TestLimits_PasswordGuesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := newGuarded(t, store(t))
-			signUp(t, core, identity.Visitor{}, "ann@example.com")
-			signUp(t, core, identity.Visitor{}, "bob@example.com")
+			signUp(t, core, identity.Client{}, "ann@example.com")
+			signUp(t, core, identity.Client{}, "bob@example.com")
 			guess := func(email, password string) string {
-				return attempt(t, core, identity.Visitor{IP: "203.0.113.7"}, email, password)
+				return attempt(t, core, identity.Client{IP: "203.0.113.7"}, email, password)
 			}
 			var known, unknown, bob []string
 			for range 4 {
@@ -63,7 +63,7 @@ func TestLimits_IPv6Network(t *testing.T) {
 		{"2001:db8::ffff:ffff:ffff:ffff", true},
 		{"2001:db8:0:1::1", false},
 	} {
-		_, err := core.WalletNonce(t.Context(), identity.Visitor{IP: c.ip})
+		_, err := core.WalletNonce(t.Context(), identity.Client{IP: c.ip})
 		if limited := waits(t, err) > 0; limited != c.limited {
 			t.Errorf("%s: %v, want limited = %t", c.ip, err, c.limited)
 		}

@@ -22,31 +22,31 @@ func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.Li
 // session must be fresh, or the password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink,
 // ErrSessionNotFresh, ErrPassword and ErrBusy.
 func (s *Service) LinkWallet(
-	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, message, signature, password string,
+	ctx context.Context, client Client, session *account.Session, owner *account.Account, message, signature, password string,
 ) (account.Identity, error) {
-	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+	if err := s.confirmFresh(ctx, client, session, owner, password); err != nil {
 		return account.Identity{}, err
 	}
-	identity, err := s.provenWallet(ctx, v, message, signature)
+	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
 		return account.Identity{}, err
 	}
-	return identity, s.linkIdentity(ctx, v, session, identity)
+	return identity, s.linkIdentity(ctx, client, session, identity)
 }
 
 // StartLink is StartOIDC for a flow that ends with a link to the account of the session. The session must be fresh, or the
 // password must confirm it: it may also return ErrSessionNotFresh, ErrPassword and ErrBusy.
 func (s *Service) StartLink(
-	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string,
+	ctx context.Context, client Client, session *account.Session, owner *account.Account, password string,
 ) (redirectURL, opaque string, err error) {
-	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+	if err := s.confirmFresh(ctx, client, session, owner, password); err != nil {
 		return "", "", err
 	}
-	f, redirectURL, err := s.startFlow(ctx, v)
+	f, redirectURL, err := s.startFlow(ctx, client)
 	if err != nil {
 		return "", "", err
 	}
-	f.link = f.sessionMAC(v.Token)
+	f.link = f.sessionMAC(client.Token)
 	return redirectURL, f.String(), nil
 }
 
@@ -59,24 +59,24 @@ func LinksAccount(opaque string) bool {
 // FinishLink links the person whom the provider authenticated to the account of the session that started the flow. It returns
 // ErrFlowExpired in any other session, ErrSignedOut if the session has ended, account.ErrIdentityTaken for a person with another account,
 // account.ErrTooManyIdentities, and the errors of FinishOIDC but account.ErrEmailTaken and those of sign-up.
-func (s *Service) FinishLink(ctx context.Context, v Visitor, opaque, state, code string) error {
+func (s *Service) FinishLink(ctx context.Context, client Client, opaque, state, code string) error {
 	f, ok := parseFlow(opaque)
-	if !ok || !hmac.Equal([]byte(f.link), []byte(f.sessionMAC(v.Token))) {
+	if !ok || !hmac.Equal([]byte(f.link), []byte(f.sessionMAC(client.Token))) {
 		return ErrFlowExpired
 	}
-	session, _, err := s.Session(ctx, v.Token)
+	session, _, err := s.Session(ctx, client.Token)
 	if err != nil {
 		return err
 	}
-	found, err := s.finishFlow(ctx, v, f, state, code)
+	found, err := s.finishFlow(ctx, client, f, state, code)
 	if err != nil {
 		return err
 	}
-	return s.linkIdentity(ctx, v, session, found.identity)
+	return s.linkIdentity(ctx, client, session, found.identity)
 }
 
 // sessionMAC binds a flow to the session with this token. It cannot be computed without the token, so that no site can plant a
-// flow that links its own identity to a visitor's account.
+// flow that links its own identity to a client's account.
 func (f flow) sessionMAC(token string) string {
 	f.link = ""
 	mac := hmac.New(sha256.New, []byte(token))
@@ -84,8 +84,8 @@ func (f flow) sessionMAC(token string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func (s *Service) linkIdentity(ctx context.Context, v Visitor, session *account.Session, identity account.Identity) error {
-	entry, err := account.NewAuditEntry(session.AccountID, v.Actor(), account.IdentityLinked, s.Store.Now())
+func (s *Service) linkIdentity(ctx context.Context, client Client, session *account.Session, identity account.Identity) error {
+	entry, err := account.NewAuditEntry(session.AccountID, client.Actor(), account.IdentityLinked, s.Store.Now())
 	if err != nil {
 		return err
 	}
@@ -104,12 +104,12 @@ func (s *Service) linkIdentity(ctx context.Context, v Visitor, session *account.
 // password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in,
 // ErrSessionNotFresh, ErrPassword, ErrBusy or a *LimitedError.
 func (s *Service) Unlink(
-	ctx context.Context, v Visitor, session *account.Session, owner *account.Account, identity account.Identity, password string,
+	ctx context.Context, client Client, session *account.Session, owner *account.Account, identity account.Identity, password string,
 ) error {
-	if err := s.confirmFresh(ctx, v, session, owner, password); err != nil {
+	if err := s.confirmFresh(ctx, client, session, owner, password); err != nil {
 		return err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.IdentityUnlinked, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.IdentityUnlinked, s.Store.Now())
 	if err != nil {
 		return err
 	}
@@ -140,19 +140,19 @@ func (s *Service) CanSignIn(identity account.Identity) bool {
 	return slices.Contains(s.issuers(), identity.Issuer)
 }
 
-// confirmActing is confirmFresh for what a person does to an account that cannot be taken back: whoever finds a browser that was
+// confirmPrincipal is confirmFresh for what a person does to an account that cannot be taken back: whoever finds a browser that was
 // left open does not get that far.
-func (s *Service) confirmActing(ctx context.Context, v Visitor, on *Acting) error {
-	return s.confirmFresh(ctx, v, on.Session, on.Person, v.Password)
+func (s *Service) confirmPrincipal(ctx context.Context, client Client, p *Principal) error {
+	return s.confirmFresh(ctx, client, p.Session, p.Person, client.Password)
 }
 
 // confirmFresh returns ErrSessionNotFresh unless the session is fresh or the request has the password, which it then checks.
-func (s *Service) confirmFresh(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+func (s *Service) confirmFresh(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
 	if s.Fresh(session) {
 		return nil
 	}
 	if owner.PasswordHash == "" || password == "" {
 		return ErrSessionNotFresh
 	}
-	return s.checkPassword(ctx, v, session, owner, password)
+	return s.checkPassword(ctx, client, session, owner, password)
 }

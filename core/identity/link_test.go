@@ -13,9 +13,9 @@ import (
 	"intents.internal/core/store/postgres/pgtest"
 )
 
-// at is the visitor in whose browser a session is.
-func at(in *identity.SignedIn) identity.Visitor {
-	return identity.Visitor{IP: "203.0.113.7", Token: in.Token}
+// at is the client in whose browser a session is.
+func at(in *identity.SignedIn) identity.Client {
+	return identity.Client{IP: "203.0.113.7", Token: in.Token}
 }
 
 // beginLink starts a flow that links to the account of a session.
@@ -35,8 +35,8 @@ func beginLink(t *testing.T, s *identity.Service, in *identity.SignedIn) begun {
 
 func (w wallet) signIn(t *testing.T, s *identity.Service) *identity.SignedIn {
 	t.Helper()
-	message := w.message(nonce(t, s, identity.Visitor{}))
-	in, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message))
+	message := w.message(nonce(t, s, identity.Client{}))
+	in, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (w wallet) signIn(t *testing.T, s *identity.Service) *identity.SignedIn {
 
 func (w wallet) link(t *testing.T, s *identity.Service, in *identity.SignedIn, password string) error {
 	t.Helper()
-	message := w.message(nonce(t, s, identity.Visitor{}))
+	message := w.message(nonce(t, s, identity.Client{}))
 	_, err := s.LinkWallet(t.Context(), at(in), in.Session, in.Account, message, w.sign(t, message), password)
 	return err
 }
@@ -69,14 +69,14 @@ func TestFinishLink(t *testing.T) {
 	if !identity.LinksAccount(b.flow) || identity.LinksAccount(begin(t, s).flow) {
 		t.Error("a link and a sign-in are not told apart")
 	}
-	if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
+	if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
 		t.Errorf("a link that ends as a sign-in: %v", err)
 	}
 	if err := s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)); err != nil {
 		t.Fatal(err)
 	}
 	c := begin(t, s)
-	other, err := s.FinishOIDC(t.Context(), identity.Visitor{}, c.flow, c.state, i.grant(c, nil))
+	other, err := s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(c, nil))
 	if err != nil || other.Account.ID != in.Account.ID || other.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" {
 		t.Errorf("the linked identity signs in to %+v, %v", other, err)
 	}
@@ -92,8 +92,8 @@ func TestFinishLink(t *testing.T) {
 	}
 }
 
-// A flow links to the account of the session that started it and to no other: a page that plants a flow of its own, or that has a visitor
-// bring back another's answer, would else give its author a way into the visitor's account.
+// A flow links to the account of the session that started it and to no other: a page that plants a flow of its own, or that has a client
+// bring back another's answer, would else give its author a way into the client's account.
 func TestFinishLink_OfAnotherSession(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -114,13 +114,13 @@ func TestFinishLink_OfAnotherSession(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := s.FinishLink(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
+	if err := s.FinishLink(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
 		t.Errorf("signed out: %v", err)
 	}
 	if err := s.FinishLink(t.Context(), at(mallory), b.flow, signIn.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
 		t.Errorf("another state: %v", err)
 	}
-	if err := s.SignOut(t.Context(), identity.Visitor{Token: mallory.Token}); err != nil {
+	if err := s.SignOut(t.Context(), identity.Client{Token: mallory.Token}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.FinishLink(t.Context(), at(mallory), b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrSignedOut) {
@@ -138,7 +138,7 @@ func TestLink_Taken(t *testing.T) {
 	theirs, w := newWallet(t), newWallet(t)
 	theirs.signIn(t, s)
 	c := begin(t, s)
-	if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, c.flow, c.state, i.grant(c, nil)); err != nil {
+	if _, err := s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(c, nil)); err != nil {
 		t.Fatal(err)
 	}
 	in := w.signIn(t, s)
@@ -159,7 +159,7 @@ func TestLink_Confirmed(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	s := newService(t, i.config, withPasswords(t))
-	ann, err := s.SignUp(t.Context(), identity.Visitor{}, "Ann", "ann@example.com", password, "")
+	ann, err := s.SignUp(t.Context(), identity.Client{}, "Ann", "ann@example.com", password, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // queueMail limits and queues a mail. It looks up nothing about its recipient.
-func (s *Service) queueMail(ctx context.Context, v Visitor, m postgres.Mail) error {
-	if err := s.limitMail(ctx, v, m.Recipient); err != nil {
+func (s *Service) queueMail(ctx context.Context, client Client, m postgres.Mail) error {
+	if err := s.limitMail(ctx, client, m.Recipient); err != nil {
 		return err
 	}
 	if err := s.Store.InsertMail(ctx, m); err != nil {
@@ -24,13 +24,13 @@ func (s *Service) queueMail(ctx context.Context, v Visitor, m postgres.Mail) err
 	return nil
 }
 
-// limitMail counts a request for mail. Both buckets are the visitor's network's, so that nobody uses up those of others.
-func (s *Service) limitMail(ctx context.Context, v Visitor, recipients ...string) error {
-	if err := s.limits.mailsPerIP.take(ctx, v.network()); err != nil {
+// limitMail counts a request for mail. Both buckets are the client's network's, so that nobody uses up those of others.
+func (s *Service) limitMail(ctx context.Context, client Client, recipients ...string) error {
+	if err := s.limits.mailsPerIP.take(ctx, client.network()); err != nil {
 		return err
 	}
 	for _, recipient := range recipients {
-		if err := s.limits.mailsPerAddress.take(ctx, digest(recipient)+":"+v.network()); err != nil {
+		if err := s.limits.mailsPerAddress.take(ctx, digest(recipient)+":"+client.network()); err != nil {
 			return err
 		}
 	}

@@ -18,27 +18,27 @@ import (
 
 // somebody is a person who is signed in.
 type somebody struct {
-	t     *testing.T
-	core  *identity.Service
-	token string
-	id    uuid.UUID
-	seen  identity.Visitor
+	t      *testing.T
+	core   *identity.Service
+	token  string
+	id     uuid.UUID
+	client identity.Client
 }
 
 func signedIn(t *testing.T, core *identity.Service, email string) somebody {
 	t.Helper()
-	visitor := identity.Visitor{IP: "203.0.113.7", UserAgent: email}
+	client := identity.Client{IP: "203.0.113.7", UserAgent: email}
 	withoutMail := *core // with which nobody is signed in
 	withoutMail.MailQueued = nil
-	in := signUp(t, &withoutMail, visitor, email)
-	visitor.Person = in.Account.ID
-	return somebody{t, core, in.Token, in.Account.ID, visitor}
+	in := signUp(t, &withoutMail, client, email)
+	client.Person = in.Account.ID
+	return somebody{t, core, in.Token, in.Account.ID, client}
 }
 
 // acting is what the person's next request finds, nil for a session that has ended.
-func (p somebody) acting() *identity.Acting {
+func (p somebody) principal() *identity.Principal {
 	p.t.Helper()
-	a, err := p.core.Acting(p.t.Context(), p.token)
+	a, err := p.core.Principal(p.t.Context(), p.token)
 	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
 		p.t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func (p somebody) acting() *identity.Acting {
 // shares makes a shared account and acts on it.
 func (p somebody) shares(name string) uuid.UUID {
 	p.t.Helper()
-	shared, err := p.core.CreateShared(p.t.Context(), p.seen, p.acting(), identity.SharedRequest{Name: name})
+	shared, err := p.core.CreateShared(p.t.Context(), p.client, p.principal(), identity.SharedRequest{Name: name})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (p somebody) shares(name string) uuid.UUID {
 // invites invites somebody to the account that the person acts on, and returns the token of the link that the inviter is shown.
 func (p somebody) invites(email string, role account.Role) string {
 	p.t.Helper()
-	invited, err := p.core.Invite(p.t.Context(), p.seen, p.acting(), email, role, true)
+	invited, err := p.core.Invite(p.t.Context(), p.client, p.principal(), email, role, true)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func invitationToken(t *testing.T, link string) string {
 
 func (p somebody) accepts(token string) error {
 	p.t.Helper()
-	_, _, err := p.core.AcceptInvitation(p.t.Context(), p.seen, p.acting(), token)
+	_, _, err := p.core.AcceptInvitation(p.t.Context(), p.client, p.principal(), token)
 	return err
 }
 
@@ -97,7 +97,7 @@ func TestRoles(t *testing.T) {
 	} {
 		var may []string
 		for need, name := range []string{"nothing", "anyone", "person", "look", "develop", "manage", "more"} {
-			a := &identity.Acting{Role: role}
+			a := &identity.Principal{Role: role}
 			if a.May(identity.Need(need)) {
 				may = append(may, name)
 			}
@@ -125,35 +125,35 @@ func TestMembers(t *testing.T) {
 	is(t, "a guess", bob.accepts(token[1:]+"A"), account.ErrNoInvitation)
 	is(t, "bob", bob.accepts(token), nil)
 	is(t, "a second use", eve.accepts(token), account.ErrNoInvitation)
-	if a := bob.acting(); a.Account.ID != shop || a.Role != account.RoleDeveloper || a.Person.ID != bob.id {
+	if a := bob.principal(); a.Account.ID != shop || a.Role != account.RoleDeveloper || a.Person.ID != bob.id {
 		t.Errorf("bob acts on %+v as %s", a.Account, a.Role)
 	}
-	key, _, err := core.CreateKey(t.Context(), bob.seen, bob.acting(), account.KeyRequest{Name: "ci"})
+	key, _, err := core.CreateKey(t.Context(), bob.client, bob.principal(), account.KeyRequest{Name: "ci"})
 	is(t, "a key", err, nil)
 
-	_, err = core.ChangeMember(t.Context(), ann.seen, ann.acting(), bob.id, account.RoleViewer)
+	_, err = core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)
 	is(t, "another role", err, nil)
-	if a := bob.acting(); a.Role != account.RoleViewer {
+	if a := bob.principal(); a.Role != account.RoleViewer {
 		t.Errorf("bob's next request has the role %s", a.Role)
 	}
 	for what, err := range map[string]error{
-		"a viewer changes himself": call(core.ChangeMember(t.Context(), bob.seen, bob.acting(), bob.id, account.RoleOwner)),
-		"a viewer removes":         call(core.RemoveMember(t.Context(), bob.seen, bob.acting(), ann.id)),
-		"a viewer invites":         call(core.Invite(t.Context(), bob.seen, bob.acting(), "x@example.com", account.RoleOwner, false)),
-		"a viewer on the account":  call(core.On(t.Context(), bob.acting(), shop, identity.Develop)),
+		"a viewer changes himself": call(core.ChangeMember(t.Context(), bob.client, bob.principal(), bob.id, account.RoleOwner)),
+		"a viewer removes":         call(core.RemoveMember(t.Context(), bob.client, bob.principal(), ann.id)),
+		"a viewer invites":         call(core.Invite(t.Context(), bob.client, bob.principal(), "x@example.com", account.RoleOwner, false)),
+		"a viewer on the account":  call(core.On(t.Context(), bob.principal(), shop, identity.Develop)),
 	} {
 		is(t, what, err, identity.ErrRole)
 	}
-	is(t, "a stranger", call(core.On(t.Context(), eve.acting(), shop, identity.Look)), account.ErrNotMember)
-	is(t, "a stranger acts", core.Act(t.Context(), eve.seen, eve.acting(), shop), account.ErrNotMember)
-	is(t, "nobody's role", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), eve.id, account.RoleViewer)), account.ErrNoSuchMember)
-	is(t, "the last owner demotes herself", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), ann.id, account.RoleViewer)), account.ErrLastOwner)
-	is(t, "the last owner leaves", call(core.Leave(t.Context(), ann.seen, ann.acting())), account.ErrLastOwner)
-	is(t, "the last owner deletes herself", core.DeleteAccount(t.Context(), ann.seen, ann.acting().Session, ann.acting().Person, password), account.ErrLastOwner)
+	is(t, "a stranger", call(core.On(t.Context(), eve.principal(), shop, identity.Read)), account.ErrNotMember)
+	is(t, "a stranger acts", core.Act(t.Context(), eve.client, eve.principal(), shop), account.ErrNotMember)
+	is(t, "nobody's role", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)), account.ErrNoSuchMember)
+	is(t, "the last owner demotes herself", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), ann.id, account.RoleViewer)), account.ErrLastOwner)
+	is(t, "the last owner leaves", call(core.Leave(t.Context(), ann.client, ann.principal())), account.ErrLastOwner)
+	is(t, "the last owner deletes herself", core.DeleteAccount(t.Context(), ann.client, ann.principal().Session, ann.principal().Person, password), account.ErrLastOwner)
 
-	_, err = core.RemoveMember(t.Context(), ann.seen, ann.acting(), bob.id)
+	_, err = core.RemoveMember(t.Context(), ann.client, ann.principal(), bob.id)
 	is(t, "removed", err, nil)
-	if a := bob.acting(); a != nil {
+	if a := bob.principal(); a != nil {
 		t.Errorf("who was removed is still signed in, on %s", a.Account.Name)
 	}
 	if keys, err := core.Store.Keys(t.Context(), shop); err != nil || len(keys) != 1 || keys[0].ID != key.ID {
@@ -184,19 +184,19 @@ func TestMembers_Holder(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
 	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleOwner)), nil)
-	is(t, "demoted", call(core.ChangeMember(t.Context(), bob.seen, bob.acting(), ann.id, account.RoleViewer)), account.ErrHolder)
-	is(t, "removed", call(core.RemoveMember(t.Context(), bob.seen, bob.acting(), ann.id)), account.ErrHolder)
-	is(t, "left", call(core.Leave(t.Context(), ann.seen, ann.acting())), account.ErrHolder)
-	is(t, "ended as a shared one", core.DeleteShared(t.Context(), bob.seen, bob.acting(), password), account.ErrNotShared)
+	is(t, "demoted", call(core.ChangeMember(t.Context(), bob.client, bob.principal(), ann.id, account.RoleViewer)), account.ErrHolder)
+	is(t, "removed", call(core.RemoveMember(t.Context(), bob.client, bob.principal(), ann.id)), account.ErrHolder)
+	is(t, "left", call(core.Leave(t.Context(), ann.client, ann.principal())), account.ErrHolder)
+	is(t, "ended as a shared one", core.DeleteShared(t.Context(), bob.client, bob.principal(), password), account.ErrNotShared)
 	// The invitations of an owner end with the ownership.
 	token := bob.invites("back-door@example.com", account.RoleOwner)
-	is(t, "bob demoted", call(core.ChangeMember(t.Context(), ann.seen, ann.acting(), bob.id, account.RoleViewer)), nil)
+	is(t, "bob demoted", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
 	is(t, "the back door", signedIn(t, core, "back-door@example.com").accepts(token), account.ErrNoInvitation)
-	is(t, "bob leaves", call(core.Leave(t.Context(), bob.seen, bob.acting())), nil)
-	if a := bob.acting(); a == nil || a.Account.ID != bob.id || a.Role != account.RoleOwner {
+	is(t, "bob leaves", call(core.Leave(t.Context(), bob.client, bob.principal())), nil)
+	if a := bob.principal(); a == nil || a.Account.ID != bob.id || a.Role != account.RoleOwner {
 		t.Errorf("who leaves acts on %+v", a)
 	}
-	is(t, "ended", core.DeleteAccount(t.Context(), ann.seen, ann.acting().Session, ann.acting().Person, password), nil)
+	is(t, "ended", core.DeleteAccount(t.Context(), ann.client, ann.principal().Session, ann.principal().Person, password), nil)
 }
 
 // Of two owners who leave at once, or remove each other, one stays.
@@ -207,16 +207,20 @@ func TestMembers_LastOwner(t *testing.T) {
 	for round := range 8 {
 		shop := ann.shares(fmt.Sprint("Shop ", round))
 		pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'owner', now())`, shop, bob.id)
-		is(t, "bob", core.Act(t.Context(), bob.seen, bob.acting(), shop), nil)
-		onAnn, onBob := ann.acting(), bob.acting()
+		is(t, "bob", core.Act(t.Context(), bob.client, bob.principal(), shop), nil)
+		onAnn, onBob := ann.principal(), bob.principal()
 		steps := []func() error{
-			func() error { return call(core.Leave(t.Context(), ann.seen, onAnn)) },
-			func() error { return call(core.Leave(t.Context(), bob.seen, onBob)) },
+			func() error { return call(core.Leave(t.Context(), ann.client, onAnn)) },
+			func() error { return call(core.Leave(t.Context(), bob.client, onBob)) },
 		}
 		if round%2 == 1 {
 			steps = []func() error{
-				func() error { return call(core.ChangeMember(t.Context(), ann.seen, onAnn, bob.id, account.RoleViewer)) },
-				func() error { return call(core.ChangeMember(t.Context(), bob.seen, onBob, ann.id, account.RoleViewer)) },
+				func() error {
+					return call(core.ChangeMember(t.Context(), ann.client, onAnn, bob.id, account.RoleViewer))
+				},
+				func() error {
+					return call(core.ChangeMember(t.Context(), bob.client, onBob, ann.id, account.RoleViewer))
+				},
 			}
 		}
 		var errs [2]error
@@ -244,11 +248,11 @@ func TestMembers_Bounds(t *testing.T) {
 	for range account.MaxSharedAccounts {
 		ann.shares("Shop")
 	}
-	is(t, "one more account", call(core.CreateShared(t.Context(), ann.seen, ann.acting(), identity.SharedRequest{Name: "Shop"})), account.ErrTooManyShared)
+	is(t, "one more account", call(core.CreateShared(t.Context(), ann.client, ann.principal(), identity.SharedRequest{Name: "Shop"})), account.ErrTooManyShared)
 	invite := func(n int) error {
-		return call(core.Invite(t.Context(), ann.seen, ann.acting(), fmt.Sprintf("%d@example.com", n), account.RoleViewer, false))
+		return call(core.Invite(t.Context(), ann.client, ann.principal(), fmt.Sprintf("%d@example.com", n), account.RoleViewer, false))
 	}
-	shop := ann.acting().Account.ID
+	shop := ann.principal().Account.ID
 	pgtest.Exec(t, core.Store, `INSERT INTO invitations (id, account_id, inviter_id, email, role, mailed, expires_at, created_at)
 		SELECT gen_random_uuid(), $1, $2, n || '@example.org', 'viewer', true, now() + interval '1 day', now() FROM generate_series(1, 98) n`, shop, ann.id)
 	is(t, "the last of all", invite(1), nil)

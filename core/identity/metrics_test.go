@@ -21,7 +21,7 @@ func TestMetrics_Passwords(t *testing.T) {
 	})
 	refused := make(chan error, 1)
 	go func() {
-		_, err := core.SignIn(t.Context(), identity.Visitor{}, "ann@example.com", password)
+		_, err := core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password)
 		refused <- err
 	}()
 	var err error

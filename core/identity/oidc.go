@@ -39,7 +39,7 @@ var (
 	ErrOIDCOff = errors.New("openid connect is not configured")
 	// ErrOIDCUnavailable means that discovery has not succeeded yet.
 	ErrOIDCUnavailable = errors.New("the openid connect provider of CORE_OIDC_ISSUER is not discovered yet")
-	// ErrOIDC means that the provider did not authenticate the visitor.
+	// ErrOIDC means that the provider did not authenticate the client.
 	ErrOIDC = errors.New("the openid connect provider did not confirm the sign-in")
 	// ErrFlowExpired means that this browser did not start the sign-in, or started it too long ago.
 	ErrFlowExpired = errors.New("the sign-in was not begun here or took too long")
@@ -132,20 +132,20 @@ func (s *Service) OIDCName() string {
 
 // StartOIDC returns the URL to redirect the browser to, and the flow for its cookie. It returns ErrOIDCOff, ErrOIDCUnavailable or a
 // *LimitedError.
-func (s *Service) StartOIDC(ctx context.Context, v Visitor) (redirectURL, opaque string, err error) {
-	f, redirectURL, err := s.startFlow(ctx, v)
+func (s *Service) StartOIDC(ctx context.Context, client Client) (redirectURL, opaque string, err error) {
+	f, redirectURL, err := s.startFlow(ctx, client)
 	if err != nil {
 		return "", "", err
 	}
 	return redirectURL, f.String(), nil
 }
 
-func (s *Service) startFlow(ctx context.Context, v Visitor) (f flow, redirectURL string, err error) {
+func (s *Service) startFlow(ctx context.Context, client Client) (f flow, redirectURL string, err error) {
 	o := s.OIDC
 	if o == nil {
 		return flow{}, "", ErrOIDCOff
 	}
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return flow{}, "", err
 	}
 	p := o.provider.Load()
@@ -160,16 +160,16 @@ func (s *Service) startFlow(ctx context.Context, v Visitor) (f flow, redirectURL
 // address that the provider has verified counts. If another account has it, the error is account.ErrEmailTaken, because that
 // account's owner may not own the address. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff, ErrSignUpClosed,
 // ErrAccountDisabled or a *LimitedError.
-func (s *Service) FinishOIDC(ctx context.Context, v Visitor, opaque, state, code string) (*SignedIn, error) {
+func (s *Service) FinishOIDC(ctx context.Context, client Client, opaque, state, code string) (*SignedIn, error) {
 	f, ok := parseFlow(opaque)
 	if ok && f.link != "" {
 		return nil, ErrFlowExpired
 	}
-	found, err := s.finishFlow(ctx, v, f, state, code)
+	found, err := s.finishFlow(ctx, client, f, state, code)
 	if err != nil {
 		return nil, err
 	}
-	return s.signInIdentity(ctx, v, found.identity, "with "+s.OIDC.config.Name, func() (*account.Account, error) {
+	return s.signInIdentity(ctx, client, found.identity, "with "+s.OIDC.config.Name, func() (*account.Account, error) {
 		claims, err := found.claims()
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
@@ -186,7 +186,7 @@ type confirmation struct {
 }
 
 // finishFlow exchanges the code that ends a flow. It returns ErrFlowExpired for the zero flow, which is none.
-func (s *Service) finishFlow(ctx context.Context, v Visitor, f flow, state, code string) (*confirmation, error) {
+func (s *Service) finishFlow(ctx context.Context, client Client, f flow, state, code string) (*confirmation, error) {
 	o := s.OIDC
 	if o == nil {
 		return nil, ErrOIDCOff
@@ -194,7 +194,7 @@ func (s *Service) finishFlow(ctx context.Context, v Visitor, f flow, state, code
 	if s.Store.Now().After(f.expiresAt) || subtle.ConstantTimeCompare([]byte(f.state), []byte(state)) != 1 {
 		return nil, ErrFlowExpired
 	}
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
 	p := o.provider.Load()

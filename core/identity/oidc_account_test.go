@@ -62,7 +62,7 @@ func TestFinishOIDC_Accounts(t *testing.T) {
 		i.mu.Unlock()
 		b := begin(t, s)
 		c.claims["sub"] = name
-		in, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, c.claims))
+		in, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, c.claims))
 		if !errors.Is(err, c.err) || err == nil && !strings.HasSuffix(in.Account.Email, c.email) {
 			t.Errorf("%s: %+v, %v", name, in, err)
 		}
@@ -71,7 +71,7 @@ func TestFinishOIDC_Accounts(t *testing.T) {
 	shut := newServiceOn(t, s.Store, func(c *identity.Config) { c.SignUpOpen = false }, i.config)
 	for subject, want := range map[string]error{"verified": nil, "somebody new": identity.ErrSignUpClosed} {
 		b := begin(t, shut)
-		if _, err := shut.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"sub": subject})); !errors.Is(err, want) {
+		if _, err := shut.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, map[string]any{"sub": subject})); !errors.Is(err, want) {
 			t.Errorf("%s where sign-up is closed: %v", subject, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestFinishOIDC_Accounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := begin(t, s)
-	if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"sub": "verified", "email": "new@example.com"})); !errors.Is(err, identity.ErrAccountDisabled) {
+	if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, map[string]any{"sub": "verified", "email": "new@example.com"})); !errors.Is(err, identity.ErrAccountDisabled) {
 		t.Errorf("a disabled account: %v", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestFinishOIDC_Concurrent(t *testing.T) {
 		b := begin(t, s)
 		code := i.grant(b, nil)
 		done.Go(func() {
-			if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, code); err != nil {
+			if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code); err != nil {
 				t.Error(err)
 			}
 		})

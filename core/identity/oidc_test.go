@@ -29,7 +29,7 @@ func TestStartOIDC(t *testing.T) {
 	if s.OIDCName() != "Example" {
 		t.Errorf("name %q", s.OIDCName())
 	}
-	to, _, err := s.StartOIDC(t.Context(), identity.Visitor{})
+	to, _, err := s.StartOIDC(t.Context(), identity.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,17 +56,17 @@ func TestStartOIDC(t *testing.T) {
 	}
 
 	i.down.Store(true)
-	if _, _, err := s.StartOIDC(t.Context(), identity.Visitor{}); err != nil {
+	if _, _, err := s.StartOIDC(t.Context(), identity.Client{}); err != nil {
 		t.Errorf("the provider, down after discovery, was asked again: %v", err)
 	}
 	i.down.Store(false)
 	off := newServiceOn(t, s.Store)
-	if _, _, err := off.StartOIDC(t.Context(), identity.Visitor{}); !errors.Is(err, identity.ErrOIDCOff) || off.OIDCName() != "" {
+	if _, _, err := off.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCOff) || off.OIDCName() != "" {
 		t.Errorf("without a provider: %v", err)
 	}
 	limited := newServiceOn(t, s.Store, func(c *identity.Config) { c.Limits.SignInPerIP = 1 }, i.config)
-	_, _, _ = limited.StartOIDC(t.Context(), identity.Visitor{})
-	_, _, err = limited.StartOIDC(t.Context(), identity.Visitor{})
+	_, _, _ = limited.StartOIDC(t.Context(), identity.Client{})
+	_, _, err = limited.StartOIDC(t.Context(), identity.Client{})
 	if _, is := errors.AsType[*identity.LimitedError](err); !is {
 		t.Errorf("too often: %v", err)
 	}
@@ -82,8 +82,8 @@ func TestDiscover_Retries(t *testing.T) {
 	var discovery sync.WaitGroup
 	discovery.Go(func() { s.OIDC.Discover(t.Context(), slog.New(slog.NewJSONHandler(&log, nil))) })
 	asynctest.Eventually(t, "the provider was asked", func() bool { return i.refused.Load() > 0 })
-	_, _, started := s.StartOIDC(t.Context(), identity.Visitor{})
-	_, finished := s.FinishOIDC(t.Context(), identity.Visitor{}, "state.nonce.verifier.9999999999", "state", "code")
+	_, _, started := s.StartOIDC(t.Context(), identity.Client{})
+	_, finished := s.FinishOIDC(t.Context(), identity.Client{}, "state.nonce.verifier.9999999999", "state", "code")
 	for _, err := range []error{started, finished} {
 		if !errors.Is(err, identity.ErrOIDCUnavailable) {
 			t.Errorf("while the provider is down: %v", err)
@@ -107,7 +107,7 @@ func TestDiscover_AnotherIssuer(t *testing.T) {
 	defer cancel()
 	var log bytes.Buffer
 	o.Discover(ctx, slog.New(slog.NewJSONHandler(&log, nil)))
-	if _, _, err := s.StartOIDC(t.Context(), identity.Visitor{}); !errors.Is(err, identity.ErrOIDCUnavailable) || !strings.Contains(log.String(), "did not match") {
+	if _, _, err := s.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCUnavailable) || !strings.Contains(log.String(), "did not match") {
 		t.Errorf("%v\n%s", err, &log)
 	}
 }
@@ -119,7 +119,7 @@ func TestFinishOIDC(t *testing.T) {
 	var first *identity.SignedIn
 	for range 2 {
 		b := begin(t, s)
-		in, err := s.FinishOIDC(t.Context(), identity.Visitor{IP: "203.0.113.7"}, b.flow, b.state, i.grant(b, nil))
+		in, err := s.FinishOIDC(t.Context(), identity.Client{IP: "203.0.113.7"}, b.flow, b.state, i.grant(b, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestFinishOIDC(t *testing.T) {
 	}
 	// A known person needs no further claims, and keeps the account whatever becomes of the address.
 	b := begin(t, s)
-	in, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"email": "other@example.com"}))
+	in, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, map[string]any{"email": "other@example.com"}))
 	if err != nil || in.Account.ID != first.Account.ID || in.Account.Email != "ann@example.com" {
 		t.Errorf("with another address: %+v, %v", in, err)
 	}
@@ -185,7 +185,7 @@ func TestFinishOIDC_Refused(t *testing.T) {
 		}),
 	} {
 		b := begin(t, s)
-		if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, code(b)); !errors.Is(err, identity.ErrOIDC) {
+		if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code(b)); !errors.Is(err, identity.ErrOIDC) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -203,14 +203,14 @@ func TestFinishOIDC_Refused(t *testing.T) {
 		"a cookie with a bad time":      {strings.Join(parts[:3], ".") + ".x", b.state},
 		"a cookie that has expired":     {strings.Join(parts[:3], ".") + ".1700000000", b.state},
 	} {
-		if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, c.flow, c.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
+		if _, err := s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if accounts := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`); accounts != 0 {
 		t.Errorf("%d accounts were made", accounts)
 	}
-	if _, err := s.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, nil)); err != nil {
+	if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)); err != nil {
 		t.Errorf("after all that, the sign-in itself: %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func newOwner(t *testing.T, store *postgres.Store) uuid.UUID {
 	return owner.ID
 }
 
-// waits is how long a visitor was told to wait, and fails the test on any other error.
+// waits is how long a client was told to wait, and fails the test on any other error.
 func waits(t *testing.T, err error) time.Duration {
 	t.Helper()
 	limited, is := errors.AsType[*identity.LimitedError](err)
@@ -97,7 +97,7 @@ func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*identity.Service) 
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			_, _, err := cores[i%len(cores)].CreateKey(t.Context(), identity.Visitor{IP: fmt.Sprintf("203.0.113.%d", i)}, &identity.Acting{Account: &account.Account{ID: owner}}, account.KeyRequest{Name: "ci"})
+			_, _, err := cores[i%len(cores)].CreateKey(t.Context(), identity.Client{IP: fmt.Sprintf("203.0.113.%d", i)}, &identity.Principal{Account: &account.Account{ID: owner}}, account.KeyRequest{Name: "ci"})
 			if wait := waits(t, err); wait == 0 {
 				made.Add(1)
 			} else if wait > 12*time.Minute { // a fifth of an hour is the time of one key
@@ -195,7 +195,7 @@ func awaitRedis(t *testing.T, core *identity.Service) {
 	})
 }
 
-// A Redis that takes connections and says nothing holds visitors up now and then, not each of them.
+// A Redis that takes connections and says nothing holds clients up now and then, not each of them.
 func TestLimits_RedisHangs(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -221,7 +221,7 @@ func TestLimits_RedisHangs(t *testing.T) {
 	core := newService(t, countingIn(t, "redis://"+listener.Addr().String()+"/0", 50*time.Millisecond))
 	began := time.Now()
 	for range 50 {
-		if _, err := core.WalletNonce(t.Context(), identity.Visitor{IP: "203.0.113.7"}); err != nil {
+		if _, err := core.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.7"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,8 +237,8 @@ func TestLimits_RequestCanceled(t *testing.T) {
 	core := newService(t, countingIn(t, startRedis(t).URL, generous), func(c *identity.Config) { c.Metrics = registry })
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := core.WalletNonce(gone, identity.Visitor{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want that the visitor has left", err)
+	if _, err := core.WalletNonce(gone, identity.Client{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that the client has left", err)
 	}
 	for name, n := range counters(t, registry) {
 		if n != 0 {

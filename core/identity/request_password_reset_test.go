@@ -23,7 +23,7 @@ func TestRequestPasswordReset_Addresses(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
 	for _, email := range []string{"kate@example.com", "disabled@example.com", "ended@example.com"} {
-		core.signUp(t, identity.Visitor{}, email)
+		core.signUp(t, identity.Client{}, email)
 	}
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET disabled_at = now() WHERE email LIKE 'disabled%'`)
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE email LIKE 'ended%'`)
@@ -52,7 +52,7 @@ func TestRequestPasswordReset_Addresses(t *testing.T) {
 		"ended@example.com":      nil,
 		wallet.Email:             nil,
 	} {
-		if err := core.RequestPasswordReset(t.Context(), identity.Visitor{IP: "203.0.113.7"}, email, ""); err != nil {
+		if err := core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""); err != nil {
 			t.Errorf("%q: %v", email, err)
 		}
 		if diff := cmp.Diff(want, core.settle(t)); diff != "" {
@@ -63,7 +63,7 @@ func TestRequestPasswordReset_Addresses(t *testing.T) {
 		"", "kate", "kate@example.com, eve@example.com", "kate@example.com\r\nBcc: eve@example.com", "Kate <kate@example.com>", "kate@example.com\x00",
 		"\"kate\r\nBcc: eve\"@example.com", `"kate bcc: x"@example.com`, strings.Repeat("k", 250) + "@example.com",
 	} {
-		if invalid, ok := errors.AsType[*account.InvalidError](core.RequestPasswordReset(t.Context(), identity.Visitor{IP: "203.0.113.7"}, email, "")); !ok || invalid.Field != "email" {
+		if invalid, ok := errors.AsType[*account.InvalidError](core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, "")); !ok || invalid.Field != "email" {
 			t.Errorf("%q: %v", email, invalid)
 		}
 	}
@@ -77,9 +77,9 @@ func TestMails_SameQueries(t *testing.T) {
 	t.Parallel()
 	store, log := startLogging(t, map[string]string{"log_statement": "all", "log_parameter_max_length": "0"})
 	core := newServiceOn(t, store, withPasswords(t), func(c *identity.Config) { c.MailQueued = func() {} })
-	(&mailing{Service: core}).signUp(t, identity.Visitor{}, "somebody@example.com")
+	(&mailing{Service: core}).signUp(t, identity.Client{}, "somebody@example.com")
 	varying := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w+@example\.com|\d{4}-\d\d-\d\d [0-9:.+]+`)
-	v := identity.Visitor{IP: "203.0.113.7"}
+	v := identity.Client{IP: "203.0.113.7"}
 	for what, request := range map[string]func(email string) error{
 		"request-password-reset":  func(email string) error { return core.RequestPasswordReset(t.Context(), v, email, "") },
 		"send-verification-email": func(email string) error { return core.SendVerificationEmail(t.Context(), v, email, "") },
@@ -114,10 +114,10 @@ func TestMails_SameQueries(t *testing.T) {
 func TestRequestPasswordReset_Flood(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t, func(c *identity.Config) { c.Limits.MailsPerAddress, c.Limits.MailsPerIP = 5, 20 })
-	core.signUp(t, identity.Visitor{}, "ann@example.com")
-	flood := func(visitor func(n int) identity.Visitor, email func(n int) string) (taken int) {
+	core.signUp(t, identity.Client{}, "ann@example.com")
+	flood := func(client func(n int) identity.Client, email func(n int) string) (taken int) {
 		for n := range 1000 {
-			err := core.RequestPasswordReset(t.Context(), visitor(n), email(n), "")
+			err := core.RequestPasswordReset(t.Context(), client(n), email(n), "")
 			if err == nil {
 				taken++
 			} else if wait := waits(t, err); wait <= 0 || wait > time.Hour {
@@ -127,8 +127,8 @@ func TestRequestPasswordReset_Flood(t *testing.T) {
 		return taken
 	}
 	for email, mails := range map[string]int{"ann@example.com": 20, "nobody@example.com": 0} {
-		networks := func(n int) identity.Visitor {
-			return identity.Visitor{IP: fmt.Sprintf("198.51.%d.%d", len(email), n%40)}
+		networks := func(n int) identity.Client {
+			return identity.Client{IP: fmt.Sprintf("198.51.%d.%d", len(email), n%40)}
 		}
 		if taken := flood(networks, func(int) string { return email }); taken != 40*5 {
 			t.Errorf("%d requests for %s were taken", taken, email)
@@ -137,7 +137,7 @@ func TestRequestPasswordReset_Flood(t *testing.T) {
 			t.Errorf("%s got %d mails", email, len(to))
 		}
 	}
-	here := func(int) identity.Visitor { return identity.Visitor{IP: "203.0.113.7"} }
+	here := func(int) identity.Client { return identity.Client{IP: "203.0.113.7"} }
 	if taken := flood(here, func(n int) string { return fmt.Sprintf("person-%d@example.com", n) }); taken != 20 {
 		t.Errorf("%d requests from one address were taken", taken)
 	}
@@ -148,8 +148,8 @@ func TestRequestPasswordReset_Flood(t *testing.T) {
 func TestMails_StrangersLimit(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t, func(c *identity.Config) { c.Limits.MailsPerAddress = 2 })
-	core.signUp(t, identity.Visitor{}, "ann@example.com")
-	stranger, owner := identity.Visitor{IP: "198.51.100.1"}, identity.Visitor{IP: "203.0.113.7"}
+	core.signUp(t, identity.Client{}, "ann@example.com")
+	stranger, owner := identity.Client{IP: "198.51.100.1"}, identity.Client{IP: "203.0.113.7"}
 	for _, email := range []string{"ann@example.com", "new@example.com"} {
 		for core.RequestPasswordReset(t.Context(), stranger, email, "") == nil {
 		}
@@ -173,19 +173,19 @@ func TestMails_StrangersLimit(t *testing.T) {
 func TestMails_Destinations(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
-	core.signUp(t, identity.Visitor{}, "ann@example.com")
-	core.signUpUnverified(t, identity.Visitor{}, "bob@example.com")
+	core.signUp(t, identity.Client{}, "ann@example.com")
+	core.signUpUnverified(t, identity.Client{}, "bob@example.com")
 	for given, callback := range map[string]string{
 		"": "", "/v2/health?": "", "/v2/health": "", "/auth/sign-out": "", "/app": "", "/console/../v2/health": "", "/console?x": "", "/consoles": "", "/console/%2e%2e/v2": "",
 		"/console": "/console", "/console/keys": "/console/keys", "http://intents.example/console/keys": "/console/keys",
 	} {
-		if err := core.RequestPasswordReset(t.Context(), identity.Visitor{}, "ann@example.com", given); err != nil {
+		if err := core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", given); err != nil {
 			t.Fatal(err)
 		}
 		if link := (<-core.mails).Link(); !strings.HasPrefix(link, "http://intents.example"+identity.ResetPath+"?token=") {
 			t.Errorf("%q: the link to a new password is %s", given, link)
 		}
-		if err := core.SendVerificationEmail(t.Context(), identity.Visitor{}, "bob@example.com", given); err != nil {
+		if err := core.SendVerificationEmail(t.Context(), identity.Client{}, "bob@example.com", given); err != nil {
 			t.Fatal(err)
 		}
 		link, err := url.Parse((<-core.mails).Link())
@@ -198,7 +198,7 @@ func TestMails_Destinations(t *testing.T) {
 func TestRequestPasswordReset_NoMail(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
-	if err := core.RequestPasswordReset(t.Context(), identity.Visitor{}, "ann@example.com", ""); !errors.Is(err, identity.ErrMailOff) {
+	if err := core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""); !errors.Is(err, identity.ErrMailOff) {
 		t.Errorf("without a mail server: %v", err)
 	}
 	if message, err := core.ComposeMail(t.Context(), &postgres.QueuedMail{Mail: postgres.Mail{Recipient: "ann@example.com"}}); message != nil || err != nil {

@@ -67,32 +67,32 @@ func (l localLimit) take(subject string) error {
 
 // Admit finds the person who sends a request to a session route, and counts the request for the person, or for the network if
 // nobody is signed in. It returns ErrSignedOut or a *LimitedError.
-func (s *Service) Admit(ctx context.Context, v Visitor, method string) (*Acting, error) {
-	acting, err := s.Acting(ctx, v.Token)
+func (s *Service) Admit(ctx context.Context, client Client, method string) (*Principal, error) {
+	principal, err := s.Principal(ctx, client.Token)
 	if errors.Is(err, ErrSignedOut) {
-		if limited := s.requests.anonymous.take(v.network()); limited != nil {
+		if limited := s.requests.anonymous.take(client.network()); limited != nil {
 			return nil, limited
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	person := acting.Person.ID.String()
+	person := principal.Person.ID.String()
 	if method == http.MethodGet || method == http.MethodHead {
-		return acting, s.requests.reads.take(person)
+		return principal, s.requests.reads.take(person)
 	}
-	return acting, s.requests.writes.take(ctx, person)
+	return principal, s.requests.writes.take(ctx, person)
 }
 
 // AdmitAnyone is Admit for a route that needs no session. It returns nil for nobody, and if the session could not be read, so that
 // such a route works without the database if it can.
-func (s *Service) AdmitAnyone(ctx context.Context, v Visitor, method string) (*Acting, error) {
-	acting, err := s.Admit(ctx, v, method)
+func (s *Service) AdmitAnyone(ctx context.Context, client Client, method string) (*Principal, error) {
+	principal, err := s.Admit(ctx, client, method)
 	if _, limited := errors.AsType[*LimitedError](err); limited {
 		return nil, err
 	}
 	if err != nil {
 		return nil, nil //nolint:nilerr // the route itself reports what it needs
 	}
-	return acting, nil
+	return principal, nil
 }

@@ -23,8 +23,8 @@ func admitted(t *testing.T, request func() error) (n int) {
 	return 0
 }
 
-// admits is a request of a route that needs a session, which the visitor may lack.
-func admits(t *testing.T, core *identity.Service, v identity.Visitor, method string) error {
+// admits is a request of a route that needs a session, which the client may lack.
+func admits(t *testing.T, core *identity.Service, v identity.Client, method string) error {
 	t.Helper()
 	_, err := core.Admit(t.Context(), v, method)
 	if errors.Is(err, identity.ErrSignedOut) {
@@ -39,13 +39,13 @@ func TestAdmit_Writes(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
-	here := identity.Visitor{IP: "203.0.113.7", Token: ann.token, Person: ann.id}
-	second, err := core.SignIn(t.Context(), identity.Visitor{}, "ann@example.com", password)
+	here := identity.Client{IP: "203.0.113.7", Token: ann.token, Person: ann.id}
+	second, err := core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := identity.Visitor{IP: "203.0.113.8", Token: second.Token}
-	key, _, err := core.CreateKey(t.Context(), here, ann.acting(), account.KeyRequest{Name: "ci"})
+	there := identity.Client{IP: "203.0.113.8", Token: second.Token}
+	key, _, err := core.CreateKey(t.Context(), here, ann.principal(), account.KeyRequest{Name: "ci"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,15 +69,15 @@ func TestAdmit_Writes(t *testing.T) {
 		t.Errorf("%d entries of %d writes, %v", len(entries), n, err)
 	}
 	for what, c := range map[string]struct {
-		visitor identity.Visitor
+		client  identity.Client
 		method  string
 		limited bool
 	}{
 		"a read":         {here, http.MethodGet, false},
-		"another person": {identity.Visitor{IP: here.IP, Token: bob.token}, http.MethodPost, false},
-		"nobody":         {identity.Visitor{IP: here.IP}, http.MethodPost, false},
+		"another person": {identity.Client{IP: here.IP, Token: bob.token}, http.MethodPost, false},
+		"nobody":         {identity.Client{IP: here.IP}, http.MethodPost, false},
 	} {
-		if limited := waits(t, admits(t, core, c.visitor, c.method)) > 0; limited != c.limited {
+		if limited := waits(t, admits(t, core, c.client, c.method)) > 0; limited != c.limited {
 			t.Errorf("%s: limited = %t, want %t", what, limited, c.limited)
 		}
 	}
@@ -90,7 +90,7 @@ func TestAdmit_Reads(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
 	visits := func(ip, token string) func() error {
-		return func() error { return admits(t, core, identity.Visitor{IP: ip, Token: token}, http.MethodGet) }
+		return func() error { return admits(t, core, identity.Client{IP: ip, Token: token}, http.MethodGet) }
 	}
 	if n := admitted(t, visits("203.0.113.7", "")); n < 1200 {
 		t.Errorf("only %d requests of a network were admitted", n)

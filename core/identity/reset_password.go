@@ -15,7 +15,7 @@ const ResetPath = "/console/reset-password"
 // RequestPasswordReset mails a link for a new password to the account of an address. It does the same whether or not there is
 // one: the account is looked up when the mail is sent. The link leads to the console's page, the only one that takes its token;
 // redirectTo, which better-auth's client sends, must only be on this site. It returns ErrMailOff, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
-func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, redirectTo string) error {
+func (s *Service) RequestPasswordReset(ctx context.Context, client Client, email, redirectTo string) error {
 	if s.MailQueued == nil {
 		return ErrMailOff
 	}
@@ -27,10 +27,10 @@ func (s *Service) RequestPasswordReset(ctx context.Context, v Visitor, email, re
 		return err
 	}
 	began := time.Now()
-	if err := s.queueMail(ctx, v, postgres.Mail{Kind: account.MailResetPassword, Recipient: email}); err != nil {
+	if err := s.queueMail(ctx, client, postgres.Mail{Kind: account.MailResetPassword, Recipient: email}); err != nil {
 		return err
 	}
-	err = s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, v.Actor(), account.ResetRequested, s.Store.Now()))
+	err = s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, client.Actor(), account.ResetRequested, s.Store.Now()))
 	waitForStep(ctx, began) // the entry is made only where there is an account
 	return err
 }
@@ -62,8 +62,8 @@ type Reset struct {
 // the browser a known device. A mailed link proves the address. An account that never proved its address, and never created a live
 // key, loses the address to a new account with this password, which is fresh. It returns an *account.InvalidError for a password that
 // breaks the rule, ErrResetToken, ErrBusy, or a *LimitedError.
-func (s *Service) ResetPassword(ctx context.Context, v Visitor, r ResetRequest) (*Reset, error) {
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+func (s *Service) ResetPassword(ctx context.Context, client Client, r ResetRequest) (*Reset, error) {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
 	if err := account.CheckPassword("newPassword", r.NewPassword); err != nil {
@@ -73,7 +73,7 @@ func (s *Service) ResetPassword(ctx context.Context, v Visitor, r ResetRequest) 
 	owner, err := s.Store.AccountByResetToken(ctx, tokenHash, now) // this is first, so that a password is hashed only for a valid token
 	var reset *Reset
 	if err == nil {
-		reset, err = s.resetPassword(ctx, v, owner, tokenHash, r)
+		reset, err = s.resetPassword(ctx, client, owner, tokenHash, r)
 	}
 	if errors.Is(err, account.ErrNotFound) {
 		return nil, ErrResetToken
@@ -81,12 +81,12 @@ func (s *Service) ResetPassword(ctx context.Context, v Visitor, r ResetRequest) 
 	return reset, err
 }
 
-func (s *Service) resetPassword(ctx context.Context, v Visitor, owner *account.Account, tokenHash [32]byte, r ResetRequest) (*Reset, error) {
+func (s *Service) resetPassword(ctx context.Context, client Client, owner *account.Account, tokenHash [32]byte, r ResetRequest) (*Reset, error) {
 	hash, err := s.hash(ctx, r.NewPassword)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.PasswordReset, s.Store.Now())
+	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.PasswordReset, s.Store.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *Service) resetPassword(ctx context.Context, v Visitor, owner *account.A
 		return nil, err
 	}
 	s.noticesQueued()
-	device := parseDevice(v.Device).signIn(&account.Account{ID: id, PasswordHash: hash})
+	device := parseDevice(client.Device).signIn(&account.Account{ID: id, PasswordHash: hash})
 	s.limits.signInPerDevice.reset(ctx, passwordOf(owner.Email, device)) // it may be empty from tries of the forgotten password
 	return &Reset{Fresh: id != owner.ID, Device: device.String()}, nil
 }

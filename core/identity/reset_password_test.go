@@ -58,7 +58,7 @@ func newMailing(t *testing.T, change ...func(*identity.Config)) *mailing {
 }
 
 // signUp makes an account as one from before mail was configured, signed in, and verifies its address.
-func (m *mailing) signUp(t *testing.T, v identity.Visitor, email string) *identity.SignedIn {
+func (m *mailing) signUp(t *testing.T, v identity.Client, email string) *identity.SignedIn {
 	t.Helper()
 	in := m.signUpUnverified(t, v, email)
 	pgtest.Exec(t, m.Store, `UPDATE accounts SET email_verified_at = now() WHERE email = $1`, email)
@@ -66,7 +66,7 @@ func (m *mailing) signUp(t *testing.T, v identity.Visitor, email string) *identi
 }
 
 // signUpUnverified makes an account as one from before mail was configured, signed in.
-func (m *mailing) signUpUnverified(t *testing.T, v identity.Visitor, email string) *identity.SignedIn {
+func (m *mailing) signUpUnverified(t *testing.T, v identity.Client, email string) *identity.SignedIn {
 	t.Helper()
 	withoutMail := *m.Service
 	withoutMail.MailQueued = nil
@@ -96,7 +96,7 @@ func (m *mailing) token(t *testing.T) string {
 // request asks for a link and returns its token.
 func (m *mailing) request(t *testing.T, email string) string {
 	t.Helper()
-	if err := m.RequestPasswordReset(t.Context(), identity.Visitor{IP: "203.0.113.7"}, email, ""); err != nil {
+	if err := m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""); err != nil {
 		t.Fatal(err)
 	}
 	return m.token(t)
@@ -105,7 +105,7 @@ func (m *mailing) request(t *testing.T, email string) string {
 func TestResetPassword(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
-	home := identity.Visitor{IP: "203.0.113.7", UserAgent: "Home/1.0"}
+	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	in := core.signUp(t, home, "ann@example.com")
 	other := core.signUp(t, home, "bob@example.com")
 	if err := core.RequestPasswordReset(t.Context(), home, "ANN@example.com", ""); err != nil {
@@ -148,9 +148,9 @@ func TestResetPassword(t *testing.T) {
 func TestResetPassword_Tokens(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
-	in := core.signUp(t, identity.Visitor{}, "ann@example.com")
+	in := core.signUp(t, identity.Client{}, "ann@example.com")
 	reset := func(token string) error {
-		_, err := core.ResetPassword(t.Context(), identity.Visitor{IP: "203.0.113.7"}, identity.ResetRequest{Token: token, NewPassword: newPassword})
+		_, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: token, NewPassword: newPassword})
 		return err
 	}
 	for what, token := range map[string]func() string{
@@ -171,13 +171,13 @@ func TestResetPassword_Tokens(t *testing.T) {
 			return token
 		},
 		"one of an account that is disabled": func() string {
-			core.signUp(t, identity.Visitor{}, "disabled@example.com")
+			core.signUp(t, identity.Client{}, "disabled@example.com")
 			token := core.request(t, "disabled@example.com")
 			pgtest.Exec(t, core.Store, `UPDATE accounts SET disabled_at = now() WHERE email LIKE 'disabled%'`)
 			return token
 		},
 		"one of an account that has ended": func() string {
-			core.signUp(t, identity.Visitor{}, "ended@example.com")
+			core.signUp(t, identity.Client{}, "ended@example.com")
 			token := core.request(t, "ended@example.com")
 			pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE email LIKE 'ended%'`)
 			return token
@@ -192,7 +192,7 @@ func TestResetPassword_Tokens(t *testing.T) {
 	}
 
 	first, second := core.request(t, "ann@example.com"), core.request(t, "ann@example.com")
-	if _, err := core.ResetPassword(t.Context(), identity.Visitor{IP: "203.0.113.7"}, identity.ResetRequest{Token: first, NewPassword: "short"}); err == nil || errors.Is(err, identity.ErrResetToken) {
+	if _, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: first, NewPassword: "short"}); err == nil || errors.Is(err, identity.ErrResetToken) {
 		t.Errorf("a short password: %v", err)
 	}
 	if err := reset(first); err != nil {
@@ -216,7 +216,7 @@ func TestResetPassword_Tokens(t *testing.T) {
 func TestResetPassword_Once(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
-	in := core.signUp(t, identity.Visitor{}, "ann@example.com")
+	in := core.signUp(t, identity.Client{}, "ann@example.com")
 	token := account.HashToken(core.request(t, "ann@example.com"))
 	mustSucceedOnce(t, account.ErrNotFound, func(n int) error {
 		entry, err := account.NewAuditEntry(in.Account.ID, account.Actor{}, account.PasswordReset, core.Store.Now())
@@ -252,7 +252,7 @@ func TestResetPassword_Guesses(t *testing.T) {
 	t.Parallel()
 	core := newService(t, func(c *identity.Config) { c.Limits.SignInPerIP, c.Passwords = 3, &account.Passwords{} }) // it has no turn to give
 	for n := range 4 {
-		_, err := core.ResetPassword(t.Context(), identity.Visitor{IP: "203.0.113.7"}, identity.ResetRequest{Token: account.NewLinkToken(), NewPassword: newPassword})
+		_, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: account.NewLinkToken(), NewPassword: newPassword})
 		_, limited := errors.AsType[*identity.LimitedError](err)
 		if limited != (n == 3) || n < 3 && !errors.Is(err, identity.ErrResetToken) {
 			t.Errorf("guess %d: %v", n, err)

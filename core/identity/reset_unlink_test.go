@@ -29,7 +29,7 @@ func TestResetPassword_UnlinkAccounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := newMailing(t)
-			in := core.signUpUnverified(t, identity.Visitor{}, "ann@example.com")
+			in := core.signUpUnverified(t, identity.Client{}, "ann@example.com")
 			if !c.unproven {
 				pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
 			}
@@ -44,7 +44,7 @@ func TestResetPassword_UnlinkAccounts(t *testing.T) {
 				t.Errorf("a guess lists %+v, %v", none, err)
 			}
 			is(t, "another wallet", second.link(t, core.Service, in, ""), nil)
-			reset, err := core.ResetPassword(t.Context(), identity.Visitor{IP: "203.0.113.7"}, identity.ResetRequest{
+			reset, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{
 				Token: token, NewPassword: newPassword, UnlinkAccounts: c.unlink,
 			})
 			if err != nil || reset.Fresh != c.unproven {
@@ -79,18 +79,18 @@ func TestResetPassword_UnlinkAccounts(t *testing.T) {
 func TestResetPassword_UnlinkAccounts_UsedLink(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
-	in := core.signUp(t, identity.Visitor{}, "ann@example.com")
+	in := core.signUp(t, identity.Client{}, "ann@example.com")
 	token := core.request(t, "ann@example.com")
 	r := identity.ResetRequest{Token: token, NewPassword: newPassword, UnlinkAccounts: true}
-	if _, err := core.ResetPassword(t.Context(), identity.Visitor{IP: "203.0.113.7"}, r); err != nil {
+	if _, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r); err != nil {
 		t.Fatal(err)
 	}
-	again, err := core.SignIn(t.Context(), identity.Visitor{IP: "203.0.113.7"}, "ann@example.com", newPassword)
+	again, err := core.SignIn(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", newPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
 	is(t, "a wallet", newWallet(t).link(t, core.Service, again, ""), nil)
-	if _, err := core.ResetPassword(t.Context(), identity.Visitor{IP: "203.0.113.7"}, r); !errors.Is(err, identity.ErrResetToken) {
+	if _, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r); !errors.Is(err, identity.ErrResetToken) {
 		t.Errorf("the link again: %v", err)
 	}
 	if left, err := core.Identities(t.Context(), in.Account.ID); err != nil || len(left) != 1 {

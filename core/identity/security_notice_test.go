@@ -54,7 +54,7 @@ func TestSecurityNotices(t *testing.T) {
 	}
 	key := func(p somebody, e network.Environment) *account.Key {
 		t.Helper()
-		made, _, err := core.CreateKey(t.Context(), p.seen, p.acting(), account.KeyRequest{Name: "ci <x.y>", Environment: e})
+		made, _, err := core.CreateKey(t.Context(), p.client, p.principal(), account.KeyRequest{Name: "ci <x.y>", Environment: e})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,14 +64,14 @@ func TestSecurityNotices(t *testing.T) {
 	shop := ann.shares("Shop <x.y>")
 	join := func(p somebody, email string, role account.Role) {
 		t.Helper()
-		if _, err := core.Invite(t.Context(), ann.seen, ann.acting(), email, role, true); err != nil {
+		if _, err := core.Invite(t.Context(), ann.client, ann.principal(), email, role, true); err != nil {
 			t.Fatal(err)
 		}
 		is(t, email+" joins", p.accepts(core.token(t)), nil)
 	}
 	join(bob, "bob@example.com", account.RoleDeveloper)
 	compare("a developer has joined")
-	if _, err := core.ChangeMember(t.Context(), ann.seen, ann.acting(), bob.id, account.RoleOwner); err != nil {
+	if _, err := core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner); err != nil {
 		t.Fatal(err)
 	}
 	const owner = "The account Shop x y at intents.example has a new owner: bob@example.com: owner, was developer"
@@ -79,7 +79,7 @@ func TestSecurityNotices(t *testing.T) {
 	join(eve, "eve@example.com", account.RoleOwner) // the invitation's link proves the address
 	const joined = "The account Shop x y at intents.example has a new owner: eve@example.com as owner"
 	compare("an owner has joined", "ann@example.com: "+joined, "bob@example.com: "+joined, "eve@example.com: "+joined)
-	if _, err := core.ChangeMember(t.Context(), ann.seen, ann.acting(), eve.id, account.RoleViewer); err != nil {
+	if _, err := core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer); err != nil {
 		t.Fatal(err)
 	}
 
@@ -87,12 +87,12 @@ func TestSecurityNotices(t *testing.T) {
 	live := key(ann, network.Live)
 	const made = "The account Shop x y at intents.example has a new live API key: ci x y"
 	compare("a live key", "ann@example.com: "+made, "bob@example.com: "+made)
-	if _, _, err := core.RotateKey(t.Context(), bob.seen, bob.acting(), live.ID, 0); err != nil {
+	if _, _, err := core.RotateKey(t.Context(), bob.client, bob.principal(), live.ID, 0); err != nil {
 		t.Fatal(err)
 	}
 	const rotated = "A live API key of the account Shop x y at intents.example was replaced by a new one: ci x y"
 	compare("a rotation", "ann@example.com: "+rotated, "bob@example.com: "+rotated)
-	if a := ann.acting(); a.Account.ID != shop {
+	if a := ann.principal(); a.Account.ID != shop {
 		t.Fatalf("ann acts on %s", a.Account.ID)
 	}
 
@@ -103,17 +103,17 @@ func TestSecurityNotices(t *testing.T) {
 	in := &identity.SignedIn{Account: person, Session: session, Token: ann.token}
 	is(t, "a wallet", newWallet(t).link(t, core.Service, in, ""), nil)
 	compare("a wallet", "ann@example.com: Your account at intents.example has another way to sign in now: a wallet or an identity provider was linked.")
-	changed, err := core.ChangePassword(t.Context(), ann.seen, session, person, password, newPassword)
+	changed, err := core.ChangePassword(t.Context(), ann.client, session, person, password, newPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
 	compare("another password", "ann@example.com: The password of your account at intents.example was changed.")
-	if _, err := core.ResetPassword(t.Context(), ann.seen, identity.ResetRequest{Token: core.request(t, "bob@example.com"), NewPassword: newPassword}); err != nil {
+	if _, err := core.ResetPassword(t.Context(), ann.client, identity.ResetRequest{Token: core.request(t, "bob@example.com"), NewPassword: newPassword}); err != nil {
 		t.Fatal(err)
 	}
 	compare("a reset", "bob@example.com: The password of your account at intents.example was set by a link for a forgotten password.")
 
-	here := identity.Visitor{IP: "203.0.113.7", Token: changed.Token}
+	here := identity.Client{IP: "203.0.113.7", Token: changed.Token}
 	if err := core.ChangeEmail(t.Context(), here, changed.Session, changed.Account, "new@example.com", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +134,8 @@ func TestSecurityNotice_Text(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
 	ann := core.verified(t, "ann@example.com")
-	ann.seen.UserAgent = "visit evil.example/now"
-	_, text, err := core.CreateKey(t.Context(), ann.seen, ann.acting(), account.KeyRequest{Name: "https://evil.example", Environment: network.Live})
+	ann.client.UserAgent = "visit evil.example/now"
+	_, text, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "https://evil.example", Environment: network.Live})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestSecurityNotices_Bound(t *testing.T) {
 	core := newMailing(t)
 	ann := core.verified(t, "ann@example.com")
 	for range 8 {
-		if _, _, err := core.CreateKey(t.Context(), ann.seen, ann.acting(), account.KeyRequest{Name: "ci", Environment: network.Live}); err != nil {
+		if _, _, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestSecurityNotices_Bound(t *testing.T) {
 	}
 	session, person, err := core.Session(t.Context(), ann.token)
 	if err == nil {
-		_, err = core.ChangePassword(t.Context(), ann.seen, session, person, password, newPassword)
+		_, err = core.ChangePassword(t.Context(), ann.client, session, person, password, newPassword)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestSecurityNotices_MailOff(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann := signedIn(t, core, "ann@example.com")
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
-	if _, _, err := core.CreateKey(t.Context(), ann.seen, ann.acting(), account.KeyRequest{Name: "ci", Environment: network.Live}); err != nil {
+	if _, _, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live}); err != nil {
 		t.Fatal(err)
 	}
 	if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM mails`); n != 0 {

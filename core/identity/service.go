@@ -1,5 +1,6 @@
-// Package identity authenticates accounts and authorizes key management. It owns the operations behind the /auth routes and the
-// console: sign-in limits, password checks, sessions and their audit log entries. It has no SQL, and of HTTP only the cookies.
+// Package identity authenticates people and authorizes what they do with accounts: sign-up, sign-in, sessions, members, roles, keys
+// and the mails about them. It owns the operations behind the /auth routes and the console, with their limits and their entries in
+// the audit log. It has no SQL, and of HTTP only the cookies.
 //
 // Sessions are rows rather than the opaque blobs of alexedwards/scs, which cannot be listed by account or deleted with it in one
 // statement.
@@ -43,7 +44,7 @@ var (
 	ErrEmailMismatch = errors.New("the e-mail address is not the account's")
 	// ErrLink means a link for an address that is unknown, used or expired.
 	ErrLink = errors.New("no such link")
-	// ErrLinkSignedOut means that a link works only for a visitor who is signed in to its account or knows its password.
+	// ErrLinkSignedOut means that a link works only for a client that is signed in to its account or knows its password.
 	ErrLinkSignedOut = errors.New("not signed in to the account of the link")
 	ErrSignUpClosed  = errors.New("sign-up is closed")
 	ErrSignedOut     = errors.New("not signed in")
@@ -103,8 +104,8 @@ func New(config Config) (*Service, error) {
 	}, nil
 }
 
-// Visitor is a browser, signed in or not.
-type Visitor struct {
+// Client is the browser that sends a request, signed in or not.
+type Client struct {
 	IP        string
 	UserAgent string
 	// Token is the session token in the browser's cookie, empty for none.
@@ -119,9 +120,9 @@ type Visitor struct {
 	Person uuid.UUID
 }
 
-// Actor is the visitor in the audit log.
-func (v Visitor) Actor() account.Actor {
-	return account.Actor{PersonID: v.Person, IPAddress: v.IP, UserAgent: v.UserAgent}
+// Actor is the client in the audit log.
+func (c Client) Actor() account.Actor {
+	return account.Actor{PersonID: c.Person, IPAddress: c.IP, UserAgent: c.UserAgent}
 }
 
 // SignedIn is a new session. Token and Device are for the browser's cookies and are not stored; Device is empty if no password was

@@ -18,13 +18,13 @@ func (s *Service) Fresh(session *account.Session) bool {
 	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
 }
 
-// SignOut ends the visitor's session; an empty or unknown token is no error.
-func (s *Service) SignOut(ctx context.Context, v Visitor) error {
-	if v.Token == "" {
+// SignOut ends the client's session; an empty or unknown token is no error.
+func (s *Service) SignOut(ctx context.Context, client Client) error {
+	if client.Token == "" {
 		return nil
 	}
-	return s.Store.DeleteSession(ctx, account.HashToken(v.Token), func(person uuid.UUID) account.AuditEntry {
-		by := v.Actor()
+	return s.Store.DeleteSession(ctx, account.HashToken(client.Token), func(person uuid.UUID) account.AuditEntry {
+		by := client.Actor()
 		by.PersonID = person
 		return account.NewHourlyEntry(person.String(), by, account.SignedOut, s.Store.Now())
 	})
@@ -48,8 +48,8 @@ func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Ses
 }
 
 // RevokeSession ends one session of an account. It returns account.ErrNotFound for a session the account does not have.
-func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID uuid.UUID) error {
-	entry, err := account.NewAuditEntry(owner, v.Actor(), account.SessionsRevoked, s.Store.Now())
+func (s *Service) RevokeSession(ctx context.Context, client Client, owner, sessionID uuid.UUID) error {
+	entry, err := account.NewAuditEntry(owner, client.Actor(), account.SessionsRevoked, s.Store.Now())
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,17 @@ func (s *Service) RevokeSession(ctx context.Context, v Visitor, owner, sessionID
 }
 
 // RevokeOtherSessions ends all sessions of an account except this one and returns their number.
-func (s *Service) RevokeOtherSessions(ctx context.Context, v Visitor, session *account.Session) (int, error) {
-	return s.revokeExcept(ctx, v, session.AccountID, session.ID, "all other sessions")
+func (s *Service) RevokeOtherSessions(ctx context.Context, client Client, session *account.Session) (int, error) {
+	return s.revokeExcept(ctx, client, session.AccountID, session.ID, "all other sessions")
 }
 
 // RevokeSessions ends all sessions of an account and returns their number.
-func (s *Service) RevokeSessions(ctx context.Context, v Visitor, owner uuid.UUID) (int, error) {
-	return s.revokeExcept(ctx, v, owner, uuid.Nil, "all sessions")
+func (s *Service) RevokeSessions(ctx context.Context, client Client, owner uuid.UUID) (int, error) {
+	return s.revokeExcept(ctx, client, owner, uuid.Nil, "all sessions")
 }
 
-func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.UUID, detail string) (int, error) {
-	entry, err := account.NewAuditEntry(owner, v.Actor(), account.SessionsRevoked, s.Store.Now())
+func (s *Service) revokeExcept(ctx context.Context, client Client, owner, keep uuid.UUID, detail string) (int, error) {
+	entry, err := account.NewAuditEntry(owner, client.Actor(), account.SessionsRevoked, s.Store.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -79,31 +79,31 @@ func (s *Service) revokeExcept(ctx context.Context, v Visitor, owner, keep uuid.
 // DeleteAccount permanently ends the account of a session: its sessions end, its keys are rejected, its intents are kept for
 // audit. The password confirms it, otherwise ErrPassword; an account without a password needs a session of the last ten minutes,
 // otherwise ErrSessionNotFresh. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
-func (s *Service) DeleteAccount(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
-	if err := s.confirm(ctx, v, session, owner, password); err != nil {
+func (s *Service) DeleteAccount(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
+	if err := s.confirm(ctx, client, session, owner, password); err != nil {
 		return err
 	}
-	err := s.Store.DeleteAccountByID(ctx, owner.ID, v.Actor(), s.Store.Now())
+	err := s.Store.DeleteAccountByID(ctx, owner.ID, client.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}
 	return err
 }
 
-func (s *Service) confirm(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+func (s *Service) confirm(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
 	if owner.PasswordHash == "" {
 		if !s.Fresh(session) {
 			return ErrSessionNotFresh
 		}
 		return nil
 	}
-	return s.checkPassword(ctx, v, session, owner, password)
+	return s.checkPassword(ctx, client, session, owner, password)
 }
 
 // checkPassword returns ErrPassword for a password that is not the account's. Attempts are limited.
-func (s *Service) checkPassword(ctx context.Context, v Visitor, session *account.Session, owner *account.Account, password string) error {
+func (s *Service) checkPassword(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
 	// The limit is the session's, so that attempts of others do not count.
-	if err := s.limitDevice(ctx, v, "session:"+session.ID.String()); err != nil {
+	if err := s.limitDevice(ctx, client, "session:"+session.ID.String()); err != nil {
 		return err
 	}
 	matches, err := s.matches(ctx, password, owner.PasswordHash)

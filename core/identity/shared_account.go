@@ -20,16 +20,16 @@ type SharedRequest struct {
 
 // CreateShared creates an account without a sign-in, whose owner is the person of a session. It returns an *account.InvalidError,
 // account.ErrTooManyShared, account.ErrFormUsed, or a *LimitedError.
-func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r SharedRequest) (*account.Account, error) {
+func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal, r SharedRequest) (*account.Account, error) {
 	now := s.Store.Now()
 	shared, err := account.NewSharedAccount(r.Name, now)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
+	if err := s.limits.signUpPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(shared.ID, v.Actor(), account.AccountShared, now)
+	entry, err := account.NewAuditEntry(shared.ID, client.Actor(), account.AccountShared, now)
 	if err != nil {
 		return nil, err
 	}
@@ -37,11 +37,11 @@ func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r Shar
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
 		}
-		if err := tx.InsertSharedAccount(ctx, shared, a.Person.ID); err != nil {
+		if err := tx.InsertSharedAccount(ctx, shared, p.Person.ID); err != nil {
 			return err
 		}
 		if !r.Stay {
-			if err := tx.SetActing(ctx, a.Session, shared.ID); err != nil {
+			if err := tx.SetActing(ctx, p.Session, shared.ID); err != nil {
 				return err
 			}
 		}
@@ -51,18 +51,18 @@ func (s *Service) CreateShared(ctx context.Context, v Visitor, a *Acting, r Shar
 
 // RenameShared renames a shared account. It returns account.ErrNotShared, an *account.InvalidError, account.ErrNotMember, and
 // ErrRole for a person who is no longer an owner.
-func (s *Service) RenameShared(ctx context.Context, v Visitor, on *Acting, name string) (*account.Account, error) {
-	renamed, now := *on.Account, s.Store.Now()
+func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal, name string) (*account.Account, error) {
+	renamed, now := *p.Account, s.Store.Now()
 	if err := renamed.Rename(name); err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(renamed.ID, v.Actor(), account.AccountRenamed, now)
+	entry, err := account.NewAuditEntry(renamed.ID, client.Actor(), account.AccountRenamed, now)
 	if err != nil {
 		return nil, err
 	}
-	entry.Detail = fmt.Sprintf("%s, was %s", renamed.Name, on.Account.Name)
+	entry.Detail = fmt.Sprintf("%s, was %s", renamed.Name, p.Account.Name)
 	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
-		if _, err := s.lockManaged(ctx, tx, on); err != nil {
+		if _, err := s.lockManaged(ctx, tx, p); err != nil {
 			return err
 		}
 		if err := tx.RenameAccount(ctx, &renamed, now); err != nil {
@@ -75,18 +75,18 @@ func (s *Service) RenameShared(ctx context.Context, v Visitor, on *Acting, name 
 // DeleteShared permanently ends a shared account. If a password is given it must be the person's, otherwise ErrPassword; without
 // one the session must be of the last ten minutes, otherwise ErrSessionNotFresh. It returns account.ErrNotShared for an account
 // with a sign-in.
-func (s *Service) DeleteShared(ctx context.Context, v Visitor, on *Acting, password string) error {
-	if !on.Account.Shared {
+func (s *Service) DeleteShared(ctx context.Context, client Client, p *Principal, password string) error {
+	if !p.Account.Shared {
 		return account.ErrNotShared
 	}
-	if password != "" && on.Person.PasswordHash != "" {
-		if err := s.checkPassword(ctx, v, on.Session, on.Person, password); err != nil {
+	if password != "" && p.Person.PasswordHash != "" {
+		if err := s.checkPassword(ctx, client, p.Session, p.Person, password); err != nil {
 			return err
 		}
-	} else if !s.Fresh(on.Session) {
+	} else if !s.Fresh(p.Session) {
 		return ErrSessionNotFresh
 	}
-	err := s.Store.DeleteSharedAccount(ctx, on.Account.ID, on.Session, v.Actor(), s.Store.Now())
+	err := s.Store.DeleteSharedAccount(ctx, p.Account.ID, p.Session, client.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return account.ErrNotMember
 	}

@@ -13,17 +13,17 @@ import (
 // SignIn checks a password and starts a session. An address without an account and a wrong password get the same
 // ErrCredentials in the same time, and so does an account whose address must be verified first. It returns an *account.InvalidError for a
 // text that is no address, ErrBusy or a *LimitedError; a try counts before the check, and a right password is refunded.
-func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string) (*SignedIn, error) {
+func (s *Service) SignIn(ctx context.Context, client Client, email, password string) (*SignedIn, error) {
 	began := time.Now()
 	email, err := account.ParseEmail(email)
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.knownDevice(ctx, v, email)
+	known, err := s.knownDevice(ctx, client, email)
 	if err != nil {
 		return nil, err
 	}
-	refund, err := s.limitPassword(ctx, v, email, known)
+	refund, err := s.limitPassword(ctx, client, email, known)
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +38,16 @@ func (s *Service) SignIn(ctx context.Context, v Visitor, email, password string)
 		return nil, err
 	}
 	if !matches || s.mustVerify(owner) {
-		return nil, s.failSignIn(ctx, v, email, began)
+		return nil, s.failSignIn(ctx, client, email, began)
 	}
 	refund()
-	return s.startPasswordSession(ctx, v, owner)
+	return s.startPasswordSession(ctx, client, owner)
 }
 
 // failSignIn records a failed sign-in for the account of an address, if there is one, and returns ErrCredentials after a whole number of
 // steps, which hides the difference.
-func (s *Service) failSignIn(ctx context.Context, v Visitor, email string, began time.Time) error {
-	if err := s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, v.Actor(), account.SignInFailed, s.Store.Now())); err != nil {
+func (s *Service) failSignIn(ctx context.Context, client Client, email string, began time.Time) error {
+	if err := s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, client.Actor(), account.SignInFailed, s.Store.Now())); err != nil {
 		return err
 	}
 	waitForStep(ctx, began)
@@ -56,17 +56,17 @@ func (s *Service) failSignIn(ctx context.Context, v Visitor, email string, began
 
 // limitPassword counts a password attempt and returns the refund for a correct one. Devices that have signed in to the account
 // have separate limits, which nobody else can use up.
-func (s *Service) limitPassword(ctx context.Context, v Visitor, email string, known device) (refund func(), err error) {
+func (s *Service) limitPassword(ctx context.Context, client Client, email string, known device) (refund func(), err error) {
 	emailHash := digest(email)
 	if known.id != "" {
 		subject := passwordOf(email, known)
-		return func() { s.limits.signInPerDevice.reset(ctx, subject) }, s.limitDevice(ctx, v, subject)
+		return func() { s.limits.signInPerDevice.reset(ctx, subject) }, s.limitDevice(ctx, client, subject)
 	}
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
 	// The limit of the address is below the account's, so that one address cannot use that up.
-	accountAndIP := emailHash + ":" + v.network()
+	accountAndIP := emailHash + ":" + client.network()
 	if err := s.limits.signInPerAccountAndIP.take(ctx, accountAndIP); err != nil {
 		return nil, err
 	}
@@ -84,11 +84,11 @@ func passwordOf(email string, d device) string { return digest(email) + ":" + d.
 
 // limitDevice counts a password try of a known device or a session, and of its address, since many devices at one address would
 // otherwise have any number of tries.
-func (s *Service) limitDevice(ctx context.Context, v Visitor, subject string) error {
+func (s *Service) limitDevice(ctx context.Context, client Client, subject string) error {
 	if err := s.limits.signInPerDevice.take(ctx, subject); err != nil {
 		return err
 	}
-	return s.limits.signInOfDevices.take(ctx, v.network())
+	return s.limits.signInOfDevices.take(ctx, client.network())
 }
 
 // digest replaces the e-mail address in the names of buckets, so that Redis stores no addresses.
@@ -97,39 +97,39 @@ func digest(email string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// startPasswordSession signs in a visitor after a password check or sign-up.
-func (s *Service) startPasswordSession(ctx context.Context, v Visitor, owner *account.Account) (*SignedIn, error) {
-	in, err := s.startSession(ctx, v, owner, "with a password")
+// startPasswordSession signs in a client after a password check or sign-up.
+func (s *Service) startPasswordSession(ctx context.Context, client Client, owner *account.Account) (*SignedIn, error) {
+	in, err := s.startSession(ctx, client, owner, "with a password")
 	if err != nil {
 		return nil, err
 	}
-	in.Device = parseDevice(v.Device).signIn(owner).String()
+	in.Device = parseDevice(client.Device).signIn(owner).String()
 	return in, nil
 }
 
-// startSession signs a visitor in; how is for the audit log. It ends the browser's previous session, which prevents session
+// startSession signs a client in; how is for the audit log. It ends the browser's previous session, which prevents session
 // fixation.
-func (s *Service) startSession(ctx context.Context, v Visitor, owner *account.Account, how string) (*SignedIn, error) {
-	return s.startSessionBy(ctx, v, owner, how, s.Store.InsertSession)
+func (s *Service) startSession(ctx context.Context, client Client, owner *account.Account, how string) (*SignedIn, error) {
+	return s.startSessionBy(ctx, client, owner, how, s.Store.InsertSession)
 }
 
 // startSessionBy is startSession with the store's method for the way of signing in.
 func (s *Service) startSessionBy(
-	ctx context.Context, v Visitor, owner *account.Account, how string,
+	ctx context.Context, client Client, owner *account.Account, how string,
 	insert func(context.Context, *account.Session, *account.Account, account.AuditEntry) error,
 ) (*SignedIn, error) {
-	if err := s.SignOut(ctx, v); err != nil {
+	if err := s.SignOut(ctx, client); err != nil {
 		return nil, err
 	}
 	now := s.Store.Now()
-	session, token, err := account.NewSession(owner.ID, v.IP, v.UserAgent, now)
+	session, token, err := account.NewSession(owner.ID, client.IP, client.UserAgent, now)
 	if err != nil {
 		return nil, err
 	}
-	if v.EndsWithBrowser {
+	if client.EndsWithBrowser {
 		session.EndWithBrowser()
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedIn, now)
+	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.SignedIn, now)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // and gives the account this name and password, or the notice that the address has an account, and returns the same in both cases. callback is the path to which the link
 // finally leads. It returns ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, if no mail is configured,
 // account.ErrEmailTaken.
-func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, callback string) (*SignedIn, error) {
+func (s *Service) SignUp(ctx context.Context, client Client, name, email, password, callback string) (*SignedIn, error) {
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
@@ -26,7 +26,7 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, 
 		return nil, err
 	}
 	// Without mail the response reveals whether the address is taken, so every attempt counts.
-	if err := s.limits.signUpPerIP.take(ctx, v.network()); err != nil {
+	if err := s.limits.signUpPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
 	if owner.PasswordHash, err = s.hash(ctx, password); err != nil {
@@ -34,18 +34,18 @@ func (s *Service) SignUp(ctx context.Context, v Visitor, name, email, password, 
 	}
 	if s.MailQueued != nil {
 		owner.VerificationRequired = true
-		signedUp, err := s.signUpByMail(ctx, v, owner, callback)
+		signedUp, err := s.signUpByMail(ctx, client, owner, callback)
 		waitForStep(ctx, began)
 		return signedUp, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, v.Actor(), account.SignedUp, now)
+	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.SignedUp, now)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.Store.InsertAccount(ctx, owner, entry); err != nil {
 		return nil, err
 	}
-	return s.startPasswordSession(ctx, v, owner)
+	return s.startPasswordSession(ctx, client, owner)
 }
 
 // answerStep is far above the difference between storing an account and finding that its address is taken, 0.1 ms.
@@ -60,8 +60,8 @@ func waitForStep(ctx context.Context, began time.Time) {
 }
 
 // signUpByMail stores a sign-up and mails to its address.
-func (s *Service) signUpByMail(ctx context.Context, v Visitor, owner *account.Account, callback string) (*SignedIn, error) {
-	if err := s.limitMail(ctx, v, owner.Email); err != nil {
+func (s *Service) signUpByMail(ctx context.Context, client Client, owner *account.Account, callback string) (*SignedIn, error) {
+	if err := s.limitMail(ctx, client, owner.Email); err != nil {
 		return nil, err
 	}
 	m := postgres.Mail{Kind: account.MailSignUp, Recipient: owner.Email, AccountID: owner.ID, Callback: callback}

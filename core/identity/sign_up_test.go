@@ -18,7 +18,7 @@ import (
 func TestSignUp_ByMail(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	home := identity.Visitor{IP: "203.0.113.7", UserAgent: "Home/1.0"}
+	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	in, got := m.register(t, home, "Ann@example.com")
 	if in.Session != nil || in.Token != "" || in.Account.Email != "ann@example.com" || in.Account.EmailVerified() {
 		t.Errorf("signed up: %+v", in)
@@ -79,7 +79,7 @@ func TestSignUp_Squatted(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
 			register := func(name, password string) embedded.Mail {
-				if _, err := m.SignUp(t.Context(), identity.Visitor{}, name, squatted, password, ""); err != nil {
+				if _, err := m.SignUp(t.Context(), identity.Client{}, name, squatted, password, ""); err != nil {
 					t.Fatal(err)
 				}
 				return <-m.mails
@@ -87,29 +87,29 @@ func TestSignUp_Squatted(t *testing.T) {
 			before := register("Eve", "the password of eve")
 			var stranger *identity.SignedIn
 			if enter {
-				withoutMail, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Visitor{}, squatted, "the password of eve")
+				withoutMail, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, squatted, "the password of eve")
 				if err != nil {
 					t.Fatal(err)
 				}
 				stranger = withoutMail
 			}
 			own, after := register("Ann", password), register("Eve", "the password of eve")
-			if _, _, err := m.FollowLink(t.Context(), identity.Visitor{}, tokenOf(t, own), "the password of eve", ""); !errors.Is(err, identity.ErrPassword) {
+			if _, _, err := m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, own), "the password of eve", ""); !errors.Is(err, identity.ErrPassword) {
 				t.Errorf("the owner's link with the stranger's password: %v", err)
 			}
-			_, in, err := m.FollowLink(t.Context(), identity.Visitor{}, tokenOf(t, own), password, "")
+			_, in, err := m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, own), password, "")
 			if err != nil || in.Account.Email != squatted || in.Account.Name != "Ann" || !in.Account.EmailVerified() {
 				t.Fatalf("the owner's link: %+v, %v", in, err)
 			}
 			for what, token := range map[string]string{"the link before": tokenOf(t, before), "the link after": tokenOf(t, after)} {
-				if _, err := m.VerifyEmail(t.Context(), identity.Visitor{}, token, ""); !errors.Is(err, identity.ErrLink) {
+				if _, err := m.VerifyEmail(t.Context(), identity.Client{}, token, ""); !errors.Is(err, identity.ErrLink) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			if _, err := m.SignIn(t.Context(), identity.Visitor{}, squatted, "the password of eve"); !errors.Is(err, identity.ErrCredentials) {
+			if _, err := m.SignIn(t.Context(), identity.Client{}, squatted, "the password of eve"); !errors.Is(err, identity.ErrCredentials) {
 				t.Errorf("the stranger's password: %v", err)
 			}
-			if again, err := m.SignIn(t.Context(), identity.Visitor{}, squatted, password); err != nil || again.Account.ID != in.Account.ID {
+			if again, err := m.SignIn(t.Context(), identity.Client{}, squatted, password); err != nil || again.Account.ID != in.Account.ID {
 				t.Errorf("the owner's password: %v", err)
 			}
 			if !enter {
@@ -130,16 +130,16 @@ func TestSignUp_Squatted(t *testing.T) {
 func TestVerifyEmail_Squatted(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	if _, err := m.SignUp(t.Context(), identity.Visitor{}, "Eve", squatted, "the password of eve", ""); err != nil {
+	if _, err := m.SignUp(t.Context(), identity.Client{}, "Eve", squatted, "the password of eve", ""); err != nil {
 		t.Fatal(err)
 	}
 	<-m.mails
-	_, own := m.register(t, identity.Visitor{}, squatted)
-	if _, err := m.VerifyEmail(t.Context(), identity.Visitor{}, tokenOf(t, own), ""); err != nil {
+	_, own := m.register(t, identity.Client{}, squatted)
+	if _, err := m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, own), ""); err != nil {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]error{"the password of eve": identity.ErrCredentials, password: nil} {
-		if _, err := m.SignIn(t.Context(), identity.Visitor{}, squatted, given); !errors.Is(err, want) {
+		if _, err := m.SignIn(t.Context(), identity.Client{}, squatted, given); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", given, err, want)
 		}
 	}
@@ -150,19 +150,19 @@ func TestSignUp_Pruned(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	for _, email := range []string{"old@example.com", "new@example.com", "entered@example.com", "asked@example.com", "verified@example.com"} {
-		_, got := m.register(t, identity.Visitor{}, email)
+		_, got := m.register(t, identity.Client{}, email)
 		if email == "verified@example.com" {
-			if _, err := m.VerifyEmail(t.Context(), identity.Visitor{}, tokenOf(t, got), ""); err != nil {
+			if _, err := m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, got), ""); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if _, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Visitor{}, "entered@example.com", password); err != nil {
+	if _, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, "entered@example.com", password); err != nil {
 		t.Fatal(err)
 	}
 	m.settle(t)
 	pgtest.Exec(t, m.Store, `UPDATE link_tokens SET expires_at = now() - interval '1 second'`)
-	if err := m.SendVerificationEmail(t.Context(), identity.Visitor{}, "asked@example.com", ""); err != nil {
+	if err := m.SendVerificationEmail(t.Context(), identity.Client{}, "asked@example.com", ""); err != nil {
 		t.Fatal(err)
 	}
 	m.settle(t)
@@ -175,7 +175,7 @@ func TestSignUp_Pruned(t *testing.T) {
 	if got := pgtest.LookUp[string](t, m.Store, left); got != "asked@example.com entered@example.com new@example.com verified@example.com" {
 		t.Errorf("left: %s", got)
 	}
-	if _, got := m.register(t, identity.Visitor{}, "old@example.com"); tokenOf(t, got) == "" {
+	if _, got := m.register(t, identity.Client{}, "old@example.com"); tokenOf(t, got) == "" {
 		t.Error("the address cannot be used again")
 	}
 }
@@ -186,7 +186,7 @@ func TestSignUp_HostileText(t *testing.T) {
 	m := newMailing(t)
 	for _, name := range []string{"Ann\r\nBcc: eve@example.com", "<img src=x>", "http://evil.example/ {{.URL}}"} {
 		email := "person-" + string(rune('a'+len(name)%26)) + "@example.com"
-		if _, err := m.SignUp(t.Context(), identity.Visitor{}, name, email, password, ""); err != nil {
+		if _, err := m.SignUp(t.Context(), identity.Client{}, name, email, password, ""); err != nil {
 			t.Fatal(err)
 		}
 		got := <-m.mails
@@ -200,7 +200,7 @@ func TestSignUp_HostileText(t *testing.T) {
 		"kate\u200b@example.com": false, "kate@example.com\r\nBcc: eve@example.com": false, "Kate <kate@example.com>": false,
 		"kate@xn--bcher-kva.example": true,
 	} {
-		_, err := m.SignUp(t.Context(), identity.Visitor{}, "", email, password, "")
+		_, err := m.SignUp(t.Context(), identity.Client{}, "", email, password, "")
 		if _, invalid := errors.AsType[*account.InvalidError](err); invalid == taken || taken && err != nil {
 			t.Errorf("%q: %v", email, err)
 		}

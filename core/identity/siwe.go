@@ -38,8 +38,8 @@ var (
 )
 
 // WalletNonce returns a nonce for one message, which is valid for ten minutes. It may return a *LimitedError.
-func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+func (s *Service) WalletNonce(ctx context.Context, client Client) (string, error) {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return "", err
 	}
 	nonce := rand.Text()
@@ -52,12 +52,12 @@ func (s *Service) WalletNonce(ctx context.Context, v Visitor) (string, error) {
 // SignInWithEthereum signs in the signer of an ERC-4361 message for this site, and makes an account at the first sign-in. A message
 // that is valid but for its signature uses up its nonce. It returns a *siwe.SyntaxError, one of the
 // ErrWallet errors, siwe.ErrSignature, an *onchain.NoAnswerError, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
-func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, signature string) (*SignedIn, error) {
-	identity, err := s.provenWallet(ctx, v, message, signature)
+func (s *Service) SignInWithEthereum(ctx context.Context, client Client, message, signature string) (*SignedIn, error) {
+	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
 		return nil, err
 	}
-	signedIn, err := s.signInIdentity(ctx, v, identity, "with a wallet", func() (*account.Account, error) {
+	signedIn, err := s.signInIdentity(ctx, client, identity, "with a wallet", func() (*account.Account, error) {
 		return account.NewWalletAccount(identity, s.Store.Now())
 	})
 	if errors.Is(err, account.ErrEmailTaken) { // the address is made from the wallet's: only its own account can hold it
@@ -67,8 +67,8 @@ func (s *Service) SignInWithEthereum(ctx context.Context, v Visitor, message, si
 }
 
 // provenWallet returns the wallet that signed a message for this site, with the errors of SignInWithEthereum.
-func (s *Service) provenWallet(ctx context.Context, v Visitor, message, signature string) (account.Identity, error) {
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+func (s *Service) provenWallet(ctx context.Context, client Client, message, signature string) (account.Identity, error) {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return account.Identity{}, err
 	}
 	m, err := siwe.Parse(message)

@@ -16,8 +16,8 @@ func TestSignInWithEthereum_Accounts(t *testing.T) {
 	s := newService(t)
 	w := newWallet(t)
 	signIn := func(s *identity.Service) error {
-		message := w.message(nonce(t, s, identity.Visitor{}))
-		_, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message))
+		message := w.message(nonce(t, s, identity.Client{}))
+		_, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
 		return err
 	}
 	shut := newServiceOn(t, s.Store, func(c *identity.Config) { c.SignUpOpen = false })
@@ -52,27 +52,27 @@ func TestSignInWithEthereum_Limited(t *testing.T) {
 	t.Parallel()
 	limited := func(err error) bool { _, is := errors.AsType[*identity.LimitedError](err); return is }
 	s := newService(t, func(c *identity.Config) { c.Limits.SignInPerIP = 2 })
-	visitor := identity.Visitor{IP: "203.0.113.7"}
+	client := identity.Client{IP: "203.0.113.7"}
 	w := newWallet(t)
-	message := w.message(nonce(t, s, visitor))
-	if _, err := s.SignInWithEthereum(t.Context(), visitor, message, w.sign(t, message)); err != nil {
+	message := w.message(nonce(t, s, client))
+	if _, err := s.SignInWithEthereum(t.Context(), client, message, w.sign(t, message)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.WalletNonce(t.Context(), visitor); !limited(err) {
+	if _, err := s.WalletNonce(t.Context(), client); !limited(err) {
 		t.Errorf("a nonce too many: %v", err)
 	}
-	if _, err := s.SignInWithEthereum(t.Context(), visitor, message, ""); !limited(err) {
+	if _, err := s.SignInWithEthereum(t.Context(), client, message, ""); !limited(err) {
 		t.Errorf("a message too many: %v", err)
 	}
-	if _, err := s.WalletNonce(t.Context(), identity.Visitor{IP: "203.0.113.8"}); err != nil {
+	if _, err := s.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.8"}); err != nil {
 		t.Errorf("somebody else: %v", err)
 	}
 
 	s = newService(t, func(c *identity.Config) { c.Limits.SignUpPerIP = 1 })
 	for i := range 2 {
 		w := newWallet(t)
-		message := w.message(nonce(t, s, visitor))
-		if _, err := s.SignInWithEthereum(t.Context(), visitor, message, w.sign(t, message)); limited(err) != (i == 1) {
+		message := w.message(nonce(t, s, client))
+		if _, err := s.SignInWithEthereum(t.Context(), client, message, w.sign(t, message)); limited(err) != (i == 1) {
 			t.Errorf("new account %d: %v", i+1, err)
 		}
 	}
@@ -88,8 +88,8 @@ func TestSignInWithEthereum_OverTLS(t *testing.T) {
 		s := newService(t, func(c *identity.Config) { c.PublicURL = publicURL })
 		w := newWallet(t)
 		for _, domain := range domains {
-			message := w.message(nonce(t, s, identity.Visitor{}), "intents.example wants", domain+" wants", "http://", "https://")
-			if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message)); err != nil {
+			message := w.message(nonce(t, s, identity.Client{}), "intents.example wants", domain+" wants", "http://", "https://")
+			if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); err != nil {
 				t.Errorf("%s: %v of\n%s", publicURL, err, message)
 			}
 		}

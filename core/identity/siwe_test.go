@@ -62,7 +62,7 @@ func (w wallet) sign(t *testing.T, message string) string {
 	return "0x" + hex.EncodeToString(signature)
 }
 
-func nonce(t *testing.T, s *identity.Service, v identity.Visitor) string {
+func nonce(t *testing.T, s *identity.Service, v identity.Client) string {
 	t.Helper()
 	nonce, err := s.WalletNonce(t.Context(), v)
 	if err != nil {
@@ -75,11 +75,11 @@ func TestSignInWithEthereum(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	w := newWallet(t)
-	visitor := identity.Visitor{IP: "203.0.113.7", UserAgent: "Wallet/1.0"}
+	client := identity.Client{IP: "203.0.113.7", UserAgent: "Wallet/1.0"}
 	var ids []string
 	for range 2 {
-		message := w.message(nonce(t, s, visitor))
-		got, err := s.SignInWithEthereum(t.Context(), visitor, message, w.sign(t, message))
+		message := w.message(nonce(t, s, client))
+		got, err := s.SignInWithEthereum(t.Context(), client, message, w.sign(t, message))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,13 +128,13 @@ func TestSignInWithEthereum_Refused(t *testing.T) {
 		"not before a time to come":     {[]string{"<end>", "\nNot Before: " + ago(-5*time.Minute)}, identity.ErrWalletNotYetValid},
 		"a nonce of nobody":             {[]string{"<nonce>", "12345678"}, identity.ErrWalletNonce},
 	} {
-		n := nonce(t, s, identity.Visitor{})
+		n := nonce(t, s, identity.Client{})
 		message := w.message(n, c.changes...)
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message)); !errors.Is(err, c.want) {
+		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v, of\n%s", name, err, c.want, message)
 		}
 		message = w.message(n, "<issued>", ago(-30*time.Second), "<end>", "\nExpiration Time: "+ago(-time.Hour)+"\nNot Before: "+ago(time.Hour))
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message)); err != nil {
+		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); err != nil {
 			t.Errorf("%s: after that, a good message: %v", name, err)
 		}
 	}
@@ -148,29 +148,29 @@ func TestSignInWithEthereum_Refused(t *testing.T) {
 		"of a contract wallet":        func(m string) (string, string) { return m, "0x" + strings.Repeat("ab", 200) },
 		"no signature":                func(m string) (string, string) { return m, "" },
 	} {
-		n := nonce(t, s, identity.Visitor{})
+		n := nonce(t, s, identity.Client{})
 		message, signature := make(w.message(n))
 		wanted := identity.ErrWalletChain // a smart account may have made it, which no node can be asked
 		if signature == "" {
 			wanted = siwe.ErrSignature
 		}
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, signature); !errors.Is(err, wanted) {
+		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, signature); !errors.Is(err, wanted) {
 			t.Errorf("%s: %v, want %v", name, err, wanted)
 		}
 		message = w.message(n)
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message)); !errors.Is(err, identity.ErrWalletNonce) {
+		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); !errors.Is(err, identity.ErrWalletNonce) {
 			t.Errorf("%s: after that the nonce gives %v", name, err)
 		}
 	}
-	message := w.message(nonce(t, s, identity.Visitor{}), "<end>", "\nJust this once")
-	_, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message))
+	message := w.message(nonce(t, s, identity.Client{}), "<end>", "\nJust this once")
+	_, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
 	if syntax, ok := errors.AsType[*siwe.SyntaxError](err); !ok || syntax.Line != 11 {
 		t.Errorf("trailing garbage: %v", err)
 	}
 	pgtest.Exec(t, s.Store, `UPDATE nonces SET expires_at = now()`)
-	message = w.message(nonce(t, s, identity.Visitor{}))
+	message = w.message(nonce(t, s, identity.Client{}))
 	pgtest.Exec(t, s.Store, `UPDATE nonces SET expires_at = now()`)
-	if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message)); !errors.Is(err, identity.ErrWalletNonce) {
+	if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); !errors.Is(err, identity.ErrWalletNonce) {
 		t.Errorf("a nonce that has expired: %v", err)
 	}
 }
@@ -198,14 +198,14 @@ func TestSignInWithEthereum_Concurrent(t *testing.T) {
 		errs = make([]error, sent)
 		for i := range sent {
 			text, signature := message(i)
-			done.Go(func() { _, errs[i] = s.SignInWithEthereum(t.Context(), identity.Visitor{}, text, signature) })
+			done.Go(func() { _, errs[i] = s.SignInWithEthereum(t.Context(), identity.Client{}, text, signature) })
 		}
 		done.Wait()
 		return errs
 	}
 
 	w := newWallet(t)
-	text := w.message(nonce(t, s, identity.Visitor{}))
+	text := w.message(nonce(t, s, identity.Client{}))
 	signature := w.sign(t, text)
 	good := 0
 	for _, err := range run(func(int) (string, string) { return text, signature }) {
@@ -222,7 +222,7 @@ func TestSignInWithEthereum_Concurrent(t *testing.T) {
 
 	w = newWallet(t)
 	for _, err := range run(func(int) (string, string) {
-		text := w.message(nonce(t, s, identity.Visitor{}))
+		text := w.message(nonce(t, s, identity.Client{}))
 		return text, w.sign(t, text)
 	}) {
 		if err != nil {

@@ -66,7 +66,7 @@ func TestSignInWithEthereum_SmartAccount(t *testing.T) {
 	w := newWallet(t)
 	signIn := func(answer string, changes ...string) (*identity.SignedIn, error) {
 		node.answer.Store(answer)
-		return s.SignInWithEthereum(t.Context(), identity.Visitor{}, w.message(nonce(t, s, identity.Visitor{}), changes...), "0xabcd")
+		return s.SignInWithEthereum(t.Context(), identity.Client{}, w.message(nonce(t, s, identity.Client{}), changes...), "0xabcd")
 	}
 	smart, err := signIn(word("1626ba7e"))
 	if err != nil {
@@ -84,8 +84,8 @@ func TestSignInWithEthereum_SmartAccount(t *testing.T) {
 		t.Errorf("the same address on another chain: %+v, %v", elsewhere, err)
 	}
 	// The key of the address is asked first, and is an account of its own, whatever code the address has.
-	message := w.message(nonce(t, s, identity.Visitor{}))
-	key, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, w.sign(t, message))
+	message := w.message(nonce(t, s, identity.Client{}))
+	key, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
 	if err != nil || key.Account.ID == smart.Account.ID || key.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" {
 		t.Errorf("the key of the address: %+v, %v", key, err)
 	}
@@ -108,18 +108,18 @@ func TestSignInWithEthereum_NodeDown(t *testing.T) {
 	w := newWallet(t)
 	for _, answer := range []string{"down", `"0x"`, `"0x1626ba7e"`, `null`, `"0x` + strings.Repeat("16", 1<<20) + `"`, `true`} {
 		node.answer.Store(answer)
-		message := w.message(nonce(t, s, identity.Visitor{}))
-		_, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, "0xabcd")
+		message := w.message(nonce(t, s, identity.Client{}))
+		_, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd")
 		if _, unanswered := errors.AsType[*onchain.NoAnswerError](err); !unanswered || errors.Is(err, siwe.ErrSignature) {
 			t.Errorf("%.20s: %v", answer, err)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.20s: the node's URL is in %v", answer, err)
 		}
 		node.answer.Store(word("1626ba7e"))
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, "0xabcd"); err != nil {
+		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd"); err != nil {
 			t.Errorf("%.20s: the same message after that: %v", answer, err)
 		}
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Visitor{}, message, "0xabcd"); !errors.Is(err, identity.ErrWalletNonce) {
+		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd"); !errors.Is(err, identity.ErrWalletNonce) {
 			t.Errorf("%.20s: the message a third time: %v", answer, err)
 		}
 	}

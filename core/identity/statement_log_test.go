@@ -52,7 +52,7 @@ func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *a
 func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	t.Helper()
 	core := newServiceOn(t, store, withPasswords(t))
-	ctx, v, secrets := t.Context(), identity.Visitor{IP: "203.0.113.7"}, map[string][]byte{}
+	ctx, v, secrets := t.Context(), identity.Client{IP: "203.0.113.7"}, map[string][]byte{}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -95,7 +95,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	secrets["nonce"] = nonceHash[:]
 	_, err = store.TakeNonce(ctx, nonceHash, time.Now())
 	must(err)
-	must(core.SignOut(ctx, identity.Visitor{Token: again.Token}))
+	must(core.SignOut(ctx, identity.Client{Token: again.Token}))
 	changed, err := core.ChangePassword(ctx, v, in.Session, in.Account, password, newPassword)
 	must(err)
 	changedToken := account.HashToken(changed.Token)
@@ -136,7 +136,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 			_, err := store.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})
 			return err
 		}(),
-		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Visitor{Token: in.Token}),
+		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
 		"password": store.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
 		"change":   store.ChangePassword(ctx, in.Account, reset, in.Session.ID, changed.Session, account.AuditEntry{}),

@@ -30,7 +30,7 @@ var holders = map[string]struct {
 	}, false},
 	"a live key that is deleted": {func(t *testing.T, m *mailing, in *identity.SignedIn) {
 		t.Helper()
-		if err := m.DeleteKey(t.Context(), identity.Visitor{}, in.Account.ID, makeKey(t, m, in, network.Live).ID); err != nil {
+		if err := m.DeleteKey(t.Context(), identity.Client{}, in.Account.ID, makeKey(t, m, in, network.Live).ID); err != nil {
 			t.Fatal(err)
 		}
 	}, false},
@@ -50,7 +50,7 @@ const squatted = "squat@example.com"
 
 func makeKey(t *testing.T, m *mailing, in *identity.SignedIn, environment network.Environment) *account.Key {
 	t.Helper()
-	key, _, err := m.CreateKey(t.Context(), identity.Visitor{}, own(in), account.KeyRequest{Name: "key", Environment: environment})
+	key, _, err := m.CreateKey(t.Context(), identity.Client{}, own(in), account.KeyRequest{Name: "key", Environment: environment})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func lost(t *testing.T, m *mailing, in *identity.SignedIn) {
 	if err != nil || owner.ID != in.Account.ID || owner.HasEmail() || owner.EmailVerified() {
 		t.Fatalf("the session of the account: %+v, %v", owner, err)
 	}
-	if again, err := m.SignIn(t.Context(), identity.Visitor{}, owner.Email, password); err != nil || again.Account.ID != in.Account.ID {
+	if again, err := m.SignIn(t.Context(), identity.Client{}, owner.Email, password); err != nil || again.Account.ID != in.Account.ID {
 		t.Errorf("the password with the address that it got: %v", err)
 	}
 	if log := strings.Join(auditLog(t, m.Service, owner.ID), "\n"); !strings.Contains(log, "email_lost||its owner proved") || !strings.Contains(log, "sign in as "+owner.Email) {
@@ -80,10 +80,10 @@ func TestUnverified_OIDC(t *testing.T) {
 			t.Parallel()
 			i := newIssuer(t)
 			m := newMailing(t, i.config)
-			in := m.signUpUnverified(t, identity.Visitor{}, squatted)
+			in := m.signUpUnverified(t, identity.Client{}, squatted)
 			c.prepare(t, m, in)
 			b := begin(t, m.Service)
-			got, err := m.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, i.grant(b, map[string]any{"email": squatted}))
+			got, err := m.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, map[string]any{"email": squatted}))
 			if !c.loses {
 				if !errors.Is(err, account.ErrEmailTaken) {
 					t.Errorf("%+v, %v", got, err)
@@ -105,9 +105,9 @@ func TestUnverified_Reset(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			in := m.signUpUnverified(t, identity.Visitor{}, squatted)
+			in := m.signUpUnverified(t, identity.Client{}, squatted)
 			c.prepare(t, m, in)
-			if err := m.RequestPasswordReset(t.Context(), identity.Visitor{IP: "203.0.113.7"}, squatted, ""); err != nil {
+			if err := m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, squatted, ""); err != nil {
 				t.Fatal(err)
 			}
 			if name == "an operator who disabled it" {
@@ -116,11 +116,11 @@ func TestUnverified_Reset(t *testing.T) {
 				}
 				return
 			}
-			reset, err := m.ResetPassword(t.Context(), identity.Visitor{IP: "203.0.113.7"}, identity.ResetRequest{Token: m.token(t), NewPassword: newPassword})
+			reset, err := m.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: m.token(t), NewPassword: newPassword})
 			if err != nil || reset.Fresh != c.loses {
 				t.Fatalf("a new account: %+v, %v", reset, err)
 			}
-			got, err := m.SignIn(t.Context(), identity.Visitor{}, squatted, newPassword)
+			got, err := m.SignIn(t.Context(), identity.Client{}, squatted, newPassword)
 			if err != nil || (got.Account.ID != in.Account.ID) != c.loses || !got.Account.EmailVerified() {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -139,16 +139,16 @@ func TestUnverified_Reset(t *testing.T) {
 func TestUnverified_OperatorsLink(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	in := m.signUpUnverified(t, identity.Visitor{}, squatted)
+	in := m.signUpUnverified(t, identity.Client{}, squatted)
 	token, entry := account.NewLinkToken(), account.AuditEntry{AccountID: in.Account.ID, Action: account.ResetLinkMade}
 	entry.ID, entry.OccurredAt, entry.Actor = in.Session.ID, m.Store.Now(), account.Actor{Operator: true}
 	if err := m.Store.InsertResetToken(t.Context(), in.Account, account.HashToken(token), m.Store.Now().Add(account.LinkLifetime), &entry); err != nil {
 		t.Fatal(err)
 	}
-	if reset, err := m.ResetPassword(t.Context(), identity.Visitor{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
+	if reset, err := m.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatalf("a new account: %+v, %v", reset, err)
 	}
-	if got, err := m.SignIn(t.Context(), identity.Visitor{}, squatted, newPassword); err != nil || got.Account.ID != in.Account.ID || got.Account.EmailVerified() {
+	if got, err := m.SignIn(t.Context(), identity.Client{}, squatted, newPassword); err != nil || got.Account.ID != in.Account.ID || got.Account.EmailVerified() {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -158,19 +158,19 @@ func TestUnverified_Concurrent(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	m := newMailing(t, i.config)
-	in := m.signUpUnverified(t, identity.Visitor{}, squatted)
+	in := m.signUpUnverified(t, identity.Client{}, squatted)
 	token := m.request(t, squatted)
 	var done sync.WaitGroup
 	for range 4 {
 		b := begin(t, m.Service)
 		code := i.grant(b, map[string]any{"email": squatted})
 		done.Go(func() {
-			if _, err := m.FinishOIDC(t.Context(), identity.Visitor{}, b.flow, b.state, code); err != nil && !errors.Is(err, account.ErrEmailTaken) {
+			if _, err := m.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code); err != nil && !errors.Is(err, account.ErrEmailTaken) {
 				t.Error(err)
 			}
 		})
 		done.Go(func() {
-			if _, err := m.ResetPassword(t.Context(), identity.Visitor{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil && !errors.Is(err, identity.ErrResetToken) {
+			if _, err := m.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil && !errors.Is(err, identity.ErrResetToken) {
 				t.Error(err)
 			}
 		})

@@ -14,10 +14,10 @@ import (
 // LinkPath is the page of a link that proves an address, below the public URL. The token is in its query.
 const LinkPath = "/console/verify-email"
 
-// SendVerificationEmail mails a link that verifies an address, if an account has it and has not verified it. For a visitor
+// SendVerificationEmail mails a link that verifies an address, if an account has it and has not verified it. For a client
 // without a session it does the same for every address. It returns ErrVerificationOff, ErrEmailMismatch or ErrEmailVerified about
 // the signed-in account, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
-func (s *Service) SendVerificationEmail(ctx context.Context, v Visitor, email, callback string) error {
+func (s *Service) SendVerificationEmail(ctx context.Context, client Client, email, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff
 	}
@@ -28,7 +28,7 @@ func (s *Service) SendVerificationEmail(ctx context.Context, v Visitor, email, c
 	if callback, err = s.Callback("callbackURL", callback); err != nil {
 		return err
 	}
-	_, owner, err := s.Session(ctx, v.Token)
+	_, owner, err := s.Session(ctx, client.Token)
 	switch {
 	case errors.Is(err, ErrSignedOut):
 	case err != nil:
@@ -38,7 +38,7 @@ func (s *Service) SendVerificationEmail(ctx context.Context, v Visitor, email, c
 	case owner.EmailVerified():
 		return ErrEmailVerified
 	}
-	return s.queueMail(ctx, v, postgres.Mail{Kind: account.MailVerifyEmail, Recipient: email, Callback: callback})
+	return s.queueMail(ctx, client, postgres.Mail{Kind: account.MailVerifyEmail, Recipient: email, Callback: callback})
 }
 
 // mustVerify reports whether a correct password does not sign in. The response is that to a wrong password, so that nobody learns
@@ -48,8 +48,8 @@ func (s *Service) mustVerify(owner *account.Account) bool {
 }
 
 // Link returns the effect of a token's link, and its account. It returns ErrLink, or a *LimitedError.
-func (s *Service) Link(ctx context.Context, v Visitor, token string) (*postgres.Link, error) {
-	if err := s.limits.signInPerIP.take(ctx, v.network()); err != nil {
+func (s *Service) Link(ctx context.Context, client Client, token string) (*postgres.Link, error) {
+	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
 	l, err := s.Store.LinkByToken(ctx, account.HashToken(token), s.Store.Now())
@@ -60,38 +60,38 @@ func (s *Service) Link(ctx context.Context, v Visitor, token string) (*postgres.
 }
 
 // VerifyEmail uses a link without further proof, like better-auth: it verifies the address of an account and signs nobody in. A
-// link that changes an address works only if the visitor is signed in to its account. It returns ErrLink, ErrLinkSignedOut,
+// link that changes an address works only if the client is signed in to its account. It returns ErrLink, ErrLinkSignedOut,
 // account.ErrEmailTaken or a *LimitedError.
-func (s *Service) VerifyEmail(ctx context.Context, v Visitor, token, callback string) (changed *account.Account, err error) {
-	l, err := s.Link(ctx, v, token)
+func (s *Service) VerifyEmail(ctx context.Context, client Client, token, callback string) (changed *account.Account, err error) {
+	l, err := s.Link(ctx, client, token)
 	if err != nil {
 		return nil, err
 	}
 	if callback, err = s.Callback("callbackURL", callback); err != nil {
 		return nil, err
 	}
-	if l.Purpose != account.VerifyEmail && !s.isSignedIn(ctx, v, l) {
+	if l.Purpose != account.VerifyEmail && !s.isSignedIn(ctx, client, l) {
 		return nil, ErrLinkSignedOut
 	}
-	id, err := s.useLink(ctx, v, token, l, callback)
+	id, err := s.useLink(ctx, client, token, l, callback)
 	if err != nil || l.Purpose != account.ChangeEmail {
 		return nil, err
 	}
 	return s.Store.AccountByID(ctx, id)
 }
 
-// FollowLink uses a link for a visitor who is signed in to its account, or knows its password, or that of the sign-up it is for: the
+// FollowLink uses a link for a client that is signed in to its account, or knows its password, or that of the sign-up it is for: the
 // owner of an address must not confirm it for somebody else's account. The password signs in; without it signedIn is nil. It returns ErrLink,
 // ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
-func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
-	if l, err = s.Link(ctx, v, token); err != nil {
+func (s *Service) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
+	if l, err = s.Link(ctx, client, token); err != nil {
 		return nil, nil, err
 	}
 	if callback, err = s.Callback("callbackURL", callback); err != nil {
 		return nil, nil, err
 	}
-	if s.isSignedIn(ctx, v, l) {
-		_, err := s.useLink(ctx, v, token, l, callback)
+	if s.isSignedIn(ctx, client, l) {
+		_, err := s.useLink(ctx, client, token, l, callback)
 		return l, nil, err
 	}
 	owner, err := s.Store.AccountByID(ctx, l.AccountID)
@@ -103,7 +103,7 @@ func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, ca
 	if hash == "" {
 		return nil, nil, ErrLinkSignedOut
 	}
-	if err := s.limitDevice(ctx, v, "link:"+digest(token)); err != nil {
+	if err := s.limitDevice(ctx, client, "link:"+digest(token)); err != nil {
 		return nil, nil, err
 	}
 	matches, err := s.matches(ctx, password, hash)
@@ -113,28 +113,28 @@ func (s *Service) FollowLink(ctx context.Context, v Visitor, token, password, ca
 	if !matches {
 		return nil, nil, ErrPassword
 	}
-	id, err := s.useLink(ctx, v, token, l, callback)
+	id, err := s.useLink(ctx, client, token, l, callback)
 	if err != nil {
 		return nil, nil, err
 	}
 	if owner, err = s.Store.AccountByID(ctx, id); err != nil {
 		return nil, nil, err
 	}
-	signedIn, err = s.startPasswordSession(ctx, v, owner)
+	signedIn, err = s.startPasswordSession(ctx, client, owner)
 	return l, signedIn, err
 }
 
-// isSignedIn reports whether the visitor is signed in to the account of a link.
-func (s *Service) isSignedIn(ctx context.Context, v Visitor, l *postgres.Link) bool {
-	session, _, err := s.Session(ctx, v.Token)
+// isSignedIn reports whether the client is signed in to the account of a link.
+func (s *Service) isSignedIn(ctx context.Context, client Client, l *postgres.Link) bool {
+	session, _, err := s.Session(ctx, client.Token)
 	return err == nil && session.AccountID == l.AccountID
 }
 
-func (s *Service) useLink(ctx context.Context, v Visitor, token string, l *postgres.Link, callback string) (uuid.UUID, error) {
+func (s *Service) useLink(ctx context.Context, client Client, token string, l *postgres.Link, callback string) (uuid.UUID, error) {
 	next := postgres.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
 	told := *l
 	told.Notice = s.notice(account.NoticeToPerson)
-	id, err := s.Store.UseLink(ctx, account.HashToken(token), &told, next, v.Actor(), s.Store.Now())
+	id, err := s.Store.UseLink(ctx, account.HashToken(token), &told, next, client.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) {
 		return id, ErrLink
 	}

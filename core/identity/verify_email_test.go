@@ -16,7 +16,7 @@ import (
 )
 
 // register signs up as a browser does where mail is configured, and returns the mail.
-func (m *mailing) register(t *testing.T, v identity.Visitor, email string) (*identity.SignedIn, embedded.Mail) {
+func (m *mailing) register(t *testing.T, v identity.Client, email string) (*identity.SignedIn, embedded.Mail) {
 	t.Helper()
 	in, err := m.SignUp(t.Context(), v, "Ann", email, password, "")
 	if err != nil {
@@ -38,10 +38,10 @@ func tokenOf(t *testing.T, m embedded.Mail) string {
 func TestFollowLink_Tokens(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	in, first := m.register(t, identity.Visitor{}, "ann@example.com")
-	other := m.signUp(t, identity.Visitor{}, "bob@example.com")
+	in, first := m.register(t, identity.Client{}, "ann@example.com")
+	other := m.signUp(t, identity.Client{}, "bob@example.com")
 	ask := func() string {
-		if err := m.SendVerificationEmail(t.Context(), identity.Visitor{IP: "203.0.113.7"}, "ann@example.com", "/app"); err != nil {
+		if err := m.SendVerificationEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", "/app"); err != nil {
 			t.Fatal(err)
 		}
 		return tokenOf(t, <-m.mails)
@@ -57,8 +57,8 @@ func TestFollowLink_Tokens(t *testing.T) {
 		"the hash": func() string { hash := account.HashToken(ask()); return string(hash[:]) },
 	} {
 		value := token()
-		_, _, followed := m.FollowLink(t.Context(), identity.Visitor{}, value, password, "")
-		_, used := m.VerifyEmail(t.Context(), identity.Visitor{}, value, "")
+		_, _, followed := m.FollowLink(t.Context(), identity.Client{}, value, password, "")
+		_, used := m.VerifyEmail(t.Context(), identity.Client{}, value, "")
 		if !errors.Is(followed, identity.ErrLink) || !errors.Is(used, identity.ErrLink) {
 			t.Errorf("%s: %v, %v", what, followed, used)
 		}
@@ -67,15 +67,15 @@ func TestFollowLink_Tokens(t *testing.T) {
 		t.Errorf("%d addresses are verified, want bob's", n)
 	}
 	// Somebody else's session does not stand in for the account's password, and one of any number of concurrent uses succeeds.
-	token, stranger := ask(), identity.Visitor{Token: other.Token}
+	token, stranger := ask(), identity.Client{Token: other.Token}
 	if _, _, err := m.FollowLink(t.Context(), stranger, token, "", ""); !errors.Is(err, identity.ErrPassword) {
 		t.Errorf("signed in to another account: %v", err)
 	}
 	mustSucceedOnce(t, identity.ErrLink, func(int) error {
-		_, err := m.VerifyEmail(t.Context(), identity.Visitor{}, token, "")
+		_, err := m.VerifyEmail(t.Context(), identity.Client{}, token, "")
 		return err
 	})
-	if _, err := m.VerifyEmail(t.Context(), identity.Visitor{}, tokenOf(t, first), ""); !errors.Is(err, identity.ErrLink) {
+	if _, err := m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, first), ""); !errors.Is(err, identity.ErrLink) {
 		t.Errorf("an earlier link: %v", err)
 	}
 	if owner, err := m.Store.AccountByID(t.Context(), in.Account.ID); err != nil || !owner.EmailVerified() {
@@ -87,20 +87,20 @@ func TestFollowLink_Tokens(t *testing.T) {
 func TestVerification_Floods(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, func(c *identity.Config) { c.Limits.MailsPerAddress, c.Limits.SignInPerIP = 5, 3 })
-	in := m.signUp(t, identity.Visitor{}, "ann@example.com")
-	m.signUpUnverified(t, identity.Visitor{}, "new@example.com")
+	in := m.signUp(t, identity.Client{}, "ann@example.com")
+	m.signUpUnverified(t, identity.Client{}, "new@example.com")
 	for n := range 4 {
-		_, err := m.VerifyEmail(t.Context(), identity.Visitor{IP: "203.0.113.9"}, account.NewLinkToken(), "")
+		_, err := m.VerifyEmail(t.Context(), identity.Client{IP: "203.0.113.9"}, account.NewLinkToken(), "")
 		if _, limited := errors.AsType[*identity.LimitedError](err); limited != (n == 3) || n < 3 && !errors.Is(err, identity.ErrLink) {
 			t.Errorf("guess %d: %v", n, err)
 		}
 	}
 	asked, changes := 0, 0
 	for range 500 {
-		if m.SendVerificationEmail(t.Context(), identity.Visitor{IP: "203.0.113.7"}, "new@example.com", "") == nil {
+		if m.SendVerificationEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, "new@example.com", "") == nil {
 			asked++
 		}
-		if m.ChangeEmail(t.Context(), identity.Visitor{IP: "203.0.113.7"}, in.Session, in.Account, "victim@example.com", "") == nil {
+		if m.ChangeEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, in.Session, in.Account, "victim@example.com", "") == nil {
 			changes++
 		}
 	}
@@ -113,8 +113,8 @@ func TestVerification_Floods(t *testing.T) {
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	in := m.signUp(t, identity.Visitor{}, "ann@example.com")
-	here := identity.Visitor{IP: "203.0.113.7", Token: in.Token}
+	in := m.signUp(t, identity.Client{}, "ann@example.com")
+	here := identity.Client{IP: "203.0.113.7", Token: in.Token}
 	_, owner, err := m.Session(t.Context(), in.Token)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestChangeEmail(t *testing.T) {
 	}
 	for _, purpose := range []account.LinkPurpose{account.ConfirmEmailChange, account.ChangeEmail} {
 		token := tokenOf(t, old)
-		if _, err := m.VerifyEmail(t.Context(), identity.Visitor{}, token, ""); !errors.Is(err, identity.ErrLinkSignedOut) {
+		if _, err := m.VerifyEmail(t.Context(), identity.Client{}, token, ""); !errors.Is(err, identity.ErrLinkSignedOut) {
 			t.Errorf("%s without a session: %v", purpose, err)
 		}
 		if l, _, err := m.FollowLink(t.Context(), here, token, "", "/console/keys"); err != nil || l.Purpose != purpose {
@@ -158,10 +158,10 @@ func TestChangeEmail(t *testing.T) {
 func TestChangeEmail_Taken(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	in := m.signUpUnverified(t, identity.Visitor{}, "ann@example.com")
-	here := identity.Visitor{IP: "203.0.113.7", Token: in.Token}
-	m.signUp(t, identity.Visitor{}, "kept@example.com")
-	squatter := m.signUpUnverified(t, identity.Visitor{}, squatted)
+	in := m.signUpUnverified(t, identity.Client{}, "ann@example.com")
+	here := identity.Client{IP: "203.0.113.7", Token: in.Token}
+	m.signUp(t, identity.Client{}, "kept@example.com")
+	squatter := m.signUpUnverified(t, identity.Client{}, squatted)
 	change := func(email string) error { return m.ChangeEmail(t.Context(), here, in.Session, in.Account, email, "") }
 	for _, email := range []string{"kept@example.com", "free@example.com"} {
 		if err := change(email); err != nil {
@@ -174,7 +174,7 @@ func TestChangeEmail_Taken(t *testing.T) {
 	if err := change(squatted); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := m.FollowLink(t.Context(), identity.Visitor{}, tokenOf(t, <-m.mails), password, ""); err != nil {
+	if _, _, err := m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, <-m.mails), password, ""); err != nil {
 		t.Fatal(err)
 	}
 	lost(t, m, squatter)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Role determines what a member may do with an account. Package access has the permissions.
+// Role determines what a member may do with an account. Package identity has the permissions.
 type Role string
 
 // The roles.

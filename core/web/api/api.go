@@ -33,7 +33,7 @@ import (
 type Config struct {
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
-	Access   *identity.Service
+	Identity *identity.Service
 	// Feed assigns positions to events and reports accounts with new events.
 	Feed    *feed.Follower
 	Log     *slog.Logger
@@ -197,8 +197,8 @@ func (s *Server) sessionRoutes() map[string]sessionRoute {
 		"/auth/verify-email":            {http.MethodGet, s.verifyEmail, identity.Anyone},
 		"/auth/change-email":            {http.MethodPost, s.changeEmail, identity.Person},
 		"/auth/api-key/create":          {http.MethodPost, s.createKey, identity.Develop},
-		"/auth/api-key/list":            {http.MethodGet, s.listKeys, identity.Look},
-		"/auth/api-key/get":             {http.MethodGet, s.getKey, identity.Look},
+		"/auth/api-key/list":            {http.MethodGet, s.listKeys, identity.Read},
+		"/auth/api-key/get":             {http.MethodGet, s.getKey, identity.Read},
 		"/auth/api-key/update":          {http.MethodPost, s.updateKey, identity.Develop},
 		"/auth/api-key/rotate":          {http.MethodPost, s.rotateKey, identity.Develop},
 		"/auth/api-key/delete":          {http.MethodPost, s.deleteKey, identity.Develop},

@@ -24,11 +24,11 @@ func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	on, err := s.Access.On(r.Context(), identity.ActingOf(r), invitation.AccountID, identity.Manage)
+	on, err := s.Identity.On(r.Context(), identity.PrincipalOf(r), invitation.AccountID, identity.Manage)
 	if err != nil {
 		return err
 	}
-	if err := s.Access.CancelInvitation(r.Context(), s.visitor(r), on, invitation); err != nil {
+	if err := s.Identity.CancelInvitation(r.Context(), s.client(r), on, invitation); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, newInvitationJSON(invitation, "canceled"))

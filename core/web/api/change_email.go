@@ -16,7 +16,7 @@ func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Access.ChangeEmail(r.Context(), s.visitor(r), session, owner, request.NewEmail, request.CallbackURL); err != nil {
+	if err := s.Identity.ChangeEmail(r.Context(), s.client(r), session, owner, request.NewEmail, request.CallbackURL); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

@@ -17,7 +17,7 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.Access.ChangePassword(r.Context(), s.visitor(r), session, owner, request.CurrentPassword, request.NewPassword)
+	in, err := s.Identity.ChangePassword(r.Context(), s.client(r), session, owner, request.CurrentPassword, request.NewPassword)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (s *Server) createNonce(w http.ResponseWriter, r *http.Request) error {
 	if request.ChainID != nil && *request.ChainID == 0 {
 		return errChainID
 	}
-	nonce, err := s.Access.WalletNonce(r.Context(), s.visitor(r))
+	nonce, err := s.Identity.WalletNonce(r.Context(), s.client(r))
 	if err != nil {
 		return err
 	}

@@ -18,14 +18,14 @@ func (s *Server) createOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	acting := identity.ActingOf(r)
-	shared, err := s.Access.CreateShared(r.Context(), s.visitor(r), acting, identity.SharedRequest{Name: request.Name, Stay: request.Keep})
+	principal := identity.PrincipalOf(r)
+	shared, err := s.Identity.CreateShared(r.Context(), s.client(r), principal, identity.SharedRequest{Name: request.Name, Stay: request.Keep})
 	if err != nil {
 		return err
 	}
 	owner := account.Member{
-		AccountID: shared.ID, PersonID: acting.Person.ID, Role: account.RoleOwner, CreatedAt: shared.CreatedAt,
-		Name: acting.Person.Name, Email: acting.Person.Email,
+		AccountID: shared.ID, PersonID: principal.Person.ID, Role: account.RoleOwner, CreatedAt: shared.CreatedAt,
+		Name: principal.Person.Name, Email: principal.Person.Email,
 	}
 	return writeJSON(w, http.StatusOK, struct {
 		organizationJSON

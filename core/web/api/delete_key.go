@@ -14,7 +14,7 @@ func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Access.DeleteKey(r.Context(), s.visitor(r), actingID(r), keyID); err != nil {
+	if err := s.Identity.DeleteKey(r.Context(), s.client(r), actingID(r), keyID); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]bool{"success": true})

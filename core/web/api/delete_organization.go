@@ -20,7 +20,7 @@ func (s *Server) deleteOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if err := s.Access.DeleteShared(r.Context(), s.visitor(r), on, request.Password); err != nil {
+	if err := s.Identity.DeleteShared(r.Context(), s.client(r), on, request.Password); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))

@@ -16,7 +16,7 @@ func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Access.DeleteAccount(r.Context(), s.visitor(r), session, owner, request.Password); err != nil {
+	if err := s.Identity.DeleteAccount(r.Context(), s.client(r), session, owner, request.Password); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

@@ -50,7 +50,7 @@ func (s *Server) signInByFlow(r *http.Request, flow string) (*identity.SignedIn,
 	if err != nil {
 		return nil, err
 	}
-	return s.Access.FinishOIDC(r.Context(), s.visitor(r), flow, state, code)
+	return s.Identity.FinishOIDC(r.Context(), s.client(r), flow, state, code)
 }
 
 // linkByFlow starts no session: the browser already has one.
@@ -59,7 +59,7 @@ func (s *Server) linkByFlow(r *http.Request, flow string) (*identity.SignedIn, e
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.Access.FinishLink(r.Context(), s.visitor(r), flow, state, code)
+	return nil, s.Identity.FinishLink(r.Context(), s.client(r), flow, state, code)
 }
 
 // readCallback reads the provider's response. It ignores unknown parameters, because providers add their own.

@@ -9,8 +9,8 @@ import (
 
 // getActiveMember answers GET /auth/organization/get-active-member with the person as a member of the account that the session acts on.
 func (s *Server) getActiveMember(w http.ResponseWriter, r *http.Request) error {
-	acting := identity.ActingOf(r)
-	member, err := s.memberOf(r, acting, acting.Person.ID.String())
+	principal := identity.PrincipalOf(r)
+	member, err := s.memberOf(r, principal, principal.Person.ID.String())
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (s *Server) getActiveMemberRole(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	on, err := s.on(r, parameters["organizationId"], parameters["organizationSlug"], identity.Look)
+	on, err := s.on(r, parameters["organizationId"], parameters["organizationSlug"], identity.Read)
 	if err != nil {
 		return err
 	}

@@ -13,11 +13,11 @@ func (s *Server) getInvitation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	invitation, err := s.Access.Invitation(r.Context(), s.visitor(r), parameters["id"])
+	invitation, err := s.Identity.Invitation(r.Context(), s.client(r), parameters["id"])
 	if err != nil {
 		return err
 	}
-	if err := invitation.For(identity.ActingOf(r).Person); err != nil {
+	if err := invitation.For(identity.PrincipalOf(r).Person); err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -12,7 +12,7 @@ func (s *Server) getOrganization(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	on, err := s.on(r, parameters["organizationId"], parameters["organizationSlug"], identity.Look)
+	on, err := s.on(r, parameters["organizationId"], parameters["organizationSlug"], identity.Read)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (s *Server) leaveOrganization(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	member, err := s.Access.Leave(r.Context(), s.visitor(r), on)
+	member, err := s.Identity.Leave(r.Context(), s.client(r), on)
 	if err != nil {
 		return err
 	}

@@ -46,73 +46,73 @@ func TestLimits_Exceeded(t *testing.T) {
 		status       int       // of the first
 	}{
 		"sign-in of an address": {
-			func(s *settings) { s.access.Limits.SignInPerIP = 1 },
+			func(s *settings) { s.identity.Limits.SignInPerIP = 1 },
 			[2]string{"/auth/sign-in/email", guess},
 			[2]string{"/auth/sign-in/email", `{"email":"bob@example.com","password":"x"}`},
 			401,
 		},
 		"sign-in to an account": {
-			func(s *settings) { s.access.Limits.SignInPerAccount = 1 },
+			func(s *settings) { s.identity.Limits.SignInPerAccount = 1 },
 			[2]string{"/auth/sign-in/email", guess},
 			[2]string{"/auth/sign-in/email", `{"email":"ANN@example.com","password":"` + password + `"}`},
 			401,
 		},
 		"sign-in to an account from an address": {
-			func(s *settings) { s.access.Limits.SignInPerAccountAndIP = 1 },
+			func(s *settings) { s.identity.Limits.SignInPerAccountAndIP = 1 },
 			[2]string{"/auth/sign-in/email", guess},
 			[2]string{"/auth/sign-in/email", `{"email":"ANN@example.com","password":"` + password + `"}`},
 			401,
 		},
 		"sign-up": {
-			func(s *settings) { s.access.Limits.SignUpPerIP = 2 }, // ann's own is the first
+			func(s *settings) { s.identity.Limits.SignUpPerIP = 2 }, // ann's own is the first
 			[2]string{"/auth/sign-up/email", `{"email":"ann@example.com","password":"` + password + `"}`},
 			[2]string{"/auth/sign-up/email", `{"email":"bob@example.com","password":"` + password + `"}`},
 			422,
 		},
 		"keys of an account": {
-			func(s *settings) { s.access.Limits.KeysPerAccount = 1 },
+			func(s *settings) { s.identity.Limits.KeysPerAccount = 1 },
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			200,
 		},
 		"keys of an address": {
-			func(s *settings) { s.access.Limits.KeysPerIP = 1 },
+			func(s *settings) { s.identity.Limits.KeysPerIP = 1 },
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			[2]string{"/auth/api-key/rotate", `{"keyId":"01a1fc6f-ce71-722b-898b-1af14ed7bb95"}`},
 			200,
 		},
 		"rotation": {
-			func(s *settings) { s.access.Limits.KeysPerAccount = 1 },
+			func(s *settings) { s.identity.Limits.KeysPerAccount = 1 },
 			[2]string{"/auth/api-key/rotate", `{"keyId":"01a1fc6f-ce71-722b-898b-1af14ed7bb95"}`},
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			404,
 		},
 		"change of the password": {
-			func(s *settings) { s.access.Limits.SignInPerAccountAndIP = 1 },
+			func(s *settings) { s.identity.Limits.SignInPerAccountAndIP = 1 },
 			[2]string{"/auth/change-password", changePassword("a wrong password", newPassword)},
 			[2]string{"/auth/change-password", changePassword(password, newPassword)},
 			400,
 		},
 		"mails to an address": {
-			func(s *settings) { mailing(s); s.access.Limits.MailsPerAddress = 1 },
+			func(s *settings) { mailing(s); s.identity.Limits.MailsPerAddress = 1 },
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"NOBODY@example.com"}`},
 			200,
 		},
 		"mails from an address": {
-			func(s *settings) { mailing(s); s.access.Limits.MailsPerIP = 2 }, // ann's own is the first
+			func(s *settings) { mailing(s); s.identity.Limits.MailsPerIP = 2 }, // ann's own is the first
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"ann@example.com"}`},
 			200,
 		},
 		"reset tokens": {
-			func(s *settings) { s.access.Limits.SignInPerIP = 1 },
+			func(s *settings) { s.identity.Limits.SignInPerIP = 1 },
 			[2]string{"/auth/reset-password", resetPassword("a guess")},
 			[2]string{"/auth/reset-password", resetPassword("another guess")},
 			400,
 		},
 		"deletion": {
-			func(s *settings) { s.access.Limits.SignInPerAccountAndIP = 1 },
+			func(s *settings) { s.identity.Limits.SignInPerAccountAndIP = 1 },
 			[2]string{"/auth/delete-user", `{"password":"a wrong password"}`},
 			[2]string{"/auth/delete-user", `{"password":"` + password + `"}`},
 			400,
@@ -137,7 +137,7 @@ func TestLimits_Exceeded(t *testing.T) {
 // owner at another one. An address without an account is answered alike.
 func TestSignIn_DistributedGuessing(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(s *settings) { s.access.Limits = identity.DefaultLimits })
+	s := start(t, func(s *settings) { s.identity.Limits = identity.DefaultLimits })
 	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`) //nolint:bodyclose // readAll closes it
 	readAll(t, response)
 	var cookies []string
@@ -189,7 +189,7 @@ func TestSignIn_DistributedGuessing(t *testing.T) {
 func TestLimits_MalformedNotCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(s *settings) {
-		s.access.Limits.SignUpPerIP, s.access.Limits.SignInPerIP, s.access.Limits.KeysPerAccount = 1, 1, 1
+		s.identity.Limits.SignUpPerIP, s.identity.Limits.SignInPerIP, s.identity.Limits.KeysPerAccount = 1, 1, 1
 	})
 	for range 3 {
 		for _, path := range []string{"/auth/sign-up/email", "/auth/sign-in/email"} {
@@ -208,7 +208,7 @@ func TestLimits_MalformedNotCounted(t *testing.T) {
 // Whose turn to have a password checked does not come is told so, before the gateway gives up.
 func TestLimits_PasswordsBusy(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(s *settings) { s.access.Passwords = &account.Passwords{} }) // it has no turn to give
+	s := start(t, func(s *settings) { s.identity.Passwords = &account.Passwords{} }) // it has no turn to give
 	busy := refused(t, 503, "SERVICE_UNAVAILABLE", "Too many people are signing in; try again in a second.", "Retry-After", "1")
 	for _, path := range []string{"/auth/sign-up/email", "/auth/sign-in/email"} {
 		t.Run(path, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestSignIn_Flood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(s *settings) { s.access.Passwords = hasher })
+	s := start(t, func(s *settings) { s.identity.Passwords = hasher })
 	ann := signUp(t, s, "ann@example.com")
 	const flood = 40
 	var before runtime.MemStats // the tests beside this one have memory of their own

@@ -42,7 +42,7 @@ func (s *Server) startLink(w http.ResponseWriter, r *http.Request, field, provid
 	if err := checkStart(field, provider, callback); err != nil {
 		return err
 	}
-	to, flow, err := s.Access.StartLink(r.Context(), s.visitor(r), session, owner, password)
+	to, flow, err := s.Identity.StartLink(r.Context(), s.client(r), session, owner, password)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (s *Server) linkSIWE(w http.ResponseWriter, r *http.Request) error {
 	if _, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID); err != nil {
 		return err
 	}
-	_, err = s.Access.LinkWallet(r.Context(), s.visitor(r), session, owner, request.Message, request.Signature, request.Password)
+	_, err = s.Identity.LinkWallet(r.Context(), s.client(r), session, owner, request.Message, request.Signature, request.Password)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	on, err := s.on(r, parameters["organizationId"], "", identity.Look)
+	on, err := s.on(r, parameters["organizationId"], "", identity.Read)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	on, err := s.on(r, parameters["organizationId"], parameters["organizationSlug"], identity.Look)
+	on, err := s.on(r, parameters["organizationId"], parameters["organizationSlug"], identity.Read)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 }
 
 // memberOf finds a member of an account by the person's id or e-mail address.
-func (s *Server) memberOf(r *http.Request, on *identity.Acting, idOrEmail string) (account.Member, error) {
+func (s *Server) memberOf(r *http.Request, on *identity.Principal, idOrEmail string) (account.Member, error) {
 	roster, err := s.Store.Members(r.Context(), on.Account.ID)
 	if err != nil {
 		return account.Member{}, err

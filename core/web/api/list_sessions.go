@@ -8,7 +8,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sessions, err := s.Access.Sessions(r.Context(), owner.ID)
+	sessions, err := s.Identity.Sessions(r.Context(), owner.ID)
 	if err != nil {
 		return err
 	}

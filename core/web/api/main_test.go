@@ -40,8 +40,8 @@ var passwords = sync.OnceValues(account.NewPasswords)
 
 // settings are what a test may change before it starts the service.
 type settings struct {
-	api    api.Config
-	access identity.Config
+	api      api.Config
+	identity identity.Config
 }
 
 // wide are limits that no test reaches that is not about them.
@@ -74,14 +74,14 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 			Store: store, Registry: live, Feed: eventfeed.New(store), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
-		access: identity.Config{
+		identity: identity.Config{
 			Store: store, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
 	}
 	for _, c := range change {
 		c(&config)
 	}
-	if config.api.Access, err = identity.New(config.access); err != nil {
+	if config.api.Identity, err = identity.New(config.identity); err != nil {
 		t.Fatal(err)
 	}
 	if s.handler, err = api.New(config.api); err != nil {

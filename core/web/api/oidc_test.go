@@ -68,12 +68,12 @@ func (p *provider) settings(c *settings) {
 	p.undiscovered(c)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	c.access.OIDC.Discover(ctx, c.access.Log)
+	c.identity.OIDC.Discover(ctx, c.identity.Log)
 }
 
 // undiscovered has start use the provider before it is discovered.
 func (p *provider) undiscovered(c *settings) {
-	c.access.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: p.url, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.api.PublicURL)
+	c.identity.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: p.url, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.api.PublicURL)
 }
 
 // begin starts a sign-in and returns the browser's cookie and the state.
@@ -128,7 +128,7 @@ func TestStartOIDC(t *testing.T) {
 		}
 	}
 	secure := startOn(t, s.store, func(c *settings) {
-		c.api.PublicURL, c.access.PublicURL = "https://intents.example", "https://intents.example"
+		c.api.PublicURL, c.identity.PublicURL = "https://intents.example", "https://intents.example"
 	}, p.settings)
 	if cookie := secure.call(t, "POST", path, `{"providerId":"oidc"}`).Header["Set-Cookie"]; !strings.HasPrefix(cookie, "__Host-intents.oidc=") ||
 		!strings.HasSuffix(cookie, "; Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax") {
@@ -215,10 +215,10 @@ func TestFinishOIDC(t *testing.T) {
 		t.Errorf("accounts %s", accounts)
 	}
 
-	shut := startOn(t, s.store, p.settings, func(c *settings) { c.access.SignUpOpen = false })
+	shut := startOn(t, s.store, p.settings, func(c *settings) { c.identity.SignUpOpen = false })
 	cookie, state = p.begin(t, shut, "")
 	same(t, "sign-up closed", failed("sign_up_closed"), shut.call(t, "GET", "/auth/oauth2/callback/oidc?code=carol&state="+state, "", "Cookie", cookie))
-	few := startOn(t, s.store, p.settings, func(c *settings) { c.access.Limits.SignInPerIP = 1 })
+	few := startOn(t, s.store, p.settings, func(c *settings) { c.identity.Limits.SignInPerIP = 1 })
 	cookie, state = p.begin(t, few, "")
 	if again := few.call(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie); again.Status != 429 || again.Header["Set-Cookie"] != "" {
 		t.Errorf("too often: %+v", again)

@@ -73,15 +73,15 @@ func newPendingJSON(i *account.Invitation) invitationJSON { return newInvitation
 
 // on returns the person of a request, acting on the account that the request names by id or slug, or on the session's account if
 // it names none. A malformed id is treated like an account of others.
-func (s *Server) on(r *http.Request, id, slug string, need identity.Need) (*identity.Acting, error) {
-	acting := identity.ActingOf(r)
+func (s *Server) on(r *http.Request, id, slug string, need identity.Need) (*identity.Principal, error) {
+	principal := identity.PrincipalOf(r)
 	named := cmp.Or(id, slug)
 	if named == "" {
-		return acting, acting.Check(need)
+		return principal, principal.Check(need)
 	}
 	accountID, err := parseID(named)
 	if err != nil {
 		return nil, account.ErrNotMember
 	}
-	return s.Access.On(r.Context(), acting, accountID, need)
+	return s.Identity.On(r.Context(), principal, accountID, need)
 }

@@ -14,7 +14,7 @@ func (s *Server) rejectInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	invitation, err := s.Access.DeclineInvitation(r.Context(), s.visitor(r), identity.ActingOf(r), request.Token)
+	invitation, err := s.Identity.DeclineInvitation(r.Context(), s.client(r), identity.PrincipalOf(r), request.Token)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func TestStrictTransportSecurity(t *testing.T) {
 	t.Parallel()
 	for publicURL, want := range map[string]string{"https://intents.example": "max-age=31536000", "http://intents.example": ""} {
 		s := start(t, func(c *settings) {
-			c.api.PublicURL, c.access.PublicURL = publicURL, publicURL
+			c.api.PublicURL, c.identity.PublicURL = publicURL, publicURL
 			c.api.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 		})
 		for _, path := range []string{"/console", "/console/sign-in", "/auth/get-session", "/auth/none"} {

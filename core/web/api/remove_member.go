@@ -26,7 +26,7 @@ func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if member, err = s.Access.RemoveMember(r.Context(), s.confirming(r, request.Password), on, member.PersonID); err != nil {
+	if member, err = s.Identity.RemoveMember(r.Context(), s.confirming(r, request.Password), on, member.PersonID); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]memberJSON{"member": newMemberJSON(member)})

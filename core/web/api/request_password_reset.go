@@ -12,7 +12,7 @@ func (s *Server) requestPasswordReset(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	if err := s.Access.RequestPasswordReset(r.Context(), s.visitor(r), request.Email, request.RedirectTo); err != nil {
+	if err := s.Identity.RequestPasswordReset(r.Context(), s.client(r), request.Email, request.RedirectTo); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // mailing queues mails, which nobody sends.
-func mailing(s *settings) { s.access.MailQueued = func() {} }
+func mailing(s *settings) { s.identity.MailQueued = func() {} }
 
 // verified is the answer with a user whose address is.
 func verified(a answer) answer {

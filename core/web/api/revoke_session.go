@@ -22,7 +22,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	sessionID, err := parseID(request.Token)
 	if err == nil {
-		err = s.Access.RevokeSession(r.Context(), s.visitor(r), owner.ID, sessionID)
+		err = s.Identity.RevokeSession(r.Context(), s.client(r), owner.ID, sessionID)
 	}
 	if err != nil && !errors.Is(err, account.ErrNotFound) {
 		return err
@@ -36,7 +36,7 @@ func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	if _, err := s.Access.RevokeOtherSessions(r.Context(), s.visitor(r), session); err != nil {
+	if _, err := s.Identity.RevokeOtherSessions(r.Context(), s.client(r), session); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)
@@ -48,7 +48,7 @@ func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Access.RevokeSessions(r.Context(), s.visitor(r), owner.ID); err != nil {
+	if _, err := s.Identity.RevokeSessions(r.Context(), s.client(r), owner.ID); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

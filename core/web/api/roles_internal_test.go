@@ -31,7 +31,7 @@ func TestSessionRoutes_Needs(t *testing.T) {
 		case strings.HasPrefix(path, "/auth/api-key/"):
 			want := identity.Develop
 			if route.method == http.MethodGet {
-				want = identity.Look
+				want = identity.Read
 			}
 			if route.need != want {
 				t.Errorf("%s needs %d, want %d", path, route.need, want)
@@ -46,7 +46,7 @@ func TestRequire_Nobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Config: Config{Access: service}}
+	s := &Server{Config: Config{Identity: service}}
 	answer := s.require(identity.Person, func(http.ResponseWriter, *http.Request) error { t.Error("called"); return nil })
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	if err := answer(httptest.NewRecorder(), request); !errors.Is(err, identity.ErrSignedOut) {

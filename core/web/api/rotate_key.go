@@ -29,7 +29,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, text, err := s.Access.RotateKey(r.Context(), s.confirming(r, request.Password), identity.ActingOf(r), keyID, grace)
+	key, text, err := s.Identity.RotateKey(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), keyID, grace)
 	if err != nil {
 		return err
 	}

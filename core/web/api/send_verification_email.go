@@ -12,7 +12,7 @@ func (s *Server) sendVerificationEmail(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	if err := s.Access.SendVerificationEmail(r.Context(), s.visitor(r), request.Email, request.CallbackURL); err != nil {
+	if err := s.Identity.SendVerificationEmail(r.Context(), s.client(r), request.Email, request.CallbackURL); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

@@ -15,43 +15,43 @@ import (
 func (s *Server) require(need identity.Need, answer endpoint) endpoint {
 	if need == identity.Anyone {
 		return func(w http.ResponseWriter, r *http.Request) error {
-			acting, err := s.Access.AdmitAnyone(r.Context(), s.visitor(r), r.Method)
+			principal, err := s.Identity.AdmitAnyone(r.Context(), s.client(r), r.Method)
 			if err != nil {
 				return err
 			}
-			return answer(w, identity.WithSession(r, acting))
+			return answer(w, identity.WithSession(r, principal))
 		}
 	}
 	return func(w http.ResponseWriter, r *http.Request) error {
-		acting, err := s.Access.Admit(r.Context(), s.visitor(r), r.Method)
+		principal, err := s.Identity.Admit(r.Context(), s.client(r), r.Method)
 		if err != nil {
 			return err
 		}
-		if err := acting.Check(need); err != nil {
+		if err := principal.Check(need); err != nil {
 			return err
 		}
-		return answer(w, identity.WithActing(r, acting))
+		return answer(w, identity.WithPrincipal(r, principal))
 	}
 }
 
 // authenticate returns the session of a request's cookie and its person, or identity.ErrSignedOut.
 func (s *Server) authenticate(r *http.Request) (*account.Session, *account.Account, error) {
-	if acting := identity.SessionOf(r); acting != nil {
-		return acting.Session, acting.Person, nil
+	if principal := identity.SessionOf(r); principal != nil {
+		return principal.Session, principal.Person, nil
 	}
-	return s.Access.Session(r.Context(), s.cookie.Token(r))
+	return s.Identity.Session(r.Context(), s.cookie.Token(r))
 }
 
 // actingID returns the id of the account that the request's session acts on, if the route needs one.
-func actingID(r *http.Request) uuid.UUID { return identity.ActingOf(r).Account.ID }
+func actingID(r *http.Request) uuid.UUID { return identity.PrincipalOf(r).Account.ID }
 
-func (s *Server) visitor(r *http.Request) identity.Visitor { return identity.VisitorOf(r, s.cookie) }
+func (s *Server) client(r *http.Request) identity.Client { return identity.ClientOf(r, s.cookie) }
 
-// confirming is the visitor of a request that confirms its operation by a password, empty for none.
-func (s *Server) confirming(r *http.Request, password string) identity.Visitor {
-	visitor := s.visitor(r)
-	visitor.Password = password
-	return visitor
+// confirming is the client of a request that confirms its operation by a password, empty for none.
+func (s *Server) confirming(r *http.Request, password string) identity.Client {
+	client := s.client(r)
+	client.Password = password
+	return client
 }
 
 // writeSignedIn writes the response to a sign-up or sign-in, with the session in the cookie.

@@ -97,7 +97,7 @@ func firstMessage(a answer) string {
 
 func TestSignUp_Closed(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.access.SignUpOpen = false })
+	s := start(t, func(c *settings) { c.identity.SignUpOpen = false })
 	same(t, "answer", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
 		s.call(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"12345678","name":"Ann"}`))
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts`); n != 0 {

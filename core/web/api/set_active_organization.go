@@ -19,8 +19,8 @@ func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	acting, none := identity.ActingOf(r), request.ID.given && request.ID.text == nil
-	wanted := acting.Person.ID.String()
+	principal, none := identity.PrincipalOf(r), request.ID.given && request.ID.text == nil
+	wanted := principal.Person.ID.String()
 	if !none {
 		wanted = request.Slug
 	}
@@ -31,7 +31,7 @@ func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	if err := s.Access.Act(r.Context(), s.visitor(r), acting, on.Account.ID); err != nil {
+	if err := s.Identity.Act(r.Context(), s.client(r), principal, on.Account.ID); err != nil {
 		return err
 	}
 	if none {

@@ -14,9 +14,9 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	visitor := s.visitor(r)
-	visitor.EndsWithBrowser = request.RememberMe != nil && !*request.RememberMe
-	in, err := s.Access.SignIn(r.Context(), visitor, request.Email, request.Password)
+	client := s.client(r)
+	client.EndsWithBrowser = request.RememberMe != nil && !*request.RememberMe
+	in, err := s.Identity.SignIn(r.Context(), client, request.Email, request.Password)
 	if err != nil {
 		return err
 	}

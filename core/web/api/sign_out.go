@@ -4,7 +4,7 @@ import "net/http"
 
 // signOut answers POST /auth/sign-out: it ends the session, if there is one.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Access.SignOut(r.Context(), s.visitor(r)); err != nil {
+	if err := s.Identity.SignOut(r.Context(), s.client(r)); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

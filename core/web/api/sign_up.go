@@ -16,9 +16,9 @@ func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	visitor := s.visitor(r)
-	visitor.EndsWithBrowser = request.RememberMe != nil && !*request.RememberMe
-	in, err := s.Access.SignUp(r.Context(), visitor, request.Name, request.Email, request.Password, request.CallbackURL)
+	client := s.client(r)
+	client.EndsWithBrowser = request.RememberMe != nil && !*request.RememberMe
+	in, err := s.Identity.SignUp(r.Context(), client, request.Name, request.Email, request.Password, request.CallbackURL)
 	if err != nil {
 		return err
 	}

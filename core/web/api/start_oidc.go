@@ -14,7 +14,7 @@ func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := checkStart("/providerId", request.ProviderID, request.CallbackURL); err != nil {
 		return err
 	}
-	to, flow, err := s.Access.StartOIDC(r.Context(), s.visitor(r))
+	to, flow, err := s.Identity.StartOIDC(r.Context(), s.client(r))
 	if err != nil {
 		return err
 	}

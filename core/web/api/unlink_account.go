@@ -26,7 +26,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	if request.ProviderID == credentialProvider {
 		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
 	}
-	identities, err := s.Access.Identities(r.Context(), owner.ID)
+	identities, err := s.Identity.Identities(r.Context(), owner.ID)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return invalid(wire.Issue{Path: "/accountId", Message: "must say which, as the account has several of this provider; see /auth/list-accounts"})
 	}
-	if err := s.Access.Unlink(r.Context(), s.visitor(r), session, owner, named[0], request.Password); err != nil {
+	if err := s.Identity.Unlink(r.Context(), s.client(r), session, owner, named[0], request.Password); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

@@ -50,7 +50,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.Access.UpdateKey(r.Context(), s.visitor(r), actingID(r), keyID, change)
+	key, err := s.Identity.UpdateKey(r.Context(), s.client(r), actingID(r), keyID, change)
 	if err != nil {
 		return err
 	}

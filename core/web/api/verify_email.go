@@ -17,11 +17,11 @@ func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	callback, err := s.Access.SitePath("callbackURL", given["callbackURL"])
+	callback, err := s.Identity.SitePath("callbackURL", given["callbackURL"])
 	if err != nil {
 		return err
 	}
-	changed, err := s.Access.VerifyEmail(r.Context(), s.visitor(r), given["token"], callback)
+	changed, err := s.Identity.VerifyEmail(r.Context(), s.client(r), given["token"], callback)
 	if code := linkCode(err); callback != "" && (err == nil || code != "") {
 		return seeOther(w, identity.WithQuery(callback, "error", code))
 	}

@@ -59,7 +59,7 @@ func signedBody(t *testing.T, key *ecdsa.PrivateKey, message, more string) strin
 
 func TestCreateNonce(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.access.Limits.SignInPerIP = 3 })
+	s := start(t, func(c *settings) { c.identity.Limits.SignInPerIP = 3 })
 	const notAddress = "must be an EVM address: 0x and 40 hexadecimal digits"
 	for request, expected := range map[string]answer{
 		`{}`:                            invalid(t, "/walletAddress", notAddress),
@@ -141,7 +141,7 @@ func TestVerifySIWE(t *testing.T) {
 	pgtest.Exec(t, s.store, `UPDATE accounts SET disabled_at = now()`)
 	same(t, "disabled", refused(t, 403, "ACCOUNT_DISABLED", "The account is disabled; ask the operator."),
 		s.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
-	shut := startOn(t, s.store, func(c *settings) { c.access.SignUpOpen, c.access.Limits = false, identity.DefaultLimits })
+	shut := startOn(t, s.store, func(c *settings) { c.identity.SignUpOpen, c.identity.Limits = false, identity.DefaultLimits })
 	same(t, "sign-up closed", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
 		shut.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
 }

@@ -130,7 +130,7 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 		request := webhookRequest{owner: event.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Store.Now()}
 		request.id, _ = parseID(r.PathValue("id"))
 		request.entry = func(action account.Action) (account.AuditEntry, error) {
-			entry, err := account.NewAuditEntry(by.AccountID, s.visitor(r).Actor(), action, request.now)
+			entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), action, request.now)
 			return entry.ByKey(by.KeyID), err
 		}
 		w.Header().Set("Cache-Control", "no-store")

@@ -14,7 +14,7 @@ func (c *console) sendVerification(w http.ResponseWriter, r *http.Request, user 
 	if err != nil {
 		return err
 	}
-	if err := f.note(c.Access.SendVerificationEmail(r.Context(), identity.VisitorOf(r, c.Cookie), user.owner.Email, "")); err != nil {
+	if err := f.note(c.Identity.SendVerificationEmail(r.Context(), identity.ClientOf(r, c.Cookie), user.owner.Email, "")); err != nil {
 		return err
 	}
 	if !f.ok() {
@@ -40,7 +40,7 @@ func (c *console) changeEmail(w http.ResponseWriter, r *http.Request, user curre
 		return err
 	}
 	if f.ok() {
-		err := c.Access.ChangeEmail(r.Context(), identity.VisitorOf(r, c.Cookie), user.session, user.owner, f.values["newEmail"], "")
+		err := c.Identity.ChangeEmail(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["newEmail"], "")
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -54,6 +54,6 @@ func (c *console) changeEmail(w http.ResponseWriter, r *http.Request, user curre
 
 func (c *console) renderEmail(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	return c.render(w, r, user, "email", view{Title: "Change your address", Section: "account", Form: f, Body: map[string]any{
-		"Mail": c.Access.MailQueued != nil, "Has": user.owner.HasEmail(), "Verified": user.owner.HasEmail() && user.owner.EmailVerified(),
+		"Mail": c.Identity.MailQueued != nil, "Has": user.owner.HasEmail(), "Verified": user.owner.HasEmail() && user.owner.EmailVerified(),
 	}})
 }

@@ -25,8 +25,8 @@ func (c *console) changePassword(w http.ResponseWriter, r *http.Request, user cu
 	}
 	var signedIn *identity.SignedIn
 	if f.ok() {
-		signedIn, err = c.Access.ChangePassword(
-			r.Context(), identity.VisitorOf(r, c.Cookie), user.session, user.owner, f.values["password"], f.values["newPassword"])
+		signedIn, err = c.Identity.ChangePassword(
+			r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["password"], f.values["newPassword"])
 		if err := f.note(err); err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Package console serves the pages below /console for signed-in users: HTML rendered on the server, with its own style sheet and
 // small scripts and no third-party content. Every page works without scripts; only wallets need them.
 //
-// It reads from the store and makes changes through package access, and has no domain rules of its own. An error is answered with
+// It reads from the store and makes changes through package identity, and has no domain rules of its own. An error is answered with
 // a page; an error in a form shows the form again with the values, except passwords.
 package console
 
@@ -30,7 +30,7 @@ import (
 
 // Config is what the console needs; every field except Webhooks, Chains, Reported and Created must be set.
 type Config struct {
-	Access   *identity.Service
+	Identity *identity.Service
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
 	Cookie   identity.Cookie
@@ -63,9 +63,9 @@ const unavailableLogEvery = time.Second
 
 // currentUser is the signed-in person, the session, and the account that the session acts on; all are nil on a public page.
 type currentUser struct {
-	session *account.Session
-	owner   *account.Account
-	acting  *identity.Acting
+	session   *account.Session
+	owner     *account.Account
+	principal *identity.Principal
 }
 
 // page answers a request, or writes nothing and returns an error.
@@ -114,25 +114,25 @@ type sessionRoute struct {
 // pageRoutes are the pages, by their patterns.
 func (c *console) pageRoutes() map[string]sessionRoute {
 	return map[string]sessionRoute{
-		"GET /console":                          {identity.Look, c.listKeys},
-		"GET /console/keys/{id}":                {identity.Look, c.showKey},
+		"GET /console":                          {identity.Read, c.listKeys},
+		"GET /console/keys/{id}":                {identity.Read, c.showKey},
 		"GET /console/keys/{id}/delete":         {identity.Develop, c.confirmDeleteKey},
-		"GET /console/transfers":                {identity.Look, c.listTransfers},
-		"GET /console/transfers/{id}":           {identity.Look, c.showTransfer},
-		"GET /console/transfers/{id}/preflight": {identity.Look, c.checkTransfer},
+		"GET /console/transfers":                {identity.Read, c.listTransfers},
+		"GET /console/transfers/{id}":           {identity.Read, c.showTransfer},
+		"GET /console/transfers/{id}/preflight": {identity.Read, c.checkTransfer},
 		"GET /console/transfers/{id}/refund":    {identity.Develop, c.showRefund},
 		"GET " + newTransferPath:                {identity.Develop, c.newTransfer},
-		"GET /console/webhooks":                 {identity.Look, c.listWebhooks},
-		"GET /console/webhooks/{id}":            {identity.Look, c.showWebhook},
+		"GET /console/webhooks":                 {identity.Read, c.listWebhooks},
+		"GET /console/webhooks/{id}":            {identity.Read, c.showWebhook},
 		"GET /console/webhooks/{id}/delete":     {identity.Develop, c.confirmDeleteWebhook},
-		"GET /console/audit":                    {identity.Look, c.listAudit},
+		"GET /console/audit":                    {identity.Read, c.listAudit},
 		"GET /console/account":                  {identity.Person, c.showAccount},
 		"GET " + passwordPath:                   {identity.Person, c.showPassword},
 		"GET " + emailPath:                      {identity.Person, c.showEmail},
 		"GET " + linkPath:                       {identity.Person, c.showLink},
 		"GET " + unlinkPath:                     {identity.Person, c.confirmUnlink},
 		"GET /console/accounts":                 {identity.Person, c.listAccounts},
-		"GET /console/members":                  {identity.Look, c.listMembers},
+		"GET /console/members":                  {identity.Read, c.listMembers},
 	}
 }
 
@@ -201,7 +201,7 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 		"/console/":                            func(http.ResponseWriter, *http.Request, currentUser) error { return errNoPage },
 	} {
 		mux.Handle(pattern, c.open(func(w http.ResponseWriter, r *http.Request, user currentUser) error {
-			if _, err := c.Access.AdmitAnyone(r.Context(), identity.VisitorOf(r, c.Cookie), r.Method); err != nil {
+			if _, err := c.Identity.AdmitAnyone(r.Context(), identity.ClientOf(r, c.Cookie), r.Method); err != nil {
 				return err
 			}
 			return answer(w, r, user)
@@ -226,13 +226,13 @@ func redirect(w http.ResponseWriter, r *http.Request, target string) {
 // redirects to the sign-in page, which returns to this page afterwards.
 func (c *console) requireSession(route sessionRoute) http.Handler {
 	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-		acting, err := c.Access.Admit(r.Context(), identity.VisitorOf(r, c.Cookie), r.Method)
+		principal, err := c.Identity.Admit(r.Context(), identity.ClientOf(r, c.Cookie), r.Method)
 		if err != nil {
 			return err
 		}
-		user := currentUser{session: acting.Session, owner: acting.Person, acting: acting}
-		if err = cmp.Or(checkAccount(r, user), user.acting.Check(route.need)); err == nil {
-			err = route.answer(w, identity.WithActing(r, user.acting), user)
+		user := currentUser{session: principal.Session, owner: principal.Person, principal: principal}
+		if err = cmp.Or(checkAccount(r, user), user.principal.Check(route.need)); err == nil {
+			err = route.answer(w, identity.WithPrincipal(r, user.principal), user)
 		}
 		if err != nil {
 			return c.renderError(w, r, user, err)
@@ -244,18 +244,18 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 // checkAccount rejects a form that was rendered for another account than the session's current one, see view.On.
 func checkAccount(r *http.Request, user currentUser) error {
 	named := r.URL.Query().Get("account")
-	if r.Method == http.MethodPost && named != "" && named != user.acting.Account.ID.String() {
+	if r.Method == http.MethodPost && named != "" && named != user.principal.Account.ID.String() {
 		return errOtherAccount
 	}
 	return nil
 }
 
 func (c *console) authenticate(r *http.Request) (user currentUser, err error) {
-	acting, err := c.Access.Acting(r.Context(), c.Cookie.Token(r))
+	principal, err := c.Identity.Principal(r.Context(), c.Cookie.Token(r))
 	if err != nil {
 		return user, err
 	}
-	return currentUser{session: acting.Session, owner: acting.Person, acting: acting}, nil
+	return currentUser{session: principal.Session, owner: principal.Person, principal: principal}, nil
 }
 
 // open gives a page its deadline and its error pages.

@@ -69,13 +69,13 @@ func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *acco
 		}
 	}
 	// An invalid field is reported before an invalid form token.
-	if _, _, err := account.NewKey(user.acting.Account.ID, wanted, c.Store.Now()); err != nil {
+	if _, _, err := account.NewKey(user.principal.Account.ID, wanted, c.Store.Now()); err != nil {
 		return nil, text, err
 	}
 	if wanted.FormToken, err = formToken(user, f); err != nil {
 		return nil, text, err
 	}
-	return c.Access.CreateKey(r.Context(), c.confirming(r, f), user.acting, wanted)
+	return c.Identity.CreateKey(r.Context(), c.confirming(r, f), user.principal, wanted)
 }
 
 // newKeyPage shows a key's text.

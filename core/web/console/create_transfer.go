@@ -118,7 +118,7 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	}
 	request := c.transferRequest(f, []byte(f.values["request"]), key)
 	if f.ok() {
-		if err := f.note(c.Access.TakeRequest(r.Context(), key, user.owner.Limit)); err != nil {
+		if err := f.note(c.Identity.TakeRequest(r.Context(), key, user.owner.Limit)); err != nil {
 			return err
 		}
 	}

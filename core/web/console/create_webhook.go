@@ -33,7 +33,7 @@ func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user cur
 }
 
 func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhook.Endpoint, webhook.Secret, error) {
-	owner := event.Owner{AccountID: user.acting.Account.ID, Environment: network.Environment(f.values["environment"])}
+	owner := event.Owner{AccountID: user.principal.Account.ID, Environment: network.Environment(f.values["environment"])}
 	draft := webhook.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
 	created, secret, err := c.Webhooks.New(owner, draft, c.Store.Now())
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *form) types() []string {
 
 // auditEntry returns the audit log entry for an action of the signed-in owner.
 func (c *console) auditEntry(r *http.Request, user currentUser, action account.Action) (account.AuditEntry, error) {
-	return account.NewAuditEntry(user.acting.Account.ID, identity.VisitorOf(r, c.Cookie).Actor(), action, c.Store.Now())
+	return account.NewAuditEntry(user.principal.Account.ID, identity.ClientOf(r, c.Cookie).Actor(), action, c.Store.Now())
 }
 
 // secretPage shows a secret.

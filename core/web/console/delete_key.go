@@ -26,7 +26,7 @@ func (c *console) deleteKey(w http.ResponseWriter, r *http.Request, user current
 	if err != nil {
 		return err
 	}
-	if err := c.Access.DeleteKey(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting.Account.ID, id); err != nil {
+	if err := c.Identity.DeleteKey(r.Context(), identity.ClientOf(r, c.Cookie), user.principal.Account.ID, id); err != nil {
 		return err
 	}
 	redirect(w, r, home+"?done=deleted")

@@ -10,6 +10,6 @@ import (
 // confirms it; a person without a password needs a recent session.
 func (c *console) deleteShared(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	return c.submitMembers(w, r, user, accountsPath+"?done=shared-ended", []string{"password"}, func(f *form) error {
-		return c.Access.DeleteShared(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, f.values["password"])
+		return c.Identity.DeleteShared(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["password"])
 	})
 }

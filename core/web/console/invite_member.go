@@ -34,7 +34,7 @@ func (c *console) invite(r *http.Request, user currentUser, f *form) (link strin
 	if err != nil {
 		return "", err
 	}
-	invited, err := c.Access.Invite(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, f.values["email"], role, true)
+	invited, err := c.Identity.Invite(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["email"], role, true)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ func (c *console) cancelInvitation(w http.ResponseWriter, r *http.Request, user 
 	if err != nil {
 		return err
 	}
-	if err := c.Access.CancelInvitation(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, invitation); err != nil {
+	if err := c.Identity.CancelInvitation(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, invitation); err != nil {
 		return err
 	}
 	redirect(w, r, membersPath+"?done=invite-canceled")

@@ -40,7 +40,7 @@ func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user
 	}
 	var target, flow string
 	if f.ok() {
-		target, flow, err = c.Access.StartLink(r.Context(), identity.VisitorOf(r, c.Cookie), user.session, user.owner, f.values["password"])
+		target, flow, err = c.Identity.StartLink(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["password"])
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user
 
 func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user currentUser, f *form, target string) error {
 	return c.render(w, r, user, "link", view{Title: "Link a way to sign in", Section: "account", Form: f, Body: map[string]any{
-		"Confirm": c.confirmation(user), "OpenIDConnect": c.Access.OIDCName(), "Continue": target,
+		"Confirm": c.confirmation(user), "OpenIDConnect": c.Identity.OIDCName(), "Continue": target,
 	}})
 }
 
@@ -61,7 +61,7 @@ func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user curren
 // sign-in if there is no password.
 func (c *console) confirmation(user currentUser) string {
 	switch {
-	case c.Access.Fresh(user.session):
+	case c.Identity.Fresh(user.session):
 		return ""
 	case user.owner.PasswordHash != "":
 		return "password"
@@ -70,11 +70,11 @@ func (c *console) confirmation(user currentUser) string {
 	}
 }
 
-// confirming is the visitor of a form that confirms its operation by the password, if it has that field.
-func (c *console) confirming(r *http.Request, f *form) identity.Visitor {
-	visitor := identity.VisitorOf(r, c.Cookie)
-	visitor.Password = f.values["password"]
-	return visitor
+// confirming is the client of a form that confirms its operation by the password, if it has that field.
+func (c *console) confirming(r *http.Request, f *form) identity.Client {
+	client := identity.ClientOf(r, c.Cookie)
+	client.Password = f.values["password"]
+	return client
 }
 
 // wayIn is an identity as the account page shows it.
@@ -88,7 +88,7 @@ type wayIn struct {
 func (c *console) waysIn(identities []account.LinkedIdentity) []wayIn {
 	ways := make([]wayIn, len(identities))
 	for i, linked := range identities {
-		ways[i] = wayIn{LinkedIdentity: linked, Name: c.nameOf(linked.Identity), Off: !c.Access.CanSignIn(linked.Identity)}
+		ways[i] = wayIn{LinkedIdentity: linked, Name: c.nameOf(linked.Identity), Off: !c.Identity.CanSignIn(linked.Identity)}
 	}
 	return ways
 }
@@ -101,8 +101,8 @@ func (c *console) nameOf(i account.Identity) string {
 		return "Smart account on " + chain.String()
 	case wallet:
 		return "Wallet"
-	case c.Access.CanSignIn(i):
-		return c.Access.OIDCName()
+	case c.Identity.CanSignIn(i):
+		return c.Identity.OIDCName()
 	default:
 		return i.Issuer
 	}

@@ -26,7 +26,7 @@ func (c *console) renderAccounts(w http.ResponseWriter, r *http.Request, user cu
 		return err
 	}
 	return c.render(w, r, user, "accounts", view{Title: "Your accounts", Section: "accounts", Form: f, Body: map[string]any{
-		"Memberships": memberships, "Current": user.acting.Account.ID, "Own": user.owner.ID, "FormToken": newFormToken(), "Most": account.MaxSharedAccounts,
+		"Memberships": memberships, "Current": user.principal.Account.ID, "Own": user.owner.ID, "FormToken": newFormToken(), "Most": account.MaxSharedAccounts,
 	}})
 }
 
@@ -40,7 +40,7 @@ func (c *console) actOn(w http.ResponseWriter, r *http.Request, user currentUser
 	if err != nil {
 		return account.ErrNotMember
 	}
-	if err := c.Access.Act(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, id); err != nil {
+	if err := c.Identity.Act(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, id); err != nil {
 		return err
 	}
 	redirect(w, r, accountsPath+"?done=acting")
@@ -74,6 +74,6 @@ func (c *console) makeShared(r *http.Request, user currentUser, f *form) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Access.CreateShared(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, identity.SharedRequest{Name: f.values["name"], FormToken: token})
+	_, err = c.Identity.CreateShared(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, identity.SharedRequest{Name: f.values["name"], FormToken: token})
 	return err
 }

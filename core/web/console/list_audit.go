@@ -72,7 +72,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 	if err != nil {
 		return err
 	}
-	entries, err := c.Store.AuditLog(r.Context(), user.acting.Account.ID, before, pageSize+1)
+	entries, err := c.Store.AuditLog(r.Context(), user.principal.Account.ID, before, pageSize+1)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 		if !known {
 			what = string(e.Action)
 		}
-		views[i] = auditView{e, what, !e.Actor.Operator && !user.acting.SeesBrowserOf(e.Actor.PersonID)}
+		views[i] = auditView{e, what, !e.Actor.Operator && !user.principal.SeesBrowserOf(e.Actor.PersonID)}
 		if views[i].Hidden {
 			views[i].Actor.IPAddress, views[i].Actor.UserAgent = "", ""
 		}

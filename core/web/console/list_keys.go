@@ -62,7 +62,7 @@ func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentU
 }
 
 func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	keys, err := c.Store.Keys(r.Context(), user.acting.Account.ID)
+	keys, err := c.Store.Keys(r.Context(), user.principal.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *console) fillLimits(ctx context.Context, views []keyView) {
 	for i, v := range views {
 		keys[i] = v.Key
 	}
-	for i, limit := range c.Access.RateLimits(ctx, keys...) {
+	for i, limit := range c.Identity.RateLimits(ctx, keys...) {
 		views[i].Limit.fill(limit)
 	}
 }

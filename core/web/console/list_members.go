@@ -19,7 +19,7 @@ func (c *console) listMembers(w http.ResponseWriter, r *http.Request, user curre
 
 // renderMembers shows link, if it is not empty, as the link of the new invitation.
 func (c *console) renderMembers(w http.ResponseWriter, r *http.Request, user currentUser, f *form, link string) error {
-	on := user.acting.Account
+	on := user.principal.Account
 	members, err := c.Store.Members(r.Context(), on.ID)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (c *console) renderMembers(w http.ResponseWriter, r *http.Request, user cur
 		return err
 	}
 	return c.render(w, r, user, "members", view{Title: "Members", Section: "members", Form: f, Body: map[string]any{
-		"Members": members, "Invitations": invitations, "Roles": account.Roles, "Me": user.owner.ID, "Mail": c.Access.MailQueued != nil, "Link": link,
+		"Members": members, "Invitations": invitations, "Roles": account.Roles, "Me": user.owner.ID, "Mail": c.Identity.MailQueued != nil, "Link": link,
 		"Shared": on.Shared, "Holder": on.ID == user.owner.ID, "Password": user.owner.PasswordHash != "", "Confirm": c.confirmation(user), "Most": account.MaxMembers,
 	}})
 }

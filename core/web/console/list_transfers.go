@@ -86,7 +86,7 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 
 func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
 	filter.Limit = pageSize + 1
-	intents, err := c.Store.TransferPage(r.Context(), user.acting.Account.ID, filter)
+	intents, err := c.Store.TransferPage(r.Context(), user.principal.Account.ID, filter)
 	if err != nil {
 		return nil, "", err
 	}

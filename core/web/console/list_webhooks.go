@@ -48,7 +48,7 @@ func (c *console) renderWebhooks(w http.ResponseWriter, r *http.Request, user cu
 	if c.Webhooks == nil {
 		return webhook.ErrNotConfigured
 	}
-	endpoints, err := c.Store.Webhooks(r.Context(), event.Owner{AccountID: user.acting.Account.ID})
+	endpoints, err := c.Store.Webhooks(r.Context(), event.Owner{AccountID: user.principal.Account.ID})
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Co
 		t.Fatal(err)
 	}
 	pages := console.Config{
-		Access: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
+		Identity: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)),
 		Created: func(intent *transfer.Intent) {
 			s.mu.Lock()

@@ -110,7 +110,7 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 
 // usableKeys returns the enabled keys of an environment that may create intents.
 func (c *console) usableKeys(ctx context.Context, user currentUser, env network.Environment) (usable []*account.Key, err error) {
-	keys, err := c.Store.Keys(ctx, user.acting.Account.ID)
+	keys, err := c.Store.Keys(ctx, user.principal.Account.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (c *console) forgotPassword(w http.ResponseWriter, r *http.Request, _ curre
 		return err
 	}
 	if f.ok() {
-		if err := f.note(c.Access.RequestPasswordReset(r.Context(), identity.VisitorOf(r, c.Cookie), f.values["email"], "")); err != nil {
+		if err := f.note(c.Identity.RequestPasswordReset(r.Context(), identity.ClientOf(r, c.Cookie), f.values["email"], "")); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func (c *console) forgotPassword(w http.ResponseWriter, r *http.Request, _ curre
 
 func (c *console) renderForgotPassword(w http.ResponseWriter, r *http.Request, f *form, sent bool) error {
 	return c.render(w, r, currentUser{}, "forgot-password", view{
-		Title: "Forgot your password?", Section: "sign-in", Form: f, Body: map[string]any{"Mail": c.Access.MailQueued != nil, "Sent": sent},
+		Title: "Forgot your password?", Section: "sign-in", Form: f, Body: map[string]any{"Mail": c.Identity.MailQueued != nil, "Sent": sent},
 	})
 }
 
@@ -58,7 +58,7 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 	}
 	done := "password-reset"
 	if f.ok() {
-		reset, err := c.Access.ResetPassword(r.Context(), identity.VisitorOf(r, c.Cookie), identity.ResetRequest{
+		reset, err := c.Identity.ResetPassword(r.Context(), identity.ClientOf(r, c.Cookie), identity.ResetRequest{
 			Token: f.values["token"], NewPassword: f.values["newPassword"], UnlinkAccounts: f.is("unlinkAccounts", "1"),
 		})
 		if err := f.note(err); err != nil {
@@ -75,7 +75,7 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 		return c.renderResetPassword(w, r, f)
 	}
 	// With a session of another account the browser would not get the sign-in page.
-	if err := c.Access.SignOut(r.Context(), identity.VisitorOf(r, c.Cookie)); err != nil {
+	if err := c.Identity.SignOut(r.Context(), identity.ClientOf(r, c.Cookie)); err != nil {
 		return err
 	}
 	c.Cookie.Clear(w)
@@ -84,7 +84,7 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 }
 
 func (c *console) renderResetPassword(w http.ResponseWriter, r *http.Request, f *form) error {
-	identities, err := c.Access.IdentitiesToReset(r.Context(), f.values["token"])
+	identities, err := c.Identity.IdentitiesToReset(r.Context(), f.values["token"])
 	if err != nil {
 		return err
 	}

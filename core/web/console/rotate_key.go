@@ -25,7 +25,7 @@ func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, user current
 	if f.ok() {
 		grace, err = account.ParseGracePeriod(f.number("gracePeriod"))
 		if err == nil {
-			key, text, err = c.Access.RotateKey(r.Context(), c.confirming(r, f), user.acting, old.ID, grace)
+			key, text, err = c.Identity.RotateKey(r.Context(), c.confirming(r, f), user.principal, old.ID, grace)
 		}
 		if err := f.note(err); err != nil {
 			return err

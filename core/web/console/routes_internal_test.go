@@ -27,7 +27,7 @@ func TestRoutes_Needs(t *testing.T) {
 		case method == "POST" && strings.HasPrefix(path, membersPath):
 			want = identity.Manage
 		case method == "GET" && !strings.HasSuffix(path, "/delete") && !strings.HasSuffix(path, "/refund") && path != newTransferPath:
-			want = identity.Look
+			want = identity.Read
 		}
 		if route.need != want {
 			t.Errorf("%s needs %d, want %d", pattern, route.need, want)

@@ -22,11 +22,11 @@ func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user curre
 }
 
 func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	sessions, err := c.Access.Sessions(r.Context(), user.owner.ID)
+	sessions, err := c.Identity.Sessions(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}
-	identities, err := c.Access.Identities(r.Context(), user.owner.ID)
+	identities, err := c.Identity.Identities(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, user cur
 		email = user.owner.Email
 	}
 	return c.render(w, r, user, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
-		"Email": email, "Mail": c.Access.MailQueued != nil, "Ways": c.waysIn(identities), "Sessions": sessions, "This": user.session.ID,
+		"Email": email, "Mail": c.Identity.MailQueued != nil, "Ways": c.waysIn(identities), "Sessions": sessions, "This": user.session.ID,
 		"Now": c.Store.Now(), "Password": user.owner.PasswordHash != "",
 	}})
 }
@@ -50,7 +50,7 @@ func (c *console) revokeSession(w http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return account.ErrNotFound
 	}
-	if err := c.Access.RevokeSession(r.Context(), identity.VisitorOf(r, c.Cookie), user.owner.ID, id); err != nil {
+	if err := c.Identity.RevokeSession(r.Context(), identity.ClientOf(r, c.Cookie), user.owner.ID, id); err != nil {
 		return err
 	}
 	redirect(w, r, "/console/account?done=revoked")
@@ -62,7 +62,7 @@ func (c *console) revokeOtherSessions(w http.ResponseWriter, r *http.Request, us
 	if _, err := readForm(r); err != nil {
 		return err
 	}
-	if _, err := c.Access.RevokeOtherSessions(r.Context(), identity.VisitorOf(r, c.Cookie), user.session); err != nil {
+	if _, err := c.Identity.RevokeOtherSessions(r.Context(), identity.ClientOf(r, c.Cookie), user.session); err != nil {
 		return err
 	}
 	redirect(w, r, "/console/account?done=revoked-all")
@@ -77,7 +77,7 @@ func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, user cur
 		return err
 	}
 	if f.ok() {
-		err = c.Access.DeleteAccount(r.Context(), identity.VisitorOf(r, c.Cookie), user.session, user.owner, f.values["password"])
+		err = c.Identity.DeleteAccount(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["password"])
 		if err := f.note(err); err != nil {
 			return err
 		}

@@ -22,13 +22,13 @@ func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ curre
 	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
 		return err
 	}
-	invitation, err := c.Access.Invitation(r.Context(), identity.VisitorOf(r, c.Cookie), f.values["token"])
+	invitation, err := c.Identity.Invitation(r.Context(), identity.ClientOf(r, c.Cookie), f.values["token"])
 	if err != nil {
 		return c.renderError(w, r, user, err)
 	}
 	back := url.Values{"next": {invitationPath + "?" + url.Values{"token": {f.values["token"]}}.Encode()}}.Encode()
 	return c.render(w, r, user, "invitation", view{Title: "Invitation", Form: f, Body: map[string]any{
-		"Invitation": invitation, "SignIn": "/console/sign-in?" + back, "SignUp": "/console/sign-up?" + back, "Open": c.Access.SignUpOpen,
+		"Invitation": invitation, "SignIn": "/console/sign-in?" + back, "SignUp": "/console/sign-up?" + back, "Open": c.Identity.SignUpOpen,
 		"For": user.owner != nil && invitation.For(user.owner) == nil,
 	}})
 }
@@ -39,7 +39,7 @@ func (c *console) acceptInvitation(w http.ResponseWriter, r *http.Request, user 
 	if err != nil {
 		return err
 	}
-	_, _, err = c.Access.AcceptInvitation(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, f.values["token"])
+	_, _, err = c.Identity.AcceptInvitation(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["token"])
 	if errors.Is(err, account.ErrAlreadyMember) {
 		redirect(w, r, accountsPath)
 		return nil
@@ -57,7 +57,7 @@ func (c *console) declineInvitation(w http.ResponseWriter, r *http.Request, user
 	if err != nil {
 		return err
 	}
-	if _, err := c.Access.DeclineInvitation(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, f.values["token"]); err != nil {
+	if _, err := c.Identity.DeclineInvitation(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["token"]); err != nil {
 		return err
 	}
 	redirect(w, r, accountsPath+"?done=declined")

@@ -30,18 +30,18 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user current
 		return err
 	}
 	now := c.Store.Now()
-	hour, err := c.Store.KeyUsage(r.Context(), user.acting.Account.ID, key.ID, chart.HourSince(now), time.Minute)
+	hour, err := c.Store.KeyUsage(r.Context(), user.principal.Account.ID, key.ID, chart.HourSince(now), time.Minute)
 	if err != nil {
 		return err
 	}
-	day, err := c.Store.KeyUsage(r.Context(), user.acting.Account.ID, key.ID, chart.DaySince(now), chart.DayColumn)
+	day, err := c.Store.KeyUsage(r.Context(), user.principal.Account.ID, key.ID, chart.DaySince(now), chart.DayColumn)
 	if err != nil {
 		return err
 	}
 	views := []keyView{newKeyView(key, now)}
 	c.fillLimits(r.Context(), views)
-	accountLimit := newLimitView(user.acting.Account.Limit)
-	accountLimit.fill(c.Access.AccountRateLimit(r.Context(), user.acting.Account, key.Environment))
+	accountLimit := newLimitView(user.principal.Account.Limit)
+	accountLimit.fill(c.Identity.AccountRateLimit(r.Context(), user.principal.Account, key.Environment))
 	perMinute := int(time.Duration(key.Limit.Requests) * time.Minute / key.Limit.Period)
 	name := key.Name
 	if _, sent := f.values["name"]; sent {
@@ -60,7 +60,7 @@ func (c *console) keyOf(r *http.Request, user currentUser) (*account.Key, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.Store.Key(r.Context(), user.acting.Account.ID, id)
+	return c.Store.Key(r.Context(), user.principal.Account.ID, id)
 }
 
 func idOf(r *http.Request) (uuid.UUID, error) {

@@ -34,11 +34,11 @@ func (c *console) transferOf(r *http.Request, user currentUser) (*transfer.Inten
 	if err != nil {
 		return nil, postgres.ErrTransferNotFound
 	}
-	return c.Store.Transfer(r.Context(), user.acting.Account.ID, id)
+	return c.Store.Transfer(r.Context(), user.principal.Account.ID, id)
 }
 
 func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user currentUser, intent *transfer.Intent, f *form) error {
-	events, err := c.Store.Events(r.Context(), user.acting.Account.ID, intent.ID)
+	events, err := c.Store.Events(r.Context(), user.principal.Account.ID, intent.ID)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 			return err
 		}
 	}
-	key, err := c.Store.Key(r.Context(), user.acting.Account.ID, intent.KeyID)
+	key, err := c.Store.Key(r.Context(), user.principal.Account.ID, intent.KeyID)
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // the key may have been deleted
 		return err
 	}

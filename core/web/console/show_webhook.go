@@ -107,5 +107,5 @@ func (c *console) webhookOf(r *http.Request, user currentUser) (*webhook.Endpoin
 	if err != nil {
 		return nil, webhook.ErrNotFound
 	}
-	return c.Store.Webhook(r.Context(), event.Owner{AccountID: user.acting.Account.ID}, id)
+	return c.Store.Webhook(r.Context(), event.Owner{AccountID: user.principal.Account.ID}, id)
 }

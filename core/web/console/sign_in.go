@@ -42,7 +42,7 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser) 
 	}
 	var signedIn *identity.SignedIn
 	if f.ok() {
-		signedIn, err = c.Access.SignIn(r.Context(), identity.VisitorOf(r, c.Cookie), f.values["email"], f.values["password"])
+		signedIn, err = c.Identity.SignIn(r.Context(), identity.ClientOf(r, c.Cookie), f.values["email"], f.values["password"])
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -57,13 +57,13 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser) 
 
 func (c *console) renderSignIn(w http.ResponseWriter, r *http.Request, f *form) error {
 	return c.render(w, r, currentUser{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
-		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Access.OIDCName(), "SignUp": c.Access.SignUpOpen,
+		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Identity.OIDCName(), "SignUp": c.Identity.SignUpOpen,
 	}})
 }
 
 // signOut answers POST /console/sign-out.
 func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	if err := c.Access.SignOut(r.Context(), identity.VisitorOf(r, c.Cookie)); err != nil {
+	if err := c.Identity.SignOut(r.Context(), identity.ClientOf(r, c.Cookie)); err != nil {
 		return err
 	}
 	c.Cookie.Clear(w)

@@ -17,7 +17,7 @@ func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ c
 	if err != nil {
 		return err
 	}
-	target, flow, err := c.Access.StartOIDC(r.Context(), identity.VisitorOf(r, c.Cookie))
+	target, flow, err := c.Identity.StartOIDC(r.Context(), identity.ClientOf(r, c.Cookie))
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ c
 	if addressErr != nil || chainErr != nil {
 		return errWallet
 	}
-	nonce, err := c.Access.WalletNonce(r.Context(), identity.VisitorOf(r, c.Cookie))
+	nonce, err := c.Identity.WalletNonce(r.Context(), identity.ClientOf(r, c.Cookie))
 	if err != nil {
 		return err
 	}

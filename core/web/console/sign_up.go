@@ -28,7 +28,7 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser) 
 	}
 	var signedIn *identity.SignedIn
 	if f.ok() {
-		signedIn, err = c.Access.SignUp(r.Context(), identity.VisitorOf(r, c.Cookie), f.values["name"], f.values["email"], f.values["password"], "")
+		signedIn, err = c.Identity.SignUp(r.Context(), identity.ClientOf(r, c.Cookie), f.values["name"], f.values["email"], f.values["password"], "")
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -50,6 +50,6 @@ func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser) 
 
 func (c *console) renderSignUp(w http.ResponseWriter, r *http.Request, f *form) error {
 	return c.render(w, r, currentUser{}, "sign-up", view{Title: "Sign up", Section: "sign-up", Form: f, Body: map[string]any{
-		"Open": c.Access.SignUpOpen, "Mail": c.Access.MailQueued != nil, "Next": safeNext(f.values["next"]),
+		"Open": c.Identity.SignUpOpen, "Mail": c.Identity.MailQueued != nil, "Next": safeNext(f.values["next"]),
 	}})
 }

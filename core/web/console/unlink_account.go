@@ -25,7 +25,7 @@ func (c *console) unlink(w http.ResponseWriter, r *http.Request, user currentUse
 	}
 	if f.ok() {
 		unlinked := account.Identity{Issuer: f.values["issuer"], Subject: f.values["subject"]}
-		err = c.Access.Unlink(r.Context(), identity.VisitorOf(r, c.Cookie), user.session, user.owner, unlinked, f.values["password"])
+		err = c.Identity.Unlink(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, unlinked, f.values["password"])
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (c *console) unlink(w http.ResponseWriter, r *http.Request, user currentUse
 }
 
 func (c *console) renderUnlink(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	identities, err := c.Access.Identities(r.Context(), user.owner.ID)
+	identities, err := c.Identity.Identities(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (c *console) changeKey(w http.ResponseWriter, r *http.Request, user current
 		return err
 	}
 	if f.ok() {
-		_, err = c.Access.UpdateKey(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting.Account.ID, id, change)
+		_, err = c.Identity.UpdateKey(r.Context(), identity.ClientOf(r, c.Cookie), user.principal.Account.ID, id, change)
 		if err := f.note(err); err != nil {
 			return err
 		}

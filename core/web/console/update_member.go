@@ -18,7 +18,7 @@ func (c *console) changeMember(w http.ResponseWriter, r *http.Request, user curr
 		}
 		role, err := account.ParseRole(f.values["role"])
 		if err == nil {
-			_, err = c.Access.ChangeMember(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, person, role)
+			_, err = c.Identity.ChangeMember(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, person, role)
 		}
 		return err
 	})
@@ -29,7 +29,7 @@ func (c *console) removeMember(w http.ResponseWriter, r *http.Request, user curr
 	return c.submitMembers(w, r, user, membersPath+"?done=member-removed", []string{"person"}, func(f *form) error {
 		person, err := personOf(f)
 		if err == nil {
-			_, err = c.Access.RemoveMember(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting, person)
+			_, err = c.Identity.RemoveMember(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, person)
 		}
 		return err
 	})
@@ -38,7 +38,7 @@ func (c *console) removeMember(w http.ResponseWriter, r *http.Request, user curr
 // leaveAccount answers POST /console/members/leave: the person leaves the account that the session acts on.
 func (c *console) leaveAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	return c.submitMembers(w, r, user, accountsPath+"?done=left", nil, func(*form) error {
-		_, err := c.Access.Leave(r.Context(), identity.VisitorOf(r, c.Cookie), user.acting)
+		_, err := c.Identity.Leave(r.Context(), identity.ClientOf(r, c.Cookie), user.principal)
 		return err
 	})
 }

@@ -25,15 +25,15 @@ func (c *console) followLink(w http.ResponseWriter, r *http.Request, _ currentUs
 	if err != nil {
 		return err
 	}
-	target, err := c.Access.Callback("callbackURL", f.values["callbackURL"])
+	target, err := c.Identity.Callback("callbackURL", f.values["callbackURL"])
 	if err != nil { // the service never issues such a link
 		return errUnknownField
 	}
 	var l *postgres.Link
 	var signedIn *identity.SignedIn
 	if f.ok() {
-		l, signedIn, err = c.Access.FollowLink(
-			r.Context(), identity.VisitorOf(r, c.Cookie), f.values["token"], f.values["password"], target)
+		l, signedIn, err = c.Identity.FollowLink(
+			r.Context(), identity.ClientOf(r, c.Cookie), f.values["token"], f.values["password"], target)
 		if err := f.note(err); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ var linkDone = map[account.LinkPurpose]string{
 
 // renderVerifyEmail shows what a link does, and asks for the password if the browser is not signed in to its account.
 func (c *console) renderVerifyEmail(w http.ResponseWriter, r *http.Request, f *form) error {
-	l, err := c.Access.Link(r.Context(), identity.VisitorOf(r, c.Cookie), f.values["token"])
+	l, err := c.Identity.Link(r.Context(), identity.ClientOf(r, c.Cookie), f.values["token"])
 	if err != nil {
 		return err
 	}

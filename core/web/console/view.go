@@ -60,7 +60,7 @@ type view struct {
 	// Owner is the signed-in account, nil for none.
 	Owner *account.Account
 	// Acting is the person and the account that the session acts on, nil for none.
-	Acting *identity.Acting
+	Acting *identity.Principal
 	// Notice is the result of the last request.
 	Notice string
 	// Form is the page's form, never nil.
@@ -87,7 +87,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 	if v.Form == nil {
 		v.Form = &form{}
 	}
-	v.Owner, v.Acting, v.Notice = user.owner, user.acting, notices[r.URL.Query().Get("done")]
+	v.Owner, v.Acting, v.Notice = user.owner, user.principal, notices[r.URL.Query().Get("done")]
 	if len(v.Form.Errors) > 0 {
 		v.Notice = ""
 	}
