@@ -122,7 +122,6 @@ func TestSessionRoutes_EveryStatus(t *testing.T) {
 		{"GET", "/auth/oauth2/callback/oidc?code=x&state=y", nil, 404},
 		{"GET", "/auth/list-accounts", nil, 200},
 		{"POST", "/auth/oauth2/link", map[string]any{"providerId": "oidc"}, 404},
-		{"POST", "/auth/link-social", map[string]any{"provider": "oidc"}, 404},
 		{"POST", "/auth/siwe/link", unsigned, 400},
 		{"POST", "/auth/unlink-account", map[string]any{"providerId": "siwe"}, 400},
 		{"POST", "/auth/change-password", map[string]any{"currentPassword": "wrong horse battery", "newPassword": "staple correct horse"}, 400},

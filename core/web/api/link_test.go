@@ -151,7 +151,6 @@ func TestLinkOIDC(t *testing.T) {
 	const path, request = "/auth/oauth2/link", `{"providerId":"oidc","callbackURL":"/console/account?mine"}`
 	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, "POST", path, request, signedOut...))
 	same(t, "another provider", invalid(t, "/providerId", `must be "oidc"`), s.call(t, "POST", path, `{"providerId":"google"}`, ann...))
-	same(t, "another social provider", invalid(t, "/provider", `must be "oidc"`), s.call(t, "POST", "/auth/link-social", `{"provider":"google"}`, ann...))
 	same(t, "another site", invalid(t, "/callbackURL", "must be a path on this site, such as /console"),
 		s.call(t, "POST", path, `{"providerId":"oidc","callbackURL":"https://evil.example/"}`, ann...))
 
@@ -177,11 +176,11 @@ func TestLinkOIDC(t *testing.T) {
 	if ids := accountIDs(t, s, ann); ids["oidc"] != "ann" {
 		t.Errorf("linked: %v", ids)
 	}
-	flow, state := begin("/auth/link-social", `{"provider":"oidc","disableRedirect":true}`, bob)
+	flow, state := begin(path, request, bob)
 	if got := back(bob, flow, "code=ann&state="+state); got != "/console/account?error=identity_taken" {
 		t.Errorf("another's: %s", got)
 	}
-	flow, state = begin("/auth/link-social", `{"provider":"oidc"}`, bob)
+	flow, state = begin(path, `{"providerId":"oidc"}`, bob)
 	if got := back(bob, flow, "code=bob&state="+state); got != "/console/account?done=linked" {
 		t.Errorf("without a callback: %s", got)
 	}

@@ -59,7 +59,6 @@ func TestRoles(t *testing.T) {
 		{"GET", "/auth/organization/get-full-organization?organizationId=" + shop, "", true, true, true},
 		{"GET", "/auth/organization/list-members?organizationSlug=" + shop, "", true, true, true},
 		{"GET", "/auth/organization/get-active-member", "", true, true, false},
-		{"GET", "/auth/organization/get-active-member-role?organizationId=" + shop, "", true, true, true},
 		{"GET", "/auth/organization/list-invitations?organizationId=" + shop, "", true, true, true},
 		{"POST", "/auth/organization/invite-member", in(`,"email":"x@example.com","role":"owner"`), false, false, true},
 		{"POST", "/auth/organization/update-member-role", in(nobody), false, false, true},

@@ -11,7 +11,7 @@ func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := checkStart("/providerId", request.ProviderID, request.CallbackURL); err != nil {
+	if err := checkStart(request.ProviderID, request.CallbackURL); err != nil {
 		return err
 	}
 	to, flow, err := s.Identity.StartOIDC(r.Context(), s.client(r))

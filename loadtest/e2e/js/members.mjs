@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { answered, becomes, browser, mailedLink, newcomer, refused, status } from './browser.mjs'
 
-const roleOf = async (client) => (await answered(client.organization.getActiveMemberRole())).role
+const roleOf = async (client) => (await answered(client.organization.getActiveMember())).role
 
 async function sharesAnAccount() {
   const [ada, bob] = [await newcomer(), await newcomer()]

@@ -87,7 +87,6 @@ async function linksAndUnlinks() {
   await refused(alone.unlinkAccount({ providerId: 'siwe' }), 400, 'FAILED_TO_UNLINK_LAST_ACCOUNT')
 
   await refused(client.oauth2.link({ providerId: 'oidc', callbackURL: '/console/account' }), 404, 'NOT_FOUND')
-  await refused(client.linkSocial({ provider: 'oidc', callbackURL: '/console/account' }), 404, 'NOT_FOUND')
 }
 
 for (const step of [signsIn, isRefused, linksAndUnlinks]) {
