@@ -1,7 +1,7 @@
 // Package mail writes the service's e-mail, sends it by SMTP, and works through the outbox in the database.
 //
-// A message has a plain-text and an HTML part and loads no external content. The only user-chosen texts in it are addresses and,
-// as a plain name, an account's name, so that nobody can send their own text to others through this service.
+// A message is paragraphs of plain text, which its HTML part repeats, and loads no external content. The only user-chosen texts in it
+// are addresses and, as a plain name, an account's name, so that nobody can send their own text to others through this service.
 package mail
 
 import (
@@ -26,14 +26,17 @@ var templateFiles embed.FS
 
 var (
 	textTemplates = template.Must(template.ParseFS(templateFiles, "templates/*.txt"))
-	htmlTemplates = htmltemplate.Must(htmltemplate.ParseFS(templateFiles, "templates/*.html"))
+	htmlTemplate  = htmltemplate.Must(htmltemplate.New("message.html").
+			Funcs(htmltemplate.FuncMap{"lines": func(s string) []string { return strings.Split(s, "\n") }}).
+			ParseFS(templateFiles, "templates/message.html"))
 )
 
-// Link is the data of the messages with a link.
+// Link is the data that every message has.
 type Link struct {
 	// Service is the public host of the service.
 	Service string
-	URL     string
+	// URL is a paragraph of its own, which the HTML part makes a link.
+	URL string
 	// ValidFor is a whole number of minutes.
 	ValidFor time.Duration
 }
@@ -77,12 +80,21 @@ type linkTo struct {
 	Email, NewEmail string
 }
 
-func write(to, subject, name string, data any) (*Message, error) {
+// data is that of a message's template.
+type data interface{ link() Link }
+
+func (l Link) link() Link { return l }
+
+// write renders the paragraphs of a template, which blank lines separate, as both parts of a message.
+func write(to, subject, name string, d data) (*Message, error) {
 	var text, html strings.Builder
-	if err := textTemplates.ExecuteTemplate(&text, name+".txt", data); err != nil {
+	if err := textTemplates.ExecuteTemplate(&text, name+".txt", d); err != nil {
 		return nil, err
 	}
-	if err := htmlTemplates.ExecuteTemplate(&html, name+".html", data); err != nil {
+	err := htmlTemplate.Execute(&html, map[string]any{
+		"Subject": subject, "URL": d.link().URL, "Paragraphs": strings.Split(strings.TrimSpace(text.String()), "\n\n"),
+	})
+	if err != nil {
 		return nil, err
 	}
 	return &Message{To: to, Subject: subject, Text: text.String(), HTML: html.String()}, nil
