@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
 
@@ -22,8 +21,6 @@ const (
 	cooldown = time.Second
 	// logEvery is the minimum time between two log lines of failures.
 	logEvery = 10 * time.Second
-	// memoryBuckets bounds the buckets in memory, about 200 bytes each. An evicted bucket counts as full.
-	memoryBuckets = 1 << 16
 )
 
 // errNoRedis means that Redis is not configured, failed or cools down.
@@ -53,39 +50,42 @@ type limiter struct {
 	metrics limiterMetrics
 }
 
-func newLimiter(config Config) (*limiter, error) {
-	memory, err := newMemory()
-	if err != nil {
-		return nil, err
-	}
+func newLimiter(config Config) *limiter {
 	l := &limiter{
-		client: config.Redis, memory: memory, warn: rate.Sometimes{Interval: logEvery},
+		client: config.Redis, memory: newMemory(), warn: rate.Sometimes{Interval: logEvery},
 		log: config.Log, metrics: newLimiterMetrics(config.Metrics),
 	}
 	if config.Redis != nil {
 		l.redis = redis_rate.NewLimiter(topology.AtMostOnce{UniversalClient: config.Redis})
 	}
-	return l, nil
+	return l
 }
+
+// alone returns a limiter of this core alone, with memory of its own: a flood of its subjects evicts no other limit's buckets.
+func (l *limiter) alone() *limiter { return &limiter{memory: newMemory(), metrics: l.metrics} }
 
 // limit is one of the Limits. Its name is the prefix of the names of its buckets.
 type limit struct {
 	*limiter
 	name string
-	rate redis_rate.Limit
+	rule tokenbucket.Rule
 }
 
 // limit returns a limit of n tries a period.
 func (l *limiter) limit(name string, n int, period time.Duration) limit {
 	l.metrics.create(name)
-	return limit{l, name, redis_rate.Limit{Rate: n, Burst: n, Period: period}}
+	return limit{l, name, tokenbucket.Rule{Rate: n, Burst: n, Period: period}}
+}
+
+func (l limit) bucket(subject string) tokenbucket.Bucket {
+	return tokenbucket.Bucket{Name: l.name + ":" + subject, Rule: l.rule}
 }
 
 // take takes one token from the subject's bucket, or returns a *LimitedError and takes none.
 func (l limit) take(ctx context.Context, subject string) error {
-	bucket := tokenbucket.Bucket{Name: l.name + ":" + subject, Rule: tokenbucket.Rule(l.rate)}
+	bucket := l.bucket(subject)
 	return l.takeAll(ctx, l.name, tokenbucket.Prefix+bucket.Name, func() (wait time.Duration, err error) {
-		result, err := l.redis.Allow(ctx, bucket.Name, l.rate)
+		result, err := l.redis.Allow(ctx, bucket.Name, redis_rate.Limit(l.rule))
 		if err == nil && result.Allowed == 0 {
 			wait = max(result.RetryAfter, time.Millisecond)
 		}
@@ -128,48 +128,38 @@ func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (
 
 // reset fills the subject's bucket. A bucket in Redis is unchanged if Redis fails.
 func (l limit) reset(ctx context.Context, subject string) {
-	bucket := l.name + ":" + subject
-	l.memory.reset(bucket)
-	_ = l.call(ctx, tokenbucket.Prefix+bucket, func() error { return l.redis.Reset(ctx, bucket) }) // call has logged it
+	bucket := l.bucket(subject)
+	l.memory.reset(bucket.Name)
+	_ = l.call(ctx, tokenbucket.Prefix+bucket.Name, func() error { return l.redis.Reset(ctx, bucket.Name) }) // call has logged it
 }
 
 // refund returns one token to the subject's bucket. A bucket in Redis that would become full stays one token short until it has
 // refilled.
 func (l limit) refund(ctx context.Context, subject string) {
-	bucket := l.name + ":" + subject
-	err := l.call(ctx, tokenbucket.Prefix+bucket, func() error {
-		_, err := l.redis.AllowN(ctx, bucket, l.rate, -1)
+	bucket := l.bucket(subject)
+	err := l.call(ctx, tokenbucket.Prefix+bucket.Name, func() error {
+		_, err := l.redis.AllowN(ctx, bucket.Name, redis_rate.Limit(l.rule), -1)
 		return err
 	})
 	if errors.Is(err, errNoRedis) {
-		l.memory.refund(bucket, l.rate)
+		l.memory.refund(bucket)
 	}
 }
 
-// call runs a command on a key in Redis. It returns errNoRedis if Redis is unavailable, or the error of ctx.
+// call runs a command on a key in Redis. It returns errNoRedis if Redis is unavailable, or the error of ctx. After a failure the
+// node of the key, "" without a Cluster, cools down. A client that disconnected is not a failure.
 func (l *limiter) call(ctx context.Context, key string, command func() error) error {
-	node, ok := l.node(key)
-	if !ok {
+	if l.redis == nil {
 		return errNoRedis
 	}
-	if err := command(); err != nil {
-		return l.trip(ctx, node, err)
+	node := topology.Node(l.client, key)
+	if until, tripped := l.tripped.Load(node); tripped && !time.Now().After(until.(time.Time)) {
+		return errNoRedis
 	}
-	return nil
-}
-
-// node returns the Cluster node that has the key, "" without a Cluster, and whether Redis may be called.
-func (l *limiter) node(key string) (node string, ok bool) {
-	if l.redis == nil {
-		return "", false
+	cause := command()
+	if cause == nil {
+		return nil
 	}
-	node = topology.Node(l.client, key)
-	until, tripped := l.tripped.Load(node)
-	return node, !tripped || time.Now().After(until.(time.Time))
-}
-
-// trip starts a node's cooldown after a failure and returns errNoRedis. A client that disconnected is not a failure.
-func (l *limiter) trip(ctx context.Context, node string, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("count a try: %w", err)
 	}
@@ -179,54 +169,4 @@ func (l *limiter) trip(ctx context.Context, node string, cause error) error {
 		l.log.LogAttrs(ctx, slog.LevelWarn, "redis of CORE_REDIS_URL failed, counting tries in this core alone", slog.Any("error", cause))
 	})
 	return errNoRedis
-}
-
-// memory stores for each bucket when it will be full, redis_rate's theoretical arrival time (GCRA).
-type memory struct {
-	mu   sync.Mutex
-	full *simplelru.LRU[string, time.Time]
-}
-
-func newMemory() (*memory, error) {
-	full, err := simplelru.NewLRU[string, time.Time](memoryBuckets, nil)
-	return &memory{full: full}, err
-}
-
-// take takes one token from each of the buckets and returns 0, or takes none and returns the time until it could.
-func (m *memory) take(buckets ...tokenbucket.Bucket) (wait time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now, fullAt := time.Now(), make([]time.Time, len(buckets))
-	for i, bucket := range buckets {
-		interval := bucket.Rule.Period / time.Duration(bucket.Rule.Rate)
-		full, found := m.full.Get(bucket.Name)
-		if !found || full.Before(now) {
-			full = now
-		}
-		fullAt[i] = full.Add(interval)
-		if late := fullAt[i].Sub(now) - time.Duration(bucket.Rule.Burst)*interval; late > 0 {
-			wait = max(wait, late, time.Millisecond)
-		}
-	}
-	if wait > 0 {
-		return wait
-	}
-	for i, bucket := range buckets {
-		m.full.Add(bucket.Name, fullAt[i])
-	}
-	return 0
-}
-
-func (m *memory) reset(bucket string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.full.Remove(bucket)
-}
-
-func (m *memory) refund(bucket string, r redis_rate.Limit) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if full, found := m.full.Get(bucket); found {
-		m.full.Add(bucket, full.Add(-r.Period/time.Duration(r.Rate)))
-	}
 }

@@ -54,6 +54,7 @@ type limits struct {
 	signInPerIP, signInPerAccount, signInPerAccountAndIP, signInPerDevice, signInOfDevices limit
 	signUpPerIP, keysPerAccount, keysPerIP, mailsPerAddress, mailsPerIP                    limit
 	mailsOfKind, noticesOfAction, invitationsPerAccount, invitationsPerAddress             limit
+	writesPerPerson, readsPerPerson, requestsPerNetwork                                    limit
 }
 
 // mailNetworks is how many networks can use up their limits of one recipient until no more mails of a kind are sent to it. It bounds
@@ -82,6 +83,10 @@ func newLimits(l *limiter, n Limits) limits {
 		noticesOfAction:       l.limit("notices", noticesPerHour, time.Hour),
 		invitationsPerAccount: l.limit("invitations-account", 50, 24*time.Hour),
 		invitationsPerAddress: l.limit("invitations-address", 5, 24*time.Hour),
+
+		writesPerPerson:    l.limit("session-writes", writesPerPerson, 10*time.Minute),
+		readsPerPerson:     l.alone().limit("session-reads", readsPerPerson, time.Minute),
+		requestsPerNetwork: l.alone().limit("session-none", requestsPerNetwork, time.Minute),
 	}
 }
 

@@ -56,16 +56,11 @@ func (s *Service) AccountRateLimit(ctx context.Context, owner *account.Account, 
 }
 
 // full returns when the buckets of an account and its keys are full, or nothing if Redis does not respond.
-func (s *Service) full(ctx context.Context, accountBucket string, buckets []string) []float64 {
-	node, ok := s.limiter.node(tokenbucket.AccountHash(accountBucket))
-	if !ok {
-		return nil
-	}
-	full, err := tokenbucket.Full(ctx, s.Redis, accountBucket, buckets...)
-	if err != nil {
-		_ = s.limiter.trip(ctx, node, err) // trip has logged it
-		return nil
-	}
+func (s *Service) full(ctx context.Context, accountBucket string, buckets []string) (full []float64) {
+	_ = s.limiter.call(ctx, tokenbucket.AccountHash(accountBucket), func() (err error) { // call has logged it
+		full, err = tokenbucket.Full(ctx, s.Redis, accountBucket, buckets...)
+		return err
+	})
 	return full
 }
 

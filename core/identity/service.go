@@ -9,7 +9,6 @@ package identity
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -81,7 +80,6 @@ type Service struct {
 	Config
 	limiter   *limiter
 	limits    limits
-	requests  requestLimits
 	passwords passwordMetrics
 }
 
@@ -90,17 +88,9 @@ func New(config Config) (*Service, error) {
 	if err := config.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	limiter, err := newLimiter(config)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the limits: %w", err)
-	}
-	requests, err := newRequestLimits(limiter)
-	if err != nil {
-		return nil, err
-	}
+	limiter := newLimiter(config)
 	return &Service{
-		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), requests: requests,
-		passwords: newPasswordMetrics(config.Metrics),
+		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics),
 	}, nil
 }
 

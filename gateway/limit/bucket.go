@@ -106,7 +106,7 @@ func (r request) takeLocal(now time.Time) Decision {
 
 // state returns the quota of a bucket with this TAT at the time now.
 func state(tat time.Time, rule redis_rate.Limit, now time.Time) Quota {
-	emissionInterval, burstOffset := gcraParameters(rule)
+	emissionInterval, burstOffset := tokenbucket.Rule(rule).Intervals()
 	q := Quota{Rule: rule, ResetAfter: max(0, tat.Sub(now))}
 	if left := burstOffset - q.ResetAfter; left < emissionInterval {
 		q.RetryAfter = emissionInterval - left
@@ -118,17 +118,10 @@ func state(tat time.Time, rule redis_rate.Limit, now time.Time) Quota {
 
 // spend takes one token and returns the TAT after it.
 func (q *Quota) spend(now time.Time) time.Time {
-	emissionInterval, _ := gcraParameters(q.Rule)
+	emissionInterval, _ := tokenbucket.Rule(q.Rule).Intervals()
 	q.Remaining--
 	q.ResetAfter += emissionInterval
 	return now.Add(q.ResetAfter)
-}
-
-// gcraParameters returns the emission interval and the time that fills the whole bucket.
-func gcraParameters(rule redis_rate.Limit) (emissionInterval, burstOffset time.Duration) {
-	period, rate, burst := rule.Period.Nanoseconds(), int64(rule.Rate), int64(rule.Burst)
-	// The product of period and burst may overflow.
-	return time.Duration(max(1, period/rate)), time.Duration(period/rate*burst + period%rate*burst/rate)
 }
 
 // buckets is a bounded cache of copies. An evicted copy is created again without Redis's response.

@@ -53,12 +53,6 @@ var (
 	takeAccountScript = redis.NewScript(gcraSource + takeAccountSource)
 )
 
-// Rule is a limit: Burst requests, refilled at Rate per Period. The zero Rule is no limit.
-type Rule struct {
-	Rate, Burst int
-	Period      time.Duration
-}
-
 // KeyName returns the name of the bucket of a key; id is its LimitBucket.
 func KeyName(id string) string { return keyPrefix + id }
 
@@ -230,14 +224,6 @@ func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket
 		wait = max(wait, account.Rule.wait(micros[1]))
 	}
 	return wait, nil
-}
-
-// wait returns the time until a bucket that rejected with this number has a token: the time to refill the whole burst, less one
-// emission interval.
-func (r Rule) wait(micros int64) time.Duration {
-	full := time.Duration(-1-micros) * time.Microsecond
-	interval := r.Period.Seconds() / float64(r.Rate)
-	return max(time.Millisecond, full-time.Duration(interval*float64(r.Burst-1)*float64(time.Second)))
 }
 
 // Full returns when each of the buckets is full, in seconds since Epoch: 0 for an unused bucket, and NaN if the value in Redis is

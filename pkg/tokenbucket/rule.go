@@ -1,0 +1,38 @@
+package tokenbucket
+
+import "time"
+
+// Rule is a limit: Burst requests, refilled at Rate per Period. The zero Rule is no limit.
+type Rule struct {
+	Rate, Burst int
+	Period      time.Duration
+}
+
+// Intervals returns the emission interval, which refills one token, and the time that refills the whole burst.
+func (r Rule) Intervals() (emission, burst time.Duration) {
+	period, rate, size := r.Period.Nanoseconds(), int64(r.Rate), int64(r.Burst)
+	// The product of period and size may overflow.
+	return time.Duration(max(1, period/rate)), time.Duration(period/rate*size + period%rate*size/rate)
+}
+
+// Spend takes a token from a bucket that is full at tat, its theoretical arrival time, without Redis. It returns the bucket's time
+// after that, or how long it waits for a token.
+func (r Rule) Spend(tat, now time.Time) (after time.Time, wait time.Duration) {
+	if tat.Before(now) {
+		tat = now
+	}
+	emission, burst := r.Intervals()
+	after = tat.Add(emission)
+	if late := after.Sub(now) - burst; late > 0 {
+		return tat, max(late, time.Millisecond)
+	}
+	return after, 0
+}
+
+// wait returns the time until a bucket that rejected with this number has a token: the time to refill the whole burst, less one
+// emission interval.
+func (r Rule) wait(micros int64) time.Duration {
+	full := time.Duration(-1-micros) * time.Microsecond
+	interval := r.Period.Seconds() / float64(r.Rate)
+	return max(time.Millisecond, full-time.Duration(interval*float64(r.Burst-1)*float64(time.Second)))
+}
