@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/events/feed"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/mail"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 )
 
@@ -19,7 +20,7 @@ import (
 func (c Config) validateWebhooks() error {
 	_, keyErr := parseKey(c.WebhookSecretKey.Reveal())
 	_, previousErr := parseKey(c.WebhookSecretKeyPrevious.Reveal())
-	_, allowErr := webhook.ParseAllow(c.WebhookAllow)
+	_, allowErr := outbound.ParsePrefixes(c.WebhookAllow)
 	return errors.Join(
 		expect(keyErr == nil, "CORE_WEBHOOK_SECRET_KEY %v", keyErr),
 		expect(previousErr == nil, "CORE_WEBHOOK_SECRET_KEY_PREVIOUS %v", previousErr),
@@ -46,12 +47,12 @@ func (c Config) webhooks() (*webhook.Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := webhook.ParseAllow(c.WebhookAllow)
+	allowed, err := outbound.ParsePrefixes(c.WebhookAllow)
 	if err != nil {
 		return nil, err
 	}
 	sealer, err := webhook.NewSealer(current, previous)
-	return &webhook.Rules{Network: webhook.NewNetwork(allowed), Sealer: sealer}, err
+	return &webhook.Rules{Networks: outbound.NewNetworks(allowed), Sealer: sealer}, err
 }
 
 // startWebhooks sends events to webhooks until ctx ends, if there is a key for their secrets.
@@ -64,7 +65,7 @@ func startWebhooks(
 	}
 	settings := delivery.Config{
 		Store: store, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
-		Client: delivery.NewClient(delivery.ClientConfig{Network: rules.Network, Now: store.Now}),
+		Client: delivery.NewClient(rules.Networks, store.Now),
 	}
 	if outbox != nil {
 		settings.MailQueued = outbox.Wake

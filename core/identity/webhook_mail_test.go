@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
 )
@@ -27,7 +28,7 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := &webhook.Rules{Network: webhook.NewNetwork([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	rules := &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	entry, err := account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now())
 	if err != nil {
 		t.Fatal(err)

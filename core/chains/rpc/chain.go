@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/core/outbound"
 	"intents.internal/pkg/caip"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 	Timeout time.Duration
 	// Registry takes the metrics; nil means none.
 	Registry prometheus.Registerer
-	// Transport replaces the network in tests; nil means HTTP with the proxy of the environment.
+	// Transport replaces the network in tests.
 	Transport http.RoundTripper
 }
 
@@ -36,19 +37,12 @@ type Client struct {
 
 // NewClient makes the chains' providers. It sends nothing yet.
 func NewClient(providers Providers, options Options) (*Client, error) {
-	transport := options.Transport
-	if transport == nil {
-		network := http.DefaultTransport.(*http.Transport).Clone()
-		network.MaxIdleConnsPerHost = 8
-		transport = network
+	if options.Timeout <= 0 {
+		options.Timeout = defaultTimeout
 	}
 	client := &Client{
 		chains: map[caip.ChainID]*Chain{},
-		http: &http.Client{
-			Transport: transport,
-			// A redirect would send the key to another host, and accept its response.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http:   outbound.NewClient(outbound.Config{Timeout: options.Timeout, MaxBody: maxAnswer, Transport: options.Transport}),
 	}
 	metrics := newMetrics(options.Registry)
 	for id, endpoints := range providers {
@@ -63,10 +57,7 @@ func NewClient(providers Providers, options Options) (*Client, error) {
 			if err != nil {
 				return nil, fmt.Errorf("make provider %d of %s: %w", i, id, err)
 			}
-			p.chain, p.number, p.client, p.metrics, p.timeout = id.String(), number, client.http, metrics, options.Timeout
-			if p.timeout <= 0 {
-				p.timeout = defaultTimeout
-			}
+			p.chain, p.number, p.client, p.metrics = id.String(), number, client.http, metrics
 			if hosts[p.host]++; hosts[p.host] > 1 {
 				p.label = fmt.Sprintf("%s#%d", p.host, hosts[p.host])
 			}

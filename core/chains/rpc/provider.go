@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"intents.internal/core/outbound"
 )
 
 const (
@@ -36,7 +38,6 @@ type Provider struct {
 	userinfo *url.Userinfo
 	redact   *strings.Replacer
 	client   *http.Client
-	timeout  time.Duration
 	health   *health
 	verified verification
 	lastID   atomic.Uint64
@@ -190,11 +191,9 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	if err != nil {
 		return err
 	}
-	inTime, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(inTime, http.MethodPost, p.address, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address, bytes.NewReader(body))
 	if err != nil {
-		return p.noAnswer(inTime, err)
+		return p.noAnswer(ctx, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
@@ -205,19 +204,19 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	}
 	response, err := p.client.Do(request)
 	if err != nil {
-		return p.noAnswer(inTime, err)
+		return p.noAnswer(ctx, err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	answer, err := io.ReadAll(response.Body)
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests:
 		return &failure{kind: ErrRate, text: "HTTP 429", retryAfter: retryAfter(response.Header)}
-	case err != nil:
-		return p.noAnswer(inTime, err)
-	case len(answer) > maxAnswer && slices.ContainsFunc(calls, func(c *call) bool { return c.span > 1 }):
+	case errors.Is(err, outbound.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.span > 1 }):
 		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
-	case len(answer) > maxAnswer:
+	case errors.Is(err, outbound.ErrBodyTooLarge):
 		return &failure{kind: ErrTooLarge, text: "the answer is over 32 MiB"}
+	case err != nil:
+		return p.noAnswer(ctx, err)
 	}
 	err = p.decode(answer, calls)
 	if response.StatusCode != http.StatusOK && !isNodeError(err, calls) {
@@ -245,12 +244,13 @@ func (p *Provider) noAnswer(ctx context.Context, err error) error {
 	if withURL, ok := errors.AsType[*url.Error](err); ok {
 		err = withURL.Err
 	}
-	text := err.Error()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = ctx.Err()
-		text = err.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		err = context.DeadlineExceeded // without the words of net/http about its client's timeout
 	}
-	return &failure{kind: ErrTransport, text: p.clean(text), cause: err}
+	return &failure{kind: ErrTransport, text: p.clean(err.Error()), cause: err}
 }
 
 // clean makes a node's text safe to show: without parts of the URL, on one line and short.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -16,68 +15,31 @@ import (
 	"time"
 
 	"intents.internal/core/events/webhook"
+	"intents.internal/core/outbound"
 )
 
 const (
-	// connectTimeout bounds the name lookup and connect, and separately the TLS handshake.
-	connectTimeout = 5 * time.Second
 	// attemptTimeout bounds the complete attempt.
 	attemptTimeout = 15 * time.Second
 	// maxBodyBytes bounds the bytes of a response body that are read, and bodyTimeout the time. Only the status counts; reading
 	// the body to its end allows the connection to be reused.
 	maxBodyBytes, bodyTimeout = 4 << 10, time.Second
-	// maxHeaderBytes bounds a response's header.
-	maxHeaderBytes = 16 << 10
-	// idleConnections and idlePerHost bound the idle connections, which are closed after idleTimeout.
-	idleConnections, idlePerHost = 256, 4
-	idleTimeout                  = 30 * time.Second
-	// pingAfter is how long an HTTP/2 connection may be silent before a ping checks it, so that a dead connection does not fail
-	// every attempt.
-	pingAfter = 10 * time.Second
-	userAgent = "transfer-intents-webhooks/1.0"
+	userAgent                 = "transfer-intents-webhooks/1.0"
 )
 
-// ClientConfig is the client's configuration.
-type ClientConfig struct {
-	// Network decides which addresses may be called.
-	Network *webhook.Network
-	// Resolver resolves names, nil for the system's.
-	Resolver *net.Resolver
-	// Roots are the trusted certificate authorities, nil for the system's.
-	Roots *x509.CertPool
-	// Now is the database's clock.
-	Now func() time.Time
-}
-
-// Client sends the requests to receivers. It does not connect to addresses that the network refuses, follow redirects or use a
-// proxy.
+// Client sends the requests to receivers.
 type Client struct {
-	transport *http.Transport
-	now       func() time.Time
-	// timeout is attemptTimeout.
-	timeout time.Duration
+	http *http.Client
+	now  func() time.Time
 }
 
-// NewClient returns a client. Close closes its idle connections.
-func NewClient(config ClientConfig) *Client {
-	dialer := &net.Dialer{Timeout: connectTimeout, Resolver: config.Resolver, Control: config.Network.Control}
-	return &Client{now: config.Now, timeout: attemptTimeout, transport: &http.Transport{
-		Proxy:                  nil,
-		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{RootCAs: config.Roots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    connectTimeout,
-		DisableCompression:     true,
-		MaxIdleConns:           idleConnections,
-		MaxIdleConnsPerHost:    idlePerHost,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-		ForceAttemptHTTP2:      true,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: connectTimeout},
-	}}
+// NewClient returns a client that calls only these networks; now is the database's clock. Close closes its idle connections.
+func NewClient(networks *outbound.Networks, now func() time.Time) *Client {
+	return &Client{now: now, http: outbound.NewClient(outbound.Config{Networks: networks, Timeout: attemptTimeout, MaxBody: maxBodyBytes})}
 }
 
 // Close closes the idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Message is a webhook message of Standard Webhooks 1.0.
 type Message struct {
@@ -91,7 +53,7 @@ type Message struct {
 
 // Send makes one attempt, signed with the current time.
 func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var progress progress
 	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, progress.trace()), http.MethodPost, m.URL, bytes.NewReader(m.Body))
@@ -106,7 +68,7 @@ func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
 		"Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)},
 		"Webhook-Signature": {webhook.Sign(m.Secrets, m.ID, at, m.Body)},
 	}
-	response, err := c.transport.RoundTrip(request) //nolint:bodyclose // readBody closes it
+	response, err := c.http.Do(request) //nolint:bodyclose // readBody closes it
 	if err != nil {
 		return webhook.Attempt{Outcome: progress.outcome(err), EndedAt: c.now()}
 	}
@@ -118,7 +80,7 @@ func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
 func readBody(body io.ReadCloser, cancel context.CancelFunc) {
 	timer := time.AfterFunc(bodyTimeout, cancel)
 	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, body, maxBodyBytes) // only the status counts
+	_, _ = io.Copy(io.Discard, body) // only the status counts
 	_ = body.Close()
 }
 
@@ -140,7 +102,7 @@ func (p *progress) trace() *httptrace.ClientTrace {
 func (p *progress) outcome(err error) webhook.Outcome {
 	var network net.Error
 	switch {
-	case errors.Is(err, webhook.ErrURLNotAllowed):
+	case errors.Is(err, outbound.ErrAddressNotAllowed):
 		return webhook.AddressRefused
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return webhook.TimedOut

@@ -1,18 +1,23 @@
 package delivery_test
 
 import (
-	"context"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"log/slog"
 	"net"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
+	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/events/delivery"
 	"intents.internal/core/events/webhook"
+	"intents.internal/core/outbound"
 )
 
 // receiver is the one loopback address that the tests' networks allow; forbidden is another.
@@ -21,81 +26,12 @@ const (
 	forbidden = "127.0.0.2"
 )
 
-// onlyReceiver is a network that allows receiver besides public addresses.
-func onlyReceiver(t *testing.T) *webhook.Network {
+// newClient returns a client that may call receiver besides public addresses.
+func newClient(t *testing.T) *delivery.Client {
 	t.Helper()
-	return webhook.NewNetwork([]netip.Prefix{netip.MustParsePrefix(receiver + "/32")})
-}
-
-// nameServer answers queries for A and AAAA records over UDP.
-type nameServer struct {
-	net.Resolver
-
-	mu sync.Mutex
-	// answers are each name's, a list for each query in turn; the last one is repeated.
-	answers map[string][][]string
-	// asked counts the queries of type A.
-	asked map[string]int
-}
-
-// newNameServer serves on loopback until the test ends.
-func newNameServer(t *testing.T, answers map[string][][]string) *nameServer {
-	t.Helper()
-	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &nameServer{answers: answers, asked: map[string]int{}}
-	s.Resolver = net.Resolver{PreferGo: true, StrictErrors: false, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
-	var serving sync.WaitGroup
-	t.Cleanup(func() { _ = conn.Close(); serving.Wait() })
-	serving.Go(func() {
-		buffer := make([]byte, 1500)
-		for {
-			n, from, err := conn.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			if answer, err := s.answer(buffer[:n]); err == nil {
-				_, _ = conn.WriteTo(answer, from)
-			}
-		}
-	})
-	return s
-}
-
-func (s *nameServer) answer(query []byte) ([]byte, error) {
-	var m dnsmessage.Message
-	if err := m.Unpack(query); err != nil {
-		return nil, err
-	}
-	question := m.Questions[0]
-	m.Response, m.Authoritative, m.Additionals = true, true, nil
-	name := strings.TrimSuffix(question.Name.String(), ".")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	turns := s.answers[name]
-	if turns == nil {
-		m.RCode = dnsmessage.RCodeNameError
-		return m.Pack()
-	}
-	turn := min(s.asked[name], len(turns)-1)
-	if question.Type == dnsmessage.TypeA {
-		s.asked[name]++
-	}
-	for _, text := range turns[turn] {
-		address := netip.MustParseAddr(text)
-		header := dnsmessage.ResourceHeader{Name: question.Name, Type: question.Type, Class: dnsmessage.ClassINET}
-		switch {
-		case address.Is4() && question.Type == dnsmessage.TypeA:
-			m.Answers = append(m.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AResource{A: address.As4()}})
-		case address.Is6() && question.Type == dnsmessage.TypeAAAA:
-			m.Answers = append(m.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AAAAResource{AAAA: address.As16()}})
-		}
-	}
-	return m.Pack()
+	client := delivery.NewClient(outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix(receiver + "/32")}), time.Now)
+	t.Cleanup(client.Close)
+	return client
 }
 
 func send(t *testing.T, client *delivery.Client, url string) webhook.Attempt {
@@ -104,3 +40,141 @@ func send(t *testing.T, client *delivery.Client, url string) webhook.Attempt {
 	a.EndedAt = time.Time{}
 	return a
 }
+
+// answers are what a receiver sends back, byte by byte, and what is recorded of it.
+func TestClient_Send_HostileResponses(t *testing.T) {
+	t.Parallel()
+	var bomb bytes.Buffer
+	zip := gzip.NewWriter(&bomb)
+	_, _ = io.CopyN(zip, zeros{}, 64<<20)
+	_ = zip.Close()
+	for name, c := range map[string]struct {
+		answer func(net.Conn)
+		want   webhook.Attempt
+	}{
+		"200":            {raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), webhook.Attempt{Outcome: webhook.Succeeded, ResponseStatus: 200}},
+		"204":            {raw("HTTP/1.1 204 No Content\r\n\r\n"), webhook.Attempt{Outcome: webhook.Succeeded, ResponseStatus: 204}},
+		"299":            {raw("HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n"), webhook.Attempt{Outcome: webhook.Succeeded, ResponseStatus: 299}},
+		"not modified":   {raw("HTTP/1.1 304 Not Modified\r\n\r\n"), webhook.Attempt{Outcome: webhook.Redirected, ResponseStatus: 304}},
+		"410":            {raw("HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"), webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: 410}},
+		"600":            {raw("HTTP/1.1 600 What\r\nContent-Length: 0\r\n\r\n"), webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: 600}},
+		"an upgrade":     {raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"), webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: 101}},
+		"HTTP/0.9":       {raw("<html>hello</html>\r\n"), webhook.Attempt{Outcome: webhook.Malformed}},
+		"SSH":            {raw("SSH-2.0-OpenSSH_9.6\r\n"), webhook.Attempt{Outcome: webhook.Malformed}},
+		"nothing":        {raw(""), webhook.Attempt{Outcome: webhook.Malformed}},
+		"no status":      {raw("HTTP/1.1 OK\r\n\r\n"), webhook.Attempt{Outcome: webhook.Malformed}},
+		"half a header":  {raw("HTTP/1.1 200 OK\r\nContent-Le"), webhook.Attempt{Outcome: webhook.Malformed}},
+		"two lengths":    {raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok"), webhook.Attempt{Outcome: webhook.Malformed}},
+		"a reset":        {reset, webhook.Attempt{Outcome: webhook.Malformed}},
+		"large headers":  {raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"), webhook.Attempt{Outcome: webhook.TooLarge}},
+		"many headers":   {raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20_000) + "\r\n"), webhook.Attempt{Outcome: webhook.TooLarge}},
+		"1xx flood":      {flood("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), webhook.Attempt{Outcome: webhook.TooLarge}},
+		"endless body":   {flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nbody\r\n"), webhook.Attempt{Outcome: webhook.Succeeded, ResponseStatus: 200}},
+		"endless error":  {flood("HTTP/1.1 500 No\r\n\r\n", "body"), webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: 500}},
+		"gzip bomb":      {raw("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " + fmt.Sprint(bomb.Len()) + "\r\n\r\n" + bomb.String()), webhook.Attempt{Outcome: webhook.Succeeded, ResponseStatus: 200}},
+		"a long promise": {raw("HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\nok"), webhook.Attempt{Outcome: webhook.Succeeded, ResponseStatus: 200}},
+		"retry later":    {raw("HTTP/1.1 503 Busy\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n"), webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: 503, RetryAfter: 2 * time.Minute}},
+		"retry never":    {raw("HTTP/1.1 429 Busy\r\nRetry-After: 99999999999999999999\r\nContent-Length: 0\r\n\r\n"), webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: 429}},
+		"redirect within": {
+			raw("HTTP/1.1 307 Elsewhere\r\nLocation: http://" + forbidden + "/\r\nContent-Length: 0\r\n\r\n"),
+			webhook.Attempt{Outcome: webhook.Redirected, ResponseStatus: 307},
+		},
+		"redirect to a file": {raw("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"), webhook.Attempt{Outcome: webhook.Redirected, ResponseStatus: 302}},
+		// These end by a time limit.
+		"slow headers": {drip("HTTP/1.1 200 OK\r\n", "X: y\r\n"), webhook.Attempt{Outcome: webhook.TimedOut}},
+		"slow body":    {drip("HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n", "x"), webhook.Attempt{Outcome: webhook.Succeeded, ResponseStatus: 200}},
+		"silence":      {silence, webhook.Attempt{Outcome: webhook.TimedOut}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, send(t, newClient(t), listen(t, c.answer))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Without a response, the outcome says how far the attempt got.
+func TestClient_Send_NoResponse(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", receiver+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := "http://" + listener.Addr().String()
+	_ = listener.Close()
+	untrusted := httptest.NewUnstartedServer(nil)
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	untrusted.StartTLS()
+	t.Cleanup(untrusted.Close)
+	client := newClient(t)
+	for url, want := range map[string]webhook.Outcome{
+		"http://" + forbidden + "/": webhook.AddressRefused, "http://1.1.1.1:22/": webhook.AddressRefused,
+		closed: webhook.NotConnected, untrusted.URL: webhook.BadTLS, strings.Replace(listen(t, raw("HTTP/1.1 200 OK\r\n\r\n")), "http:", "https:", 1): webhook.BadTLS,
+	} {
+		if got := send(t, client, url); got != (webhook.Attempt{Outcome: want}) {
+			t.Errorf("%s: %+v, want %s", url, got, want)
+		}
+	}
+}
+
+// zeros is an endless file of zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// listen serves one connection after the other: it reads a request's header and answers.
+func listen(t *testing.T, answer func(net.Conn)) (url string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", receiver+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				if _, err := conn.Read(make([]byte, 4096)); err == nil {
+					answer(conn)
+				}
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+// raw answers with these bytes.
+func raw(text string) func(net.Conn) {
+	return func(c net.Conn) { _, _ = io.WriteString(c, text) }
+}
+
+// flood answers with a beginning and then the last text again and again.
+func flood(texts ...string) func(net.Conn) {
+	return func(c net.Conn) {
+		_, err := io.WriteString(c, strings.Join(texts, ""))
+		for more := strings.Repeat(texts[len(texts)-1], 100); err == nil; {
+			_, err = io.WriteString(c, more)
+		}
+	}
+}
+
+// drip answers with a beginning and then a little every 100 ms.
+func drip(begin, little string) func(net.Conn) {
+	return func(c net.Conn) {
+		_, err := io.WriteString(c, begin)
+		for ticker := time.NewTicker(100 * time.Millisecond); err == nil; <-ticker.C {
+			_, err = io.WriteString(c, little)
+		}
+	}
+}
+
+// silence waits for the client to go.
+func silence(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+
+// reset closes the connection with a TCP reset.
+func reset(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }

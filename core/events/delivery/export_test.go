@@ -10,7 +10,7 @@ import (
 )
 
 // SetTimeout replaces attemptTimeout, for tests whose receivers never answer.
-func (c *Client) SetTimeout(timeout time.Duration) { c.timeout = timeout }
+func (c *Client) SetTimeout(timeout time.Duration) { c.http.Timeout = timeout }
 
 // Slots is the semaphore of requests in flight.
 type Slots struct{ s *slots }

@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
@@ -132,7 +133,7 @@ func TestDispatcher_LostKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.rules = &webhook.Rules{Network: webhook.NewNetwork([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	s.rules = &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	var secret webhook.Secret
 	_, err = s.store.ChangeWebhook(t.Context(), owner, e.ID, s.entry(owner.AccountID, account.WebhookSecretRotated), func(e *webhook.Endpoint) (_ string, err error) {
 		secret, _, err = s.rules.Rotate(e, time.Hour, s.store.Now())

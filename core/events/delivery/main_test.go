@@ -24,6 +24,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/telemetry"
@@ -56,7 +57,7 @@ func newService(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.rules = &webhook.Rules{Network: webhook.NewNetwork([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	s.rules = &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	return s
 }
 
@@ -73,7 +74,7 @@ func (s *service) start() *core {
 	store := pgtest.OpenImpatient(s.T, s.url)
 	follower := feed.New(store)
 	c := &core{metrics: telemetry.NewRegistry()}
-	client := delivery.NewClient(delivery.ClientConfig{Network: s.rules.Network, Now: store.Now})
+	client := delivery.NewClient(s.rules.Networks, store.Now)
 	if s.timeout != 0 {
 		client.SetTimeout(s.timeout)
 	}

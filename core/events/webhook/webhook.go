@@ -15,6 +15,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/outbound"
 	"intents.internal/pkg/network"
 )
 
@@ -88,8 +89,8 @@ type Draft struct {
 
 // Rules are the operator's rules: which networks may be called and how secrets are sealed.
 type Rules struct {
-	Network *Network
-	Sealer  *Sealer
+	Networks *outbound.Networks
+	Sealer   *Sealer
 }
 
 // New creates an endpoint and its secret, whose text is not stored. It returns an *account.InvalidError for a field that breaks a
@@ -101,7 +102,7 @@ func (r *Rules) New(owner event.Owner, d Draft, now time.Time) (*Endpoint, Secre
 	if _, err := network.Parse(string(owner.Environment)); err != nil {
 		return nil, Secret{}, &account.InvalidError{Field: "environment", Message: `must be "test" or "live"`}
 	}
-	if err := r.Network.CheckURL(d.URL, owner.Environment); err != nil {
+	if err := r.CheckURL(d.URL, owner.Environment); err != nil {
 		return nil, Secret{}, err
 	}
 	if err := checkTypes(d.Types); err != nil {
@@ -140,7 +141,7 @@ func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err
 	next := *e
 	var changes []string
 	if c.URL != nil && *c.URL != e.URL {
-		if err := r.Network.CheckURL(*c.URL, e.Environment); err != nil {
+		if err := r.CheckURL(*c.URL, e.Environment); err != nil {
 			return "", err
 		}
 		next.URL, next.Health = *c.URL, Health{}

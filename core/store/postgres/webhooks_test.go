@@ -8,6 +8,7 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/network"
@@ -19,7 +20,7 @@ func webhookRules(t *testing.T, current, previous []byte) *webhook.Rules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}
+	return &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
 }
 
 // insertWebhook stores a test endpoint of an account.

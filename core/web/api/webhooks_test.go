@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/network"
 )
@@ -25,7 +26,9 @@ func withWebhooks(t *testing.T) func(*settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(s *settings) { s.api.Webhooks = &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer} }
+	return func(s *settings) {
+		s.api.Webhooks = &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
+	}
 }
 
 // newOwner makes an account and returns its id and the headers of its test key.

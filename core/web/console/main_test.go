@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/core/web/console"
@@ -103,7 +104,7 @@ func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Co
 		t.Fatal(err)
 	}
 	pages := console.Config{
-		Identity: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Network: webhook.NewNetwork(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
+		Identity: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)),
 		Created: func(intent *transfer.Intent) {
 			s.mu.Lock()
