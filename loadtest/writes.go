@@ -27,11 +27,11 @@ import (
 // singleInsert is the store's statement for one row: an intent and its first event.
 const singleInsert = `\set n random(1, 1000000000)
 WITH inserted AS (
-  INSERT INTO transfers (id, account_id, key_id, type, status, order_id, order_scheme,
+  INSERT INTO transfers (id, account_id, key_id, environment, type, status, order_id, order_scheme,
     source_chain, source_account, source_token, source_amount,
     destination_chain, destination_account, destination_token, destination_amount,
     origin_domain, destination_domain, origin_settler, destination_settler, deadline, reference, created_at, updated_at)
-  VALUES (gen_random_uuid(), '%[1]s', '%[1]s', 'transfer', 'created', sha256((:n || random()::text)::bytea), 'erc7683-v1/OrderData',
+  VALUES (gen_random_uuid(), '%[1]s', '%[1]s', 'test', 'transfer', 'created', sha256((:n || random()::text)::bytea), 'erc7683-v1/OrderData',
     'eip155:11155111', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', :n,
     'eip155:11155111', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', :n,
     11155111, 11155111, '', '', now() + interval '1 hour', 'order-' || :n, now(), now())

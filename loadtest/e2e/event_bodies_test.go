@@ -62,7 +62,7 @@ func transferEvent(kind event.Type, sequence int, of event.Transition, hash stri
 		SourceAmount: "1000000", DestinationAmount: "995000", Reference: "inv-43", Hash: hash, CreatedAt: at, UpdatedAt: at.Add(time.Minute),
 	}
 	return event.Event{
-		ID: event.NewID(id, int64(sequence)), Type: kind, Position: 7, Environment: network.Test, At: at.Add(time.Minute), Sequence: sequence,
+		ID: event.ID(uuid.New()), Type: kind, Position: 7, Environment: network.Test, At: at.Add(time.Minute), Sequence: sequence,
 		Transfer: &of,
 	}
 }
@@ -100,7 +100,7 @@ func everyEvent(t *testing.T) (events []event.Event) {
 			t.Fatal(err)
 		}
 		events = append(events, event.Event{
-			ID: event.NewID(endpoint.ID, 7), Type: event.TypeWebhookDisabled, Position: 7, Environment: network.Live, At: time.Now(), Data: data,
+			ID: event.ID(uuid.New()), Type: event.TypeWebhookDisabled, Position: 7, Environment: network.Live, At: time.Now(), Data: data,
 		})
 	}
 	test, err := endpoint.TestEvent(webhook.Delivery{EventID: event.ID(uuid.New()), CreatedAt: time.Now()})

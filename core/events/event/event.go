@@ -19,12 +19,6 @@ type ID uuid.UUID
 // idPrefix is the prefix of the text form.
 const idPrefix = "evt_"
 
-// NewID returns the id of the nth event of an intent or of another subject whose id is not stored: the UUIDv5 (RFC 9562, section 5.5)
-// of the decimal n in the namespace of the subject's own id.
-func NewID(subject uuid.UUID, n int64) ID {
-	return ID(uuid.NewSHA1(subject, strconv.AppendInt(nil, n, 10)))
-}
-
 // ParseID parses the text form exactly; ok is false for anything else.
 func ParseID(text string) (id ID, ok bool) {
 	digits, prefixed := strings.CutPrefix(text, idPrefix)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"intents.internal/core/events/event"
@@ -47,7 +46,7 @@ func newBodyJSON(e event.Event) bodyJSON {
 
 func anyEvent(t *rapid.T) event.Event {
 	e := event.Event{
-		ID: event.NewID(uuid.UUID{1}, rapid.Int64().Draw(t, "number")), Type: event.TypeTransferCreated, Environment: network.Test,
+		ID: event.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")), Type: event.TypeTransferCreated, Environment: network.Test,
 		At: representationtest.Time().Draw(t, "at"), Sequence: rapid.IntRange(1, 1<<40).Draw(t, "sequence"),
 	}
 	if rapid.Bool().Draw(t, "of a webhook") {

@@ -12,10 +12,9 @@ import (
 	"intents.internal/pkg/network"
 )
 
-func TestNewID(t *testing.T) {
+func TestParseID(t *testing.T) {
 	t.Parallel()
-	// Computed with Python's uuid.uuid5.
-	id := event.NewID(uuid.MustParse("01a1fc6f-cea0-7b16-87fe-c7933bb8a48e"), 2)
+	id := event.ID(uuid.MustParse("4bc1132c-c58f-5764-b82f-b9e1ad866439"))
 	const text = "evt_4bc1132c-c58f-5764-b82f-b9e1ad866439"
 	if id.String() != text {
 		t.Errorf("the id is %s", id)

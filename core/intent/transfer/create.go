@@ -56,7 +56,7 @@ func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Sn
 		return nil, err
 	}
 	intent := &Intent{
-		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID,
+		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: d.sourceChain.Environment,
 		Type: d.kind, Status: Created,
 		Source: d.source, Destination: d.destination, Settlement: settlement,
 		Deadline: deadline, Reference: r.Reference,

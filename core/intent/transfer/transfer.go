@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 )
 
 // Type is the operation of an intent. It is inferred, never given.
@@ -73,8 +74,10 @@ type Intent struct {
 	ID        uuid.UUID
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
-	Type      Type
-	Status    Status
+	// Environment is that of the source chain.
+	Environment network.Environment
+	Type        Type
+	Status      Status
 	// OrderID is the Keccak-256 of the encoded order: see Order.
 	OrderID     [32]byte
 	Source      Leg

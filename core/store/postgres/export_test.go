@@ -26,9 +26,7 @@ func ReplicaConnectionsInUse(s *Store) int { return int(s.pools[0].Stat().Acquir
 // InsertTransferWithBun writes the row of an intent that was inserted into a table like transfers, by bun's mapping of transferRow.
 func InsertTransferWithBun(ctx context.Context, s *Store, table string, intent *transfer.Intent, idempotency Idempotency) error {
 	row := newTransferRow(intent)
-	if idempotency.Key != "" {
-		row.IdempotencyKey, row.Fingerprint = idempotency.Key, idempotency.Fingerprint[:]
-	}
+	row.IdempotencyKey = idempotency.Key
 	_, err := s.db.NewInsert().Model(&row).ModelTableExpr(table).Exec(ctx)
 	return err
 }

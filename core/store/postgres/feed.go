@@ -144,9 +144,8 @@ func (tx Tx) lockFeed(ctx context.Context, wait bool) (state feedState, err erro
 // limits of the lateral parts make the planner look each event and intent up instead of scanning the tables for a full round.
 func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (round FeedRound, delays []float64, err error) {
 	var done struct {
-		Taken      int
-		Unnumbered bool
-		Delays     []float64 `bun:",array"`
+		Taken  int
+		Delays []float64 `bun:",array"`
 	}
 	err = tx.db.NewRaw(`WITH taken AS MATERIALIZED (
 			SELECT waiting.* FROM unnest(?0::int8multirange) AS span CROSS JOIN LATERAL (
@@ -156,16 +155,15 @@ func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (rou
 		), added AS (
 			INSERT INTO feed (position, account_id, environment, type, event_id, sequence, occurred_at, id)
 			SELECT ?2 + row_number() OVER (ORDER BY taken.id), taken.account_id,
-				coalesce(chains.environment, (SELECT environment FROM api_keys WHERE id = intent.key_id), 'test'),
+				intent.environment,
 				'transfer.' || CASE trigger WHEN 'reorg' THEN 'reorganized' WHEN 'refundable' THEN 'refundable' ELSE to_status END,
-				taken.id, numbered.sequence, occurred_at, (`+eventIDAt+`)
-			FROM taken CROSS JOIN LATERAL (SELECT coalesce(taken.sequence, (`+sequenceAt+`)) AS sequence) AS numbered CROSS JOIN LATERAL (
-				SELECT key_id, source_chain FROM transfers WHERE account_id = taken.account_id AND id = taken.transfer_id LIMIT 1
-			) AS intent LEFT JOIN chains ON chains.id = intent.source_chain
+				taken.id, taken.sequence, occurred_at, (`+eventIDAt+`)
+			FROM taken CROSS JOIN LATERAL (
+				SELECT environment FROM transfers WHERE account_id = taken.account_id AND id = taken.transfer_id LIMIT 1
+			) AS intent
 			RETURNING occurred_at
 		), seen AS (
-			SELECT count(*) AS n, max(id) AS highest, coalesce(bool_or(sequence IS NULL), false) AS unnumbered,
-				coalesce(range_agg(int8range(id, id, '[]')), '{}') AS ids,
+			SELECT count(*) AS n, max(id) AS highest, coalesce(range_agg(int8range(id, id, '[]')), '{}') AS ids,
 				pg_snapshot_xmin(pg_current_snapshot()) >= ?4::xid8 AS settled
 			FROM taken
 		), advanced AS (
@@ -177,34 +175,18 @@ func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (rou
 				cluster = CASE WHEN settled THEN ?7 ELSE cluster END
 			FROM seen
 		)
-		SELECT n AS taken, unnumbered, ARRAY(SELECT extract(epoch FROM clock_timestamp() - occurred_at)::float8 FROM added) AS delays FROM seen`,
+		SELECT n AS taken, ARRAY(SELECT extract(epoch FROM clock_timestamp() - occurred_at)::float8 FROM added) AS delays FROM seen`,
 		state.Unread, limit, state.Base, state.CheckedID, state.CheckedXid, state.Highest, state.Xid, state.Cluster).Scan(ctx, &done)
 	if err != nil {
 		return FeedRound{}, nil, err
 	}
-	if done.Unnumbered {
-		err = tx.numberEvents(ctx, state.Base)
-	}
-	return FeedRound{Events: len(done.Delays), More: done.Taken == limit}, done.Delays, err
+	return FeedRound{Events: len(done.Delays), More: done.Taken == limit}, done.Delays, nil
 }
 
 // eventIDAt is the id of an intent's event, a UUIDv8 (RFC 9562, section 5.8): a hash of the intent, the sequence and the time of the
 // event. So an event that gets its position again after a restore keeps its id, and another event in its place gets another id.
-const eventIDAt = `overlay(overlay(left(encode(sha256(convert_to(concat_ws('/', taken.transfer_id, numbered.sequence,
+const eventIDAt = `overlay(overlay(left(encode(sha256(convert_to(concat_ws('/', taken.transfer_id, taken.sequence,
 	(extract(epoch FROM taken.occurred_at) * 1000000)::bigint), 'UTF8')), 'hex'), 32) PLACING '8' FROM 13) PLACING '8' FROM 17)::uuid`
-
-// sequenceAt is the sequence of an event of the previous version, which writes none: the last sequence before it plus one for
-// each event since. The intent's events are written under its lock and so in the order of their ids.
-const sequenceAt = `SELECT coalesce(max(sequence), 0) + count(*) FILTER (WHERE sequence IS NULL AND id > numbered) FROM (
-	SELECT id, sequence, coalesce(max(id) FILTER (WHERE sequence IS NOT NULL) OVER (), 0) AS numbered FROM events AS earlier
-	WHERE earlier.account_id = taken.account_id AND earlier.transfer_id = taken.transfer_id AND earlier.id <= taken.id) AS earlier`
-
-// numberEvents stores the sequence of the events above a position, so that it is known after earlier events are removed.
-func (tx Tx) numberEvents(ctx context.Context, after int64) error {
-	_, err := tx.db.NewRaw(`UPDATE events SET sequence = feed.sequence FROM feed WHERE feed.position > ?
-		AND events.account_id = feed.account_id AND events.id = feed.event_id AND events.sequence IS NULL`, after).Exec(ctx)
-	return err
-}
 
 // LatestPosition is the newest assigned position. All events with a position are at or below it.
 func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) {
@@ -221,18 +203,14 @@ func (tx Tx) AppendEvent(ctx context.Context, owner event.Owner, kind event.Type
 	if err != nil {
 		return event.Event{}, fmt.Errorf("write the event %s: %w", kind, err)
 	}
-	id, err := uuid.NewRandom()
-	if err != nil {
-		return event.Event{}, err
-	}
-	added = event.Event{ID: event.ID(id), Type: kind, AccountID: owner.AccountID, Environment: owner.Environment, At: at, Data: text}
+	added = event.Event{Type: kind, AccountID: owner.AccountID, Environment: owner.Environment, At: at, Data: text}
 	err = tx.db.NewRaw(`WITH advanced AS (
 			UPDATE feed_state SET last_position = 1 + greatest(last_position, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 			RETURNING last_position
 		)
-		INSERT INTO feed (position, account_id, environment, type, occurred_at, data, id)
-		SELECT last_position, ?, ?, ?, ?, ?::json, ? FROM advanced RETURNING position`,
-		owner.AccountID, owner.Environment, kind, at, string(text), id).Scan(ctx, &added.Position)
+		INSERT INTO feed (position, account_id, environment, type, occurred_at, data)
+		SELECT last_position, ?, ?, ?, ?, ?::json FROM advanced RETURNING position, id`,
+		owner.AccountID, owner.Environment, kind, at, string(text)).Scan(ctx, &added.Position, (*uuid.UUID)(&added.ID))
 	if err != nil {
 		return event.Event{}, fmt.Errorf("write the event %s: %w", kind, err)
 	}

@@ -71,9 +71,4 @@ func TestFeed_IDsAfterRestore(t *testing.T) {
 	if len(ids) != 5 {
 		t.Errorf("%d ids of 5 events", len(ids))
 	}
-	// Events of the release before keep theirs.
-	pgtest.Exec(t, store, `UPDATE feed SET id = NULL`)
-	if old, _ := readFeed(t, store, testFeed(ann), 0); old[3].ID != event.NewID(first.ID, 2) {
-		t.Errorf("the id of the release before is %s", old[3].ID)
-	}
 }

@@ -32,9 +32,8 @@ type EventPage struct {
 	End bool
 }
 
-// prunedTo is the newest position of an owner's feed that was removed, as far as it is known: what was removed before feed_pruned
-// existed may have been anybody's.
-const prunedTo = `SELECT greatest(untracked_to, (SELECT position FROM feed_pruned WHERE account_id = ?0 AND environment = ?1)) FROM feed_state`
+// prunedTo is the newest position of an owner's feed that was removed, 0 for none.
+const prunedTo = `SELECT coalesce((SELECT position FROM feed_pruned WHERE account_id = ?0 AND environment = ?1), 0)`
 
 // EventPage reads up to limit events of an owner above a position that match the filter, among the next feedScan events. 0 is the
 // oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed. A page that is long,
@@ -154,7 +153,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 // feedRow is a row of the feed with what its event and its intent say.
 type feedRow struct {
 	Position    int64
-	ID          uuid.UUID `bun:",nullzero"`
+	ID          uuid.UUID
 	AccountID   uuid.UUID
 	Environment network.Environment
 	Type        event.Type
@@ -179,7 +178,7 @@ type feedRow struct {
 
 func (r feedRow) event() (event.Event, error) {
 	e := event.Event{
-		ID: storedEventID(r.ID, r.TransferID, int64(r.Sequence), r.Data, r.Position), Type: r.Type, Position: r.Position, AccountID: r.AccountID, Environment: r.Environment, At: r.OccurredAt.UTC(),
+		ID: event.ID(r.ID), Type: r.Type, Position: r.Position, AccountID: r.AccountID, Environment: r.Environment, At: r.OccurredAt.UTC(),
 		Sequence: r.Sequence, Data: r.Data,
 	}
 	if r.Data != nil {
@@ -195,18 +194,4 @@ func (r feedRow) event() (event.Event, error) {
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
 	return e, nil
-}
-
-// storedEventID is the id of an event in the feed. Rows of the release before have none; theirs is derived from the intent and the
-// sequence, or from the subject in the data and the position.
-func storedEventID(id, transferID uuid.UUID, sequence int64, data json.RawMessage, position int64) event.ID {
-	switch {
-	case id != uuid.Nil:
-		return event.ID(id)
-	case data == nil:
-		return event.NewID(transferID, sequence)
-	}
-	var subject struct{ ID uuid.UUID }
-	_ = json.Unmarshal(data, &subject) // another release may have written data without an id
-	return event.NewID(subject.ID, position)
 }

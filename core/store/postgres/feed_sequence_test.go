@@ -24,42 +24,6 @@ func resubmit(tb testing.TB, store *postgres.Store, intent *transfer.Intent, tim
 	}
 }
 
-// resubmitBefore writes an event as the release before does, which knows no sequence.
-func resubmitBefore(tb testing.TB, store *postgres.Store, intent *transfer.Intent) {
-	tb.Helper()
-	pgtest.Exec(tb, store, `INSERT INTO events (account_id, transfer_id, trigger, from_status, to_status, hash, occurred_at)
-		VALUES ($1, $2, 'submit', 'submitted', 'submitted', '0x1', now())`, intent.AccountID, intent.ID)
-}
-
-// The sequence of an intent's events has no gaps, also where the release before has written some of them, before a round and after it.
-func TestSequence_ReleaseBefore(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
-	intent := insertIntent(t, store, known, ann, transferBody)
-	resubmit(t, store, intent, 1)
-	pgtest.Exec(t, store, `UPDATE events SET sequence = NULL`) // the release before wrote both
-	resubmitBefore(t, store, intent)
-	resubmit(t, store, intent, 2)
-	resubmitBefore(t, store, intent)
-	givePositions(t, store)
-	resubmitBefore(t, store, intent)
-	resubmitBefore(t, store, intent)
-	resubmit(t, store, intent, 1)
-	givePositions(t, store)
-	events, _ := readFeed(t, store, testFeed(ann), 0)
-	want := []string{"transfer.created 1"}
-	for _, n := range "23456789" {
-		want = append(want, "transfer.submitted "+string(n))
-	}
-	if diff := cmp.Diff(want, steps(events)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM events WHERE sequence IS NULL`); n != 0 {
-		t.Errorf("%d events have no sequence", n)
-	}
-}
-
 // Pruning keeps the newest event of an intent, so that the next has the next sequence, and removes it with the one after it.
 func TestSequence_AfterPruning(t *testing.T) {
 	t.Parallel()
@@ -67,7 +31,6 @@ func TestSequence_AfterPruning(t *testing.T) {
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
 	intent := insertIntent(t, store, known, ann, transferBody)
 	resubmit(t, store, intent, 2)
-	pgtest.Exec(t, store, `UPDATE events SET sequence = NULL`)
 	keep := postgres.Retention{Events: 48 * time.Hour}
 	prune := func(wantEvents int) {
 		t.Helper()
@@ -84,9 +47,7 @@ func TestSequence_AfterPruning(t *testing.T) {
 		}
 	}
 	prune(1)
-	resubmitBefore(t, store, intent)
-	givePositions(t, store)
-	resubmit(t, store, intent, 1)
+	resubmit(t, store, intent, 2)
 	givePositions(t, store)
 	events, next := readFeed(t, store, testFeed(ann), 0)
 	if diff := cmp.Diff([]string{"transfer.submitted 4", "transfer.submitted 5"}, steps(events)); diff != "" {
@@ -156,10 +117,5 @@ func TestEventPage_QuietAccount(t *testing.T) {
 	givePositions(t, store)
 	if page, err := read(quiet, cursor); err != nil || len(page.Events) != 1 {
 		t.Errorf("the quiet account's next event: %+v, %v", page, err)
-	}
-	// What was removed before feeds had their own mark may have been anybody's.
-	pgtest.Exec(t, store, `UPDATE feed_state SET untracked_to = $1`, cursor+1)
-	if _, err := read(quiet, cursor); !errors.Is(err, postgres.ErrFeedCursorExpired) {
-		t.Errorf("before the upgrade: %v", err)
 	}
 }

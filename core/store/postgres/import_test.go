@@ -147,36 +147,6 @@ func TestImportChains_OperatorData(t *testing.T) {
 	}
 }
 
-// The import of the release before knows nothing of an operator's confirmations, finality, block time, scheme and RPC URLs: a new chain
-// has the defaults, and a known one keeps what is configured.
-func TestImportChains_ReleaseBefore(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	configured := entry(1, func(e *chain.Entry) {
-		e.Confirmations, e.Finality, e.BlockTime, e.RPCURLs = 64, chain.Safe, 2*time.Second, []string{"https://rpc.example.org"}
-	})
-	importChains(t, store, configured)
-	for _, id := range []string{"eip155:1", "eip155:2"} {
-		pgtest.Exec(t, store, `INSERT INTO "chains" ("id", "name", "environment", "currency_name", "currency_symbol", "currency_decimals", "domain",
-				"settler_address", "settler_same_chain", "created_at", "updated_at")
-			VALUES ($1, 'Renamed', 'test', 'Ether', 'ETH', 18, right($1, 1)::int, $2, true, now(), now())
-			ON CONFLICT (id) DO UPDATE SET updated_at = EXCLUDED.updated_at, "name" = EXCLUDED."name",
-				"settler_address" = EXCLUDED."settler_address", "settler_same_chain" = EXCLUDED."settler_same_chain"`, id, alice)
-	}
-	snapshot, err := store.Registry(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []chain.Chain{configured.Chain, entry(2, nil).Chain}
-	for i := range want {
-		want[i].Name = "Renamed"
-		want[i].Settler = &chain.Settler{Address: alice, SameChain: true, Scheme: chain.OrderDataScheme}
-	}
-	if diff := cmp.Diff(want, snapshot.Chains); diff != "" {
-		t.Errorf("chains (-want +got):\n%s", diff)
-	}
-}
-
 func TestImport_UnchangedRows(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)

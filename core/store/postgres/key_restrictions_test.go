@@ -2,13 +2,11 @@ package postgres_test
 
 import (
 	"net/netip"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
@@ -55,17 +53,12 @@ func TestKey_Restrictions(t *testing.T) {
 	stored("changed")
 }
 
-// The previous release inserts keys without scopes and networks. What no core could read is not stored, by any client of the database.
+// What no core could read is not stored, by any client of the database.
 func TestKey_RestrictionsByHand(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := insertAccount(t, store, "ann@example.com")
-	id := uuid.New()
-	pgtest.Exec(t, store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, created_at, updated_at)
-		VALUES ($1, $2, 'old', sha256('old'), 'sk_test_abcd', 'test', true, 50, 60, now(), now())`, id, ann.ID)
-	if key, err := store.Key(t.Context(), ann.ID, id); err != nil || key.Restricted() {
-		t.Errorf("%+v, %v", key, err)
-	}
+	insertKey(t, store, ann.ID)
 	for _, set := range []string{
 		`scopes = '{}'`, `scopes = '{intents:delete}'`, `scopes = '{webhooks,NULL}'`, `scopes = NULL`,
 		`networks = NULL`, `networks = '{NULL}'`, `networks = '{10.0.0.1/8}'`, `networks = '{any}'`,
@@ -74,33 +67,5 @@ func TestKey_RestrictionsByHand(t *testing.T) {
 		if _, err := store.Pool().ExecContext(t.Context(), `UPDATE api_keys SET `+set); err == nil {
 			t.Errorf("%s is stored", set)
 		}
-	}
-}
-
-// Without the columns a restricted key would do everything, so going back disables it.
-func TestKey_RestrictionsDown(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	ann := insertAccount(t, store, "ann@example.com")
-	for hash, request := range map[string]account.KeyRequest{
-		"free": {}, "scopes": {Scopes: apikey.IntentsRead}, "networks": {Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-	} {
-		request.Name = hash
-		key := newKey(t, ann.ID, request)
-		if err := addKey(t.Context(), store, key, keyEntry(key, account.KeyCreated)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	down, err := os.ReadFile("migrations/20261123130000_key_restrictions.tx.down.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, cursor := changes(t, store, "")
-	pgtest.Exec(t, store, string(down))
-	if got := pgtest.LookUp[string](t, store, `SELECT string_agg(name, ',') FROM api_keys WHERE enabled`); got != "free" {
-		t.Errorf("enabled are %s", got)
-	}
-	if hashes, _ := changes(t, store, cursor); len(hashes) != 2 {
-		t.Errorf("gateways are told of %d keys", len(hashes))
 	}
 }

@@ -173,9 +173,7 @@ func parseRequest(tb testing.TB, body string) wire.TransferRequest {
 // idempotent is the use of a key by a test key's request with this body.
 func idempotent(tb testing.TB, key, body string) postgres.Idempotency {
 	tb.Helper()
-	return postgres.Idempotency{
-		Key: key, Environment: network.Test, Request: parseRequest(tb, body), Fingerprint: sha256.Sum256([]byte(body)),
-	}
+	return postgres.Idempotency{Key: key, Environment: network.Test, Request: parseRequest(tb, body)}
 }
 
 func insertIntent(tb testing.TB, store *postgres.Store, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {

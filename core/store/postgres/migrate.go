@@ -30,7 +30,7 @@ var errLockLost = errors.New("the lock on the schema was lost together with its 
 
 // Migrate applies the missing migrations of this version and returns their names. Any number of processes may call it
 // concurrently: one migrates, and the others wait and find nothing to do. A killed process releases the lock and leaves every
-// migration either applied and recorded or neither; an index that it was building is built again. It returns ErrPooled for a
+// migration either applied and recorded or neither. It returns ErrPooled for a
 // connection through a pooler.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	err = s.withMigrator(ctx, func(migrator *migrate.Migrator) error {
@@ -80,7 +80,7 @@ func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) e
 }
 
 // lockSchema polls for the advisory lock. It must not wait inside pg_advisory_lock: that holds a snapshot, and CREATE INDEX
-// CONCURRENTLY waits for all snapshots, so the builder, which has the lock, and the waiting session would wait for each other.
+// CONCURRENTLY, which a migration may run, waits for all snapshots.
 func lockSchema(ctx context.Context, db *bun.DB) error {
 	ticker := time.NewTicker(lockPollEvery)
 	defer ticker.Stop()
@@ -127,8 +127,8 @@ func (s *Store) CheckMigrated(ctx context.Context) error {
 }
 
 func (s *Store) newMigrator(db *bun.DB) (*migrate.Migrator, error) {
-	migrations, err := discoverMigrations(s.migrationFiles)
-	if err != nil {
+	migrations := migrate.NewMigrations()
+	if err := migrations.Discover(s.migrationFiles); err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
 	return migrate.NewMigrator(db, migrations,

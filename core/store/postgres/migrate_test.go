@@ -44,38 +44,6 @@ func TestMigrate_UpDownUp(t *testing.T) {
 	}
 }
 
-// The version before keeps working on the database of this one, and what it wrote is taken over.
-func TestConsoleMigration_PreviousVersion(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	owner := insertAccount(t, store, "ann@example.com")
-	earlier := func(id string) {
-		t.Helper()
-		pgtest.Exec(t, store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled,
-			limit_requests, limit_period_seconds, created_at, updated_at)
-			VALUES ($1::uuid, $2, 'old', sha256($1::text::bytea), 'sk_test_abcd', 'test', true, 50, 60, now(), now())`, id, owner.ID)
-	}
-	const before, beside = "0199d3b4-0000-7000-8000-000000000001", "0199d3b4-0000-7000-8000-000000000002"
-	pgtest.Exec(t, store, `UPDATE bun_migrations SET group_id = 2 WHERE name = '20261121120000'`)
-	if err := store.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	earlier(before)
-	if applied, err := store.Migrate(t.Context()); err != nil || len(applied) != 1 {
-		t.Fatalf("up: applied %q, %v", applied, err)
-	}
-	earlier(beside)
-	keys, err := store.Keys(t.Context(), owner.ID)
-	if err != nil || len(keys) != 2 {
-		t.Fatalf("%d keys, %v", len(keys), err)
-	}
-	for _, key := range keys {
-		if key.LimitBucket != key.ID || key.RotatedAt != nil {
-			t.Errorf("key %s: bucket %s, rotated at %v", key.ID, key.LimitBucket, key.RotatedAt)
-		}
-	}
-}
-
 // schemaOf writes the schema down, a line for each column, index, constraint, trigger and function.
 func schemaOf(t *testing.T, store *postgres.Store) []string {
 	t.Helper()

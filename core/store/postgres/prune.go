@@ -176,16 +176,9 @@ func (p pruner) events(keep time.Duration) func(context.Context) error {
 		if keep == 0 {
 			return nil
 		}
-		// This is first, so that no reader of the release before continues past missing rows. A reader at the newest position misses
-		// nothing. Readers of this release go by what was removed of their own feed, which a trigger on it notes.
-		_, err := p.store.db.NewRaw(`UPDATE feed_state SET pruned_to = least(?0, last_position) WHERE pruned_to < least(?0, last_position)`,
-			p.now.Add(-keep).UnixMicro()).Exec(ctx)
-		if err != nil {
-			return err
-		}
 		return p.deleteInBatches(ctx, "feed", `WITH old AS (
 				DELETE FROM feed WHERE position = ANY (ARRAY(
-					SELECT position FROM feed WHERE position <= (SELECT pruned_to FROM feed_state) ORDER BY position LIMIT ?0))
+					SELECT position FROM feed WHERE position <= ?0 ORDER BY position LIMIT ?1))
 				RETURNING account_id, event_id
 			), reached AS (
 				SELECT events.account_id, events.transfer_id, max(events.id) AS id
@@ -194,7 +187,7 @@ func (p pruner) events(keep time.Duration) func(context.Context) error {
 				DELETE FROM events USING reached WHERE events.account_id = reached.account_id AND events.transfer_id = reached.transfer_id
 					AND events.id <= reached.id AND EXISTS (SELECT FROM events AS later WHERE later.account_id = events.account_id
 						AND later.transfer_id = events.transfer_id AND later.id > events.id)
-			) SELECT count(*) FROM old`, pruneBatch)
+			) SELECT count(*) FROM old`, p.now.Add(-keep).UnixMicro(), pruneBatch)
 	}
 }
 

@@ -109,8 +109,8 @@ func TestPrune_Batches(t *testing.T) {
 	store := pgtest.New(t)
 	owner := insertAccount(t, store, "ann@example.com").ID
 	pgtest.Exec(t, store, `WITH one AS (SELECT gen_random_uuid() AS id), added AS (
-			INSERT INTO events (account_id, transfer_id, to_status, occurred_at)
-			SELECT $1, id, 'created', now() - interval '60 d' FROM one, generate_series(1, 12001) RETURNING id
+			INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence)
+			SELECT $1, id, 'created', now() - interval '60 d', n FROM one, generate_series(1, 12001) AS n RETURNING id
 		)
 		INSERT INTO feed (position, account_id, environment, type, event_id, sequence, occurred_at)
 		SELECT row_number() OVER (ORDER BY id), $1, 'test', 'transfer.created', id, 1, now() FROM added ORDER BY id LIMIT 12000`, owner)

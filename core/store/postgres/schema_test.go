@@ -39,7 +39,7 @@ const (
 	// swap makes a swap of the one transfer, whose two amounts may differ.
 	swap = `UPDATE transfers SET type = 'swap', destination_token = 'other', origin_settler = 's', destination_settler = 's'`
 	// step records a transition.
-	step = `INSERT INTO events (account_id, transfer_id, from_status, to_status, hash, failure, occurred_at) VALUES `
+	step = `INSERT INTO events (account_id, transfer_id, from_status, to_status, hash, failure, occurred_at, sequence) VALUES `
 )
 
 func TestSchema_Refuses(t *testing.T) {
@@ -160,7 +160,7 @@ func TestSchema_Refuses(t *testing.T) {
 		{check + "transfers_type_check", `UPDATE transfers SET type = 'loan', source_token = 'x', origin_settler = 's'`},
 		{check + "transfers_order_id_check", `UPDATE transfers SET order_id = 'short'`},
 		{unique + "transfers_order_id_key", `INSERT INTO transfers SELECT (jsonb_populate_record(i,
-			jsonb_build_object('id', gen_random_uuid(), 'idempotency_key', null, 'fingerprint', null))).* FROM transfers i`},
+			jsonb_build_object('id', gen_random_uuid(), 'idempotency_key', null))).* FROM transfers i`},
 		{unique + "transfers_idempotency", `INSERT INTO transfers SELECT (jsonb_populate_record(i,
 			jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256('other')))).* FROM transfers i`},
 		{check + "transfers_source_amount_check", swap + `, source_amount = 0`},
@@ -180,16 +180,14 @@ func TestSchema_Refuses(t *testing.T) {
 		{check + "transfers_failure", `UPDATE transfers SET status = 'failed', hash = '0x1'`},
 		{check + "transfers_failure", `UPDATE transfers SET failure = 'TX_REVERTED'`},
 		{check + "transfers_failure_code", `UPDATE transfers SET status = 'failed', hash = '0x1', failure = 'BAD_LUCK'`},
-		{check + "events_sent", step + `('00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'created', 'submitted', NULL, NULL, now())`},
-		{check + "events_failure", step + `('00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'submitted', 'failed', '0x1', NULL, now())`},
+		{check + "events_sent", step + `('00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'created', 'submitted', NULL, NULL, now(), 2)`},
+		{check + "events_failure", step + `('00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'submitted', 'failed', '0x1', NULL, now(), 2)`},
 		{check + "transfers_origin_domain_check", `UPDATE transfers SET origin_domain = -1`},
 		{check + "transfers_destination_domain_check", `UPDATE transfers SET destination_domain = 4294967296`},
 		{check + "transfers_reference_check", `UPDATE transfers SET reference = ''`},
 		{check + "transfers_reference_check", `UPDATE transfers SET reference = repeat('r', 129)`},
 		{check + "transfers_idempotency_key_check", `UPDATE transfers SET idempotency_key = repeat('i', 256)`},
-		{check + "transfers_fingerprinted", `UPDATE transfers SET idempotency_key = NULL`},
-		{check + "transfers_fingerprinted", `UPDATE transfers SET fingerprint = NULL`},
-		{check + "transfers_fingerprint_check", `UPDATE transfers SET fingerprint = 'short'`},
+		{check + "transfers_environment_check", `UPDATE transfers SET environment = 'main'`},
 		{notNull, `UPDATE transfers SET key_id = NULL`},
 	} {
 		_, err := store.Pool().ExecContext(t.Context(), c.statement)

@@ -172,9 +172,9 @@ func TestTransfers_UseIndexes(t *testing.T) {
 // fill gives an account many plain intents, without their events.
 func fill(t *testing.T, store *postgres.Store, owner uuid.UUID, n int) {
 	t.Helper()
-	pgtest.Exec(t, store, `INSERT INTO transfers (account_id, id, key_id, type, status, order_id, source_chain, source_account, source_token,
+	pgtest.Exec(t, store, `INSERT INTO transfers (account_id, id, key_id, environment, type, status, order_id, source_chain, source_account, source_token,
 			source_amount, destination_chain, destination_account, destination_token, destination_amount, origin_domain,
-			destination_domain, origin_settler, destination_settler, deadline, created_at, updated_at)
-		SELECT $1::uuid, gen_random_uuid(), $1::uuid, 'transfer', 'created', sha256(($1::uuid::text || n)::bytea), 'eip155:1', '0x1', '0x2', 1,
-			'eip155:1', '0x3', '0x2', 1, 1, 1, '', '', now(), now(), now() - n * interval '1 s' FROM generate_series(1, $2) n`, owner, n)
+			destination_domain, origin_settler, destination_settler, order_scheme, deadline, created_at, updated_at)
+		SELECT $1::uuid, gen_random_uuid(), $1::uuid, 'test', 'transfer', 'created', sha256(($1::uuid::text || n)::bytea), 'eip155:1', '0x1', '0x2', 1,
+			'eip155:1', '0x3', '0x2', 1, 1, 1, '', '', '', now(), now(), now() - n * interval '1 s' FROM generate_series(1, $2) n`, owner, n)
 }

@@ -97,6 +97,7 @@ var insertColumns = []insertColumn{
 	uuidColumn("account_id", func(r *transferRow) *uuid.UUID { return &r.AccountID }),
 	uuidColumn("id", func(r *transferRow) *uuid.UUID { return &r.ID }),
 	uuidColumn("key_id", func(r *transferRow) *uuid.UUID { return &r.KeyID }),
+	textColumn("environment", func(r *transferRow) string { return string(r.Environment) }),
 	textColumn("type", func(r *transferRow) string { return string(r.Type) }),
 	textColumn("status", func(r *transferRow) string { return string(r.Status) }),
 	bytesColumn("order_id", func(r *transferRow) []byte { return r.OrderID }),
@@ -116,7 +117,6 @@ var insertColumns = []insertColumn{
 	timeColumn("deadline", func(r *transferRow) time.Time { return r.Deadline }),
 	nullableTextColumn("reference", func(r *transferRow) string { return r.Reference }),
 	nullableTextColumn("idempotency_key", func(r *transferRow) string { return r.IdempotencyKey }),
-	bytesColumn("fingerprint", func(r *transferRow) []byte { return r.Fingerprint }),
 }
 
 // insertTransfers inserts intents and their first events, and returns id and created_at of the intents that are new. The rows are
@@ -136,7 +136,7 @@ func insertStatement() (statement string, types []uint32) {
 			INSERT INTO transfers (` + list + `, created_at, updated_at)
 			SELECT ` + strings.Join(values, ", ") + `, statement_timestamp(), statement_timestamp()
 			FROM unnest(` + strings.Join(parameters, ", ") + `) AS new (` + list + `)
-			ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+			ON CONFLICT (account_id, environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
 			RETURNING id, account_id, status, created_at
 		), new_events AS (
 			INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence)

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -22,35 +21,35 @@ import (
 type transferRow struct {
 	bun.BaseModel `bun:"table:transfers,alias:transfers"`
 
-	AccountID          uuid.UUID       `bun:"account_id,pk"`
-	ID                 uuid.UUID       `bun:"id,pk"`
-	KeyID              uuid.UUID       `bun:"key_id"`
-	Type               transfer.Type   `bun:"type"`
-	Status             transfer.Status `bun:"status"`
-	OrderID            []byte          `bun:"order_id"`
-	OrderScheme        string          `bun:"order_scheme"`
-	SourceChain        string          `bun:"source_chain"`
-	SourceAccount      string          `bun:"source_account"`
-	SourceToken        string          `bun:"source_token"`
-	SourceAmount       string          `bun:"source_amount"`
-	DestinationChain   string          `bun:"destination_chain"`
-	DestinationAccount string          `bun:"destination_account"`
-	DestinationToken   string          `bun:"destination_token"`
-	DestinationAmount  string          `bun:"destination_amount"`
-	OriginDomain       uint32          `bun:"origin_domain"`
-	DestinationDomain  uint32          `bun:"destination_domain"`
-	OriginSettler      string          `bun:"origin_settler"`
-	DestinationSettler string          `bun:"destination_settler"`
-	Deadline           time.Time       `bun:"deadline"`
-	Reference          string          `bun:"reference,nullzero"`
-	IdempotencyKey     string          `bun:"idempotency_key,nullzero"`
-	Fingerprint        []byte          `bun:"fingerprint,nullzero"`
-	Hash               string          `bun:"hash,nullzero"`
-	Failure            string          `bun:"failure,nullzero"`
-	CancelledAt        time.Time       `bun:"cancelled_at,nullzero"`
-	RefundableAt       time.Time       `bun:"refundable_at,nullzero"`
-	CreatedAt          time.Time       `bun:"created_at"`
-	UpdatedAt          time.Time       `bun:"updated_at"`
+	AccountID          uuid.UUID           `bun:"account_id,pk"`
+	ID                 uuid.UUID           `bun:"id,pk"`
+	KeyID              uuid.UUID           `bun:"key_id"`
+	Environment        network.Environment `bun:"environment"`
+	Type               transfer.Type       `bun:"type"`
+	Status             transfer.Status     `bun:"status"`
+	OrderID            []byte              `bun:"order_id"`
+	OrderScheme        string              `bun:"order_scheme"`
+	SourceChain        string              `bun:"source_chain"`
+	SourceAccount      string              `bun:"source_account"`
+	SourceToken        string              `bun:"source_token"`
+	SourceAmount       string              `bun:"source_amount"`
+	DestinationChain   string              `bun:"destination_chain"`
+	DestinationAccount string              `bun:"destination_account"`
+	DestinationToken   string              `bun:"destination_token"`
+	DestinationAmount  string              `bun:"destination_amount"`
+	OriginDomain       uint32              `bun:"origin_domain"`
+	DestinationDomain  uint32              `bun:"destination_domain"`
+	OriginSettler      string              `bun:"origin_settler"`
+	DestinationSettler string              `bun:"destination_settler"`
+	Deadline           time.Time           `bun:"deadline"`
+	Reference          string              `bun:"reference,nullzero"`
+	IdempotencyKey     string              `bun:"idempotency_key,nullzero"`
+	Hash               string              `bun:"hash,nullzero"`
+	Failure            string              `bun:"failure,nullzero"`
+	CancelledAt        time.Time           `bun:"cancelled_at,nullzero"`
+	RefundableAt       time.Time           `bun:"refundable_at,nullzero"`
+	CreatedAt          time.Time           `bun:"created_at"`
+	UpdatedAt          time.Time           `bun:"updated_at"`
 }
 
 // Idempotency is the idempotency key of a request. The zero value is none.
@@ -60,14 +59,6 @@ type Idempotency struct {
 	Environment network.Environment
 	// Request must be equal in a repeated request.
 	Request wire.TransferRequest
-	// Fingerprint is the SHA-256 of the body, which cores of the previous release compare. The next release removes it.
-	Fingerprint [32]byte
-}
-
-// alternateKey is stored for a key that the account's other environment used first. It contains a character that no key can
-// contain.
-func (o Idempotency) alternateKey() string {
-	return fmt.Sprintf("%s\"%x", o.Environment, sha256.Sum256([]byte(o.Key)))
 }
 
 // RecordTransfer creates the requested intent and stores it, or returns a *transfer.Rejection. A repeated request gets the intent
@@ -94,47 +85,33 @@ func (s *Store) RecordTransfer(
 // has used the idempotency key before in this environment, it writes nothing and returns the current intent of that key, or
 // ErrKeyReused if another request created it. After an OutcomeUnknownError the intent may be stored, and another attempt is safe
 // only with an idempotency key; after any other error it is not stored.
-//
-// The unique index of keys has no environment, because cores of the previous release rely on it. So the environment that uses a
-// key first stores the key itself, and the other one Idempotency.alternateKey.
 func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotency Idempotency) (*transfer.Intent, error) {
 	row := newTransferRow(intent)
-	if idempotency.Key != "" {
-		row.IdempotencyKey, row.Fingerprint = idempotency.Key, idempotency.Fingerprint[:]
+	row.IdempotencyKey = idempotency.Key
+	createdAt, err := s.writer.insert(ctx, &row)
+	if errors.Is(err, errDuplicateKey) {
+		return s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
 	}
-	for {
-		createdAt, err := s.writer.insert(ctx, &row)
-		if err == nil {
-			intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
-			return intent, nil
+	if err != nil {
+		err = fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+		if isOutcomeUnknown(err) {
+			err = &OutcomeUnknownError{Err: err, Repeatable: idempotency.Key != ""}
 		}
-		if !errors.Is(err, errDuplicateKey) {
-			err = fmt.Errorf("insert transfer %s: %w", intent.ID, err)
-			if isOutcomeUnknown(err) {
-				err = &OutcomeUnknownError{Err: err, Repeatable: idempotency.Key != ""}
-			}
-			return nil, err
-		}
-		first, err := s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
-		if !errors.Is(err, ErrTransferNotFound) || row.IdempotencyKey == idempotency.alternateKey() {
-			return first, err
-		}
-		row.IdempotencyKey = idempotency.alternateKey()
+		return nil, err
 	}
+	intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
+	return intent, nil
 }
 
 // ErrKeyReused is returned for an idempotency key that was used with another request.
 var ErrKeyReused = errors.New("the idempotency key was used with another request")
 
 // TransferByIdempotencyKey reads the intent of an idempotency key in its environment. It returns ErrTransferNotFound if there is
-// none and ErrKeyReused if another request created it. An intent whose source chain is no longer registered counts as one of the
-// environment, so that a key is rejected rather than used twice.
+// none and ErrKeyReused if another request created it.
 func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUID, idempotency Idempotency) (*transfer.Intent, error) {
-	alternate := idempotency.alternateKey()
 	intent, err := readIntent(ctx, func(row *transferRow) *bun.SelectQuery {
-		return s.db.NewSelect().Model(row).Where("account_id = ? AND idempotency_key IN (?, ?)", accountID, idempotency.Key, alternate).
-			Where("NOT EXISTS (SELECT FROM chains WHERE id = source_chain AND environment <> ?)", idempotency.Environment).
-			OrderExpr("idempotency_key = ? DESC", alternate).Limit(1)
+		return s.db.NewSelect().Model(row).
+			Where("account_id = ? AND environment = ? AND idempotency_key = ?", accountID, idempotency.Environment, idempotency.Key)
 	})
 	if err != nil {
 		return nil, err
@@ -178,7 +155,7 @@ func readIntent(ctx context.Context, query func(*transferRow) *bun.SelectQuery) 
 
 func newTransferRow(i *transfer.Intent) transferRow {
 	return transferRow{
-		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Type: i.Type, Status: i.Status,
+		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Environment: i.Environment, Type: i.Type, Status: i.Status,
 		OrderID: i.OrderID[:], OrderScheme: i.Settlement.Scheme,
 		SourceChain: i.Source.Account.Chain.String(), SourceAccount: i.Source.Account.Address,
 		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
@@ -201,7 +178,7 @@ func (r transferRow) intent() (*transfer.Intent, error) {
 		return nil, fmt.Errorf("read the destination of transfer %s: %w", r.ID, err)
 	}
 	return &transfer.Intent{
-		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Type: r.Type, Status: r.Status,
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Environment: r.Environment, Type: r.Type, Status: r.Status,
 		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
 		Settlement: transfer.Settlement{
 			Scheme: r.OrderScheme, OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
@@ -73,21 +72,6 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 	}
 	if _, err := store.Transfer(t.Context(), ann, uuid.New()); !errors.Is(err, postgres.ErrTransferNotFound) {
 		t.Errorf("an unknown id: %v", err)
-	}
-}
-
-// The release before inserts intents without a scheme.
-func TestTransfer_ReleaseBefore(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	want := insertIntent(t, store, pgtest.LoadRegistry(t, store), uuid.New(), bridgeBody)
-	pgtest.Exec(t, store, `UPDATE transfers SET order_scheme = DEFAULT`)
-	got, err := store.Transfer(t.Context(), want.AccountID, want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, amounts); diff != "" || got.Settlement.Scheme != chain.OrderDataScheme {
-		t.Errorf("scheme %q (-want +got):\n%s", got.Settlement.Scheme, diff)
 	}
 }
 
@@ -189,10 +173,6 @@ func TestIdempotency_Environments(t *testing.T) {
 			if _, err := store.TransferByIdempotencyKey(t.Context(), owner, once); !errors.Is(err, postgres.ErrKeyReused) {
 				t.Errorf("round %d: another request of %s: %v", round, env, err)
 			}
-		}
-		// What a core of the release before looks a key up by.
-		if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers WHERE account_id = $1 AND idempotency_key = 'order-1'`, owner); n != 1 {
-			t.Errorf("round %d: %d intents stored under the key itself, want 1", round, n)
 		}
 	}
 	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers`); n != 20 {

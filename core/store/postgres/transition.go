@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +128,7 @@ type eventRow struct {
 	ChainID     string           `bun:"chain_id,nullzero"`
 	TxHash      []byte           `bun:"tx_hash"`
 	BlockNumber *uint64          `bun:"block_number"`
-	Sequence    int              `bun:"sequence,nullzero"`
+	Sequence    int              `bun:"sequence"`
 	OccurredAt  time.Time        `bun:"occurred_at"`
 }
 
@@ -184,22 +183,21 @@ func (tx Tx) insertEvents(ctx context.Context, events []transfer.Event) error {
 	return nil
 }
 
-// lastSequences reads the sequence of the last event of each intent. An event of the previous version has none yet and counts as
-// one.
+// lastSequences reads the sequence of the last event of each intent.
 func (tx Tx) lastSequences(ctx context.Context, events []transfer.Event) (map[uuid.UUID]int, error) {
 	accounts, transfers := make([]uuid.UUID, len(events)), make([]uuid.UUID, len(events))
 	for n, e := range events {
 		accounts[n], transfers[n] = e.AccountID, e.TransferID
 	}
 	var rows []eventRow
-	err := tx.db.NewSelect().Model(&rows).Column("transfer_id", "sequence").
-		Where("account_id IN (?) AND transfer_id IN (?)", bun.List(distinct(accounts)), bun.List(distinct(transfers))).Order("id").Scan(ctx)
+	err := tx.db.NewSelect().Model(&rows).Column("transfer_id").ColumnExpr("max(sequence) AS sequence").
+		Where("account_id IN (?) AND transfer_id IN (?)", bun.List(distinct(accounts)), bun.List(distinct(transfers))).Group("transfer_id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of %d transfers: %w", len(events), err)
 	}
 	last := make(map[uuid.UUID]int, len(events))
 	for _, row := range rows {
-		last[row.TransferID] = cmp.Or(row.Sequence, last[row.TransferID]+1)
+		last[row.TransferID] = row.Sequence
 	}
 	return last, nil
 }

@@ -33,6 +33,9 @@ func Unavailable(err error) bool {
 	return state == lockNotAvailable
 }
 
+// lockNotAvailable is the SQLSTATE of a lock that was not granted within lock_timeout.
+const lockNotAvailable = "55P03"
+
 // busy reports whether a wait for a connection or for a lock timed out.
 func busy(err error) bool {
 	return errors.Is(err, errNoConnection) || sqlState(err) == lockNotAvailable

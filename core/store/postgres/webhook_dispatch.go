@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,22 +95,14 @@ type endpointDispatch struct {
 	pace webhook.Pace
 }
 
-// feedEntry is a row of the feed with the parts of its event's id.
+// feedEntry is a row of the feed after the cursor of an endpoint.
 type feedEntry struct {
-	WebhookID  uuid.UUID       `bun:"webhook_id"`
-	ID         uuid.UUID       `bun:"id,nullzero"`
-	Position   int64           `bun:"position"`
-	Type       event.Type      `bun:"type"`
-	Sequence   int64           `bun:"sequence,nullzero"`
-	TransferID uuid.UUID       `bun:"transfer_id,nullzero"`
-	Data       json.RawMessage `bun:"data"`
-}
-
-// gone reports whether the entry's event has been removed with its intent.
-func (e feedEntry) gone() bool { return e.TransferID == uuid.Nil && e.Data == nil }
-
-func (e feedEntry) eventID() event.ID {
-	return storedEventID(e.ID, e.TransferID, e.Sequence, e.Data, e.Position)
+	WebhookID uuid.UUID  `bun:"webhook_id"`
+	ID        uuid.UUID  `bun:"id"`
+	Position  int64      `bun:"position"`
+	Type      event.Type `bun:"type"`
+	// Kept is false if the event has been removed with its intent.
+	Kept bool `bun:"kept"`
 }
 
 // readDispatches reads what there is to dispatch, without locks.
@@ -145,8 +136,8 @@ func (s *Store) readDispatches(ctx context.Context, accounts []uuid.UUID) ([]*en
 	for _, entry := range entries {
 		e := byID[entry.WebhookID]
 		e.entries = append(e.entries, entry)
-		if !entry.gone() && e.endpoint().Receives(entry.Type) {
-			delivery := newDeliveryRow(e.ID, entry.eventID(), entry.Position, entry.Type, now)
+		if entry.Kept && e.endpoint().Receives(entry.Type) {
+			delivery := newDeliveryRow(e.ID, event.ID(entry.ID), entry.Position, entry.Type, now)
 			delivery.NextAttemptAt = new(e.pace.Next(now))
 			e.deliveries = append(e.deliveries, delivery)
 		}
@@ -168,7 +159,7 @@ func (s *Store) feedAfter(ctx context.Context, all []*endpointDispatch) (entries
 		cursors[n] = cursorRow{e.ID, e.AccountID, e.Environment, e.Cursor, e.limit}
 	}
 	err = s.db.NewRaw(`WITH webhooks (id, account_id, environment, cursor, events) AS (?0)
-		SELECT webhooks.id AS webhook_id, f.id, f.position, f.type, f.sequence, events.transfer_id, f.data
+		SELECT webhooks.id AS webhook_id, f.id, f.position, f.type, f.data IS NOT NULL OR events.transfer_id IS NOT NULL AS kept
 		FROM webhooks CROSS JOIN LATERAL (
 			SELECT * FROM feed WHERE feed.account_id = webhooks.account_id AND feed.environment = webhooks.environment
 				AND feed.position > webhooks.cursor ORDER BY feed.position LIMIT webhooks.events

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
 	"net/http"
 
 	"intents.internal/core/intent/transfer"
@@ -26,7 +25,7 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if len(issues) > 0 {
 		return invalid(issues...)
 	}
-	key, err := parseIdempotency(r, body, by, request)
+	key, err := parseIdempotency(r, by, request)
 	if err != nil {
 		return err
 	}
@@ -59,13 +58,13 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseIdempotency reads the Idempotency-Key header of a request with this body.
-func parseIdempotency(r *http.Request, body []byte, by transfer.Caller, request wire.TransferRequest) (postgres.Idempotency, error) {
+// parseIdempotency reads the Idempotency-Key header.
+func parseIdempotency(r *http.Request, by transfer.Caller, request wire.TransferRequest) (postgres.Idempotency, error) {
 	key, err := idempotencyKey(r)
 	if key == "" || err != nil {
 		return postgres.Idempotency{}, err
 	}
-	return postgres.Idempotency{Key: key, Environment: by.Environment, Request: request, Fingerprint: sha256.Sum256(body)}, nil
+	return postgres.Idempotency{Key: key, Environment: by.Environment, Request: request}, nil
 }
 
 // idempotencyKey is the key in the Idempotency-Key header, empty for none.

@@ -12,22 +12,20 @@ import (
 	"intents.internal/core/store/postgres"
 )
 
-// A cursor is an intent's id and the time of its last change in microseconds, the precision of Postgres. In a list ordered by
-// that time, byTime follows. Cursors of the previous release, which read such lists in the other direction, lack it.
+// A cursor is an intent's id. In a list ordered by the time of the last change, that time follows in microseconds, the precision of
+// Postgres.
 const (
-	cursorLength = 16 + 8
-	byTime       = 1
+	idCursorLength   = 16
+	timeCursorLength = idCursorLength + 8
 )
 
 var errCursor = errors.New("is not a cursor of this list; take it from the Link header")
 
 // formatCursor encodes the end of a page; it is opaque to clients.
 func formatCursor(last transfer.Summary, orderedByTime bool) string {
-	raw := make([]byte, 0, cursorLength+1)
-	raw = append(raw, last.ID[:]...)
-	raw = binary.BigEndian.AppendUint64(raw, uint64(last.UpdatedAt.UnixMicro()))
+	raw := append(make([]byte, 0, timeCursorLength), last.ID[:]...)
 	if orderedByTime {
-		raw = append(raw, byTime)
+		raw = binary.BigEndian.AppendUint64(raw, uint64(last.UpdatedAt.UnixMicro()))
 	}
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
@@ -35,16 +33,13 @@ func formatCursor(last transfer.Summary, orderedByTime bool) string {
 // parseCursor leaves UpdatedAt zero in a cursor of a list that is not ordered by it.
 func parseCursor(s string) (*postgres.KeysetCursor, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(raw) < cursorLength || len(raw) > cursorLength+1 {
+	if err != nil || len(raw) != idCursorLength && len(raw) != timeCursorLength {
 		return nil, errCursor
 	}
-	micro := int64(binary.BigEndian.Uint64(raw[16:])) //nolint:gosec // bounded on the next line
-	if micro < 0 || micro > time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro() {
-		return nil, errCursor
-	}
-	position := &postgres.KeysetCursor{ID: uuid.UUID(raw[:16])}
-	if len(raw) > cursorLength {
-		if raw[cursorLength] != byTime {
+	position := &postgres.KeysetCursor{ID: uuid.UUID(raw[:idCursorLength])}
+	if len(raw) == timeCursorLength {
+		micro := int64(binary.BigEndian.Uint64(raw[idCursorLength:])) //nolint:gosec // bounded on the next line
+		if micro < 0 || micro > time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro() {
 			return nil, errCursor
 		}
 		position.UpdatedAt = time.UnixMicro(micro).UTC()

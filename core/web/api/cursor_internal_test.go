@@ -11,7 +11,7 @@ import (
 
 func FuzzCursor(f *testing.F) {
 	f.Add("AaH8bJrndrWZJ7M5xdso_AAGYMIIPRZY")
-	f.Add("AaH8bJrndrWZJ7M5xdso_AAGYMIIPRZYAQ")
+	f.Add("AaH8bJrndrWZJ7M5xdso_A")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		position, err := parseCursor(text)
@@ -20,7 +20,7 @@ func FuzzCursor(f *testing.F) {
 		}
 		byTime := !position.UpdatedAt.IsZero()
 		again := formatCursor(transfer.Summary{ID: position.ID, UpdatedAt: position.UpdatedAt}, byTime)
-		if byTime && again != text {
+		if again != text {
 			t.Fatalf("cursor %q is written %q", text, again)
 		}
 	})

@@ -109,8 +109,8 @@ func TestGetKeyFilter_ManyKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	signUp(t, s, "ann@example.com")
-	pgtest.Exec(t, s.store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, created_at, updated_at)
-		SELECT gen_random_uuid(), (SELECT id FROM accounts), 'many', sha256(n::text::bytea), 'sk_test_abcd', 'test', true, 50, 60, now(), now()
+	pgtest.Exec(t, s.store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, limit_bucket, scopes, networks, created_at, updated_at)
+		SELECT gen_random_uuid(), (SELECT id FROM accounts), 'many', sha256(n::text::bytea), 'sk_test_abcd', 'test', true, 50, 60, gen_random_uuid(), '{webhooks}', '{}', now(), now()
 		FROM generate_series(1, 20001) AS n`)
 	filter, _ := s.filter(t)
 	count := 0

@@ -174,8 +174,7 @@ func TestListTransfers_StreamedETag(t *testing.T) {
 		}
 		tag = newer
 	}
-	inFormer := strings.Replace(tag, "e2.", "e.", 1) // the release before showed less of each intent
-	for _, odd := range []string{inFormer, `W/"e2."`, `W/"e2.AAAA"`, `W/"e2.MTc5NTIzNTMxOS85OTk5OTk5OTk6OTk5OTk5OTk5Og"`, `W/"e2.` + strings.Repeat("A", 500) + `"`} {
+	for _, odd := range []string{`W/"e2."`, `W/"e2.AAAA"`, `W/"e2.MTc5NTIzNTMxOS85OTk5OTk5OTk6OTk5OTk5OTk5Og"`, `W/"e2.` + strings.Repeat("A", 500) + `"`} {
 		if status, _, length := read(odd); status != 200 || length < whole {
 			t.Errorf("with tag %s: %d, %d bytes", odd, status, length)
 		}

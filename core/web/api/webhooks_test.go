@@ -83,7 +83,7 @@ func TestWebhooks_Lifecycle(t *testing.T) {
 		s.call(t, "PATCH", path, `{"enabled":false}`, key...))
 	disabled := refused(t, 409, "WEBHOOK_DISABLED", "The webhook is disabled; enable it first.")
 	cursor := event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
-	eventID := event.NewID(uuid.New(), 1).String()
+	eventID := event.ID(uuid.New()).String()
 	for _, action := range []string{"/test", "/replay", "/deliveries/" + eventID + "/retry"} {
 		body := ""
 		if action == "/replay" {
@@ -177,7 +177,7 @@ func TestWebhooks_Refusals(t *testing.T) {
 		"another account":     {"GET", path, "", stranger, unknown},
 		"another environment": {"DELETE", path, "", live, unknown},
 		"no id":               {"GET", "/v2/webhooks/1", "", key, unknown},
-		"no delivery":         {"POST", path + "/deliveries/" + event.NewID(uuid.New(), 1).String() + "/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
+		"no delivery":         {"POST", path + "/deliveries/" + event.ID(uuid.New()).String() + "/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"no event id":         {"POST", path + "/deliveries/1/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"a parameter":         {"GET", path + "?a=b", "", key, invalid(t, "a", "is not a known parameter")},
 		"no URL":              {"POST", "/v2/webhooks", `{}`, key, invalid(t, "/url", "must be an absolute URL of visible ASCII characters; write other names as xn--… and other characters percent-encoded")},

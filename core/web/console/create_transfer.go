@@ -125,7 +125,7 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if !f.ok() {
 		return c.renderNewTransfer(w, r, user, f)
 	}
-	idempotency := postgres.Idempotency{Key: formKey(token), Environment: key.Environment, Request: request, Fingerprint: token}
+	idempotency := postgres.Idempotency{Key: formKey(token), Environment: key.Environment, Request: request}
 	id := transfer.NewID(c.Store.Now())
 	intent, err := c.Store.RecordTransfer(r.Context(), id, callerOf(key), request, c.Registry.Current(), idempotency)
 	if err := f.noteRejection(err); err != nil {

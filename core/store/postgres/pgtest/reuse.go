@@ -51,7 +51,7 @@ const emptying = `DO $$ DECLARE name text; BEGIN
 		WHERE schemaname = 'public' AND tablename NOT LIKE 'bun\_%' AND tablename NOT IN ('registry_version', 'feed_state')
 	LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
 	UPDATE registry_version SET version = 1;
-	UPDATE feed_state SET last_position = 0, pruned_to = 0, untracked_to = 0, unread = DEFAULT, checked_id = NULL, checked_xid = NULL, cluster = NULL;
+	UPDATE feed_state SET last_position = 0, unread = DEFAULT, checked_id = NULL, checked_xid = NULL, cluster = NULL;
 END $$`
 
 func (s *server) empty(name string) (clean bool, err error) {

@@ -1,1 +1,0 @@
-DROP INDEX CONCURRENTLY IF EXISTS key_usage_key;

@@ -1,1 +1,0 @@
-CREATE INDEX CONCURRENTLY IF NOT EXISTS key_usage_key ON key_usage (account_id, key_id, minute);

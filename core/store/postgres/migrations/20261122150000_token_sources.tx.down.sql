@@ -1,1 +1,0 @@
-ALTER TABLE tokens DROP COLUMN source, DROP COLUMN license;

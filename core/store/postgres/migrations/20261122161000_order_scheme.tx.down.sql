@@ -1,1 +1,0 @@
-ALTER TABLE transfers DROP COLUMN order_scheme;

@@ -1,3 +1,0 @@
-DROP TABLE feed_state, feed;
-ALTER TABLE transfers DROP COLUMN refundable_at;
-ALTER TABLE events DROP COLUMN sequence;

@@ -1,1 +1,0 @@
-ALTER TABLE chains DROP COLUMN rpc_urls;

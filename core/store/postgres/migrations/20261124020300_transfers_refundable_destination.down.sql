@@ -1,1 +1,0 @@
-DROP INDEX CONCURRENTLY IF EXISTS transfers_refundable_destination;

@@ -1,1 +1,0 @@
-ALTER TABLE feed DROP COLUMN id;

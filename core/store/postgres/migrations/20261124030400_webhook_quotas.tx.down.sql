@@ -1,2 +1,0 @@
-DROP TABLE webhook_quotas;
-ALTER TABLE webhooks DROP COLUMN paced_until;

@@ -1,1 +1,0 @@
-ALTER TABLE mails DROP COLUMN audit_entry_id;
