@@ -85,7 +85,7 @@ func TestNew(t *testing.T) {
 		return transfer.Leg{Account: l.Account, Token: l.Token, Amount: amount}
 	}
 	want := &transfer.Intent{
-		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Type: transfer.Bridge, Status: transfer.Created,
+		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: network.Test, Type: transfer.Bridge, Status: transfer.Created,
 		OrderID: got.OrderID, Source: leg(request.Source), Destination: leg(request.Destination),
 		Settlement: transfer.Settlement{
 			Scheme: chain.OrderDataScheme, OriginDomain: 11155111, DestinationDomain: 999,
