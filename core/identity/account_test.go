@@ -93,16 +93,16 @@ func TestAuditLog(t *testing.T) {
 	if _, _, err := core.RotateKey(ctx, home, own(first), live.ID, time.Minute); !errors.Is(err, account.ErrKeyRotated) {
 		t.Errorf("rotated twice: %v", err)
 	}
-	if err := core.DeleteAccount(ctx, home, third.Session, third.Account, "a wrong password"); !errors.Is(err, identity.ErrPassword) {
+	if err := core.DeleteAccount(ctx, with(home, "a wrong password"), own(third)); !errors.Is(err, identity.ErrPassword) {
 		t.Errorf("a wrong password: %v", err)
 	}
 	if n, err := core.RevokeSessions(ctx, home, owner); n != 1 || err != nil {
 		t.Errorf("%d sessions, %v", n, err)
 	}
-	if err := core.DeleteAccount(ctx, work, third.Session, third.Account, password); err != nil {
+	if err := core.DeleteAccount(ctx, with(work, password), own(third)); err != nil {
 		t.Fatal(err)
 	}
-	if err := core.DeleteAccount(ctx, work, third.Session, third.Account, password); !errors.Is(err, identity.ErrSignedOut) {
+	if err := core.DeleteAccount(ctx, with(work, password), own(third)); !errors.Is(err, identity.ErrSignedOut) {
 		t.Errorf("deleted twice: %v", err)
 	}
 
@@ -136,6 +136,12 @@ func TestAuditLog(t *testing.T) {
 // own is who has signed in, acting on the account that they signed in to.
 func own(in *identity.SignedIn) *identity.Principal {
 	return &identity.Principal{Session: in.Session, Person: in.Account, Account: in.Account, Role: account.RoleOwner}
+}
+
+// with is a client whose request repeats the password.
+func with(client identity.Client, password string) identity.Client {
+	client.Password = password
+	return client
 }
 
 // auditLog is an account's log, oldest first, without the entries of whole hours, which TestAuditLog_Hourly sees to.

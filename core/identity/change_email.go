@@ -7,14 +7,15 @@ import (
 	"intents.internal/core/store/postgres"
 )
 
-// ChangeEmail mails the links that change the address of a session's account: first to the current address, if that is verified,
+// ChangeEmail mails the links that change the address of a person's account: first to the current address, if that is verified,
 // and after its confirmation to the new one. An account without a verified address needs a session of the last ten minutes
 // instead of that confirmation. It does not look up whether an account has the new address. It returns ErrVerificationOff, an
 // *account.InvalidError, ErrSessionNotFresh or a *LimitedError.
-func (s *Service) ChangeEmail(ctx context.Context, client Client, session *account.Session, owner *account.Account, newEmail, callback string) error {
+func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, newEmail, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff
 	}
+	owner := p.Person
 	newEmail, err := account.ParseNewEmail("newEmail", newEmail)
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, session *accou
 	if owner.EmailVerified() && owner.HasEmail() {
 		m.Kind, m.Recipient, m.NewEmail = account.MailConfirmEmailChange, owner.Email, newEmail
 		recipients = append(recipients, owner.Email) // both get a mail in the end
-	} else if !s.Fresh(session) {
+	} else if !s.Fresh(p.Session) {
 		return ErrSessionNotFresh
 	}
 	if err := s.limitMail(ctx, client, recipients...); err != nil {

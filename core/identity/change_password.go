@@ -7,19 +7,18 @@ import (
 	"intents.internal/core/identity/account"
 )
 
-// ChangePassword gives the account of a session another password, ends all of its sessions and starts a new one in the client's
+// ChangePassword gives the account of a person another password, ends all of its sessions and starts a new one in the client's
 // browser. It returns an *account.InvalidError for a new password that breaks the rule, ErrNoPassword for an account that has none, and
 // ErrPassword for a wrong current one. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
-func (s *Service) ChangePassword(
-	ctx context.Context, client Client, session *account.Session, owner *account.Account, current, next string,
-) (*SignedIn, error) {
+func (s *Service) ChangePassword(ctx context.Context, client Client, p *Principal, current, next string) (*SignedIn, error) {
 	if err := account.CheckPassword("newPassword", next); err != nil {
 		return nil, err
 	}
+	owner := p.Person
 	if owner.PasswordHash == "" {
 		return nil, ErrNoPassword
 	}
-	if err := s.checkPassword(ctx, client, session, owner, current); err != nil {
+	if err := s.checkPassword(ctx, client, p, current); err != nil {
 		return nil, err
 	}
 	hash, err := s.hash(ctx, next)
@@ -31,7 +30,7 @@ func (s *Service) ChangePassword(
 	if err != nil {
 		return nil, err
 	}
-	if session.EndsWithBrowser() {
+	if p.Session.EndsWithBrowser() {
 		replacement.EndWithBrowser()
 	}
 	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.PasswordChanged, now)
@@ -39,7 +38,7 @@ func (s *Service) ChangePassword(
 		return nil, err
 	}
 	entry.Detail, entry.Notice = "all other sessions ended", s.notice(account.NoticeToPerson)
-	err = s.Store.ChangePassword(ctx, owner, hash, session.ID, replacement, entry)
+	err = s.Store.ChangePassword(ctx, owner, hash, p.Session.ID, replacement, entry)
 	if errors.Is(err, account.ErrNotFound) { // the session, the password or the account has ended since it was found
 		return nil, ErrSignedOut
 	}

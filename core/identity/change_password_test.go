@@ -22,18 +22,18 @@ func TestChangePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	home.Device = in.Device
-	changed, err := core.ChangePassword(t.Context(), home, in.Session, in.Account, password, newPassword)
+	changed, err := core.ChangePassword(t.Context(), home, own(in), password, newPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// What was read before the change is worth nothing after it, even with the password of then.
-	if _, err := core.ChangePassword(t.Context(), home, in.Session, in.Account, password, "another password"); !errors.Is(err, identity.ErrSignedOut) {
+	if _, err := core.ChangePassword(t.Context(), home, own(in), password, "another password"); !errors.Is(err, identity.ErrSignedOut) {
 		t.Errorf("with the account as it was: %v", err)
 	}
 	if err := core.SignOut(t.Context(), identity.Client{Token: changed.Token}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := core.ChangePassword(t.Context(), home, changed.Session, changed.Account, newPassword, password); !errors.Is(err, identity.ErrSignedOut) {
+	if _, err := core.ChangePassword(t.Context(), home, own(changed), newPassword, password); !errors.Is(err, identity.ErrSignedOut) {
 		t.Errorf("with a session that has ended: %v", err)
 	}
 	if changed.Device == "" || changed.Device == in.Device {
@@ -58,7 +58,7 @@ func TestChangePassword_Guesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	guess := func(current, next string) error {
-		_, err := core.ChangePassword(t.Context(), client, in.Session, in.Account, current, next)
+		_, err := core.ChangePassword(t.Context(), client, own(in), current, next)
 		return err
 	}
 	for range 5 { // they are no guesses

@@ -278,18 +278,18 @@ func TestDeleteAccount_DistributedGuessing(t *testing.T) {
 	attack(t, core, "ann@example.com", 4)
 	v := identity.Client{IP: "203.0.113.7", Token: in.Token}
 	for n, want := range []error{identity.ErrPassword, identity.ErrPassword, identity.ErrPassword} {
-		if err := core.DeleteAccount(t.Context(), v, in.Session, in.Account, "a wrong password"); !errors.Is(err, want) {
+		if err := core.DeleteAccount(t.Context(), with(v, "a wrong password"), own(in)); !errors.Is(err, want) {
 			t.Errorf("try %d: %v, want %v", n+1, err, want)
 		}
 	}
-	if err := core.DeleteAccount(t.Context(), v, in.Session, in.Account, password); waits(t, err) == 0 {
+	if err := core.DeleteAccount(t.Context(), with(v, password), own(in)); waits(t, err) == 0 {
 		t.Error("a session may guess for ever")
 	}
 	other, err := core.SignIn(t.Context(), identity.Client{IP: v.IP, Device: in.Device}, "ann@example.com", password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := core.DeleteAccount(t.Context(), v, other.Session, other.Account, password); err != nil {
+	if err := core.DeleteAccount(t.Context(), with(v, password), own(other)); err != nil {
 		t.Errorf("another session: %v", err)
 	}
 }

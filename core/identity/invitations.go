@@ -34,7 +34,7 @@ func (s *Service) Invite(ctx context.Context, client Client, p *Principal, email
 		return nil, err
 	}
 	if role == account.RoleOwner {
-		if err := s.confirmPrincipal(ctx, client, p); err != nil {
+		if err := s.confirm(ctx, client, p); err != nil {
 			return nil, err
 		}
 	}

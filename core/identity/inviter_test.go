@@ -42,8 +42,7 @@ func TestInvitation_InviterEnds(t *testing.T) {
 		},
 		"another password": func(t *testing.T, _, bob somebody) error {
 			t.Helper()
-			a := bob.principal()
-			return call(bob.core.ChangePassword(t.Context(), bob.client, a.Session, a.Person, password, newPassword))
+			return call(bob.core.ChangePassword(t.Context(), bob.client, bob.principal(), password, newPassword))
 		},
 		"removed": func(t *testing.T, ann, bob somebody) error {
 			t.Helper()

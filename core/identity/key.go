@@ -152,12 +152,12 @@ func (s *Service) DeleteKey(ctx context.Context, client Client, owner, keyID uui
 	})
 }
 
-// confirmKey returns what confirmPrincipal returns for a live key.
+// confirmKey returns what confirm returns for a live key.
 func (s *Service) confirmKey(ctx context.Context, client Client, p *Principal, key *account.Key) error {
 	if key.Environment != network.Live {
 		return nil
 	}
-	return s.confirmPrincipal(ctx, client, p)
+	return s.confirm(ctx, client, p)
 }
 
 // limitKey counts a new key for the account and for the address.

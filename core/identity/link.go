@@ -18,28 +18,24 @@ func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.Li
 	return s.Store.Identities(ctx, owner)
 }
 
-// LinkWallet links the wallet that signed a message for this site to the account of a session, as another way to sign in. The
-// session must be fresh, or the password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink,
+// LinkWallet links the wallet that signed a message for this site to the account of a person, as another way to sign in. The
+// session must be fresh, or the client's password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink,
 // ErrSessionNotFresh, ErrPassword and ErrBusy.
-func (s *Service) LinkWallet(
-	ctx context.Context, client Client, session *account.Session, owner *account.Account, message, signature, password string,
-) (account.Identity, error) {
-	if err := s.confirmFresh(ctx, client, session, owner, password); err != nil {
+func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, message, signature string) (account.Identity, error) {
+	if err := s.confirm(ctx, client, p); err != nil {
 		return account.Identity{}, err
 	}
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
 		return account.Identity{}, err
 	}
-	return identity, s.linkIdentity(ctx, client, session, identity)
+	return identity, s.linkIdentity(ctx, client, p.Session, identity)
 }
 
-// StartLink is StartOIDC for a flow that ends with a link to the account of the session. The session must be fresh, or the
+// StartLink is StartOIDC for a flow that ends with a link to the account of a person. The session must be fresh, or the client's
 // password must confirm it: it may also return ErrSessionNotFresh, ErrPassword and ErrBusy.
-func (s *Service) StartLink(
-	ctx context.Context, client Client, session *account.Session, owner *account.Account, password string,
-) (redirectURL, opaque string, err error) {
-	if err := s.confirmFresh(ctx, client, session, owner, password); err != nil {
+func (s *Service) StartLink(ctx context.Context, client Client, p *Principal) (redirectURL, opaque string, err error) {
+	if err := s.confirm(ctx, client, p); err != nil {
 		return "", "", err
 	}
 	f, redirectURL, err := s.startFlow(ctx, client)
@@ -100,21 +96,19 @@ func (s *Service) linkIdentity(ctx context.Context, client Client, session *acco
 	return err
 }
 
-// Unlink removes a way to sign in from the account of a session, and ends its other sessions. The session must be fresh, or the
-// password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in,
+// Unlink removes a way to sign in from the account of a person, and ends its other sessions. The session must be fresh, or the
+// client's password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in,
 // ErrSessionNotFresh, ErrPassword, ErrBusy or a *LimitedError.
-func (s *Service) Unlink(
-	ctx context.Context, client Client, session *account.Session, owner *account.Account, identity account.Identity, password string,
-) error {
-	if err := s.confirmFresh(ctx, client, session, owner, password); err != nil {
+func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, identity account.Identity) error {
+	if err := s.confirm(ctx, client, p); err != nil {
 		return err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.IdentityUnlinked, s.Store.Now())
+	entry, err := account.NewAuditEntry(p.Person.ID, client.Actor(), account.IdentityUnlinked, s.Store.Now())
 	if err != nil {
 		return err
 	}
 	entry.Detail = identity.String() + "; all other sessions ended"
-	err = s.Store.UnlinkIdentity(ctx, session, identity, s.issuers(), entry)
+	err = s.Store.UnlinkIdentity(ctx, p.Session, identity, s.issuers(), entry)
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}
@@ -138,21 +132,4 @@ func (s *Service) issuers() []string {
 // CanSignIn reports whether an identity can sign in with the operator's configuration.
 func (s *Service) CanSignIn(identity account.Identity) bool {
 	return slices.Contains(s.issuers(), identity.Issuer)
-}
-
-// confirmPrincipal is confirmFresh for what a person does to an account that cannot be taken back: whoever finds a browser that was
-// left open does not get that far.
-func (s *Service) confirmPrincipal(ctx context.Context, client Client, p *Principal) error {
-	return s.confirmFresh(ctx, client, p.Session, p.Person, client.Password)
-}
-
-// confirmFresh returns ErrSessionNotFresh unless the session is fresh or the request has the password, which it then checks.
-func (s *Service) confirmFresh(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
-	if s.Fresh(session) {
-		return nil
-	}
-	if owner.PasswordHash == "" || password == "" {
-		return ErrSessionNotFresh
-	}
-	return s.checkPassword(ctx, client, session, owner, password)
 }

@@ -21,7 +21,7 @@ func at(in *identity.SignedIn) identity.Client {
 // beginLink starts a flow that links to the account of a session.
 func beginLink(t *testing.T, s *identity.Service, in *identity.SignedIn) begun {
 	t.Helper()
-	to, flow, err := s.StartLink(t.Context(), at(in), in.Session, in.Account, "")
+	to, flow, err := s.StartLink(t.Context(), at(in), own(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (w wallet) signIn(t *testing.T, s *identity.Service) *identity.SignedIn {
 func (w wallet) link(t *testing.T, s *identity.Service, in *identity.SignedIn, password string) error {
 	t.Helper()
 	message := w.message(nonce(t, s, identity.Client{}))
-	_, err := s.LinkWallet(t.Context(), at(in), in.Session, in.Account, message, w.sign(t, message), password)
+	_, err := s.LinkWallet(t.Context(), with(at(in), password), own(in), message, w.sign(t, message))
 	return err
 }
 
@@ -176,9 +176,9 @@ func TestLink_Confirmed(t *testing.T) {
 	}
 	age("11 minutes")
 	try := func(of *identity.SignedIn, password string) []error {
-		_, _, started := s.StartLink(t.Context(), at(of), of.Session, of.Account, password)
+		_, _, started := s.StartLink(t.Context(), with(at(of), password), own(of))
 		linked := newWallet(t).link(t, s, of, password)
-		unlinked := s.Unlink(t.Context(), at(of), of.Session, of.Account, bob.identity(t), password)
+		unlinked := s.Unlink(t.Context(), with(at(of), password), own(of), bob.identity(t))
 		return []error{started, linked, unlinked}
 	}
 	for name, c := range map[string]struct {
@@ -212,14 +212,14 @@ func TestUnlink(t *testing.T) {
 	s := newService(t, i.config)
 	first, second := newWallet(t), newWallet(t)
 	in := first.signIn(t, s)
-	if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, first.identity(t), ""); !errors.Is(err, account.ErrLastWayIn) {
+	if err := s.Unlink(t.Context(), at(in), own(in), first.identity(t)); !errors.Is(err, account.ErrLastWayIn) {
 		t.Errorf("the last way in: %v", err)
 	}
 	if err := second.link(t, s, in, ""); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere := first.signIn(t, s)
-	if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, first.identity(t), ""); err != nil {
+	if err := s.Unlink(t.Context(), at(in), own(in), first.identity(t)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Session(t.Context(), elsewhere.Token); !errors.Is(err, identity.ErrSignedOut) {
@@ -228,7 +228,7 @@ func TestUnlink(t *testing.T) {
 	if _, _, err := s.Session(t.Context(), in.Token); err != nil {
 		t.Errorf("the session that unlinked: %v", err)
 	}
-	if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, first.identity(t), ""); !errors.Is(err, account.ErrIdentityNotFound) {
+	if err := s.Unlink(t.Context(), at(in), own(in), first.identity(t)); !errors.Is(err, account.ErrIdentityNotFound) {
 		t.Errorf("a second time: %v", err)
 	}
 	if again := second.signIn(t, s); again.Account.ID != in.Account.ID {
@@ -257,7 +257,7 @@ func TestUnlink_UnusableLeft(t *testing.T) {
 		subject := strings.ToLower(w.address)
 		pgtest.Exec(t, s.Store, `DELETE FROM identities WHERE issuer <> 'eip155'`)
 		pgtest.Exec(t, s.Store, `INSERT INTO identities VALUES ($1, $2, $3, now()), ('eip155', $2, $3, now()) ON CONFLICT DO NOTHING`, issuer, subject, in.Account.ID)
-		if err := s.Unlink(t.Context(), at(in), in.Session, in.Account, w.identity(t), ""); !errors.Is(err, want) {
+		if err := s.Unlink(t.Context(), at(in), own(in), w.identity(t)); !errors.Is(err, want) {
 			t.Errorf("%s is left: %v, want %v", issuer, err, want)
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountI
 // ErrRole for a person who is no longer an owner.
 func (s *Service) ChangeMember(ctx context.Context, client Client, p *Principal, person uuid.UUID, role account.Role) (account.Member, error) {
 	if role == account.RoleOwner {
-		if err := s.confirmPrincipal(ctx, client, p); err != nil {
+		if err := s.confirm(ctx, client, p); err != nil {
 			return account.Member{}, err
 		}
 	}
@@ -48,7 +48,7 @@ func (s *Service) RemoveMember(ctx context.Context, client Client, p *Principal,
 	if person == p.Person.ID {
 		return s.Leave(ctx, client, p)
 	}
-	if err := s.confirmPrincipal(ctx, client, p); err != nil {
+	if err := s.confirm(ctx, client, p); err != nil {
 		return account.Member{}, err
 	}
 	return s.changeMembers(ctx, client, p, person, account.MemberRemoved, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {

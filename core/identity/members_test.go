@@ -149,7 +149,7 @@ func TestMembers(t *testing.T) {
 	is(t, "nobody's role", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)), account.ErrNoSuchMember)
 	is(t, "the last owner demotes herself", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), ann.id, account.RoleViewer)), account.ErrLastOwner)
 	is(t, "the last owner leaves", call(core.Leave(t.Context(), ann.client, ann.principal())), account.ErrLastOwner)
-	is(t, "the last owner deletes herself", core.DeleteAccount(t.Context(), ann.client, ann.principal().Session, ann.principal().Person, password), account.ErrLastOwner)
+	is(t, "the last owner deletes herself", core.DeleteAccount(t.Context(), with(ann.client, password), ann.principal()), account.ErrLastOwner)
 
 	_, err = core.RemoveMember(t.Context(), ann.client, ann.principal(), bob.id)
 	is(t, "removed", err, nil)
@@ -187,7 +187,7 @@ func TestMembers_Holder(t *testing.T) {
 	is(t, "demoted", call(core.ChangeMember(t.Context(), bob.client, bob.principal(), ann.id, account.RoleViewer)), account.ErrHolder)
 	is(t, "removed", call(core.RemoveMember(t.Context(), bob.client, bob.principal(), ann.id)), account.ErrHolder)
 	is(t, "left", call(core.Leave(t.Context(), ann.client, ann.principal())), account.ErrHolder)
-	is(t, "ended as a shared one", core.DeleteShared(t.Context(), bob.client, bob.principal(), password), account.ErrNotShared)
+	is(t, "ended as a shared one", core.DeleteShared(t.Context(), with(bob.client, password), bob.principal()), account.ErrNotShared)
 	// The invitations of an owner end with the ownership.
 	token := bob.invites("back-door@example.com", account.RoleOwner)
 	is(t, "bob demoted", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
@@ -196,7 +196,7 @@ func TestMembers_Holder(t *testing.T) {
 	if a := bob.principal(); a == nil || a.Account.ID != bob.id || a.Role != account.RoleOwner {
 		t.Errorf("who leaves acts on %+v", a)
 	}
-	is(t, "ended", core.DeleteAccount(t.Context(), ann.client, ann.principal().Session, ann.principal().Person, password), nil)
+	is(t, "ended", core.DeleteAccount(t.Context(), with(ann.client, password), ann.principal()), nil)
 }
 
 // Of two owners who leave at once, or remove each other, one stays.

@@ -18,6 +18,6 @@ func TestMembers_DisabledOwner(t *testing.T) {
 	on := ann.principal()
 	is(t, "leaves", call(core.Leave(t.Context(), ann.client, on)), account.ErrLastOwner)
 	is(t, "demotes herself", call(core.ChangeMember(t.Context(), ann.client, on, ann.id, account.RoleViewer)), account.ErrLastOwner)
-	is(t, "deletes herself", core.DeleteAccount(t.Context(), ann.client, on.Session, on.Person, password), account.ErrLastOwner)
+	is(t, "deletes herself", core.DeleteAccount(t.Context(), with(ann.client, password), on), account.ErrLastOwner)
 	is(t, "removes the other", call(core.RemoveMember(t.Context(), ann.client, on, bob.id)), nil)
 }

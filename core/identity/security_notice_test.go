@@ -103,7 +103,7 @@ func TestSecurityNotices(t *testing.T) {
 	in := &identity.SignedIn{Account: person, Session: session, Token: ann.token}
 	is(t, "a wallet", newWallet(t).link(t, core.Service, in, ""), nil)
 	compare("a wallet", "ann@example.com: Your account at intents.example has another way to sign in now: a wallet or an identity provider was linked.")
-	changed, err := core.ChangePassword(t.Context(), ann.client, session, person, password, newPassword)
+	changed, err := core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestSecurityNotices(t *testing.T) {
 	compare("a reset", "bob@example.com: The password of your account at intents.example was set by a link for a forgotten password.")
 
 	here := identity.Client{IP: "203.0.113.7", Token: changed.Token}
-	if err := core.ChangeEmail(t.Context(), here, changed.Session, changed.Account, "new@example.com", ""); err != nil {
+	if err := core.ChangeEmail(t.Context(), here, own(changed), "new@example.com", ""); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // at the present address, and at the new one
@@ -172,11 +172,7 @@ func TestSecurityNotices_Bound(t *testing.T) {
 	if n := len(core.told(t)); n != 5 {
 		t.Errorf("%d notices of 8 keys", n)
 	}
-	session, person, err := core.Session(t.Context(), ann.token)
-	if err == nil {
-		_, err = core.ChangePassword(t.Context(), ann.client, session, person, password, newPassword)
-	}
-	if err != nil {
+	if _, err := core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(core.told(t)); n != 1 {

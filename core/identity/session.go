@@ -76,37 +76,43 @@ func (s *Service) revokeExcept(ctx context.Context, client Client, owner, keep u
 	return s.Store.DeleteSessionsExcept(ctx, owner, keep, entry)
 }
 
-// DeleteAccount permanently ends the account of a session: its sessions end, its keys are rejected, its intents are kept for
-// audit. The password confirms it, otherwise ErrPassword; an account without a password needs a session of the last ten minutes,
+// DeleteAccount permanently ends the account of a person: its sessions end, its keys are rejected, its intents are kept for
+// audit. The client's password confirms it, otherwise ErrPassword; an account without a password needs a session of the last ten minutes,
 // otherwise ErrSessionNotFresh. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
-func (s *Service) DeleteAccount(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
-	if err := s.confirm(ctx, client, session, owner, password); err != nil {
+func (s *Service) DeleteAccount(ctx context.Context, client Client, p *Principal) error {
+	if p.Person.PasswordHash == "" {
+		if !s.Fresh(p.Session) {
+			return ErrSessionNotFresh
+		}
+	} else if err := s.checkPassword(ctx, client, p, client.Password); err != nil {
 		return err
 	}
-	err := s.Store.DeleteAccountByID(ctx, owner.ID, client.Actor(), s.Store.Now())
+	err := s.Store.DeleteAccountByID(ctx, p.Person.ID, client.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}
 	return err
 }
 
-func (s *Service) confirm(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
-	if owner.PasswordHash == "" {
-		if !s.Fresh(session) {
-			return ErrSessionNotFresh
-		}
+// confirm returns ErrSessionNotFresh unless the session is fresh or the request has the person's password, which it then checks:
+// somebody who finds a browser left open cannot do what cannot be taken back.
+func (s *Service) confirm(ctx context.Context, client Client, p *Principal) error {
+	if s.Fresh(p.Session) {
 		return nil
 	}
-	return s.checkPassword(ctx, client, session, owner, password)
+	if p.Person.PasswordHash == "" || client.Password == "" {
+		return ErrSessionNotFresh
+	}
+	return s.checkPassword(ctx, client, p, client.Password)
 }
 
-// checkPassword returns ErrPassword for a password that is not the account's. Attempts are limited.
-func (s *Service) checkPassword(ctx context.Context, client Client, session *account.Session, owner *account.Account, password string) error {
+// checkPassword returns ErrPassword for a password that is not the person's. Attempts are limited.
+func (s *Service) checkPassword(ctx context.Context, client Client, p *Principal, password string) error {
 	// The limit is the session's, so that attempts of others do not count.
-	if err := s.limitDevice(ctx, client, "session:"+session.ID.String()); err != nil {
+	if err := s.limitDevice(ctx, client, "session:"+p.Session.ID.String()); err != nil {
 		return err
 	}
-	matches, err := s.matches(ctx, password, owner.PasswordHash)
+	matches, err := s.matches(ctx, password, p.Person.PasswordHash)
 	if err != nil {
 		return err
 	}

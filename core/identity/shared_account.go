@@ -72,15 +72,15 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 	})
 }
 
-// DeleteShared permanently ends a shared account. If a password is given it must be the person's, otherwise ErrPassword; without
-// one the session must be of the last ten minutes, otherwise ErrSessionNotFresh. It returns account.ErrNotShared for an account
+// DeleteShared permanently ends a shared account. If the client has a password it must be the person's, otherwise ErrPassword;
+// without one the session must be of the last ten minutes, otherwise ErrSessionNotFresh. It returns account.ErrNotShared for an account
 // with a sign-in.
-func (s *Service) DeleteShared(ctx context.Context, client Client, p *Principal, password string) error {
+func (s *Service) DeleteShared(ctx context.Context, client Client, p *Principal) error {
 	if !p.Account.Shared {
 		return account.ErrNotShared
 	}
-	if password != "" && p.Person.PasswordHash != "" {
-		if err := s.checkPassword(ctx, client, p.Session, p.Person, password); err != nil {
+	if client.Password != "" && p.Person.PasswordHash != "" {
+		if err := s.checkPassword(ctx, client, p, client.Password); err != nil {
 			return err
 		}
 	} else if !s.Fresh(p.Session) {

@@ -96,7 +96,7 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	_, err = store.TakeNonce(ctx, nonceHash, time.Now())
 	must(err)
 	must(core.SignOut(ctx, identity.Client{Token: again.Token}))
-	changed, err := core.ChangePassword(ctx, v, in.Session, in.Account, password, newPassword)
+	changed, err := core.ChangePassword(ctx, v, own(in), password, newPassword)
 	must(err)
 	changedToken := account.HashToken(changed.Token)
 	secrets["changed password"], secrets["session of the change"] = []byte(changed.Account.PasswordHash), changedToken[:]

@@ -100,7 +100,7 @@ func TestVerification_Floods(t *testing.T) {
 		if m.SendVerificationEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, "new@example.com", "") == nil {
 			asked++
 		}
-		if m.ChangeEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, in.Session, in.Account, "victim@example.com", "") == nil {
+		if m.ChangeEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, own(in), "victim@example.com", "") == nil {
 			changes++
 		}
 	}
@@ -119,7 +119,7 @@ func TestChangeEmail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.ChangeEmail(t.Context(), here, in.Session, owner, "New@example.com", "/console/keys"); err != nil {
+	if err := m.ChangeEmail(t.Context(), here, &identity.Principal{Session: in.Session, Person: owner}, "New@example.com", "/console/keys"); err != nil {
 		t.Fatal(err)
 	}
 	old := <-m.mails
@@ -162,7 +162,7 @@ func TestChangeEmail_Taken(t *testing.T) {
 	here := identity.Client{IP: "203.0.113.7", Token: in.Token}
 	m.signUp(t, identity.Client{}, "kept@example.com")
 	squatter := m.signUpUnverified(t, identity.Client{}, squatted)
-	change := func(email string) error { return m.ChangeEmail(t.Context(), here, in.Session, in.Account, email, "") }
+	change := func(email string) error { return m.ChangeEmail(t.Context(), here, own(in), email, "") }
 	for _, email := range []string{"kept@example.com", "free@example.com"} {
 		if err := change(email); err != nil {
 			t.Errorf("%s: %v", email, err)
@@ -183,12 +183,12 @@ func TestChangeEmail_Taken(t *testing.T) {
 			t.Errorf("%q: %v", email, invalid)
 		}
 	}
-	if invalid, ok := errors.AsType[*account.InvalidError](m.ChangeEmail(t.Context(), here, in.Session, in.Account, "x@example.com", "https://evil.example")); !ok || invalid.Field != "callbackURL" {
+	if invalid, ok := errors.AsType[*account.InvalidError](m.ChangeEmail(t.Context(), here, own(in), "x@example.com", "https://evil.example")); !ok || invalid.Field != "callbackURL" {
 		t.Errorf("another site: %v", invalid)
 	}
 	stale := *in.Session
 	stale.CreatedAt = stale.CreatedAt.Add(-11 * time.Minute)
-	if err := m.ChangeEmail(t.Context(), here, &stale, in.Account, "x@example.com", ""); !errors.Is(err, identity.ErrSessionNotFresh) {
+	if err := m.ChangeEmail(t.Context(), here, &identity.Principal{Session: &stale, Person: in.Account}, "x@example.com", ""); !errors.Is(err, identity.ErrSessionNotFresh) {
 		t.Errorf("an old session: %v", err)
 	}
 }

@@ -1,14 +1,14 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
 
 // changeEmail answers POST /auth/change-email: it mails a link to the account's address if that is verified, otherwise to the new
 // one. The response is the same if another account has the new address.
 func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
-	session, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	request, err := decode[struct {
 		NewEmail    string `json:"newEmail"`
 		CallbackURL string `json:"callbackURL"`
@@ -16,7 +16,7 @@ func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.ChangeEmail(r.Context(), s.client(r), session, owner, request.NewEmail, request.CallbackURL); err != nil {
+	if err := s.Identity.ChangeEmail(r.Context(), s.client(r), identity.PrincipalOf(r), request.NewEmail, request.CallbackURL); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

@@ -1,14 +1,14 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
 
 // changePassword answers POST /auth/change-password: every session of the account ends, and the cookie gets a new one. The other
 // sessions end even without revokeOtherSessions, because others may know the old password.
 func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
-	session, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	request, err := decode[struct {
 		CurrentPassword     string `json:"currentPassword"`
 		NewPassword         string `json:"newPassword"`
@@ -17,7 +17,7 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.Identity.ChangePassword(r.Context(), s.client(r), session, owner, request.CurrentPassword, request.NewPassword)
+	in, err := s.Identity.ChangePassword(r.Context(), s.client(r), identity.PrincipalOf(r), request.CurrentPassword, request.NewPassword)
 	if err != nil {
 		return err
 	}

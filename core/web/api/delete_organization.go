@@ -20,7 +20,7 @@ func (s *Server) deleteOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.DeleteShared(r.Context(), s.client(r), on, request.Password); err != nil {
+	if err := s.Identity.DeleteShared(r.Context(), s.confirming(r, request.Password), on); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))

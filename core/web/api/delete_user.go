@@ -1,14 +1,14 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
 
 // deleteUser answers POST /auth/delete-user: it deletes the account permanently. Its password confirms that; an account without
 // one needs a fresh session.
 func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
-	session, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	request, err := decode[struct {
 		Password    string  `json:"password"`
 		CallbackURL *string `json:"callbackURL"`
@@ -16,7 +16,7 @@ func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.DeleteAccount(r.Context(), s.client(r), session, owner, request.Password); err != nil {
+	if err := s.Identity.DeleteAccount(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r)); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

@@ -17,14 +17,10 @@ func (s *Server) linkOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	session, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	if err := checkStart(request.ProviderID, request.CallbackURL); err != nil {
 		return err
 	}
-	to, flow, err := s.Identity.StartLink(r.Context(), s.client(r), session, owner, request.Password)
+	to, flow, err := s.Identity.StartLink(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r))
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,14 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
 
 // linkSIWE answers POST /auth/siwe/link: it adds the wallet that signed the message as a way to sign in. better-auth has no route
 // for this. The body is that of siwe/verify, with the password if the session is not fresh.
 func (s *Server) linkSIWE(w http.ResponseWriter, r *http.Request) error {
-	session, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
 	request, err := decode[struct {
 		Message       string  `json:"message"`
 		Signature     string  `json:"signature"`
@@ -22,7 +22,7 @@ func (s *Server) linkSIWE(w http.ResponseWriter, r *http.Request) error {
 	if _, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID); err != nil {
 		return err
 	}
-	_, err = s.Identity.LinkWallet(r.Context(), s.client(r), session, owner, request.Message, request.Signature, request.Password)
+	_, err = s.Identity.LinkWallet(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.Message, request.Signature)
 	if err != nil {
 		return err
 	}

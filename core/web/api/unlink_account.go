@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/wire"
 )
@@ -11,10 +12,7 @@ import (
 // unlinkAccount answers POST /auth/unlink-account: it removes a way to sign in and ends the account's other sessions. The
 // password cannot be removed.
 func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
-	session, owner, err := s.authenticate(r)
-	if err != nil {
-		return err
-	}
+	principal := identity.PrincipalOf(r)
 	request, err := decode[struct {
 		ProviderID string `json:"providerId"`
 		AccountID  string `json:"accountId"`
@@ -26,7 +24,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	if request.ProviderID == credentialProvider {
 		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
 	}
-	identities, err := s.Identity.Identities(r.Context(), owner.ID)
+	identities, err := s.Identity.Identities(r.Context(), principal.Person.ID)
 	if err != nil {
 		return err
 	}
@@ -45,7 +43,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return invalid(wire.Issue{Path: "/accountId", Message: "must say which, as the account has several of this provider; see /auth/list-accounts"})
 	}
-	if err := s.Identity.Unlink(r.Context(), s.client(r), session, owner, named[0], request.Password); err != nil {
+	if err := s.Identity.Unlink(r.Context(), s.confirming(r, request.Password), principal, named[0]); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

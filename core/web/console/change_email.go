@@ -40,7 +40,7 @@ func (c *console) changeEmail(w http.ResponseWriter, r *http.Request, user curre
 		return err
 	}
 	if f.ok() {
-		err := c.Identity.ChangeEmail(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["newEmail"], "")
+		err := c.Identity.ChangeEmail(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["newEmail"], "")
 		if err := f.note(err); err != nil {
 			return err
 		}

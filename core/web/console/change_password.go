@@ -26,7 +26,7 @@ func (c *console) changePassword(w http.ResponseWriter, r *http.Request, user cu
 	var signedIn *identity.SignedIn
 	if f.ok() {
 		signedIn, err = c.Identity.ChangePassword(
-			r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["password"], f.values["newPassword"])
+			r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["password"], f.values["newPassword"])
 		if err := f.note(err); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user
 	}
 	var target, flow string
 	if f.ok() {
-		target, flow, err = c.Identity.StartLink(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["password"])
+		target, flow, err = c.Identity.StartLink(r.Context(), c.confirming(r, f), user.principal)
 		if err := f.note(err); err != nil {
 			return err
 		}

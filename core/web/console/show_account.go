@@ -77,7 +77,7 @@ func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, user cur
 		return err
 	}
 	if f.ok() {
-		err = c.Identity.DeleteAccount(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, f.values["password"])
+		err = c.Identity.DeleteAccount(r.Context(), c.confirming(r, f), user.principal)
 		if err := f.note(err); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 
-	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
 
@@ -25,7 +24,7 @@ func (c *console) unlink(w http.ResponseWriter, r *http.Request, user currentUse
 	}
 	if f.ok() {
 		unlinked := account.Identity{Issuer: f.values["issuer"], Subject: f.values["subject"]}
-		err = c.Identity.Unlink(r.Context(), identity.ClientOf(r, c.Cookie), user.session, user.owner, unlinked, f.values["password"])
+		err = c.Identity.Unlink(r.Context(), c.confirming(r, f), user.principal, unlinked)
 		if err := f.note(err); err != nil {
 			return err
 		}
