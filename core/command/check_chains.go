@@ -79,7 +79,7 @@ func checkChains(ctx context.Context, file ...string) (err error) {
 // readPlanned returns a registry with only the chains of a file, as they would be after its import. refused is set if some of its
 // rows would not be imported.
 func readPlanned(file string, current *registry.Snapshot) (planned *registry.Snapshot, refused, err error) {
-	text, err := readListFile(file)
+	text, err := readList(file)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,7 +20,7 @@ import (
 
 const (
 	chainsUsage = usageError("use: core chains import FILE, core chains check [FILE], or core chains resume CHAIN --from N")
-	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] [--timeout 2m] URL|FILE, or core tokens sources")
+	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] FILE, or core tokens sources")
 )
 
 // changeChains runs `core chains …`.
@@ -37,7 +37,7 @@ func changeChains(ctx context.Context, args []string) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
-		text, err := readListFile(args[1])
+		text, err := readList(args[1])
 		if err != nil {
 			return err
 		}
@@ -64,11 +64,10 @@ func changeTokens(ctx context.Context, args []string) error {
 
 // tokenImport is one `core tokens import`.
 type tokenImport struct {
-	// Location is a URL, a file or - for standard input.
-	Location string
+	// File is its path, or - for standard input.
+	File string
 	// Origin overrides what the rows of the list say.
-	Origin  token.Origin
-	Timeout time.Duration
+	Origin token.Origin
 }
 
 func parseTokenImport(args []string) (tokenImport, error) {
@@ -77,11 +76,10 @@ func parseTokenImport(args []string) (tokenImport, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&command.Origin.Source, "source", "", "where the list was published")
 	flags.StringVar(&command.Origin.License, "license", "", "its SPDX license expression")
-	flags.DurationVar(&command.Timeout, "timeout", 2*time.Minute, "how long a download may take")
 	if len(args) == 0 || args[0] != "import" {
 		return command, tokensUsage
 	}
-	var locations []string
+	var files []string
 	for rest := args[1:]; ; rest = flags.Args()[1:] {
 		if err := flags.Parse(rest); err != nil {
 			return command, usageError(fmt.Sprintf("%v; %s", err, string(tokensUsage)))
@@ -89,12 +87,12 @@ func parseTokenImport(args []string) (tokenImport, error) {
 		if flags.NArg() == 0 {
 			break
 		}
-		locations = append(locations, flags.Arg(0))
+		files = append(files, flags.Arg(0))
 	}
-	if len(locations) != 1 {
+	if len(files) != 1 {
 		return command, tokensUsage
 	}
-	command.Location = locations[0]
+	command.File = files[0]
 	if err := command.Origin.Validate(); err != nil {
 		return command, usageError(err.Error())
 	}
@@ -102,7 +100,7 @@ func parseTokenImport(args []string) (tokenImport, error) {
 }
 
 func (c tokenImport) run(ctx context.Context, store *postgres.Store) error {
-	text, published, err := c.read(ctx)
+	text, err := readList(c.File)
 	if err != nil {
 		return err
 	}
@@ -119,7 +117,7 @@ func (c tokenImport) run(ctx context.Context, store *postgres.Store) error {
 	}
 	for i := range list.Tokens {
 		origin := &list.Tokens[i].Origin
-		origin.Source = cmp.Or(c.Origin.Source, origin.Source, published, list.Name)
+		origin.Source = cmp.Or(c.Origin.Source, origin.Source, list.Name)
 		origin.License = cmp.Or(c.Origin.License, origin.License)
 	}
 	return importTokens(ctx, store, current, list)

@@ -25,8 +25,8 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core chains check [FILE]               ask every provider of CORE_RPC_FILE whether its chain can be watched; print a table; with a
                                          file, only about its chains, as they would be once it is imported
   core chains resume CHAIN --from N      watch a chain again that was stopped, from this block on
-  core tokens import URL|FILE            add and update tokens from a token list, over https or from a file; - reads
-                                         standard input; --source NAME and --license SPDX are recorded with the tokens
+  core tokens import FILE                add and update tokens from a token list; - reads standard input; --source NAME and
+                                         --license SPDX are recorded with the tokens
   core tokens sources                    print how many tokens come from which source, and under which licence
   core accounts create EMAIL [NAME]      make an account and print its password, once
   core accounts reset-password EMAIL     give an account another password, print it once and end its sessions
