@@ -5,7 +5,6 @@
 package rpctest
 
 import (
-	"cmp"
 	"encoding/binary"
 	"maps"
 	"math/big"
@@ -138,16 +137,6 @@ func (c *Chain) MineEmpty(n int) {
 	}
 }
 
-// MinePool appends a block of all pending transactions, by sender and nonce.
-func (c *Chain) MinePool() evm.Block {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	txs := slices.SortedFunc(maps.Values(c.pool), func(a, b Tx) int {
-		return cmp.Or(a.From.Cmp(b.From), cmp.Compare(a.Nonce, b.Nonce))
-	})
-	return c.mine(txs).Block
-}
-
 // Submit puts a transaction into the pool of all nodes, in the place of one with the same sender and nonce.
 func (c *Chain) Submit(tx Tx) common.Hash {
 	c.mu.Lock()
@@ -158,15 +147,6 @@ func (c *Chain) Submit(tx Tx) common.Hash {
 	}
 	c.addPending(hash, tx)
 	return hash
-}
-
-// Drop removes a transaction from the pool.
-func (c *Chain) Drop(hash common.Hash) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if tx, ok := c.pool[hash]; ok {
-		c.removePending(tx)
-	}
 }
 
 // Reorg removes the last blocks and mines others. Transactions that none of the others has are pending again, as on a real network,

@@ -18,19 +18,16 @@ type blockJSON struct {
 	Transactions []any          `json:"transactions"`
 }
 
-func (v view) encodeBlock(b *block, full bool) blockJSON {
+func encodeBlock(b *block, full bool) blockJSON {
 	encoded := blockJSON{
-		Number: hexutil.Uint64(b.Number), Hash: v.blockHash(b), ParentHash: b.ParentHash, GasLimit: 30_000_000,
+		Number: hexutil.Uint64(b.Number), Hash: b.Hash, ParentHash: b.ParentHash, GasLimit: 30_000_000,
 		Timestamp:    hexutil.Uint64(b.Time.Unix()), //nolint:gosec // G115: times after 1970
 		Transactions: make([]any, len(b.txs)),
-	}
-	if b.Number > 0 {
-		encoded.ParentHash = v.blockHash(v.blocks[b.Number-1])
 	}
 	for i, hash := range b.Transactions {
 		encoded.Transactions[i] = hash
 		if full {
-			encoded.Transactions[i] = encodeTransaction(hash, b.txs[i], b, encoded.Hash)
+			encoded.Transactions[i] = encodeTransaction(hash, b.txs[i], b)
 		}
 	}
 	return encoded
@@ -49,7 +46,7 @@ type transactionJSON struct {
 }
 
 // encodeTransaction writes one without a block as pending.
-func encodeTransaction(hash common.Hash, tx Tx, b *block, blockHash common.Hash) transactionJSON {
+func encodeTransaction(hash common.Hash, tx Tx, b *block) transactionJSON {
 	encoded := transactionJSON{
 		Hash: hash, From: tx.From, To: tx.To, Nonce: hexutil.Uint64(tx.Nonce), Value: (*hexutil.Big)(new(big.Int)), Input: tx.Input, Type: "0x2",
 	}
@@ -57,7 +54,7 @@ func encodeTransaction(hash common.Hash, tx Tx, b *block, blockHash common.Hash)
 		encoded.Value = (*hexutil.Big)(tx.Value)
 	}
 	if b != nil {
-		encoded.BlockNumber, encoded.BlockHash = (*hexutil.Uint64)(&b.Number), &blockHash
+		encoded.BlockNumber, encoded.BlockHash = (*hexutil.Uint64)(&b.Number), &b.Hash
 	}
 	return encoded
 }
@@ -73,9 +70,9 @@ type logJSON struct {
 	Removed     bool           `json:"removed"`
 }
 
-func encodeLog(l evm.Log, blockHash common.Hash) logJSON {
+func encodeLog(l evm.Log) logJSON {
 	return logJSON{
-		Address: l.Address, Topics: l.Topics, Data: l.Data, BlockNumber: hexutil.Uint64(l.BlockNumber), BlockHash: blockHash,
+		Address: l.Address, Topics: l.Topics, Data: l.Data, BlockNumber: hexutil.Uint64(l.BlockNumber), BlockHash: l.BlockHash,
 		TxHash: l.TxHash, Index: hexutil.Uint(l.Index),
 	}
 }
@@ -100,18 +97,18 @@ func (r *Receipt) SetBlock(number uint64, hash common.Hash) {
 	}
 }
 
-func encodeReceipt(p place, blockHash common.Hash) *Receipt {
+func encodeReceipt(p place) *Receipt {
 	b, tx := p.block, p.block.txs[p.index]
 	status := hexutil.Uint64(1)
 	if tx.Reverted {
 		status = 0
 	}
 	receipt := &Receipt{
-		TxHash: b.Transactions[p.index], BlockNumber: hexutil.Uint64(b.Number), BlockHash: blockHash, From: tx.From, To: tx.To, Status: &status,
+		TxHash: b.Transactions[p.index], BlockNumber: hexutil.Uint64(b.Number), BlockHash: b.Hash, From: tx.From, To: tx.To, Status: &status,
 		Logs: []logJSON{},
 	}
 	for _, l := range b.logs[b.firstLog[p.index]:b.firstLog[p.index+1]] {
-		receipt.Logs = append(receipt.Logs, encodeLog(l, blockHash))
+		receipt.Logs = append(receipt.Logs, encodeLog(l))
 	}
 	return receipt
 }

@@ -44,7 +44,7 @@ func (v view) getLogs(params []jsontext.Value) (any, error) {
 	for _, b := range v.blocks[from : min(to, v.top())+1] {
 		for _, l := range b.logs {
 			if f.matches(l) {
-				found = append(found, encodeLog(l, v.blockHash(b)))
+				found = append(found, encodeLog(l))
 			}
 		}
 		if limit := v.faults.ResultLimit; limit > 0 && len(found) > limit {

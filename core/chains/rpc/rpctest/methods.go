@@ -91,13 +91,6 @@ func (v view) number(id string) (number uint64, ok bool, err error) {
 	return number, number <= v.top(), nil
 }
 
-func (v view) blockHash(b *block) common.Hash {
-	if lie, ok := v.faults.BlockHashes[b.Number]; ok {
-		return lie
-	}
-	return b.Hash
-}
-
 func (v view) getBlock(params []jsontext.Value) (any, error) {
 	id, err := param[string](params, 0)
 	if err != nil {
@@ -111,7 +104,7 @@ func (v view) getBlock(params []jsontext.Value) (any, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	return v.encodeBlock(v.blocks[number], full), nil
+	return encodeBlock(v.blocks[number], full), nil
 }
 
 // find is the place of a transaction that the node has in a block.
@@ -132,7 +125,7 @@ func (v view) getReceipt(params []jsontext.Value) (any, error) {
 	if v.faults.Garbled[hash] {
 		return "?", nil
 	}
-	receipt := encodeReceipt(p, v.blockHash(p.block))
+	receipt := encodeReceipt(p)
 	if lie := v.faults.Receipts[hash]; lie != nil {
 		lie(receipt)
 	}
@@ -148,13 +141,13 @@ func (v view) getTransaction(params []jsontext.Value) (any, error) {
 		return "?", nil
 	}
 	if ok {
-		return encodeTransaction(hash, p.block.txs[p.index], p.block, v.blockHash(p.block)), nil
+		return encodeTransaction(hash, p.block.txs[p.index], p.block), nil
 	}
 	tx, pending := v.pool[hash]
 	if !pending {
 		return nil, nil
 	}
-	return encodeTransaction(hash, tx, nil, common.Hash{}), nil
+	return encodeTransaction(hash, tx, nil), nil
 }
 
 // at is the number of the block whose state is asked for.

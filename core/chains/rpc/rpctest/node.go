@@ -38,8 +38,6 @@ type Faults struct {
 	ChainID uint64
 	// Unknown transactions have no receipt and are not found.
 	Unknown map[common.Hash]bool
-	// BlockHashes replace the hashes of blocks wherever they are named, by number.
-	BlockHashes map[uint64]common.Hash
 	// Receipts change the receipts of transactions.
 	Receipts map[common.Hash]func(*Receipt)
 	// Garbled transactions have receipts and contents that cannot be decoded.
@@ -86,12 +84,12 @@ type Node struct {
 
 var nodes atomic.Uint64
 
-// NewNode is a node without a socket, for Transport and Listen.
+// NewNode is a node without a socket, for Transport.
 func NewNode(chain *Chain) *Node {
 	return &Node{host: fmt.Sprintf("node-%d.test", nodes.Add(1)), chain: chain, calls: map[string]int{}}
 }
 
-// URL is the node's address: of its socket after Listen, else one that only Transport knows.
+// URL is the node's address: of its socket after Serve, else one that only Transport knows.
 func (n *Node) URL() string {
 	if n.server != nil {
 		return n.server.URL
@@ -99,23 +97,11 @@ func (n *Node) URL() string {
 	return "http://" + n.host
 }
 
-// Listen serves the node on a free port until Close.
-func (n *Node) Listen() *Node {
-	n.server = httptest.NewServer(n)
-	return n
-}
-
-// Close ends what Listen began.
-func (n *Node) Close() {
-	if n.server != nil {
-		n.server.Close()
-	}
-}
-
 // Serve is a node that listens until the test ends, of which it needs Cleanup alone.
 func Serve(test interface{ Cleanup(clean func()) }, chain *Chain) *Node {
-	n := NewNode(chain).Listen()
-	test.Cleanup(n.Close)
+	n := NewNode(chain)
+	n.server = httptest.NewServer(n)
+	test.Cleanup(n.server.Close)
 	return n
 }
 
