@@ -71,7 +71,7 @@ func Signed(ctx context.Context, client *rpc.Client, chain caip.ChainID, account
 	call := rpc.CallCode(append(append([]byte{}, validator.code...), arguments...), validatorGas)
 	var answer [32]byte
 	err = askNodes(ctx, client, chain, func(ctx context.Context, p *rpc.Provider) error {
-		returned, err := rpc.Ask(ctx, p, call)
+		returned, err := rpc.Fetch(ctx, p, call)
 		if err == nil && len(returned) != len(answer) {
 			err = fmt.Errorf("%s: the validator of signatures returned %d bytes, which it never does", p.Host(), len(returned))
 		}

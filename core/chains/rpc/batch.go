@@ -1,167 +1,121 @@
 package rpc
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"slices"
 )
 
-type wireRequest struct {
-	Version string `json:"jsonrpc"`
-	ID      uint64 `json:"id"`
-	Method  string `json:"method"`
-	Params  []any  `json:"params"`
-}
-
-type wireResponse struct {
-	ID     jsontext.Value `json:"id"`
-	Result jsontext.Value `json:"result"`
-	Error  jsontext.Value `json:"error"`
-}
-
-// encode writes an object for one call and an array for more. The ids are unique, so that a late response to an earlier request
-// is detected.
-func (p *Provider) encode(calls []*call) ([]byte, error) {
-	wire := make([]wireRequest, len(calls))
-	for i, c := range calls {
-		c.id = p.lastID.Add(1)
-		wire[i] = wireRequest{Version: "2.0", ID: c.id, Method: c.method, Params: c.params}
-		if c.params == nil {
-			wire[i].Params = []any{}
+// send sends calls in one request. If the node rejects so many calls at once, or the response is too large, it sends them again in
+// halves, down to single calls. A response that is too large for one call is the error of that call.
+func (p *Provider) send(ctx context.Context, calls []*call) error {
+	err := p.request(ctx, calls)
+	if len(calls) == 1 {
+		if errors.Is(err, ErrTooLarge) {
+			calls[0].err = err
+			return nil
 		}
+		return err
 	}
-	var body any = wire
-	if len(wire) == 1 {
-		body = wire[0]
+	if err == nil {
+		return p.sendTooLarge(ctx, calls)
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("encode the request: %w", err)
+	if !splittable(err) {
+		return err
 	}
-	return text, nil
-}
-
-// decode sets each call's result or error. The returned error is of the complete response: it is not JSON-RPC, does not answer
-// every call exactly once, or is one error for all calls, which some nodes return for a batch.
-func (p *Provider) decode(answer []byte, calls []*call) error {
-	responses, err := responses(answer, len(calls) > 1)
-	if err != nil {
-		return p.malformed(err)
+	first, second := calls[:len(calls)/2], calls[len(calls)/2:]
+	if halfErr := p.send(ctx, first); halfErr != nil {
+		return halfErr
 	}
-	waiting := make(map[uint64]*call, len(calls))
-	for _, c := range calls {
-		waiting[c.id] = c
+	if !errors.Is(err, ErrTooLarge) && slices.ContainsFunc(first, func(c *call) bool { return c.err == nil }) {
+		p.health.limitBatch(len(calls))
 	}
-	for _, r := range responses {
-		var id uint64
-		unnamed := len(r.ID) == 0 || r.ID.Kind() == 'n'
-		if unnamed && isSet(r.Error) {
-			return p.nodeError(calls[0].method, r.Error)
+	for len(second) > 0 {
+		chunk := second[:min(len(second), max(1, p.health.batchSize()))]
+		second = second[len(chunk):]
+		if err := p.send(ctx, chunk); err != nil {
+			return err
 		}
-		if unnamed || json.Unmarshal(r.ID, &id) != nil || waiting[id] == nil {
-			return p.malformed(errors.New("an id is missing, unknown or there twice"))
-		}
-		c := waiting[id]
-		delete(waiting, id)
-		c.err = p.finish(c, r)
-		if errors.Is(c.err, errBatch) && len(calls) > 1 {
-			return c.err // go-ethereum names the first call in the error of a batch
-		}
-	}
-	if len(waiting) > 0 {
-		return p.malformed(fmt.Errorf("%d of %d calls have no answer", len(waiting), len(calls)))
 	}
 	return nil
 }
 
-// responses parses an array, or the single object that answers one call or rejects a batch.
-func responses(answer []byte, batch bool) (responses []wireResponse, err error) {
-	// Nodes may quote the return data of a contract, which can be any bytes.
-	const tolerant = true
-	if text := strings.TrimLeft(string(answer[:min(len(answer), 64)]), " \t\r\n"); strings.HasPrefix(text, "[") {
-		if !batch {
-			return nil, errors.New("a list answers a single call")
+// sendTooLarge sends those calls again that a node left out of the response to a batch because of its size.
+func (p *Provider) sendTooLarge(ctx context.Context, calls []*call) error {
+	again := slices.DeleteFunc(slices.Clone(calls), func(c *call) bool { return !errors.Is(c.err, ErrTooLarge) })
+	switch len(again) {
+	case 0:
+		return nil
+	case len(calls):
+		if err := p.send(ctx, again[:len(again)/2]); err != nil {
+			return err
 		}
-		err = json.Unmarshal(answer, &responses, jsontext.AllowInvalidUTF8(tolerant))
-		return responses, err
+		return p.send(ctx, again[len(again)/2:])
+	default:
+		return p.send(ctx, again)
 	}
-	var one wireResponse
-	if err := json.Unmarshal(answer, &one, jsontext.AllowInvalidUTF8(tolerant)); err != nil {
+}
+
+// splittable reports whether fewer calls at once may succeed: the response is too large, or the node rejects the batch as a whole,
+// for its length or for a reason that is not known.
+func splittable(err error) bool {
+	if errors.Is(err, ErrTooLarge) || errors.Is(err, errBatch) {
+		return true
+	}
+	node, ok := errors.AsType[*Error](err)
+	return ok && node.kind == nil
+}
+
+// Fetch sends one call and returns its result.
+func Fetch[T any](ctx context.Context, p *Provider, c *Call[T]) (T, error) {
+	_ = p.Do(ctx, c) // Result returns the same error
+	return c.Result()
+}
+
+// Result is the result of the call for one item, or its error.
+type Result[T any] struct {
+	Value T
+	Err   error
+}
+
+// FetchEach sends a call for each item and returns the answers in the items' order. The error of an item is in its answer: the node
+// has pruned what it needs, or its result cannot be decoded. The returned error is of the provider: it did not answer, or it
+// rejects calls for their rate. Without items it sends nothing.
+func FetchEach[Item, T any](ctx context.Context, p *Provider, items []Item, call func(Item) *Call[T]) ([]Result[T], error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	calls := make([]*Call[T], len(items))
+	requests := make([]Request, len(items))
+	for n, item := range items {
+		calls[n] = call(item)
+		requests[n] = calls[n]
+	}
+	if err := p.Do(ctx, requests...); err != nil {
 		return nil, err
 	}
-	if batch {
-		one.ID = nil
-		if !isSet(one.Error) {
-			return nil, errors.New("an object answers a batch")
+	answers := make([]Result[T], len(items))
+	for n, c := range calls {
+		answers[n].Value, answers[n].Err = c.Result()
+		if errors.Is(answers[n].Err, ErrRate) {
+			return nil, answers[n].Err
 		}
 	}
-	return []wireResponse{one}, nil
+	return answers, nil
 }
 
-func isSet(text jsontext.Value) bool { return len(text) > 0 && text.Kind() != 'n' }
-
-// finish returns a call's error, nil if it has a result.
-func (p *Provider) finish(c *call, r wireResponse) error {
-	switch {
-	case isSet(r.Error) && isSet(r.Result):
-		return p.malformed(errors.New("both a result and an error"))
-	case isSet(r.Error):
-		return p.nodeError(c.method, r.Error)
-	case len(r.Result) == 0:
-		return p.malformed(errors.New("neither a result nor an error"))
+// FetchAll is FetchEach for items that are of use only together: it returns the results, or the first error.
+func FetchAll[Item, T any](ctx context.Context, p *Provider, items []Item, call func(Item) *Call[T]) ([]T, error) {
+	answers, err := FetchEach(ctx, p, items, call)
+	if err != nil || len(answers) == 0 {
+		return nil, err
 	}
-	err := c.decode(r.Result)
-	if err == nil || errors.Is(err, ErrMissing) {
-		return err
-	}
-	return p.malformed(err)
-}
-
-func (p *Provider) malformed(err error) error {
-	return &failure{kind: ErrMalformed, text: p.clean(err.Error())}
-}
-
-// nodeError parses an error object. Gateways in front of nodes return a plain text.
-func (p *Provider) nodeError(method string, text jsontext.Value) error {
-	var wire struct {
-		Code    int64          `json:"code"`
-		Message string         `json:"message"`
-		Data    jsontext.Value `json:"data"`
-	}
-	tolerant := jsontext.AllowInvalidUTF8(true)
-	if text.Kind() == '"' {
-		if err := json.Unmarshal(text, &wire.Message, tolerant); err != nil {
-			return p.malformed(err)
+	results := make([]T, len(answers))
+	for n, a := range answers {
+		if a.Err != nil {
+			return nil, a.Err
 		}
-	} else if err := json.Unmarshal(text, &wire, tolerant); err != nil {
-		return p.malformed(err)
+		results[n] = a.Value
 	}
-	// Tenderly puts the reason into data.
-	details := wire.Message + " " + string(wire.Data[:min(len(wire.Data), 1024)])
-	return &Error{
-		Code: wire.Code, Message: p.clean(wire.Message), Data: revertData(wire.Data), kind: errorKind(method, wire.Code, details),
-	}
-}
-
-// revertData returns the data of a reverted call. Most nodes put it into data, some into an object or after a word there.
-func revertData(text jsontext.Value) []byte {
-	var object struct {
-		Data jsontext.Value `json:"data"`
-	}
-	if text.Kind() == '{' && json.Unmarshal(text, &object) == nil {
-		text = object.Data
-	}
-	var hex string
-	if text.Kind() != '"' || json.Unmarshal(text, &hex) != nil {
-		return nil
-	}
-	decoded, err := hexutil.Decode(strings.TrimPrefix(hex, "Reverted "))
-	if err != nil {
-		return nil
-	}
-	return decoded
+	return results, nil
 }

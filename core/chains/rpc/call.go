@@ -60,10 +60,10 @@ type call struct {
 	method string
 	params []any
 	decode func(jsontext.Value) error
-	// span is the number of blocks of eth_getLogs.
-	span uint64
-	id   uint64
-	err  error
+	// logBlocks is the number of blocks of eth_getLogs.
+	logBlocks uint64
+	id        uint64
+	err       error
 }
 
 var errNotSent = errors.New("the call was not sent")
@@ -219,7 +219,7 @@ func Logs(filter LogFilter) *Call[[]evm.Log] {
 		}
 		return logs, err
 	}, params)
-	c.span = 1 + max(filter.From, filter.To) - filter.From
+	c.logBlocks = 1 + max(filter.From, filter.To) - filter.From
 	return c
 }
 

@@ -108,25 +108,25 @@ func (c *Chain) All() []*Provider { return slices.Clone(c.providers) }
 func (c *Chain) Providers() []*Provider {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var well, failing, off []*Provider
+	var healthy, failing, paused []*Provider
 	for _, p := range c.providers {
 		_, wrong, _ := p.verified.state()
 		switch {
 		case wrong:
 		case p.health.paused() > 0:
-			off = append(off, p)
+			paused = append(paused, p)
 		case p.health.failing():
 			failing = append(failing, p)
 		case p == c.preferred:
-			well = slices.Insert(well, 0, p)
+			healthy = slices.Insert(healthy, 0, p)
 		default:
-			well = append(well, p)
+			healthy = append(healthy, p)
 		}
 	}
-	if len(well) > 0 {
-		c.preferred = well[0]
+	if len(healthy) > 0 {
+		c.preferred = healthy[0]
 	}
-	return slices.Concat(well, failing, off)
+	return slices.Concat(healthy, failing, paused)
 }
 
 // Other is Providers without those of the same host: another key of the same provider is not a second opinion.
@@ -139,13 +139,13 @@ func (c *Chain) HasOther(than *Provider) bool {
 	return slices.ContainsFunc(c.providers, func(p *Provider) bool { return p.host != than.host })
 }
 
-// Well reports whether the provider is neither paused nor failing.
-func (p *Provider) Well() bool { return p.health.paused() <= 0 && !p.health.failing() }
+// Healthy reports whether the provider is neither paused nor failing.
+func (p *Provider) Healthy() bool { return p.health.paused() <= 0 && !p.health.failing() }
 
 // Demote prefers the next healthy provider over one that lags behind the chain.
 func (c *Chain) Demote(p *Provider) {
 	for _, next := range c.Providers() {
-		if next != p && next.Well() {
+		if next != p && next.Healthy() {
 			c.mu.Lock()
 			c.preferred = next
 			c.mu.Unlock()
@@ -158,16 +158,16 @@ func (c *Chain) Demote(p *Provider) {
 // wrong. The error names each provider that could not be verified.
 func (c *Chain) Verify(ctx context.Context) error {
 	var group sync.WaitGroup
-	faults := make([]error, len(c.providers))
+	errs := make([]error, len(c.providers))
 	for i, p := range c.providers {
 		group.Go(func() {
 			if due, wrong, problem := p.verified.state(); due {
-				faults[i] = p.verify(ctx)
+				errs[i] = p.verify(ctx)
 			} else if wrong {
-				faults[i] = fmt.Errorf("%s: %w: %s", p.host, ErrWrongChain, problem)
+				errs[i] = fmt.Errorf("%s: %w: %s", p.host, ErrWrongChain, problem)
 			}
 		})
 	}
 	group.Wait()
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }

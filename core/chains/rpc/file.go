@@ -36,7 +36,7 @@ type Endpoint struct {
 }
 
 // ReadFile reads the file that CORE_RPC_FILE names, `{"eip155:1": ["https://…", {"url": "https://…", "maxRange": 2000,
-// "requestsPerSecond": 20}]}`. The error has a line for each fault and names nothing of a URL but its host.
+// "requestsPerSecond": 20}]}`. The error has a line for each problem and names nothing of a URL but its host.
 func ReadFile(path string) (Providers, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -44,47 +44,47 @@ func ReadFile(path string) (Providers, error) {
 	}
 	var chains map[string]jsontext.Value
 	if err := json.Unmarshal(text, &chains); err != nil || chains == nil {
-		return nil, fmt.Errorf("read the RPC file: line %d: must be one JSON object of chains, none of them twice", faultLine(text, err))
+		return nil, fmt.Errorf("read the RPC file: line %d: must be one JSON object of chains, none of them twice", syntaxErrorLine(text, err))
 	}
 	file := fileReader{providers: Providers{}, places: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(chains)) {
 		file.readChain(name, chains[name])
 	}
-	if err := errors.Join(file.faults...); err != nil {
+	if err := errors.Join(file.problems...); err != nil {
 		return nil, fmt.Errorf("read the RPC file: %w", err)
 	}
 	return file.providers, nil
 }
 
-// faultLine is the line of a syntax error, whose own text may quote the file.
-func faultLine(text []byte, err error) int {
-	var fault *jsontext.SyntacticError
-	if !errors.As(err, &fault) {
+// syntaxErrorLine is the line of a syntax error, whose own text may quote the file.
+func syntaxErrorLine(text []byte, err error) int {
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) {
 		return 1
 	}
-	return 1 + strings.Count(string(text[:fault.ByteOffset]), "\n")
+	return 1 + strings.Count(string(text[:syntax.ByteOffset]), "\n")
 }
 
 type fileReader struct {
 	providers Providers
 	// places are where the URLs read so far stand.
-	places map[string]string
-	faults []error
+	places   map[string]string
+	problems []error
 }
 
-func (f *fileReader) fault(place, format string, values ...any) {
-	f.faults = append(f.faults, fmt.Errorf("%s: %s", place, fmt.Sprintf(format, values...)))
+func (f *fileReader) addProblem(place, format string, values ...any) {
+	f.problems = append(f.problems, fmt.Errorf("%s: %s", place, fmt.Sprintf(format, values...)))
 }
 
 func (f *fileReader) readChain(name string, text jsontext.Value) {
 	id, err := caip.ParseChainID(name)
 	if _, ok := id.Number(); err != nil || !ok {
-		f.fault(printableName(name), "must be a chain id such as eip155:1")
+		f.addProblem(printableName(name), "must be a chain id such as eip155:1")
 		id = caip.ChainID{}
 	}
 	var elements []jsontext.Value
 	if err := json.Unmarshal(text, &elements); err != nil || len(elements) == 0 {
-		f.fault(printableName(name), "must have a list of at least one URL")
+		f.addProblem(printableName(name), "must have a list of at least one URL")
 		return
 	}
 	for i, element := range elements {
@@ -116,35 +116,35 @@ func (f *fileReader) readEndpoint(place string, text jsontext.Value) (Endpoint, 
 		err = json.Unmarshal(text, &wire, json.RejectUnknownMembers(true))
 	}
 	if err != nil || text.Kind() == 'n' {
-		f.fault(place, "must be a URL, or an object of url (a text), maxRange (a whole number), requestsPerSecond (a number) and nothing else")
+		f.addProblem(place, "must be a URL, or an object of url (a text), maxRange (a whole number), requestsPerSecond (a number) and nothing else")
 		return Endpoint{}, false
 	}
-	faults := len(f.faults)
+	problems := len(f.problems)
 	f.checkURL(place, wire.URL)
 	endpoint := Endpoint{URL: telemetry.Secret(wire.URL)}
 	if r := wire.MaxRange; r != nil {
 		endpoint.MaxRange = *r
 		if *r < 1 || *r > maxConfiguredRange {
-			f.fault(place, "maxRange must be from 1 to %d", maxConfiguredRange)
+			f.addProblem(place, "maxRange must be from 1 to %d", maxConfiguredRange)
 		}
 	}
 	if r := wire.RequestsPerSecond; r != nil {
 		endpoint.RequestsPerSecond = *r
 		if *r <= 0 || *r > maxConfiguredRate {
-			f.fault(place, "requestsPerSecond must be over 0 and at most %d", maxConfiguredRate)
+			f.addProblem(place, "requestsPerSecond must be over 0 and at most %d", maxConfiguredRate)
 		}
 	}
-	return endpoint, len(f.faults) == faults
+	return endpoint, len(f.problems) == problems
 }
 
 func (f *fileReader) checkURL(place, text string) {
 	address, err := parseURL(text)
 	if err != nil {
-		f.fault(place, "%s", err)
+		f.addProblem(place, "%s", err)
 		return
 	}
 	if earlier, ok := f.places[address.String()]; ok {
-		f.fault(place, "the URL at %s is the same as at %s", address.Host, earlier)
+		f.addProblem(place, "the URL at %s is the same as at %s", address.Host, earlier)
 		return
 	}
 	f.places[address.String()] = place

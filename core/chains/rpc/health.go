@@ -38,8 +38,8 @@ type health struct {
 	pause       time.Duration
 	pausedAt    time.Time
 	pausedUntil time.Time
-	// span is how many blocks of logs to ask for.
-	span, maxSpan uint64
+	// logBlocks is how many blocks of logs to ask for.
+	logBlocks, maxLogBlocks uint64
 	// batch is how many calls to send in a request, and maxBatch the most until limitedUntil.
 	batch, maxBatch   int
 	limitedUntil      time.Time
@@ -48,12 +48,12 @@ type health struct {
 }
 
 func newHealth(e Endpoint) *health {
-	h := &health{maxRate: defaultRate, span: defaultRange, maxSpan: defaultMaxRange, batch: maxBatch, maxBatch: maxBatch}
+	h := &health{maxRate: defaultRate, logBlocks: defaultRange, maxLogBlocks: defaultMaxRange, batch: maxBatch, maxBatch: maxBatch}
 	if e.RequestsPerSecond > 0 {
 		h.maxRate = rate.Limit(e.RequestsPerSecond)
 	}
 	if e.MaxRange > 0 {
-		h.span, h.maxSpan = e.MaxRange, e.MaxRange
+		h.logBlocks, h.maxLogBlocks = e.MaxRange, e.MaxRange
 	}
 	h.limiter = rate.NewLimiter(h.maxRate, max(1, int(math.Ceil(float64(h.maxRate)))))
 	return h
@@ -139,25 +139,25 @@ func (h *health) failing() bool {
 }
 
 // shrink halves the range of blocks after that many were too many.
-func (h *health) shrink(span uint64) {
+func (h *health) shrink(blocks uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.span = max(1, min(h.span, span)/2)
+	h.logBlocks = max(1, min(h.logBlocks, blocks)/2)
 }
 
 // grow adds a tenth to the range of blocks after a whole range was answered.
-func (h *health) grow(span uint64) {
+func (h *health) grow(blocks uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if span >= h.span {
-		h.span = min(h.span+max(1, h.span/10), h.maxSpan)
+	if blocks >= h.logBlocks {
+		h.logBlocks = min(h.logBlocks+max(1, h.logBlocks/10), h.maxLogBlocks)
 	}
 }
 
 func (h *health) logRange() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.span
+	return h.logBlocks
 }
 
 func (h *health) batchSize() int {

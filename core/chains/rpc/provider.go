@@ -156,11 +156,11 @@ func (p *Provider) learn(sent time.Time, calls []*call, err error) {
 		malformed = malformed || errors.Is(e, ErrMalformed) && (err != nil || !c.chosenByUsers())
 		unexplained = unexplained && c.unexplained(e)
 		switch {
-		case c.span == 0:
+		case c.logBlocks == 0:
 		case e == nil:
-			p.health.grow(c.span)
+			p.health.grow(c.logBlocks)
 		case errors.Is(e, ErrRange), errors.Is(e, context.DeadlineExceeded):
-			p.health.shrink(c.span)
+			p.health.shrink(c.logBlocks)
 		}
 	}
 	switch {
@@ -211,7 +211,7 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests:
 		return &failure{kind: ErrRate, text: "HTTP 429", retryAfter: retryAfter(response.Header)}
-	case errors.Is(err, outbound.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.span > 1 }):
+	case errors.Is(err, outbound.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }):
 		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
 	case errors.Is(err, outbound.ErrBodyTooLarge):
 		return &failure{kind: ErrTooLarge, text: "the answer is over 32 MiB"}

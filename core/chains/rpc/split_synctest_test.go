@@ -28,7 +28,7 @@ func blocks(t *testing.T, p *rpc.Provider, node *rpctest.Node, calls int) (reque
 	for n := range numbers {
 		numbers[n] = uint64(n)
 	}
-	got, err := rpc.AskEach(t.Context(), p, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
+	got, err := rpc.FetchAll(t.Context(), p, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestProvider_ResponseTooLarge(t *testing.T) {
 		_, _ = io.WriteString(w, text)
 	})
 	hashes := []common.Hash{{2}, {3}, huge, {4}, {5}, {6}}
-	answers, err := rpc.AskItems(t.Context(), p, hashes, rpc.Receipt)
+	answers, err := rpc.FetchEach(t.Context(), p, hashes, rpc.Receipt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestProvider_ResponseCut(t *testing.T) {
 		_, _ = io.WriteString(w, "["+strings.Join(answers, ",")+"]")
 	})
 	addresses := make([]common.Address, 7)
-	counts, err := rpc.AskEach(t.Context(), p, addresses, func(a common.Address) *rpc.Call[uint64] { return rpc.TransactionCount(a, rpc.Latest) })
+	counts, err := rpc.FetchAll(t.Context(), p, addresses, func(a common.Address) *rpc.Call[uint64] { return rpc.TransactionCount(a, rpc.Latest) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,10 +178,10 @@ func TestProvider_HostileHashes(t *testing.T) {
 		good.Set(func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{chain.Hash(tx): true} })
 		time.Sleep(time.Minute)
 		for range 10 {
-			if _, err := rpc.Ask(t.Context(), first, rpc.TransactionByHash(chain.Hash(tx))); !errors.Is(err, rpc.ErrMalformed) {
+			if _, err := rpc.Fetch(t.Context(), first, rpc.TransactionByHash(chain.Hash(tx))); !errors.Is(err, rpc.ErrMalformed) {
 				t.Errorf("a garbled transaction: %v", err)
 			}
-			answers, err := rpc.AskItems(t.Context(), first, []common.Hash{chain.Hash(tx), {1}}, rpc.Receipt)
+			answers, err := rpc.FetchEach(t.Context(), first, []common.Hash{chain.Hash(tx), {1}}, rpc.Receipt)
 			if err != nil || !errors.Is(answers[0].Err, rpc.ErrMalformed) || answers[1].Err != nil {
 				t.Errorf("a garbled receipt and an unknown one: %v, %v", answers, err)
 			}

@@ -78,7 +78,7 @@ func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, er
 	for n := first; n <= v.head.Number; n++ {
 		numbers = append(numbers, n)
 	}
-	lists, err := rpc.AskEach(ctx, v.provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
+	lists, err := rpc.FetchAll(ctx, v.provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ type unreadableAttempt struct {
 func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, attempts []postgres.Followed) (
 	found []postgres.Observation, pending []postgres.Followed, failed []unreadableAttempt, err error,
 ) {
-	receipts, err := rpc.AskItems(ctx, provider, attempts, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+	receipts, err := rpc.FetchEach(ctx, provider, attempts, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 	if err != nil {
 		return nil, nil, nil, err
 	}

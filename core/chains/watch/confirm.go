@@ -106,7 +106,7 @@ func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.
 // answeredReceipts reads receipts; nil for those that the provider does not have or cannot show. If it can show none, that is its
 // error.
 func answeredReceipts(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]*evm.Receipt, error) {
-	answers, err := rpc.AskItems(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+	answers, err := rpc.FetchEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func compare(
 // blocksOnChain reports which blocks of transactions are still on the chain that a provider shows. A transaction is gone only if
 // its block is: a provider that shows the block and no receipt is no proof.
 func blocksOnChain(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) (map[transfer.Block]bool, error) {
-	blocks, err := rpc.AskEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Block] {
+	blocks, err := rpc.FetchAll(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Block] {
 		return rpc.BlockByNumber(rpc.Number(f.Block.Number))
 	})
 	onChain := make(map[transfer.Block]bool, len(blocks))
@@ -192,5 +192,5 @@ func (l *loop) unanswered(p *rpc.Provider) error {
 }
 
 func receiptsOf(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]*evm.Receipt, error) {
-	return rpc.AskEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+	return rpc.FetchAll(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 }

@@ -104,7 +104,7 @@ func blocksOf(ctx context.Context, provider *rpc.Provider, recorded []postgres.F
 	}
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
-	read, err := rpc.AskEach(ctx, provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
+	read, err := rpc.FetchAll(ctx, provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func readBlockTimes(ctx context.Context, provider *rpc.Provider, all []*inclusio
 		}
 		byNumber[s.receipt.BlockNumber] = append(byNumber[s.receipt.BlockNumber], s)
 	}
-	blocks, err := rpc.AskItems(ctx, provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
+	blocks, err := rpc.FetchEach(ctx, provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *inclusion) needsTransaction() bool {
 
 func readTransactions(ctx context.Context, provider *rpc.Provider, all []*inclusion) error {
 	native := slices.DeleteFunc(slices.Clone(all), func(s *inclusion) bool { return !s.needsTransaction() })
-	transactions, err := rpc.AskItems(ctx, provider, native, func(s *inclusion) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(s.Hash) })
+	transactions, err := rpc.FetchEach(ctx, provider, native, func(s *inclusion) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(s.Hash) })
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func readTransactions(ctx context.Context, provider *rpc.Provider, all []*inclus
 func readCode(ctx context.Context, provider *rpc.Provider, all []*inclusion) error {
 	source := func(s *inclusion) common.Address { return common.HexToAddress(s.Intent.Source.Account.Address) }
 	indirect := slices.DeleteFunc(slices.Clone(all), func(s *inclusion) bool { return !s.needsTransaction() || s.receipt.From == source(s) })
-	codes, err := rpc.AskItems(ctx, provider, indirect, func(s *inclusion) *rpc.Call[[]byte] {
+	codes, err := rpc.FetchEach(ctx, provider, indirect, func(s *inclusion) *rpc.Call[[]byte] {
 		return rpc.Code(source(s), rpc.Number(s.receipt.BlockNumber))
 	})
 	if err != nil {

@@ -49,8 +49,8 @@ func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
 // Lease is the loop's lease.
 func (l Loop) Lease() postgres.Lease { return l.lease }
 
-// SetAlone makes a second provider have been down for long.
-func (l Loop) SetAlone() { l.othersDownSince = l.othersDownSince.Add(-singleProviderAfter) }
+// SetOthersDown makes a second provider have been down for long.
+func (l Loop) SetOthersDown() { l.othersDownSince = l.othersDownSince.Add(-singleProviderAfter) }
 
 // SetBehind makes most providers have ended before the known head for long.
 func (l Loop) SetBehind() { l.behindSince = l.behindSince.Add(-singleProviderAfter) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 	"time"
 
 	"intents.internal/core/chains/evm"
@@ -31,14 +32,14 @@ type view struct {
 	// before is the chain's progress when the poll began.
 	before postgres.Progress
 	head   evm.Block
-	// first is the newest block that is not read, for a chain that is read for the first time.
-	first uint64
+	// start is the block after which a chain is read that is read for the first time.
+	start uint64
 	// confirmed is the newest block in which an effect confirms an intent, final the newest that counts as final.
 	confirmed, final uint64
 	// deep is confirmed by this provider alone.
 	deep uint64
-	// stepsBack means that the newest block of the previous poll is not on the chain, which ends before it.
-	stepsBack bool
+	// headRegressed means that the newest block of the previous poll is not on the chain, which ends before it.
+	headRegressed bool
 	// fork is the newest known block that a reorganization left unchanged, nil for none. What is recorded above it must be found
 	// again.
 	fork *uint64
@@ -61,7 +62,7 @@ type view struct {
 func (v *view) cursor() uint64 {
 	switch {
 	case !v.before.Read:
-		return v.first
+		return v.start
 	case v.fork != nil:
 		return min(*v.fork, v.before.Cursor)
 	default:
@@ -138,7 +139,7 @@ func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *r
 	if before.Read {
 		err = l.compareKnown(ctx, v, known)
 	} else {
-		v.first, err = l.findFirst(ctx, v)
+		v.start, err = l.findStart(ctx, v)
 	}
 	if err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
 		}
 		v.confirmed = block.Number
 	}
-	if !v.stepsBack {
+	if !v.headRegressed {
 		v.confirmed, v.final = max(v.confirmed, v.before.Confirmed), max(v.final, v.before.Final)
 	}
 	v.deep = v.confirmed
@@ -187,7 +188,7 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 		v.fork = &cursor
 		return nil
 	}
-	if v.stepsBack {
+	if v.headRegressed {
 		if v.head.Number < v.before.Final {
 			v.changed = fmt.Sprintf("block %d counted as final, and most providers end at block %d", v.before.Final, v.head.Number)
 			return nil
@@ -217,7 +218,7 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 // enough; if one disagrees and none agrees, nothing is decided. A provider that lags or fails neither agrees nor disagrees.
 func (l *loop) crossCheckBlock(ctx context.Context, v *view, b transfer.Block, onChain bool) (agreed bool, err error) {
 	for _, other := range l.chain.Other(v.provider) {
-		block, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
+		block, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
 		switch {
 		case failure != nil:
 		case block == nil:
@@ -264,7 +265,7 @@ func (l *loop) compareDeep(ctx context.Context, v *view) error {
 	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], true)
 	switch {
 	case err != nil:
-		v.hold(0)
+		v.capConfirmed(0)
 		l.chain.Demote(v.provider)
 	case agreed:
 		l.compared = anchors[0]
@@ -274,8 +275,8 @@ func (l *loop) compareDeep(ctx context.Context, v *view) error {
 	return nil
 }
 
-// hold confirms nothing above a block, except what is confirmed already.
-func (v *view) hold(above uint64) {
+// capConfirmed confirms nothing above a block, except what is confirmed already.
+func (v *view) capConfirmed(above uint64) {
 	v.confirmed = max(min(v.confirmed, above), v.before.Confirmed)
 	v.final = max(min(v.final, above), v.before.Final)
 }
@@ -284,7 +285,7 @@ func (v *view) hold(above uint64) {
 // confirmed for a minute.
 func (l *loop) compareLagging(ctx context.Context, v *view) error {
 	for _, other := range l.chain.Other(v.provider) {
-		head, failure := rpc.Ask(ctx, other, rpc.BlockByNumber(rpc.Latest))
+		head, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Latest))
 		if failure != nil || head == nil {
 			continue
 		}
@@ -295,12 +296,12 @@ func (l *loop) compareLagging(ctx context.Context, v *view) error {
 		}
 		blocks, failure := blocksAt(ctx, other, anchors)
 		if failure == nil && len(blocks) > 0 && blocks[0] != nil && blocks[0].Hash == anchors[0].Hash {
-			v.hold(anchors[0].Number)
+			v.capConfirmed(anchors[0].Number)
 			return nil
 		}
 	}
 	if l.unanswered(v.provider) != nil {
-		v.hold(0)
+		v.capConfirmed(0)
 	}
 	return nil
 }
@@ -343,7 +344,7 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 
 // blocksAt reads the current blocks at the numbers of known ones; nil for those that the provider does not have.
 func blocksAt(ctx context.Context, provider *rpc.Provider, known []transfer.Block) ([]*evm.Block, error) {
-	return rpc.AskEach(ctx, provider, known, func(b transfer.Block) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(b.Number)) })
+	return rpc.FetchAll(ctx, provider, known, func(b transfer.Block) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(b.Number)) })
 }
 
 func changedFinal(b transfer.Block) string {
@@ -373,4 +374,87 @@ func (l *loop) compareFinal(ctx context.Context, v *view) error {
 		}
 	}
 	return nil
+}
+
+// headSlack is how many blocks two honest providers' heads may differ, beside twice the depth of confirmed blocks.
+const headSlack = 100
+
+// checkHead compares the head that a provider shows with the newest block of the previous poll. A provider whose head is before it
+// lags, unless most providers end before it. A head that is further ahead than the chain can have grown is checked with the others:
+// were it believed, all others would lag for ever.
+func (l *loop) checkHead(ctx context.Context, v *view) error {
+	if v.before.Read && v.head.Number < v.before.Head {
+		if v.headRegressed = l.mostAreBehind(ctx, v); !v.headRegressed {
+			return errLags
+		}
+		return nil
+	}
+	slack := 2*v.definition.Confirmations + headSlack
+	grown := uint64(0)
+	if v.before.Read {
+		elapsed := max(l.Store.Now().Sub(v.before.ReadAt), 0)
+		grown = v.before.Head + 2*uint64(elapsed/max(v.definition.BlockTime, time.Millisecond))
+	}
+	if v.head.Number <= grown+slack {
+		return nil
+	}
+	var contradicted error
+	for _, other := range l.chain.Other(v.provider) {
+		head, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Latest))
+		switch {
+		case failure != nil, head == nil:
+		case head.Number+slack >= v.head.Number:
+			l.othersDownSince = time.Time{}
+			return nil
+		default:
+			contradicted = fmt.Errorf("%w: %s ends at block %d and %s at block %d", errContradicted, other.Host(), head.Number, v.provider.Host(), v.head.Number)
+		}
+	}
+	if contradicted != nil {
+		l.disagree(v.provider, "its head is far ahead of the others", v.head.Number)
+		return contradicted
+	}
+	return l.unanswered(v.provider)
+}
+
+// mostAreBehind reports whether the providers of most hosts, two at least, have ended before the known head for a minute: it was
+// one provider's alone.
+func (l *loop) mostAreBehind(ctx context.Context, v *view) bool {
+	hosts, short := map[string]bool{}, map[string]bool{v.provider.Host(): true}
+	for _, p := range l.chain.All() {
+		hosts[p.Host()] = true
+	}
+	for _, other := range l.chain.Other(v.provider) {
+		head, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Latest))
+		if failure == nil && head != nil && head.Number < v.before.Head {
+			short[other.Host()] = true
+		}
+	}
+	if len(short) < 2 || 2*len(short) <= len(hosts) {
+		return false
+	}
+	if l.behindSince.IsZero() {
+		l.behindSince = time.Now()
+	}
+	return time.Since(l.behindSince) >= singleProviderAfter
+}
+
+// findStart returns the block from which a new chain is read: before the oldest order that may have been opened without a report,
+// otherwise the final block.
+func (l *loop) findStart(ctx context.Context, v *view) (uint64, error) {
+	created, ok, err := l.Store.OldestUnsent(ctx, l.id)
+	if err != nil || !ok {
+		return v.final, ofStore(err)
+	}
+	before := created.Add(-transfer.ClockSkew)
+	next := sort.Search(int(v.final), func(n int) bool { //nolint:gosec // a block number
+		if err != nil {
+			return true
+		}
+		var block *evm.Block
+		block, err = rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(uint64(n)))) //nolint:gosec // not negative
+		// A node that has pruned old blocks returns none.
+		return err != nil || block != nil && block.Time.After(before)
+	})
+	return uint64(max(next, 1) - 1), err
 }

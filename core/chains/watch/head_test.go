@@ -34,7 +34,7 @@ func TestHead_OthersSilent(t *testing.T) {
 				}
 			}
 			if depth > 2*confirmations { // a chain is never stopped by one provider alone
-				w.loops[sepolia].SetAlone()
+				w.loops[sepolia].SetOthersDown()
 				_, _ = w.loops[sepolia].Tick(t.Context())
 			}
 			progress, err := w.store.ChainProgress(t.Context(), sepolia)
@@ -43,7 +43,7 @@ func TestHead_OthersSilent(t *testing.T) {
 				t.Errorf("stopped %q, %s after %s, %v", progress.Stopped, after.Status, stored.Status, err)
 			}
 			if depth == 2 { // a minute later the provider that is left is believed
-				w.loops[sepolia].SetAlone()
+				w.loops[sepolia].SetOthersDown()
 				w.tick(sepolia)
 				w.want(intent, "created submitted created")
 			}

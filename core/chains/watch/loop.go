@@ -78,15 +78,15 @@ func (l *loop) run(ctx context.Context) {
 			l.log.Info("another process follows the chain now")
 			return
 		}
-		l.report(err)
+		l.logOutcome(err)
 		if !more && !l.wait(ctx, started) {
 			return
 		}
 	}
 }
 
-// report logs the first of several failures and the recovery.
-func (l *loop) report(err error) {
+// logOutcome logs the first of several failures and the recovery.
+func (l *loop) logOutcome(err error) {
 	switch {
 	case err != nil && !l.failing:
 		l.log.Warn("chain cannot be read; trying again", "retry_every", l.period().String(), "error", err)
@@ -170,7 +170,7 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 		l.log.Warn("a provider is not used; `core chains check` shows the others", "error", failures)
 	}
 	l.unverified = failures != nil
-	for _, provider := range l.readers(progress) {
+	for _, provider := range l.pollOrder(progress) {
 		more, err := l.poll(ctx, definition, provider, progress)
 		if err == nil || errors.Is(err, postgres.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
 			return more, err
@@ -189,16 +189,16 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 // up the backlog.
 const slowestSecond = 20
 
-// readers returns the providers to poll, best first. The blocks of a backlog are read once more before the cursor passes them, at
+// pollOrder returns the providers to poll, best first. The blocks of a backlog are read once more before the cursor passes them, at
 // a provider of another host than the first time where one is well: one that leaves out events would leave them out again.
-func (l *loop) readers(p postgres.Progress) []*rpc.Provider {
+func (l *loop) pollOrder(p postgres.Progress) []*rpc.Provider {
 	providers := l.chain.Providers()
 	backlog := p.Read && p.ReadTo < p.Head
 	if !backlog {
 		return providers
 	}
 	second := slices.IndexFunc(providers, func(other *rpc.Provider) bool {
-		return other.Host() != l.readBy && other.Well() && other.LogRange()*slowestSecond >= p.ReadTo-p.Cursor
+		return other.Host() != l.readBy && other.Healthy() && other.LogRange()*slowestSecond >= p.ReadTo-p.Cursor
 	})
 	if second > 0 {
 		other := providers[second]

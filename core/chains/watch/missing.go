@@ -72,7 +72,7 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 		}
 		_ = queryAttempts(ctx, other, unresolved) // the next one may respond
 	}
-	crowded, err := l.crowded(ctx, all)
+	overUnknown, err := l.overUnknown(ctx, all)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,7 +83,7 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed
 			failed = append(failed, unreadableAttempt{m.Followed, m.err})
 			continue
 		}
-		o, isReplaced := l.resolveMissing(m, now, crowded[m.AccountID])
+		o, isReplaced := l.resolveMissing(m, now, overUnknown[m.AccountID])
 		if isReplaced {
 			replaced = append(replaced, replacedAttempt{m.Followed, o})
 			continue
@@ -101,7 +101,7 @@ func (m *missing) resolved() bool {
 
 // queryAttempts adds the response of one provider. The poll's provider is known to have no receipts.
 func queryAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
-	transactions, err := rpc.AskItems(ctx, provider, attempts, func(a *missing) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(a.Hash) })
+	transactions, err := rpc.FetchEach(ctx, provider, attempts, func(a *missing) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(a.Hash) })
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) err
 		sender, _ := m.sender()
 		return sender == nil || m.mined
 	})
-	counts, err := rpc.AskItems(ctx, v.provider, known, func(m *missing) *rpc.Call[uint64] {
+	counts, err := rpc.FetchEach(ctx, v.provider, known, func(m *missing) *rpc.Call[uint64] {
 		sender, _ := m.sender()
 		return rpc.TransactionCount(*sender, rpc.Number(v.confirmed))
 	})
@@ -139,34 +139,34 @@ func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) err
 const (
 	// maxUnknown is how many attempts of an account that no provider has ever shown are looked up as often as others.
 	maxUnknown = 1000
-	// crowdedRetry is the time between two look-ups of each while there are more.
-	crowdedRetry = time.Hour
+	// overUnknownRetry is the time between two look-ups of each while there are more.
+	overUnknownRetry = time.Hour
 )
 
-// crowded returns the accounts of never shown attempts that have more than maxUnknown of them.
-func (l *loop) crowded(ctx context.Context, all []*missing) (map[uuid.UUID]bool, error) {
+// overUnknown returns the accounts of never shown attempts that have more than maxUnknown of them.
+func (l *loop) overUnknown(ctx context.Context, all []*missing) (map[uuid.UUID]bool, error) {
 	var accounts []uuid.UUID
 	for _, m := range all {
 		if sender, _ := m.sender(); sender == nil && !slices.Contains(accounts, m.AccountID) {
 			accounts = append(accounts, m.AccountID)
 		}
 	}
-	crowded, err := l.Store.AccountsOverUnknown(ctx, l.id, accounts, maxUnknown)
-	return crowded, ofStore(err)
+	overUnknown, err := l.Store.AccountsOverUnknown(ctx, l.id, accounts, maxUnknown)
+	return overUnknown, ofStore(err)
 }
 
 // resolveMissing decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must
 // not know it either or, if there is none, the only one must not know it for unknownFor. replaced is set if another transaction has
 // used its nonce.
-func (l *loop) resolveMissing(m *missing, now time.Time, crowded bool) (o postgres.Observation, replaced bool) {
+func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool) (o postgres.Observation, replaced bool) {
 	o = m.Observation
 	o.Sender, o.Nonce = m.sender()
 	if m.transaction != nil && o.State == transfer.Dropped {
 		o.State = transfer.Pending
 	}
 	o.DueAt = l.nextLookUp(o, now, longestRetry)
-	if crowded && o.Sender == nil && !o.DueAt.IsZero() {
-		o.DueAt = now.Add(crowdedRetry)
+	if overUnknown && o.Sender == nil && !o.DueAt.IsZero() {
+		o.DueAt = now.Add(overUnknownRetry)
 	}
 	if m.mined || m.transaction != nil && !m.nonceUsed() {
 		o.UnknownSince = time.Time{}

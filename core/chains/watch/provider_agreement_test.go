@@ -47,7 +47,7 @@ func TestProvider_SecondDown(t *testing.T) {
 	w.mine(sepolia, w.open(intent))
 	w.deepen(sepolia, 2*confirmations)
 	w.want(intent, "created submitted")
-	w.loops[sepolia].SetAlone()
+	w.loops[sepolia].SetOthersDown()
 	w.deepen(sepolia, 1)
 	w.want(intent, "created submitted confirmed")
 	if w.count("intents_core_chain_confirmed_alone_total") != 1 {

@@ -37,7 +37,7 @@ func TestProvider_Faults(t *testing.T) {
 			w.nodes[sepolia][0].Set(fault)
 			w.deepen(sepolia, confirmations) // the second provider is asked
 			if f := w.nodes[sepolia][0].Faults(); f.Lag == 0 && f.Errors == nil {
-				w.loops[sepolia].SetAlone()
+				w.loops[sepolia].SetOthersDown()
 				w.deepen(sepolia, 1)
 			}
 			w.want(intent, "created submitted confirmed")
@@ -73,7 +73,7 @@ func TestProvider_AnotherChain(t *testing.T) {
 	w.connect()
 	w.follow(sepolia)
 	w.deepen(sepolia, 1)
-	w.loops[sepolia].SetAlone()
+	w.loops[sepolia].SetOthersDown()
 	w.deepen(sepolia, 1)
 	w.want(intent, "created submitted confirmed")
 }

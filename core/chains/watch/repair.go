@@ -146,8 +146,8 @@ func (l *loop) providerOf(ctx context.Context, v *view, id caip.ChainID) (provid
 // orderStatuses calls orderStatus(bytes32) at a block. The results are text, padded with zeros on the right.
 func orderStatuses(
 	ctx context.Context, provider *rpc.Provider, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
-) ([]rpc.Answer[[]byte], error) {
-	return rpc.AskItems(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
+) ([]rpc.Result[[]byte], error) {
+	return rpc.FetchEach(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
 		_, settler := side(o.Intent)
 		return rpc.CallContract(rpc.Message{To: common.HexToAddress(settler), Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(block))
 	})

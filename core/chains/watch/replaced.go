@@ -2,10 +2,15 @@ package watch
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"intents.internal/core/chains/evm"
+	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
 )
@@ -39,7 +44,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 		return nil, nil, err
 	}
 	var mined []minedAttempt
-	var carried []replacedAttempt
+	var succeeded []replacedAttempt
 	for _, r := range transfers {
 		s, receipt := searches[r.nonce()], receipts[r.nonce()]
 		switch {
@@ -52,7 +57,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 		case receipt == nil:
 			found = append(found, r.replaced())
 		default:
-			carried = append(carried, r)
+			succeeded = append(succeeded, r)
 			mined = append(mined, minedAttempt{r.successor(receipt.TxHash), *receipt})
 		}
 	}
@@ -64,7 +69,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 	for _, u := range unseen {
 		errs[u.Key()] = u.err
 	}
-	for n, r := range carried {
+	for n, r := range succeeded {
 		if err := errs[mined[n].Key()]; err != nil {
 			failed = append(failed, unreadableAttempt{r.Followed, err})
 			continue
@@ -93,4 +98,176 @@ func (r replacedAttempt) successor(hash common.Hash) postgres.Followed {
 	other := r.Followed
 	other.Hash, other.Reported, other.SeenAt, other.Sender, other.Nonce = hash, false, time.Time{}, r.pending.Sender, r.pending.Nonce
 	return other
+}
+
+const (
+	// maxSearches bounds the searches that one poll continues, and searchCalls their calls. The rest waits for the next poll.
+	maxSearches, searchCalls = 20, 100
+	// maxKeptSearches bounds the searches whose results are kept for other attempts with the same nonce.
+	maxKeptSearches = 1000
+)
+
+// usedNonce is a nonce that a transaction below the confirmed block has used.
+type usedNonce struct {
+	sender common.Address
+	nonce  uint64
+}
+
+// nonceSearch finds the transaction that has used a nonce. It asks for the sender's transaction counts: at blocks in doubling
+// distances below the confirmed block until the nonce was unused, and then by halves. Its bounds are kept between polls.
+type nonceSearch struct {
+	// start is the confirmed block of the search's first poll. The nonce was used in one of the blocks first to last.
+	start, first, last uint64
+	// step is the distance of the next block from start, 0 once a block is known at which the nonce was unused.
+	step uint64
+	done bool
+	// hash is the transaction, nil if the node has pruned the states of old blocks; the client can report the transaction then.
+	hash *common.Hash
+	// err is why the search failed for another reason.
+	err error
+}
+
+func newNonceSearch(confirmed uint64) *nonceSearch {
+	return &nonceSearch{start: confirmed, last: confirmed, step: 1}
+}
+
+// next returns the block at which the transaction count is asked for next. more is false once the block of the transaction is
+// known: it is last.
+func (s *nonceSearch) next() (block uint64, more bool) {
+	if s.step > s.start {
+		s.step = 0 // the nonce may have been used in block 0
+	}
+	if s.step > 0 {
+		return s.start - s.step, true
+	}
+	return s.first + (s.last-s.first)/2, s.first < s.last
+}
+
+// learn narrows the bounds: whether the nonce had been used by the block of next.
+func (s *nonceSearch) learn(block uint64, used bool) {
+	if used {
+		s.last, s.step = block, 2*s.step
+		return
+	}
+	s.first, s.step = block+1, 0
+}
+
+// findNonces continues the searches for the transactions that replaced attempts, each pair of sender and nonce once, in the order of
+// the attempts. The accounts of due attempts take turns, and so do their searches.
+func (l *loop) findNonces(ctx context.Context, v *view, replaced []replacedAttempt) (map[usedNonce]*nonceSearch, error) {
+	if v.fork != nil {
+		clear(l.searches)
+	}
+	if len(l.searches) > maxKeptSearches {
+		maps.DeleteFunc(l.searches, func(_ usedNonce, s *nonceSearch) bool { return s.done })
+	}
+	wanted := map[usedNonce]*nonceSearch{}
+	var open []usedNonce
+	for _, r := range replaced {
+		nonce := r.nonce()
+		if wanted[nonce] != nil {
+			continue
+		}
+		s := l.searches[nonce]
+		if (s == nil || !s.done) && len(open) == maxSearches {
+			continue
+		}
+		if s == nil {
+			s = newNonceSearch(v.confirmed)
+			l.searches[nonce] = s
+		}
+		if !s.done {
+			open = append(open, nonce)
+		}
+		wanted[nonce] = s
+	}
+	open, err := narrow(ctx, v.provider, wanted, open)
+	if err != nil {
+		return nil, err
+	}
+	return wanted, readNonceBlocks(ctx, v.provider, wanted, open)
+}
+
+// narrow asks for transaction counts until the blocks are known or the poll's calls are used up. It returns the nonces whose blocks
+// are known.
+func narrow(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch, open []usedNonce) (located []usedNonce, err error) {
+	for calls := searchCalls; ; {
+		open = slices.DeleteFunc(open, func(nonce usedNonce) bool {
+			_, more := searches[nonce].next()
+			if !more && !searches[nonce].done {
+				located = append(located, nonce)
+			}
+			return !more || searches[nonce].done
+		})
+		round := open[:min(len(open), calls)]
+		if len(round) == 0 {
+			return located, nil
+		}
+		counts, err := rpc.FetchEach(ctx, provider, round, func(n usedNonce) *rpc.Call[uint64] {
+			block, _ := searches[n].next()
+			return rpc.TransactionCount(n.sender, rpc.Number(block))
+		})
+		if err != nil {
+			return nil, err
+		}
+		for n, count := range counts {
+			s := searches[round[n]]
+			block, _ := s.next()
+			switch {
+			case errors.Is(count.Err, rpc.ErrMissing):
+				s.done = true
+			case count.Err != nil:
+				s.done, s.err = true, count.Err
+			default:
+				s.learn(block, count.Value > round[n].nonce)
+			}
+		}
+		calls -= len(round)
+		open = slices.Concat(open[len(round):], round) // the others come first where the calls do not suffice for all
+	}
+}
+
+// readNonceBlocks ends the searches whose blocks are known: it reads which transaction of the block is the sender's.
+func readNonceBlocks(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch, located []usedNonce) error {
+	blocks, err := rpc.FetchEach(ctx, provider, located, func(n usedNonce) *rpc.Call[[]evm.Transaction] {
+		return rpc.BlockTransactions(searches[n].last)
+	})
+	if err != nil {
+		return err
+	}
+	for n, block := range blocks {
+		s := searches[located[n]]
+		s.done, s.err = true, block.Err
+		for _, t := range block.Value {
+			if t.From == located[n].sender && t.Nonce == located[n].nonce {
+				s.hash = &t.Hash
+			}
+		}
+	}
+	return nil
+}
+
+// readSuccessors reads the receipts of the transactions that were found.
+func readSuccessors(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch) (map[usedNonce]*evm.Receipt, error) {
+	var found []usedNonce
+	for nonce, s := range searches {
+		if s.done && s.err == nil && s.hash != nil {
+			found = append(found, nonce)
+		}
+	}
+	answers, err := rpc.FetchEach(ctx, provider, found, func(n usedNonce) *rpc.Call[*evm.Receipt] { return rpc.Receipt(*searches[n].hash) })
+	if err != nil {
+		return nil, err
+	}
+	receipts := make(map[usedNonce]*evm.Receipt, len(answers))
+	for n, a := range answers {
+		receipts[found[n]] = a.Value
+		switch {
+		case a.Err != nil:
+			searches[found[n]].err = a.Err
+		case a.Value == nil:
+			searches[found[n]].err = errLags
+		}
+	}
+	return receipts, nil
 }

@@ -87,7 +87,7 @@ func (w *Watcher) lookUpReport(ctx context.Context, r report) error {
 			continue
 		}
 		var t *evm.Transaction
-		if t, err = rpc.Ask(ctx, provider, rpc.TransactionByHash(r.hash)); err == nil && t != nil {
+		if t, err = rpc.Fetch(ctx, provider, rpc.TransactionByHash(r.hash)); err == nil && t != nil {
 			return w.Store.SaveSender(ctx, r.accountID, r.transferID, r.chain, r.hash, t.From, t.Nonce)
 		}
 	}

@@ -41,7 +41,7 @@ func TestReported_FloodLeavesCalls(t *testing.T) {
 		providers, _ := client.Chain(sepolia)
 		started := time.Now()
 		blocks := make([]uint64, 30)
-		if _, err := rpc.AskEach(t.Context(), providers.All()[0], blocks, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) }); err != nil {
+		if _, err := rpc.FetchAll(t.Context(), providers.All()[0], blocks, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) }); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(started); waited != 0 {

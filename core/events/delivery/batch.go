@@ -74,22 +74,22 @@ func (d *Dispatcher) readDue(ctx context.Context, claims []postgres.Claim) (map[
 	return d.Store.DueDeliveries(ctx, d.lease, claims)
 }
 
-// record requests that the result of an attempt is written, and receives whether it was.
-type record struct {
+// resultWrite requests that the result of an attempt is written, and receives whether it was.
+type resultWrite struct {
 	postgres.AttemptRecord
 	written chan<- bool
 }
 
 const (
-	// recordRetry is the pause before results that the database did not accept are written again.
-	recordRetry = time.Second
+	// resultRetry is the pause before results that the database did not accept are written again.
+	resultRetry = time.Second
 	// busyRetry is that for results of endpoints that another transaction has locked.
 	busyRetry = 100 * time.Millisecond
 )
 
-// writeRecords writes results. While the database is unavailable it retries until ctx ends; events whose results are not written
+// writeResults writes results. While the database is unavailable it retries until ctx ends; events whose results are not written
 // are sent again. Results of endpoints that are locked are written later, and delay no others.
-func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
+func (d *Dispatcher) writeResults(ctx context.Context, all []resultWrite) {
 	records := make([]postgres.AttemptRecord, len(all))
 	for n, r := range all {
 		records[n] = r.AttemptRecord
@@ -97,12 +97,12 @@ func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
 	recorded, err := d.recordAttempts(ctx, records)
 	for warned := false; err != nil && ctx.Err() == nil && postgres.Unavailable(err); {
 		if !warned {
-			d.Log.Warn("outcomes of webhook attempts cannot be written; trying again", "retry_every", recordRetry.String(), "error", err)
+			d.Log.Warn("outcomes of webhook attempts cannot be written; trying again", "retry_every", resultRetry.String(), "error", err)
 			warned = true
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(recordRetry):
+		case <-time.After(resultRetry):
 			recorded, err = d.recordAttempts(ctx, records)
 		}
 	}
@@ -112,7 +112,7 @@ func (d *Dispatcher) writeRecords(ctx context.Context, all []record) {
 	d.announceDisabled(recorded.Disabled)
 	for n, r := range all {
 		if err == nil && slices.Contains(recorded.Busy, n) && ctx.Err() == nil {
-			time.AfterFunc(busyRetry, func() { d.records <- r }) // its runner runs until it is written, and d.records is open until then
+			time.AfterFunc(busyRetry, func() { d.results <- r }) // its runner runs until it is written, and d.results is open until then
 			continue
 		}
 		r.written <- err == nil && !slices.Contains(recorded.Busy, n) && !slices.Contains(recorded.Lost, n)

@@ -79,13 +79,13 @@ type Dispatcher struct {
 	newEvents *accountQueue
 	sweepNow  chan struct{}
 	loads     chan load
-	records   chan record
+	results   chan resultWrite
 	releases  chan release
 	// draining is closed once no new attempt may start.
 	draining chan struct{}
 	// healthy and failing bound the requests in flight.
 	healthy, failing *slots
-	sends            sends
+	requests         inFlightRequests
 
 	mu      sync.Mutex
 	runners map[uuid.UUID]*runner
@@ -99,9 +99,9 @@ func New(config Config) *Dispatcher {
 	return &Dispatcher{
 		Config: config, lease: postgres.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
 		newEvents: newAccountQueue(), sweepNow: make(chan struct{}, 1),
-		loads: make(chan load, batchSize), records: make(chan record, batchSize), releases: make(chan release, batchSize),
+		loads: make(chan load, batchSize), results: make(chan resultWrite, batchSize), releases: make(chan release, batchSize),
 		draining: make(chan struct{}),
-		healthy:  newSlots(inFlight), failing: newSlots(inFlightFailing), sends: sends{all: map[*send]struct{}{}},
+		healthy:  newSlots(inFlight), failing: newSlots(inFlightFailing), requests: inFlightRequests{all: map[*inFlightRequest]struct{}{}},
 		runners: map[uuid.UUID]*runner{}, waiting: map[*runner]time.Time{},
 	}
 }
@@ -113,7 +113,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	defer cancelWork()
 	var loops, batchers, renewing sync.WaitGroup
 	batchers.Go(func() { batch(d.loads, batchSize, func(all []load) { d.runLoads(work, all) }) })
-	batchers.Go(func() { batch(d.records, batchSize, func(all []record) { d.writeRecords(work, all) }) })
+	batchers.Go(func() { batch(d.results, batchSize, func(all []resultWrite) { d.writeResults(work, all) }) })
 	batchers.Go(func() { batch(d.releases, batchSize, func(all []release) { d.writeReleases(work, all) }) })
 	loops.Go(func() { d.reseal(ctx) })
 	loops.Go(func() { d.follow(ctx) })
@@ -123,7 +123,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	loops.Go(func() {
 		var state dispatchState
 		d.repeat(ctx, "dispatch events to webhooks", dispatchEvery, d.newEvents.wake, func() (bool, error) { return d.dispatch(ctx, work, &state) })
-		d.releaseDispatch(work)
+		d.releaseDispatchLease(work)
 	})
 	loops.Go(func() {
 		d.repeat(ctx, "find due webhook deliveries", sweepEvery, d.sweepNow, func() (bool, error) { return d.sweep(ctx, work) })
@@ -149,7 +149,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	stopRenewing()
 	renewing.Wait()
 	close(d.loads)
-	close(d.records)
+	close(d.results)
 	close(d.releases)
 	batchers.Wait()
 	d.Client.Close()
@@ -180,7 +180,7 @@ func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	if !d.enabled.Load() {
 		return false, nil
 	}
-	healthy, failing := d.room()
+	healthy, failing := d.leaseCapacity()
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	leased, err := d.Store.LeaseDue(ctx, d.lease, healthy, failing)
@@ -193,9 +193,10 @@ func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 	return len(leased) >= sweepLease, nil
 }
 
-// room returns how many healthy and how many failing endpoints this process may lease; half of each is for accounts that have none
-// leased. If there is no room for healthy ones, those that were leased longest end, and have their turn again after others.
-func (d *Dispatcher) room() (healthy, failing postgres.LeaseRoom) {
+// leaseCapacity returns how many healthy and how many failing endpoints this process may lease; half of each is for accounts that
+// have none leased. If there is no capacity for healthy ones, those that were leased longest end, and have their turn again after
+// others.
+func (d *Dispatcher) leaseCapacity() (healthy, failing postgres.LeaseRoom) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var yielding []*runner
@@ -216,10 +217,10 @@ func (d *Dispatcher) room() (healthy, failing postgres.LeaseRoom) {
 			r.stop()
 		}
 	}
-	return leaseRoom(maxRunners, running), leaseRoom(maxFailingRunners, runningFailing)
+	return capacityOf(maxRunners, running), capacityOf(maxFailingRunners, runningFailing)
 }
 
-func leaseRoom(size, running int) postgres.LeaseRoom {
+func capacityOf(size, running int) postgres.LeaseRoom {
 	return postgres.LeaseRoom{Free: min(max(0, size-running), sweepLease), Shared: max(0, size/2-running)}
 }
 

@@ -34,8 +34,8 @@ func (s Slots) More(account uuid.UUID, n int) int { return s.s.more(account, n) 
 
 func (s Slots) Release(account uuid.UUID, n int) { s.s.release(account, n) }
 
-// Room is what a process that has leased so many healthy endpoints, for so long, may lease besides, and how many it hands back.
-func Room(leased int, since time.Duration) (healthy postgres.LeaseRoom, yielded int) {
+// LeaseCapacity is what a process that has leased so many healthy endpoints, for so long, may lease besides, and how many it hands back.
+func LeaseCapacity(leased int, since time.Duration) (healthy postgres.LeaseRoom, yielded int) {
 	d := New(Config{})
 	now := time.Now()
 	for n := range leased {
@@ -43,7 +43,7 @@ func Room(leased int, since time.Duration) (healthy postgres.LeaseRoom, yielded 
 		r.stop = sync.OnceFunc(func() { yielded++ })
 		d.runners[uuid.New()] = r
 	}
-	healthy, _ = d.room()
-	_, _ = d.room() // the same ones again
+	healthy, _ = d.leaseCapacity()
+	_, _ = d.leaseCapacity() // the same ones again
 	return healthy, yielded
 }

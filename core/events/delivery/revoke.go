@@ -17,22 +17,22 @@ const (
 	loadValid = 2 * time.Second
 )
 
-// sends are the requests in flight.
-type sends struct {
+// inFlightRequests are the requests in flight.
+type inFlightRequests struct {
 	mu  sync.Mutex
-	all map[*send]struct{}
+	all map[*inFlightRequest]struct{}
 }
 
-// send is a request to an endpoint as it was when the request began.
-type send struct {
+// inFlightRequest is a request to an endpoint as it was when the request began.
+type inFlightRequest struct {
 	endpoint *webhook.Endpoint
 	cancel   context.CancelFunc
 }
 
 // begin returns the context of a request to an endpoint. The caller must call end after it.
-func (s *sends) begin(ctx context.Context, endpoint *webhook.Endpoint) (sending context.Context, end func()) {
+func (s *inFlightRequests) begin(ctx context.Context, endpoint *webhook.Endpoint) (sending context.Context, end func()) {
 	sending, cancel := context.WithCancel(ctx)
-	one := &send{endpoint, cancel}
+	one := &inFlightRequest{endpoint, cancel}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[one] = struct{}{}
@@ -44,8 +44,8 @@ func (s *sends) begin(ctx context.Context, endpoint *webhook.Endpoint) (sending 
 	}
 }
 
-// inFlight returns the requests in flight.
-func (s *sends) inFlight() (all []*send) {
+// list returns the requests in flight.
+func (s *inFlightRequests) list() (all []*inFlightRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for one := range s.all {
@@ -57,7 +57,7 @@ func (s *sends) inFlight() (all []*send) {
 // revoke cancels the requests in flight to endpoints that were deleted or disabled, or whose account was, and those to a URL or
 // with a secret that the endpoint no longer has.
 func (d *Dispatcher) revoke(ctx context.Context) error {
-	all := d.sends.inFlight()
+	all := d.requests.list()
 	if len(all) == 0 {
 		return nil
 	}

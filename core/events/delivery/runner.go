@@ -62,7 +62,7 @@ func (d *Dispatcher) start(work context.Context, leased postgres.LeasedWebhook) 
 func (r *runner) run(work context.Context) {
 	for done := false; !done; {
 		wasFailing := r.Failing
-		ok, stopping := r.send(work), r.stopping()
+		ok, stopping := r.sendDue(work), r.stopping()
 		if ok && !stopping && r.Failing != wasFailing {
 			continue
 		}
@@ -91,10 +91,10 @@ func (r *runner) pool() (*slots, int) {
 	return r.healthy, perEndpoint
 }
 
-// send makes the due attempts until there are none or the runner must stop. It requests a slot before it loads a delivery, so that
+// sendDue makes the due attempts until there are none or the runner must stop. It requests a slot before it loads a delivery, so that
 // what is loaded is sent at once. It returns when no attempt is in flight; ok is false if something failed that is not the
 // receiver's fault.
-func (r *runner) send(work context.Context) (ok bool) {
+func (r *runner) sendDue(work context.Context) (ok bool) {
 	pool, limit := r.pool()
 	ticker := time.NewTicker(searchEvery)
 	defer ticker.Stop()
@@ -214,7 +214,7 @@ func (r *runner) attempt(work context.Context, pool *slots, loaded loaded, due p
 		return ok, false
 	}
 	written := make(chan bool, 1)
-	r.records <- record{postgres.AttemptRecord{Endpoint: loaded.due.Endpoint, Delivery: due.Delivery, Attempt: *attempt}, written}
+	r.results <- resultWrite{postgres.AttemptRecord{Endpoint: loaded.due.Endpoint, Delivery: due.Delivery, Attempt: *attempt}, written}
 	return <-written, attempt.Outcome == webhook.Succeeded
 }
 
@@ -235,7 +235,7 @@ func (r *runner) post(work context.Context, loaded loaded, due postgres.DueDeliv
 		r.Log.Error("the body of an event cannot be written", "event_id", due.EventID.String(), "error", err)
 		return nil, false
 	}
-	sending, end := r.sends.begin(work, endpoint)
+	sending, end := r.requests.begin(work, endpoint)
 	defer end()
 	if time.Since(loaded.due.ReadAt) > loadValid {
 		return nil, true

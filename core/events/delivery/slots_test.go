@@ -67,7 +67,7 @@ func TestSlots_Order(t *testing.T) {
 
 // Half of the leases are for accounts that have none. A process without room hands back some that it has had for long, so that
 // endpoints that always have something due keep none out.
-func TestDispatcher_Room(t *testing.T) {
+func TestDispatcher_LeaseCapacity(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		leased  int
@@ -81,7 +81,7 @@ func TestDispatcher_Room(t *testing.T) {
 		{4000, time.Second, postgres.LeaseRoom{}, 0},
 		{4000, time.Minute, postgres.LeaseRoom{}, 250},
 	} {
-		if got, yielded := delivery.Room(c.leased, c.since); got != c.want || yielded != c.yielded {
+		if got, yielded := delivery.LeaseCapacity(c.leased, c.since); got != c.want || yielded != c.yielded {
 			t.Errorf("with %d for %s: %+v and %d are handed back, want %+v and %d", c.leased, c.since, got, yielded, c.want, c.yielded)
 		}
 	}

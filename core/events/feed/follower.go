@@ -153,8 +153,8 @@ func (f *Follower) buffer(entries []postgres.FeedEntry) {
 	f.news = make(chan struct{})
 }
 
-// News lists the accounts with events since a position.
-type News struct {
+// Notification lists the accounts with events since a position.
+type Notification struct {
 	// Position is the newest position included, to be passed to the next Wait.
 	Position int64
 	// Owners has no duplicates. It is empty if the wait ended without events.
@@ -163,10 +163,10 @@ type News struct {
 
 // Wait returns the owners with events above a position; it blocks until there is one. It returns no owners when ctx ends or Drain
 // is called, ErrMissed if the buffer does not reach back to the position, and ErrDraining after Drain.
-func (f *Follower) Wait(ctx context.Context, after int64) (News, error) {
+func (f *Follower) Wait(ctx context.Context, after int64) (Notification, error) {
 	select {
 	case <-f.draining:
-		return News{}, ErrDraining
+		return Notification{}, ErrDraining
 	default:
 	}
 	for {
@@ -185,14 +185,14 @@ func (f *Follower) Wait(ctx context.Context, after int64) (News, error) {
 }
 
 // since returns the owners with events above a position, and a channel that is closed at the next new event.
-func (f *Follower) since(after int64) (News, <-chan struct{}, error) {
+func (f *Follower) since(after int64) (Notification, <-chan struct{}, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.following && after < f.from {
-		return News{}, nil, ErrMissed
+		return Notification{}, nil, ErrMissed
 	}
 	first, _ := slices.BinarySearchFunc(f.entries, after, func(e postgres.FeedEntry, after int64) int { return cmp.Compare(e.Position, after+1) })
-	news := News{Position: max(after, f.seen)}
+	news := Notification{Position: max(after, f.seen)}
 	known := make(map[event.Owner]bool)
 	for _, e := range f.entries[first:] {
 		if !known[e.Owner] {

@@ -64,7 +64,7 @@ func (d *database) now(f *feed.Follower) int64 {
 }
 
 // wait is what is told of who has had events after a position; it ends at once where nobody has.
-func (d *database) wait(f *feed.Follower, after int64) feed.News {
+func (d *database) wait(f *feed.Follower, after int64) feed.Notification {
 	d.Helper()
 	ended, end := context.WithCancel(d.Context())
 	end()
@@ -84,7 +84,7 @@ func TestFollower_Wait(t *testing.T) {
 	if news := d.wait(f, before); len(news.Owners) > 0 || news.Position != before {
 		t.Errorf("after everything that there was: %+v, want nobody and %d", news, before)
 	}
-	heard := make(chan feed.News, 1)
+	heard := make(chan feed.Notification, 1)
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	waiting.Go(func() {
