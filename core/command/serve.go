@@ -142,7 +142,7 @@ func startWorkers(
 	start(func() { store.FollowReplica(ctx, log) })
 	start(func() { prune(ctx, store, config.retention(), log) })
 	start(func() { expire(ctx, store, log) })
-	start(func() { tellRefundable(ctx, store, log) })
+	start(func() { writeRefundableEvents(ctx, store, log) })
 	start(func() { follow(ctx, follower, log) })
 	start(func() { readExpiryLag(ctx, store, log) })
 	if oidc != nil {

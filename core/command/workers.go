@@ -29,11 +29,11 @@ func expire(ctx context.Context, store *postgres.Store, log *slog.Logger) {
 	})
 }
 
-// tellRefundable writes the events of orders that can be refunded.
-func tellRefundable(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+// writeRefundableEvents writes the events of orders that can be refunded.
+func writeRefundableEvents(ctx context.Context, store *postgres.Store, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "find refundable transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
-		told, err := store.TellRefundable(ctx)
-		return told > 0, err
+		written, err := store.WriteRefundableEvents(ctx)
+		return written > 0, err
 	})
 }
 

@@ -31,7 +31,7 @@ func TestRefundable_FilledInBacklog(t *testing.T) {
 		if more, err = w.loops[baseSepolia].Tick(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.store.TellRefundable(t.Context()); err != nil {
+		if _, err := w.store.WriteRefundableEvents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

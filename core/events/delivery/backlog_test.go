@@ -72,7 +72,7 @@ func TestStore_Backlog(t *testing.T) {
 		t.Fatalf("without an event: %+v", backlog)
 	}
 	s.intent(owner)
-	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+	if _, err := s.store.AssignPositions(t.Context(), true, false); err != nil {
 		t.Fatal(err)
 	}
 	first := s.backlogAge(1)
@@ -124,7 +124,7 @@ func TestDispatcher_BacklogMetric(t *testing.T) {
 			owner := s.account()
 			e, _ := s.endpoint(owner, in.url)
 			s.intent(owner)
-			if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+			if _, err := s.store.AssignPositions(t.Context(), true, false); err != nil {
 				t.Fatal(err)
 			}
 			pgtest.Exec(t, s.store, "UPDATE webhooks SET cursor = 0, updated_at = now() - interval '3 hours'")

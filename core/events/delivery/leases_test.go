@@ -157,7 +157,7 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	owner := s.account()
 	e, _ := s.endpoint(owner, in.url)
 	s.intent(owner)
-	if _, err := s.store.GivePositions(t.Context(), true, false); err != nil {
+	if _, err := s.store.AssignPositions(t.Context(), true, false); err != nil {
 		t.Fatal(err)
 	}
 	paused := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}

@@ -98,7 +98,7 @@ func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error)
 	last := f.startAt(status.LastPosition)
 	round := postgres.FeedRound{}
 	if status.Unread {
-		if round, err = f.store.GivePositions(ctx, wait, f.behind); err != nil {
+		if round, err = f.store.AssignPositions(ctx, wait, f.behind); err != nil {
 			return false, err
 		}
 		f.behind = round.More

@@ -113,7 +113,7 @@ func TestEraseAccount(t *testing.T) {
 		must(t, err)
 		return i
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	before := intent()
 	for _, p := range []person{ann, bartholomew} {
 		for _, trace := range p.traces[:5] {

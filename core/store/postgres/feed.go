@@ -73,9 +73,9 @@ type FeedRound struct {
 	Skipped bool
 }
 
-// GivePositions runs one round: it assigns positions to the waiting events in the order of their ids. If another core runs a
+// AssignPositions runs one round: it assigns positions to the waiting events in the order of their ids. If another core runs a
 // round, it waits for it, or does nothing if wait is false.
-func (s *Store) GivePositions(ctx context.Context, wait, behind bool) (round FeedRound, err error) {
+func (s *Store) AssignPositions(ctx context.Context, wait, behind bool) (round FeedRound, err error) {
 	// The round continues if this request ends, because other requests wait for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -93,11 +93,11 @@ func (s *Store) GivePositions(ctx context.Context, wait, behind bool) (round Fee
 		if err != nil {
 			return err
 		}
-		round, delays, err = tx.givePositions(ctx, state, limit)
+		round, delays, err = tx.assignPositions(ctx, state, limit)
 		return err
 	})
 	if err != nil {
-		return FeedRound{}, fmt.Errorf("give events their positions: %w", err)
+		return FeedRound{}, fmt.Errorf("assign positions to events: %w", err)
 	}
 	for _, delay := range delays {
 		s.metrics.feedDelay.Observe(delay)
@@ -140,9 +140,9 @@ func (tx Tx) lockFeed(ctx context.Context, wait bool) (state feedState, err erro
 	return state, err
 }
 
-// givePositions writes the rows of the feed. A full round leaves gaps above its last event, because it has not read further. The
+// assignPositions writes the rows of the feed. A full round leaves gaps above its last event, because it has not read further. The
 // limits of the lateral parts make the planner look each event and intent up instead of scanning the tables for a full round.
-func (tx Tx) givePositions(ctx context.Context, state feedState, limit int) (round FeedRound, delays []float64, err error) {
+func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (round FeedRound, delays []float64, err error) {
 	var done struct {
 		Taken  int
 		Delays []float64 `bun:",array"`

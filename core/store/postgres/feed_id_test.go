@@ -39,17 +39,17 @@ func TestFeed_IDsAfterRestore(t *testing.T) {
 	store := pgtest.New(t)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
 	first, second := insertIntent(t, store, known, ann, transferBody), insertIntent(t, store, known, ann, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	cancelTransfer(t, store, second)
 	restore := backup(t, store)
 	cancelTransfer(t, store, first)
-	givePositions(t, store)
+	assignPositions(t, store)
 	before, _ := readFeed(t, store, testFeed(ann), 0)
 	restore()
 	if _, err := store.Transition(t.Context(), ann, first.ID, transfer.Command{Trigger: transfer.Submit, Hash: "0x1"}); err != nil {
 		t.Fatal(err)
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	after, _ := readFeed(t, store, testFeed(ann), 0)
 	if diff := cmp.Diff([]string{"transfer.created 1", "transfer.created 1", "transfer.cancelled 2", "transfer.submitted 2"}, steps(after)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)

@@ -17,13 +17,13 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
 	intent := insertIntent(t, store, known, ann, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	// Many accounts with many events, of which few are new.
 	pgtest.Exec(t, plain, `INSERT INTO transfers SELECT (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256(n::text::bytea),
 		'account_id', md5((n % 50)::text)::uuid))).* FROM transfers t, generate_series(1, 20000) AS n`)
 	pgtest.Exec(t, plain, `INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence) SELECT account_id, id, 'created', now(), 1 FROM transfers WHERE id <> $1`, intent.ID)
 	for more := true; more; {
-		round, err := store.GivePositions(t.Context(), true, true)
+		round, err := store.AssignPositions(t.Context(), true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,13 +36,13 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	if _, err := store.FeedStatus(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	events, _ := readFeed(t, store, testFeed(ann), 0)
 	if _, err := store.EventsAt(t.Context(), []int64{events[0].Position}); err != nil {
 		t.Fatal(err)
 	}
 	cancelTransfer(t, store, intent)
-	if _, err := store.TellRefundable(t.Context()); err != nil {
+	if _, err := store.WriteRefundableEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.FeedEntries(t.Context(), events[0].Position, 10); err != nil {

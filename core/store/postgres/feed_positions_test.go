@@ -38,7 +38,7 @@ func settles(tb testing.TB, store *postgres.Store, known *registry.Snapshot, own
 	tb.Helper()
 	asynctest.Eventually(tb, "no id is waited for", func() bool {
 		insertIntent(tb, store, known, owner, transferBody)
-		givePositions(tb, store)
+		assignPositions(tb, store)
 		return unread(tb, store) == span(tb, store)
 	})
 }
@@ -70,7 +70,7 @@ func cancelLater(tb testing.TB, store *postgres.Store, intent *transfer.Intent) 
 var errRolledBack = errors.New("rolled back")
 
 // An event whose transaction commits after later ones gets its position then, and a reader that is past those gets it too.
-func TestGivePositions_LateCommit(t *testing.T) {
+func TestAssignPositions_LateCommit(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
@@ -79,7 +79,7 @@ func TestGivePositions_LateCommit(t *testing.T) {
 	var last *transfer.Intent
 	for range 5 {
 		last = insertIntent(t, store, known, ann, transferBody)
-		givePositions(t, store) // the gap must outlast rounds in which other transactions have ended
+		assignPositions(t, store) // the gap must outlast rounds in which other transactions have ended
 	}
 	events, next := readFeed(t, store, testFeed(ann), 0)
 	if len(events) != 6 {
@@ -93,7 +93,7 @@ func TestGivePositions_LateCommit(t *testing.T) {
 	if err != nil || !status.Unread {
 		t.Errorf("%+v, %v", status, err)
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	events, _ = readFeed(t, store, testFeed(ann), next)
 	if diff := cmp.Diff([]string{"transfer.cancelled 2"}, steps(events)); diff != "" || events[0].Transfer.Summary.ID != first.ID {
 		t.Errorf("after the commit (-want +got):\n%s", diff)
@@ -103,7 +103,7 @@ func TestGivePositions_LateCommit(t *testing.T) {
 }
 
 // The ids of a transaction that was rolled back are waited for no longer than other transactions that may have them.
-func TestGivePositions_RolledBack(t *testing.T) {
+func TestAssignPositions_RolledBack(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
@@ -112,7 +112,7 @@ func TestGivePositions_RolledBack(t *testing.T) {
 	end := cancelLater(t, store, late)
 	another := func() {
 		insertIntent(t, store, known, ann, transferBody)
-		givePositions(t, store)
+		assignPositions(t, store)
 	}
 	for range 3 {
 		another()
@@ -128,7 +128,7 @@ func TestGivePositions_RolledBack(t *testing.T) {
 }
 
 // Transaction ids of another cluster say nothing: after a crash the note is taken again, and neither loses an event nor waits for ever.
-func TestGivePositions_AnotherCluster(t *testing.T) {
+func TestAssignPositions_AnotherCluster(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
@@ -136,12 +136,12 @@ func TestGivePositions_AnotherCluster(t *testing.T) {
 	cancelLater(t, store, first)(errRolledBack)
 	end := cancelLater(t, store, second)
 	insertIntent(t, store, known, ann, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	// As from a cluster whose ids are far ahead, and from one whose ids are far behind.
 	for _, xid := range []string{"1000000000000", "3"} {
 		pgtest.Exec(t, store, `UPDATE feed_state SET cluster = '1.00000001.1', checked_xid = ($1::text)::xid8, checked_id = 1000000`, xid)
 		insertIntent(t, store, known, ann, transferBody)
-		givePositions(t, store)
+		assignPositions(t, store)
 		if waiting := unread(t, store); waiting == span(t, store) {
 			t.Fatalf("the open transaction is not waited for: %s", waiting)
 		}
@@ -155,18 +155,18 @@ func TestGivePositions_AnotherCluster(t *testing.T) {
 }
 
 // Positions are above those of before a backup was restored, as they follow the clock.
-func TestGivePositions_RestoredBackup(t *testing.T) {
+func TestAssignPositions_RestoredBackup(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
 	insertIntent(t, store, known, ann, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	_, next := readFeed(t, store, testFeed(ann), 0)
 	pgtest.Exec(t, store, `DELETE FROM feed`)
 	pgtest.Exec(t, store, `UPDATE feed_state SET last_position = 0, unread = DEFAULT, checked_id = NULL, checked_xid = NULL, cluster = NULL`)
-	givePositions(t, store)
+	assignPositions(t, store)
 	insertIntent(t, store, known, ann, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	if events, _ := readFeed(t, store, testFeed(ann), next); len(events) != 2 {
 		t.Errorf("%d events after the restored ones got positions again, want both", len(events))
 	}
@@ -174,7 +174,7 @@ func TestGivePositions_RestoredBackup(t *testing.T) {
 
 // Whatever order transactions commit in, and whichever core gives positions, every reader gets every event once, in one order, and those of one
 // intent in theirs.
-func TestGivePositions_Concurrent(t *testing.T) {
+func TestAssignPositions_Concurrent(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store, other := pgtest.Open(t, url), pgtest.Open(t, url)
@@ -205,7 +205,7 @@ func TestGivePositions_Concurrent(t *testing.T) {
 	for _, giver := range []*postgres.Store{store, other} {
 		giving.Go(func() {
 			for {
-				if _, err := giver.GivePositions(t.Context(), false, false); err != nil {
+				if _, err := giver.AssignPositions(t.Context(), false, false); err != nil {
 					t.Error(err)
 				}
 				select {
@@ -235,7 +235,7 @@ func TestGivePositions_Concurrent(t *testing.T) {
 		})
 	}
 	running.Wait()
-	givePositions(t, store)
+	assignPositions(t, store)
 	close(stop)
 	giving.Wait()
 	everything, _ := readFeed(t, store, testFeed(ann), 0)

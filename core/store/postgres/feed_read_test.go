@@ -44,7 +44,7 @@ func TestEventPage_Bodies(t *testing.T) {
 			t.Fatalf("%s: %v", c.Trigger, err)
 		}
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	endpoint := uuid.New()
 	var added event.Event
 	err := store.InTx(t.Context(), func(ctx context.Context, tx postgres.Tx) (err error) {
@@ -141,7 +141,7 @@ func TestEventPage_Environment(t *testing.T) {
 	insertIntent(t, store, known, ann, liveBody)
 	insertIntent(t, store, known, ann, transferBody)
 	pgtest.Exec(t, store, `UPDATE chains SET environment = 'live'`)
-	givePositions(t, store)
+	assignPositions(t, store)
 	for environment, want := range map[network.Environment]int{network.Test: 1, network.Live: 1} {
 		if events, _ := readFeed(t, store, event.Owner{AccountID: ann, Environment: environment}, 0); len(events) != want {
 			t.Errorf("%s has %d events, want %d", environment, len(events), want)
@@ -169,7 +169,7 @@ func TestEventPage_Filter(t *testing.T) {
 		intent := insertIntent(t, store, known, ann, transferBody)
 		cancelTransfer(t, store, intent)
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	first := read(0, 2)
 	if diff := cmp.Diff([]string{"transfer.cancelled 2", "transfer.cancelled 2"}, steps(first.Events)); diff != "" || first.End || first.Next != first.Events[1].Position {
 		t.Errorf("%+v:\n%s", first, diff)
@@ -180,7 +180,7 @@ func TestEventPage_Filter(t *testing.T) {
 	}
 	// A quiet reader's position moves with the feed, past what its filter leaves out.
 	insertIntent(t, store, known, ann, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	if none := read(rest.Next, 2); len(none.Events) != 0 || none.Next <= rest.Next || !none.End {
 		t.Errorf("after another event: %+v", none)
 	}

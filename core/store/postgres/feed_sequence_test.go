@@ -34,7 +34,7 @@ func TestSequence_AfterPruning(t *testing.T) {
 	keep := postgres.Retention{Events: 48 * time.Hour}
 	prune := func(wantEvents int) {
 		t.Helper()
-		givePositions(t, store)
+		assignPositions(t, store)
 		pgtest.Exec(t, store, `UPDATE feed SET position = position - 100 * 86400000000`)
 		if _, err := store.Prune(t.Context(), now(), keep); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestSequence_AfterPruning(t *testing.T) {
 	}
 	prune(1)
 	resubmit(t, store, intent, 2)
-	givePositions(t, store)
+	assignPositions(t, store)
 	events, next := readFeed(t, store, testFeed(ann), 0)
 	if diff := cmp.Diff([]string{"transfer.submitted 4", "transfer.submitted 5"}, steps(events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -73,7 +73,7 @@ func TestPrune_QuietFeed(t *testing.T) {
 	store := pgtest.New(t)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
 	insertIntent(t, store, known, ann, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	_, next := readFeed(t, store, testFeed(ann), 0)
 	if _, err := store.Prune(t.Context(), now().AddDate(1, 0, 0), postgres.Retention{Events: 48 * time.Hour}); err != nil {
 		t.Fatal(err)
@@ -92,11 +92,11 @@ func TestEventPage_QuietAccount(t *testing.T) {
 	quiet, busy := insertAccount(t, store, "ann@example.com").ID, insertAccount(t, store, "bob@example.com").ID
 	insertIntent(t, store, known, quiet, transferBody)
 	insertIntent(t, store, known, busy, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	_, cursor := readFeed(t, store, testFeed(quiet), 0)
 	insertIntent(t, store, known, busy, transferBody)
 	insertIntent(t, store, known, busy, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	keep := postgres.Retention{Events: 48 * time.Hour}
 	if _, err := store.Prune(t.Context(), now().AddDate(0, 0, 10), keep); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestEventPage_QuietAccount(t *testing.T) {
 		t.Errorf("before its own event: %v", err)
 	}
 	insertIntent(t, store, known, quiet, transferBody)
-	givePositions(t, store)
+	assignPositions(t, store)
 	if page, err := read(quiet, cursor); err != nil || len(page.Events) != 1 {
 		t.Errorf("the quiet account's next event: %+v, %v", page, err)
 	}

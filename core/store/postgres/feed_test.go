@@ -17,11 +17,11 @@ func testFeed(accountID uuid.UUID) event.Owner {
 	return event.Owner{AccountID: accountID, Environment: network.Test}
 }
 
-// givePositions runs rounds until no event waits.
-func givePositions(tb testing.TB, store *postgres.Store) {
+// assignPositions runs rounds until no event waits.
+func assignPositions(tb testing.TB, store *postgres.Store) {
 	tb.Helper()
 	for more := true; more; {
-		round, err := store.GivePositions(tb.Context(), true, false)
+		round, err := store.AssignPositions(tb.Context(), true, false)
 		if err != nil || round.Skipped {
 			tb.Fatalf("%+v, %v", round, err)
 		}

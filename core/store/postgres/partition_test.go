@@ -220,7 +220,7 @@ func TestStore_PartitionedByAccount(t *testing.T) {
 	}
 
 	// The feed is given and pruned for all accounts, and read for one.
-	givePositions(t, store)
+	assignPositions(t, store)
 	asked.take()
 	events, _ := readFeed(t, store, testFeed(ann), 0)
 	if diff := cmp.Diff([]string{
@@ -239,7 +239,7 @@ func TestStore_PartitionedByAccount(t *testing.T) {
 	if n, err := store.ExpireTransfers(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	for _, statement := range asked.take() {
 		if plan := planWithoutSeqScan(t, plain, statement); strings.Contains(plan, "Seq Scan on transfers") || strings.Contains(plan, "Seq Scan on events") {
 			t.Errorf("expiry or the feed has no index for\n%s\n%s", statement, plan)

@@ -8,11 +8,11 @@ import (
 	"intents.internal/core/intent/transfer"
 )
 
-// TellRefundable writes the event of a batch of refundable open orders, once for each order, and returns their number; 0 means
+// WriteRefundableEvents writes the event of a batch of refundable open orders, once for each order, and returns their number; 0 means
 // that none is left. It selects by the rule of transfer.Intent.Refundable, chain by chain: orders whose destination chain has not
 // been read past their deadlines are not looked at. Any number of cores may call it concurrently: each skips the rows that another
 // has locked.
-func (s *Store) TellRefundable(ctx context.Context) (told int, err error) {
+func (s *Store) WriteRefundableEvents(ctx context.Context) (written int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var events []transfer.Event
@@ -27,7 +27,7 @@ func (s *Store) TellRefundable(ctx context.Context) (told int, err error) {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		events, err = tx.tellRefundable(ctx, rows)
+		events, err = tx.writeRefundableEvents(ctx, rows)
 		return err
 	})
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Store) TellRefundable(ctx context.Context) (told int, err error) {
 	return len(events), nil
 }
 
-// tellRefundable writes the events of locked intents that are still refundable.
-func (tx Tx) tellRefundable(ctx context.Context, rows []transferRow) (events []transfer.Event, err error) {
+// writeRefundableEvents writes the events of locked intents that are still refundable.
+func (tx Tx) writeRefundableEvents(ctx context.Context, rows []transferRow) (events []transfer.Event, err error) {
 	now, err := tx.now(ctx)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 // An open order is told of once, when its deadline has passed, the destination chain was read past it, and nobody has answered it; and
 // again after a reorganization. An order on a chain that is not followed is not told of, because it may have been filled.
-func TestTellRefundable(t *testing.T) {
+func TestWriteRefundableEvents(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known, ann := pgtest.LoadRegistry(t, store), insertAccount(t, store, "ann@example.com").ID
@@ -39,7 +39,7 @@ func TestTellRefundable(t *testing.T) {
 	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 s' WHERE id = $1`, recent.ID)
 	tell := func(want int) {
 		t.Helper()
-		if n, err := store.TellRefundable(t.Context()); n != want || err != nil {
+		if n, err := store.WriteRefundableEvents(t.Context()); n != want || err != nil {
 			t.Errorf("%d told, %v; want %d", n, err, want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestTellRefundable(t *testing.T) {
 		}
 	}
 	tell(1)
-	givePositions(t, store)
+	assignPositions(t, store)
 	events, _ := readFeed(t, store, testFeed(ann), 0)
 	got := []string{}
 	for _, e := range events {

@@ -28,7 +28,7 @@ func TestPrune_Retention(t *testing.T) {
 		must(t, err)
 		ids[name] = intent.ID
 		pgtest.Exec(t, store, `UPDATE transfers SET updated_at = $2 WHERE id = $1`, intent.ID, at.AddDate(0, 0, -age))
-		givePositions(t, store)
+		assignPositions(t, store)
 		pgtest.Exec(t, store, `UPDATE feed SET position = position - 86400000000 * $2 WHERE event_id IN (SELECT id FROM events WHERE transfer_id = $1)`, intent.ID, age)
 	}
 	open := insertIntent(t, store, known, owner, swapBody)
@@ -38,7 +38,7 @@ func TestPrune_Retention(t *testing.T) {
 		pgtest.Exec(t, store, `INSERT INTO audit_log SELECT encode(substring(int8send($2) FROM 3) || '\x70008000000000000000' , 'hex')::uuid,
 			$1, $3, 'owner', 'signed_in', NULL, '', '', '', ''`, owner, written.UnixMilli(), written)
 	}
-	givePositions(t, store)
+	assignPositions(t, store)
 	counts := func() map[string]int {
 		t.Helper()
 		return map[string]int{

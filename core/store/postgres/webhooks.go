@@ -106,7 +106,7 @@ func (tx Tx) insertWebhook(ctx context.Context, e *webhook.Endpoint, position in
 // feedEnd is a position at or above those of all events that were committed before.
 func (s *Store) feedEnd(ctx context.Context) (int64, error) {
 	for {
-		round, err := s.GivePositions(ctx, true, true)
+		round, err := s.AssignPositions(ctx, true, true)
 		if err != nil {
 			return 0, err
 		}
