@@ -89,7 +89,7 @@ func NewNode(chain *Chain) *Node {
 	return &Node{host: fmt.Sprintf("node-%d.test", nodes.Add(1)), chain: chain, calls: map[string]int{}}
 }
 
-// URL is the node's address: of its socket after Serve, else one that only Transport knows.
+// URL is the node's address: of its socket after Listen, else one that only Transport knows.
 func (n *Node) URL() string {
 	if n.server != nil {
 		return n.server.URL
@@ -97,11 +97,19 @@ func (n *Node) URL() string {
 	return "http://" + n.host
 }
 
+// Listen serves the node on a free port until Close.
+func (n *Node) Listen() *Node {
+	n.server = httptest.NewServer(n)
+	return n
+}
+
+// Close ends what Listen began.
+func (n *Node) Close() { n.server.Close() }
+
 // Serve is a node that listens until the test ends, of which it needs Cleanup alone.
 func Serve(test interface{ Cleanup(clean func()) }, chain *Chain) *Node {
-	n := NewNode(chain)
-	n.server = httptest.NewServer(n)
-	test.Cleanup(n.server.Close)
+	n := NewNode(chain).Listen()
+	test.Cleanup(n.Close)
 	return n
 }
 
