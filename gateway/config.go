@@ -13,9 +13,9 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"intents.internal/gateway/upstream/cores"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/upstream/cores"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/wire"

@@ -17,11 +17,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/testkit/embedded"
-	"intents.internal/pkg/tokenbucket"
 )
 
 // bench is a stack with many keys on this machine, and the peers that its gateway is compared with.
@@ -154,17 +152,6 @@ func (b *bench) startPeer(ctx context.Context, c embedded.Command, addresses ...
 		}
 	}
 	return process, nil
-}
-
-// stopMirroring makes gateways stop writing redis_rate's keys, as they do ten minutes after the first request to a Redis.
-func stopMirroring(ctx context.Context, redisURL string) error {
-	options, err := redis.ParseURL(redisURL)
-	if err != nil {
-		return fmt.Errorf("read Redis's URL: %w", err)
-	}
-	options.Protocol = 2
-	client := redis.NewClient(options)
-	return errors.Join(client.HSet(ctx, tokenbucket.Current, "mirror_until", 0).Err(), client.Close())
 }
 
 // fallbackDecisions returns how many rate limit decisions the gateway under test made without Redis. They cost less CPU time.

@@ -68,7 +68,7 @@ func edge(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	fmt.Printf("%s\nlooking every key up once\n", load)
-	if err := errors.Join(load.warm(ctx, t.gateway.address, b.keys.good), stopMirroring(ctx, b.env.RedisURL)); err != nil {
+	if err := load.warm(ctx, t.gateway.address, b.keys.good); err != nil {
 		return err
 	}
 	t.filter(f.rows)

@@ -65,9 +65,6 @@ func replicas(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
-	if err := stopMirroring(ctx, b.env.RedisURL); err != nil {
-		return err
-	}
 	if err := b.runRounds(ctx, load, rows, f.rounds); err != nil {
 		return err
 	}

@@ -55,9 +55,6 @@ func (b *wholeBench) rows(ctx context.Context) ([]*wholeRow, error) {
 		if err := (&closedLoop{template: tokensRequest, connections: b.connections}).warm(ctx, s.address(), s.good); err != nil {
 			return nil, err
 		}
-		if err := stopMirroring(ctx, s.stack.Env().RedisURL); err != nil {
-			return nil, err
-		}
 	}
 	return rows, nil
 }

@@ -14,7 +14,6 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 )
 
@@ -145,9 +144,6 @@ func TestTakeRequest(t *testing.T) {
 			}
 			if got := core.RateLimits(t.Context(), key)[0]; !got.Known || got.Remaining != left {
 				t.Errorf("%d left: %+v", left, got)
-			}
-			if err := config.Redis.HSet(t.Context(), tokenbucket.Current, "mirror_until", 0).Err(); err != nil {
-				t.Fatal(err)
 			}
 		}
 		if wait := waits(t, core.TakeRequest(t.Context(), key, account.DefaultAccountLimit)); wait < 19*time.Minute || wait > 20*time.Minute {

@@ -42,7 +42,10 @@ func refusal(status int, body string, headers ...string) response {
 }
 
 // fresh are the RateLimit fields of a key's first request.
-var fresh = []string{"Ratelimit", `"default";r=49;t=2`, "Ratelimit-Policy", `"default";q=50;w=60`}
+var fresh = []string{"Ratelimit", `"default";r=49;t=2, "account";r=999;t=1`, "Ratelimit-Policy", defaultPolicy}
+
+// defaultPolicy is the RateLimit-Policy of a key with the default limits.
+const defaultPolicy = `"default";q=50;w=60, "account";q=1000;w=60`
 
 const badKeyBody = `{"code":"INVALID_API_KEY","message":"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists."}`
 

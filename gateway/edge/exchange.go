@@ -158,17 +158,12 @@ var (
 // quota and its window, the remaining requests, and the seconds until all are available again.
 func (x *exchange) setRateLimit() {
 	header, d := &x.ctx.Response.Header, &x.limit
-	bounded := d.Account.Rule.Rate > 0
 	b := appendPolicy(x.scratch[:0], `"default";q=`, d.Rule)
-	if bounded {
-		b = appendPolicy(b, `, "account";q=`, d.Account.Rule)
-	}
+	b = appendPolicy(b, `, "account";q=`, d.Account.Rule)
 	header.SetCanonical(nameRateLimitPolicy, b)
 
 	b = appendQuota(b[:0], `"default";r=`, &d.Quota)
-	if bounded {
-		b = appendQuota(b, `, "account";r=`, &d.Account)
-	}
+	b = appendQuota(b, `, "account";r=`, &d.Account)
 	header.SetCanonical(nameRateLimit, b)
 	x.scratch = b
 }

@@ -38,7 +38,7 @@ func TestForward_Headers(t *testing.T) {
 	got := g.send(t, raw)
 	want := response{Status: 200, Body: "[]", Header: http.Header{
 		"Content-Type": {"application/json"}, "Content-Length": {"2"}, "X-Request-Id": {"my.request-1"},
-		"Ratelimit": {`"default";r=49;t=2`}, "Ratelimit-Policy": {`"default";q=50;w=60`},
+		"Ratelimit": {`"default";r=49;t=2, "account";r=999;t=1`}, "Ratelimit-Policy": {defaultPolicy},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -46,12 +46,12 @@ func TestRateLimit_RetryAfter(t *testing.T) {
 		t.Errorf("%d passed, want 50 to %d", passed, most)
 	}
 	wait := tryAgainIn(t, got)
-	full := regexp.MustCompile(`^"default";r=0;t=(59|60)$`)
+	full := regexp.MustCompile(`^"default";r=0;t=(59|60), "account";r=9[0-9]+;t=[1-4]$`)
 	if told := got.Header.Get("Ratelimit"); !full.MatchString(told) {
 		t.Errorf("RateLimit: %s", told)
 	}
 	want := refusal(429, got.Body, "Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)),
-		"Ratelimit", got.Header.Get("Ratelimit"), "Ratelimit-Policy", `"default";q=50;w=60`)
+		"Ratelimit", got.Header.Get("Ratelimit"), "Ratelimit-Policy", defaultPolicy)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -140,7 +140,8 @@ func TestRateLimit_ByKey(t *testing.T) {
 		r := g.send(t, request("GET", "/v2/tokens", apiKey(key), ""))
 		got = append(got, fmt.Sprint(r.Status, " ", r.Header.Get("Ratelimit-Policy"), " ", r.Header.Get("Retry-After")))
 	}
-	want := []string{`200 "default";q=2;w=3600 `, `200 "default";q=2;w=3600 `, `429 "default";q=2;w=3600 1800`}
+	const policy = `"default";q=2;w=3600, "account";q=1000;w=60`
+	want := []string{"200 " + policy + " ", "200 " + policy + " ", "429 " + policy + " 1800"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

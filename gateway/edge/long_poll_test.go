@@ -81,7 +81,7 @@ func page(next int, events ...string) response {
 	}}
 }
 
-var rateLimit = regexp.MustCompile(`^"default";r=[0-9]+;t=[0-9]+$`)
+var rateLimit = regexp.MustCompile(`^"default";r=[0-9]+;t=[0-9]+, "account";r=[0-9]+;t=[0-9]+$`)
 
 // mustRead compares the whole answer but for the RateLimit field, of which it must have one.
 func mustRead(t *testing.T, c *clientConn, want response) {

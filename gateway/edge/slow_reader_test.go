@@ -143,7 +143,7 @@ func TestStream_SlowReadersBounded(t *testing.T) {
 	got := g.send(t, request("GET", "/v2/transfers", other, ""))
 	delete(got.Header, "Ratelimit") // it depends on the time
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"Too many long lists are in flight for all accounts together. Request pages with limit, or try again shortly."}`,
-		"Retry-After", "1", "Ratelimit-Policy", `"default";q=50;w=60`)
+		"Retry-After", "1", "Ratelimit-Policy", defaultPolicy)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("long answer: %s", diff)
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/keys"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/tracing"

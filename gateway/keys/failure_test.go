@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/keys"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/tracing"

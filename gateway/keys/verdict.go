@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 
-	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/limit"
+	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
@@ -102,7 +102,7 @@ func (v *Verdict) AccountID() string { return v.accountBucket[len(liveBuckets):]
 // Limit is the key's rate limit.
 func (v *Verdict) Limit() limit.Limit { return limit.Limit{Bucket: v.bucket, Rule: v.limit.rule()} }
 
-// AccountLimit is the rate limit of all keys of the account in the key's environment together. Its Rule is zero for none.
+// AccountLimit is the rate limit of all keys of the account in the key's environment together.
 func (v *Verdict) AccountLimit() limit.Limit {
 	return limit.Limit{Bucket: v.accountBucket, Rule: v.accountLimit.rule()}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/gateway/keys"
+	"intents.internal/gateway/limit"
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/upstream/cores"
 	"intents.internal/gateway/upstream/coretest"
-	"intents.internal/gateway/keys"
-	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -128,7 +128,7 @@ func TestVerdict_Fields(t *testing.T) {
 			said{
 				"the-key", "the-account", network.Test,
 				limit.Limit{Bucket: "key:the-key", Rule: redis_rate.Limit{Rate: 7, Burst: 7, Period: 10 * time.Second}},
-				limit.Limit{Bucket: "account:test:the-account"},
+				limit.Limit{Bucket: "account:test:the-account", Rule: redis_rate.PerMinute(1000)},
 			},
 		},
 		{ // of a rotation

@@ -1,7 +1,6 @@
 package limit_test
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,7 +45,10 @@ func TestAccount_ExactOverReplicas(t *testing.T) {
 	exact := func(t *testing.T, replicas []limiter) {
 		t.Helper()
 		const keysEach, clients = 25, 12
-		accounts := []limit.Limit{newAccount(1000), newAccount(700), newAccount(5000)}
+		var accounts []limit.Limit
+		for range 3 {
+			accounts = append(accounts, newAccount(1000), newAccount(700), newAccount(5000))
+		}
 		passed, byAccount, ofKey := make([]atomic.Int64, len(accounts)), make([]atomic.Int64, len(accounts)), sync.Map{}
 		var keys [][]limit.Limit
 		for range accounts {
@@ -76,11 +78,11 @@ func TestAccount_ExactOverReplicas(t *testing.T) {
 			})
 		}
 		load.Wait()
-		for a, want := range []int64{1000, 700, keysEach * 50} {
-			if got := passed[a].Load(); got != want {
+		for a := range accounts {
+			if got, want := passed[a].Load(), []int64{1000, 700, keysEach * 50}[a%3]; got != want {
 				t.Errorf("account %d: %d passed, want %d", a, got, want)
 			}
-			if refusedByAccount := byAccount[a].Load() > 0; refusedByAccount != (a < 2) {
+			if refusedByAccount := byAccount[a].Load() > 0; refusedByAccount != (a%3 < 2) {
 				t.Errorf("account %d refused: %t", a, refusedByAccount)
 			}
 		}
@@ -158,33 +160,5 @@ func TestAccount_CachedRefusal(t *testing.T) {
 	test.Bucket = strings.Replace(account.Bucket, "live", "test", 1)
 	if d := l.takeBoth(t, newKey(fiftyADay), test); !d.Allowed || d.Account.Remaining != 19 {
 		t.Errorf("a test key of the account: %+v", d)
-	}
-}
-
-// An account without a limit, as a core of the release before sends it, has no bucket.
-func TestAccount_NoLimit(t *testing.T) {
-	t.Parallel()
-	onEach := map[string]limiter{
-		"one server": newLimiter(t, startRedis(t, false).URL, generous, limit.Closed),
-		"a cluster":  onCluster(t, topologytest.StartCluster(t, 1, 0, topologytest.Security{}), 1, generous, limit.Closed)[0],
-	}
-	for name, l := range onEach {
-		account, key := newAccount(1), newKey(fiftyADay)
-		account.Rule = redis_rate.Limit{}
-		passed := 0
-		for range 60 {
-			if d := l.takeBoth(t, key, account); d.Allowed {
-				passed++
-			} else if d.ByAccount() || d.Account != (limit.Quota{}) {
-				t.Errorf("%s: %+v", name, d)
-			}
-		}
-		if passed != 50 {
-			t.Errorf("%s: %d passed, want 50", name, passed)
-		}
-		full, err := tokenbucket.Full(t.Context(), l.redis, account.Bucket, account.Bucket)
-		if err != nil || fmt.Sprint(full) != "[0]" {
-			t.Errorf("%s: the account's bucket: %v, %v", name, full, err)
-		}
 	}
 }

@@ -12,75 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
-	"intents.internal/pkg/tracing"
 )
 
 // fiftyADay gives back nothing while a test runs, so that what passes can be counted to the last request.
 var fiftyADay = redis_rate.Limit{Rate: 50, Burst: 50, Period: 24 * time.Hour}
-
-// However many replicas, and whatever they batch and remember: as many requests pass as one redis_rate limiter lets
-// through that is asked beside them, whether or not buckets are in redis_rate's keys as well.
-func TestLimiter_AdmitsAsRedisRate(t *testing.T) {
-	t.Parallel()
-	for _, mirrored := range []bool{true, false} {
-		r := startRedis(t, false)
-		for _, count := range []int{1, 3, 8} {
-			t.Run(fmt.Sprintf("%d, mirrored %t", count, mirrored), func(t *testing.T) {
-				t.Parallel()
-				replicas := make([]limiter, count)
-				for i := range replicas {
-					replicas[i] = newLimiter(t, r.URL, generous, limit.Closed)
-				}
-				if !mirrored {
-					replicas[0].take(t, "it makes the hash", fiftyADay)
-					stopMirroring(t, replicas[0].redis)
-				}
-				admitsAsRedisRate(t, replicas)
-			})
-		}
-	}
-}
-
-func admitsAsRedisRate(t *testing.T, replicas []limiter) {
-	t.Helper()
-	const keys, clients, each = 100, 24, 1250 // 300 requests of each key
-	names := make([]string, keys)
-	for i := range names {
-		names[i] = "key:" + uuid.NewString()
-	}
-	var passed [keys]atomic.Int64
-	var load sync.WaitGroup
-	for c := range clients {
-		load.Go(func() {
-			for n := range each {
-				key := n % keys // a steady stream over all keys
-				if c%2 == 0 {
-					key = n * keys / each // one burst after another
-				}
-				if d, err := replicas[(c+n)%len(replicas)].Take(tracing.Noop, names[key], fiftyADay, time.Now()); err != nil {
-					t.Error(err)
-				} else if d.Allowed {
-					passed[key].Add(1)
-				}
-			}
-		})
-	}
-	load.Wait()
-	one := redis_rate.NewLimiter(replicas[0].redis)
-	want := 0
-	for range 100 {
-		result, err := one.Allow(t.Context(), names[0]+"beside", fiftyADay)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want += result.Allowed
-	}
-	for key := range passed {
-		if got := int(passed[key].Load()); got != want {
-			t.Errorf("key %d: %d passed, redis_rate lets %d through", key, got, want)
-		}
-	}
-}
 
 // Requests at once share calls, also where they are of different rules.
 func TestLimiter_SharesCalls(t *testing.T) {

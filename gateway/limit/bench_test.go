@@ -73,7 +73,6 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 		}
 	}
 	take()()
-	stopMirroring(b, l.redis)
 	if clients == 1 {
 		one := take()
 		for b.Loop() {
@@ -101,14 +100,6 @@ func ownCPU(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// stopMirroring ends the time after the first call in which buckets are in redis_rate's keys as well.
-func stopMirroring(tb testing.TB, client redis.UniversalClient) {
-	tb.Helper()
-	if err := client.HSet(tb.Context(), "rate:buckets:current", "mirror_until", 0).Err(); err != nil {
-		tb.Fatal(err)
-	}
 }
 
 // spent is the processor time of servers.

@@ -71,11 +71,7 @@ type request struct {
 // cachedRefusal returns Redis's decision if it can only be a rejection, by the key's bucket or by its account's.
 func (r request) cachedRefusal(now time.Time) (d Decision, ok bool) {
 	key, byKey := r.key.peek(r.rules.key, now)
-	var account Quota
-	byAccount := false
-	if r.rules.account.Rate > 0 {
-		account, byAccount = r.account.peek(r.rules.account, now)
-	}
+	account, byAccount := r.account.peek(r.rules.account, now)
 	if !byKey && !byAccount {
 		return Decision{}, false
 	}
@@ -88,18 +84,11 @@ func (r request) cachedRefusal(now time.Time) (d Decision, ok bool) {
 func (r request) takeLocal(now time.Time) Decision {
 	r.key.mu.Lock() // always before the account's, to avoid deadlock
 	defer r.key.mu.Unlock()
-	key, account := state(r.key.localTAT, r.rules.key, now), Quota{}
-	if r.rules.account.Rate > 0 {
-		r.account.mu.Lock()
-		defer r.account.mu.Unlock()
-		account = state(r.account.localTAT, r.rules.account, now)
-	}
-	d := decide(key, account)
+	r.account.mu.Lock()
+	defer r.account.mu.Unlock()
+	d := decide(state(r.key.localTAT, r.rules.key, now), state(r.account.localTAT, r.rules.account, now))
 	if d.Allowed {
-		r.key.localTAT = d.spend(now)
-		if r.rules.account.Rate > 0 {
-			r.account.localTAT = d.Account.spend(now)
-		}
+		r.key.localTAT, r.account.localTAT = d.spend(now), d.Account.spend(now)
 	}
 	return d
 }

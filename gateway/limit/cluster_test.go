@@ -1,7 +1,6 @@
 package limit_test
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,89 +24,6 @@ func onCluster(tb testing.TB, c *topologytest.Cluster, count int, budget time.Du
 		replicas[i] = newLimiterOn(tb, topology.Cluster, c.URL, budget, fallback)
 	}
 	return replicas
-}
-
-// However many replicas ask a Cluster for however many keys on all its nodes: each key passes as often as its limit says.
-func TestCluster_AdmitsAsRedisRate(t *testing.T) {
-	t.Parallel()
-	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
-	replicas := onCluster(t, c, 3, generous, limit.Closed)
-	const keys, clients, each = 60, 24, 300
-	prefix := uuid.NewString()
-	var passed [keys]atomic.Int64
-	var load sync.WaitGroup
-	for client := range clients {
-		load.Go(func() {
-			for n := range each {
-				key := (n + client) % keys
-				if d, err := replicas[(client+n)%3].Take(tracing.Noop, fmt.Sprint(prefix, key), fiftyADay, time.Now()); err != nil {
-					t.Error(err)
-				} else if d.Allowed {
-					passed[key].Add(1)
-				}
-			}
-		})
-	}
-	load.Wait()
-	nodes := map[string]int{}
-	for key := range passed {
-		if got := passed[key].Load(); got != 50 {
-			t.Errorf("key %d: %d passed, want 50", key, got)
-		}
-		nodes[topology.Node(replicas[0].redis, hashOf(fmt.Sprint(prefix, key)))]++
-	}
-	batches, calls := replicas[0].observed(t, "intents_gateway_limit_batch_size")
-	t.Logf("keys by node: %v; %g calls in %g pipelines of one replica", nodes, calls, batches)
-	if len(nodes) != 3 || calls < 1.2*batches {
-		t.Errorf("this shows little: keys by node %v, %g calls in %g pipelines", nodes, calls, batches)
-	}
-	for _, r := range replicas {
-		if failures := r.metric(t, "intents_gateway_limit_redis_failures_total"); failures != 0 {
-			t.Errorf("%g calls failed", failures)
-		}
-	}
-}
-
-// observed is how often a histogram was fed, and the sum.
-func (l limiter) observed(t *testing.T, name string) (count, sum float64) {
-	t.Helper()
-	families, err := l.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == name {
-			h := family.GetMetric()[0].GetHistogram()
-			return float64(h.GetSampleCount()), h.GetSampleSum()
-		}
-	}
-	t.Fatalf("there is no %s", name)
-	return 0, 0
-}
-
-// Asked beside redis_rate about keys on all nodes, with rules of all kinds, the limiter decides alike.
-func TestCluster_DecidesAsRedisRate(t *testing.T) {
-	t.Parallel()
-	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
-	ours := onCluster(t, c, 1, generous, limit.Closed)[0]
-	theirs := redis_rate.NewLimiter(ours.redis)
-	for i, rule := range []redis_rate.Limit{fiftyADay, {Rate: 7, Burst: 20, Period: time.Hour}, redis_rate.PerHour(3)} {
-		for key := range 9 {
-			name := fmt.Sprint(uuid.NewString(), i, key)
-			for range rule.Burst + 2 {
-				want, err := theirs.Allow(t.Context(), name, rule)
-				if err != nil {
-					t.Fatal(err)
-				}
-				d := ours.take(t, name, rule)
-				late := want.RetryAfter - d.RetryAfter
-				if d.Allowed != (want.Allowed == 1) || !d.Allowed && late.Abs() > time.Second ||
-					d.Allowed && (d.Remaining < want.Remaining || d.Remaining > want.Remaining+1) {
-					t.Fatalf("%v: %+v, redis_rate %+v", rule, d, want)
-				}
-			}
-		}
-	}
 }
 
 // Slots that move to another node while requests are in flight, and nodes that forget the scripts, cost no request an error,

@@ -1,33 +1,15 @@
 package limit
 
 import (
-	"context"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
-	"github.com/redis/go-redis/v9"
 
-	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/tracing"
 )
 
-// TakeMany takes one request from each of the buckets in one call. Equal names must be neighbours.
-func TakeMany(ctx context.Context, client *redis.Client, names []string, rule redis_rate.Limit) ([]Decision, error) {
-	var call tokenbucket.Call
-	call.Begin(tokenbucket.Rule(rule), tokenbucket.Rule{})
-	for _, name := range names {
-		call.Add(tokenbucket.Field(name), nil)
-	}
-	reply, err := call.Do(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	decisions := make([]Decision, len(names))
-	for i := range decisions {
-		decisions[i] = decide(parseQuota(reply[2*i], rule), Quota{})
-	}
-	return decisions, nil
-}
+// ParseQuota parses a number of Redis's reply.
+var ParseQuota = parseQuota
 
 // Request is one request whose buckets are local and whose clock is the caller's, for comparing it with redis_rate.
 type Request struct{ key, account bucket }

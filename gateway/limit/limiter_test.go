@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -160,33 +159,6 @@ func TestLimiter_FiftyAMinute(t *testing.T) {
 // refilled is how many tokens the bucket may have got back since.
 func refilled(began time.Time) int { return int(time.Since(began)/(1200*time.Millisecond)) + 1 }
 
-func TestLimiter_ReplicasShareBucket(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, r *embedded.Redis) {
-		t.Helper()
-		replicas := make([]limiter, 3)
-		for i := range replicas {
-			replicas[i] = newLimiter(t, r.URL, generous, limit.Closed)
-		}
-		name, began := uuid.NewString(), time.Now()
-		var passed atomic.Int64
-		var requests sync.WaitGroup
-		for i := range 200 {
-			requests.Go(func() {
-				if d, err := replicas[i%3].Take(tracing.Noop, name, fiftyAMinute, time.Now()); err != nil {
-					t.Error(err)
-				} else if d.Allowed {
-					passed.Add(1)
-				}
-			})
-		}
-		requests.Wait()
-		if got, most := int(passed.Load()), 50+refilled(began); got < 50 || got > most {
-			t.Errorf("%d passed, want 50 to %d", got, most)
-		}
-	})
-}
-
 func TestLimiter_CachedRefusal(t *testing.T) {
 	t.Parallel()
 	l, name := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed), uuid.NewString()
@@ -225,5 +197,3 @@ func (c *callCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 		return next(ctx, cmds)
 	}
 }
-
-// A Redis that takes connections and never answers must cost neither time nor a flood of dials.

@@ -35,11 +35,7 @@ func addTakes(call *tokenbucket.Call, batch []*pending[tokenTake]) {
 	r := batch[0].item.rules
 	call.Begin(tokenbucket.Rule(r.key), tokenbucket.Rule(r.account))
 	for _, p := range batch {
-		if r.account.Rate > 0 {
-			call.Add(p.item.key.field, p.item.account.field)
-		} else {
-			call.Add(p.item.key.field, nil)
-		}
+		call.Add(p.item.key.field, p.item.account.field)
 	}
 }
 
@@ -47,13 +43,10 @@ func addTakes(call *tokenbucket.Call, batch []*pending[tokenTake]) {
 func setDecisions(batch []*pending[tokenTake], reply []int64, askedAt time.Time, rtt time.Duration) {
 	for i, p := range batch {
 		t := &p.item
-		key, account := parseQuota(reply[2*i], t.rules.key), Quota{}
+		key, account := parseQuota(reply[2*i], t.rules.key), parseQuota(reply[2*i+1], t.rules.account)
 		t.key.update(key, askedAt, rtt)
-		if t.rules.account.Rate > 0 {
-			account = parseQuota(reply[2*i+1], t.rules.account)
-			if i+1 == len(batch) || batch[i+1].item.account != t.account {
-				t.account.update(account, askedAt, rtt)
-			}
+		if i+1 == len(batch) || batch[i+1].item.account != t.account {
+			t.account.update(account, askedAt, rtt)
 		}
 		t.decision, p.done = decide(key, account), true
 	}

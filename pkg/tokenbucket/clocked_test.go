@@ -1,7 +1,7 @@
 package tokenbucket_test
 
 import (
-	_ "embed"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,16 +14,7 @@ import (
 	"intents.internal/pkg/tokenbucket"
 )
 
-var (
-	// previousSource is the script of the release before the hashes, and keysOnlySource that of the release before accounts' buckets.
-	//
-	//go:embed testdata/previous.lua
-	previousSource string
-	//go:embed testdata/keys_only.lua
-	keysOnlySource string
-)
-
-// clocked is a Redis whose scripts read the clock of the test.
+// clocked is a Redis whose scripts read the clock of the test, in a single call; those in a pipeline read Redis's.
 type clocked struct {
 	t           *testing.T
 	client      *redis.Client
@@ -42,6 +33,7 @@ func onEach(t *testing.T, test func(t *testing.T, start func(*testing.T) *clocke
 		}
 		options.Protocol = 2
 		c := &clocked{t: t, client: redis.NewClient(options), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), fastForward: fastForward}
+		c.client.AddHook(c)
 		t.Cleanup(func() { _ = c.client.Close() })
 		return c
 	}
@@ -67,6 +59,27 @@ func onEach(t *testing.T, test func(t *testing.T, start func(*testing.T) *clocke
 	})
 }
 
+// DialHook implements redis.Hook.
+func (c *clocked) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (c *clocked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook sets the clock in a script's text. Redis does not know the SHA-1 of the script without it, so each call sends the text.
+// redis_rate's keys must not end by Redis's own clock; a TAT that is past is none.
+func (c *clocked) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); args[0] == "eval" {
+			source, _ := args[1].(string)
+			source = strings.Replace(source, `redis.call("TIME")`, fmt.Sprintf("{%d, %d}", c.now.Unix(), c.now.Nanosecond()/1000), 1)
+			args[1] = strings.ReplaceAll(source, `"EX", math.ceil(reset_after)`, `"EX", 1e6`)
+		}
+		return next(ctx, cmd)
+	}
+}
+
 // pass moves the clock.
 func (c *clocked) pass(d time.Duration) {
 	c.t.Helper()
@@ -74,85 +87,55 @@ func (c *clocked) pass(d time.Duration) {
 	c.fastForward(max(0, d))
 }
 
-func (c *clocked) run(source string, keys []string, args ...any) []int64 {
+// request is a request with a key of an account, by the names of their buckets.
+type request struct{ key, account string }
+
+// newCall is a call for requests, whose account is empty for none.
+func newCall(key, account tokenbucket.Rule, requests ...request) *tokenbucket.Call {
+	call := &tokenbucket.Call{}
+	call.Begin(key, account)
+	for _, r := range requests {
+		var field any
+		if r.account != "" {
+			field = tokenbucket.Field(r.account)
+		}
+		call.Add(tokenbucket.Field(r.key), field)
+	}
+	return call
+}
+
+// takeBoth takes from the buckets of keys and of accounts: two numbers for each request.
+func (c *clocked) takeBoth(key, account tokenbucket.Rule, requests ...request) []int64 {
 	c.t.Helper()
-	source = strings.Replace(source, `redis.call("TIME")`, fmt.Sprintf("{%d, %d}", c.now.Unix(), c.now.Nanosecond()/1000), 1)
-	reply, err := c.client.Eval(c.t.Context(), source, keys, args...).Int64Slice()
+	reply, err := newCall(key, account, requests...).Do(c.t.Context(), c.client)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return reply
 }
 
-// request is a request with a key of an account, by the names of their buckets.
-type request struct{ key, account string }
-
-// takeBoth takes from the buckets of keys and of accounts: two numbers for each request.
-func (c *clocked) takeBoth(key, account tokenbucket.Rule, requests ...request) []int64 {
-	c.t.Helper()
-	return c.run(tokenbucket.Source(), []string{tokenbucket.Current, tokenbucket.Previous}, append(arguments(key, account, requests), "began", "mirror_until")...)
-}
-
 // takeOnCluster is takeBoth for requests of one account, in the form that a Cluster has.
 func (c *clocked) takeOnCluster(key, account tokenbucket.Rule, requests ...request) []int64 {
 	c.t.Helper()
-	return c.run(tokenbucket.AccountSource(), []string{tokenbucket.AccountHash(requests[0].account)}, arguments(key, account, requests)...)
-}
-
-func arguments(key, account tokenbucket.Rule, requests []request) []any {
-	args := []any{key.Burst, key.Rate, key.Period.Seconds(), account.Burst, account.Rate, account.Period.Seconds()}
-	last := ""
-	for _, r := range requests {
-		field := ""
-		if account.Rate > 0 && r.account != last {
-			last, field = r.account, tokenbucket.Field(r.account)
-		}
-		args = append(args, tokenbucket.Field(r.key), field)
+	script := newCall(key, account, requests...).OnCluster(c.t.Context(), requests[0].account, true)
+	_ = c.client.Process(c.t.Context(), script) // the error is the script's
+	reply, err := script.Int64Slice()
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	return args
+	return reply
 }
 
-// take takes from buckets of keys in the present form.
-func (c *clocked) take(rule tokenbucket.Rule, names ...string) []int64 {
+// take takes from the buckets of keys alone.
+func (c *clocked) take(rule tokenbucket.Rule, names ...string) (ofKeys []int64) {
 	c.t.Helper()
 	requests := make([]request, len(names))
 	for i, name := range names {
 		requests[i].key = name
 	}
-	var ofKeys []int64
-	for i, micros := range c.takeBoth(rule, tokenbucket.Rule{}, requests...) {
-		if i%2 == 0 {
-			ofKeys = append(ofKeys, micros)
-		}
+	reply := c.takeBoth(rule, tokenbucket.Rule{}, requests...)
+	for i := 0; i < len(reply); i += 2 {
+		ofKeys = append(ofKeys, reply[i])
 	}
 	return ofKeys
-}
-
-// takePrevious takes from buckets as the release before the hashes does.
-func (c *clocked) takePrevious(rule tokenbucket.Rule, names ...string) []int64 {
-	c.t.Helper()
-	var keys []string
-	for _, name := range names {
-		keys = append(keys, tokenbucket.Prefix+name)
-	}
-	return c.run(previousSource, keys, rule.Burst, rule.Rate, rule.Period.Seconds())
-}
-
-// takeKeysOnly takes from buckets as the release before accounts' buckets does.
-func (c *clocked) takeKeysOnly(rule tokenbucket.Rule, names ...string) []int64 {
-	c.t.Helper()
-	args := []any{rule.Burst, rule.Rate, rule.Period.Seconds()}
-	for _, name := range names {
-		args = append(args, tokenbucket.Field(name))
-	}
-	return c.run(keysOnlySource, []string{tokenbucket.Current, tokenbucket.Previous}, append(args, "began", "mirror_until")...)
-}
-
-// stopMirroring keeps new writes out of redis_rate's keys.
-func (c *clocked) stopMirroring() {
-	c.t.Helper()
-	c.take(fiftyAMinute, "another bucket")
-	if err := c.client.HSet(c.t.Context(), tokenbucket.Current, "mirror_until", 0).Err(); err != nil {
-		c.t.Fatal(err)
-	}
 }

@@ -22,8 +22,8 @@ local floor, args = math.floor, ARGV
 
 -- decide takes one token from both buckets of each request, or from neither. It replaces the TATs by the reply: for each bucket the
 -- microseconds until it is full, or -1 minus these where it refuses. It adds the buckets that changed to the n words of set, and
--- returns their number. It calls keep with a changed TAT that is later than key_bound or account_bound, or was ahead.
-local function decide(tats, buckets, set, n, key_bound, account_bound, keep)
+-- returns their number. It calls keep with a changed TAT that is later than bound, or was ahead.
+local function decide(tats, buckets, set, n, bound, keep)
   local last_key, last_tat, account, account_tat, account_changed, account_ahead
   account_tat = now
   for i = 1, buckets, 2 do
@@ -56,13 +56,13 @@ local function decide(tats, buckets, set, n, key_bound, account_bound, keep)
     end
     if allowed or ahead then
       set[n + 1], set[n + 2], n = key, encode("<d", tat), n + 2
-      if tat > key_bound or ahead then
+      if tat > bound or ahead then
         keep(key, tat)
       end
     end
     if account_changed and account and args[i + 9] ~= "" then
       set[n + 1], set[n + 2], n = account, encode("<d", account_tat), n + 2
-      if account_tat > account_bound or account_ahead then
+      if account_tat > bound or account_ahead then
         keep(account, account_tat)
       end
     end

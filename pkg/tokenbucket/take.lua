@@ -1,20 +1,15 @@
 -- Takes the tokens of many requests from buckets on one server.
 --
 -- KEYS: the hashes of the current and the previous generation of buckets.
--- ARGV: see gcra.lua; then "began", "mirror_until".
+-- ARGV: see gcra.lua; then "began".
 local current, previous = KEYS[1], KEYS[2]
 
 -- The seconds that a generation lasts. A generation is dropped when the second after it begins, so each of its TATs was written
 -- at least one generation before. Such a TAT is past, as that of a bucket that was never used, or lies more than one generation
 -- after its write: then it is in a key of its own as well.
 local generation = 64
--- The seconds for which all keys' buckets are in keys of their own as well, after a gateway of a release that has only those took
--- from one. Such a release has no accounts' buckets.
-local mirror_for = 600
--- This release writes those keys with a sign, redis_rate writes none.
-local signed = "%+.17g"
 
--- own_key is redis_rate's key of a bucket: see Field in tokenbucket.go.
+-- own_key is the key of a bucket that takes longer than a generation to refill: see Field in tokenbucket.go.
 local prefixes, own_keys = {k = "rate:key:", l = "rate:account:live:", t = "rate:account:test:"}, {}
 local function own_key(field)
   if not own_keys[field] then
@@ -29,29 +24,25 @@ local function own_key(field)
 end
 
 local tats = redis.call("HMGET", current, unpack(ARGV, 7))
-local buckets = #tats - 2
-local began, mirror_until = tonumber(tats[buckets + 1]), tonumber(tats[buckets + 2]) or 0
+local buckets = #tats - 1
+local began = tonumber(tats[buckets + 1])
 local set, n = {}, 0
 local begins = not began or now >= began + generation
 if begins then
   if began then
     redis.call("UNLINK", previous)
     redis.call("RENAME", current, previous)
-  else
-    mirror_until = now + mirror_for
   end
-  set, n = {"began", now, "mirror_until", mirror_until}, 4
+  set, n = {"began", now}, 2
 elseif began > now then -- The clock was set back.
   set, n = {"began", now}, 2
 end
-local mirrored = mirror_until > now
 
 local missing
 for i = 1, buckets do
   if tats[i] then
     tats[i] = decode("<d", tats[i])
-  end
-  if not tats[i] and ARGV[i + 6] ~= "" or mirrored and i % 2 == 1 then
+  elseif ARGV[i + 6] ~= "" then
     missing = missing or {}
     missing[#missing + 1] = i
   end
@@ -64,16 +55,10 @@ if missing then
   end
   if not begins then
     for i, tat in ipairs(redis.call("HMGET", previous, unpack(fields))) do
-      if tat and not tats[missing[i]] then
-        tats[missing[i]] = decode("<d", tat)
-      end
+      tats[missing[i]] = tat and decode("<d", tat)
     end
   end
   for i, tat in ipairs(redis.call("MGET", unpack(names))) do
-    if tat and string.byte(tat) ~= 43 then
-      mirrored = true
-      set[n + 1], set[n + 2], n = "mirror_until", now + mirror_for, n + 2
-    end
     local hashed = tats[missing[i]]
     tat = tonumber(tat)
     if tat and (not hashed or tat > hashed) then
@@ -82,10 +67,8 @@ if missing then
   end
 end
 
-n = decide(tats, buckets, set, n, mirrored and now or now + generation, now + generation, function(field, tat)
-  if tat > now then
-    redis.call("SET", own_key(field), string.format(signed, tat), "EX", math.ceil(tat - now))
-  end
+n = decide(tats, buckets, set, n, now + generation, function(field, tat)
+  redis.call("SET", own_key(field), string.format("%.17g", tat), "EX", math.ceil(tat - now))
 end)
 if n > 0 then
   redis.call("HSET", current, unpack(set))

@@ -14,7 +14,7 @@ for i = 1, buckets do
   end
 end
 local set = {}
-local n = decide(tats, buckets, set, 0, math.huge, math.huge, function() end)
+local n = decide(tats, buckets, set, 0, math.huge, function() end)
 if n > 0 then
   redis.call("HSET", hash, unpack(set))
   -- The hash lasts until all its buckets are full, and up to twice as long, so that most calls need not set its end.

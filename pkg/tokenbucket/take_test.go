@@ -1,11 +1,13 @@
 package tokenbucket_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -50,93 +52,50 @@ func step(random *rand.Rand) time.Duration {
 // near allows for rounding to microseconds, and for the 14 digits that miniredis keeps of numbers.
 func near(a, b int64) bool { return (a < 0) == (b < 0) && a-b < 20 && b-a < 20 }
 
-// Whatever the rules of a bucket and the times between its requests: the decisions are those on one key a bucket.
+// Whatever the rules of a bucket and the times between its requests: a call decides on them as redis_rate does on one after the
+// other.
 func TestCall_DecidesAsRedisRate(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
 		t.Helper()
-		for _, mirrored := range []bool{true, false} {
-			random := rand.New(rand.NewPCG(1, 2))
-			ours, theirs := start(t), start(t)
-			if !mirrored {
-				ours.stopMirroring()
-			}
-			all, allowed, refused := names(), 0, 0
-			for round := range 1500 {
-				d := step(random)
-				ours.pass(d)
-				theirs.pass(d)
-				rule, batch := rules[random.IntN(len(rules))], make([]string, 1+random.IntN(12))
-				for i := range batch {
-					batch[i] = all[random.IntN(len(all))]
-				}
-				slices.Sort(batch)
-				got, want := ours.take(rule, batch...), theirs.takePrevious(rule, batch...)
-				if !slices.EqualFunc(want, got, near) {
-					t.Fatalf("mirrored %t, round %d, %v, %v (-want +got):\n%s", mirrored, round, rule, batch, cmp.Diff(want, got))
-				}
-				for _, micros := range got {
-					if micros < 0 {
-						refused++
-					} else {
-						allowed++
-					}
-				}
-			}
-			if allowed < 1000 || refused < 1000 {
-				t.Errorf("%d allowed, %d refused: this shows little", allowed, refused)
-			}
-		}
-	})
-}
-
-// While gateways of this release and of the previous one take from the same buckets, for however long, the limit is one.
-func TestCall_PreviousRelease(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
-		t.Helper()
 		random := rand.New(rand.NewPCG(1, 2))
-		both, alone := start(t), start(t)
-		all, began := names(), both.now
+		ours, theirs := start(t), start(t)
+		redisRate := redis_rate.NewLimiter(theirs.client)
+		all := make([][]string, len(rules))
+		for i := range all {
+			all[i] = append(names()[2:], fmt.Sprint("a name with rule ", i))
+		}
+		allowed, refused := 0, 0
 		for round := range 1500 {
-			d := time.Duration(random.Int64N(int64(3 * time.Second))).Truncate(time.Microsecond)
-			both.pass(d)
-			alone.pass(d)
-			rule, name := rules[random.IntN(2)], all[random.IntN(len(all))]
-			take := both.take
-			if random.IntN(2) == 0 {
-				take = both.takePrevious
+			d := step(random)
+			ours.pass(d)
+			theirs.pass(d)
+			i := random.IntN(len(rules))
+			batch := make([]string, 1+random.IntN(12))
+			for n := range batch {
+				batch[n] = all[i][random.IntN(len(all[i]))]
 			}
-			if got, want := take(rule, name, name, name), alone.takePrevious(rule, name, name, name); !slices.EqualFunc(want, got, near) {
-				t.Fatalf("round %d, %v (-want +got):\n%s", round, rule, cmp.Diff(want, got))
+			slices.Sort(batch)
+			got := ours.take(rules[i], batch...)
+			want := make([]int64, len(batch))
+			for n, name := range batch {
+				result, err := redisRate.Allow(t.Context(), name, redis_rate.Limit(rules[i]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want[n] = result.ResetAfter.Microseconds(); result.Allowed == 0 {
+					want[n] = -1 - want[n]
+					refused++
+				} else {
+					allowed++
+				}
 			}
-		}
-		if both.now.Sub(began) < 30*time.Minute {
-			t.Errorf("over after %s: this shows little", both.now.Sub(began))
-		}
-	})
-}
-
-// The limit is still one where gateways of the previous release go on after nobody has taken a token for long.
-func TestCall_PreviousReleaseAfterIdling(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
-		t.Helper()
-		c, name := start(t), "key:"+uuid.NewString()
-		c.stopMirroring()
-		c.pass(time.Hour)
-		passed := 0
-		for n := range 120 {
-			take := c.takePrevious
-			if n%2 == 1 {
-				take = c.take
-			}
-			if take(fiftyAMinute, name)[0] >= 0 {
-				passed++
+			if !slices.EqualFunc(want, got, near) {
+				t.Fatalf("round %d, %v, %v (-want +got):\n%s", round, rules[i], batch, cmp.Diff(want, got))
 			}
 		}
-		if passed != 50 {
-			t.Errorf("%d passed, want 50", passed)
+		if allowed < 1000 || refused < 1000 {
+			t.Errorf("%d allowed, %d refused: this shows little", allowed, refused)
 		}
 	})
 }
@@ -149,7 +108,6 @@ func TestCall_GenerationEnds(t *testing.T) {
 		t.Helper()
 		const generation, token = 64 * time.Second, 1200 * time.Millisecond
 		c, name := start(t), "key:"+uuid.NewString()
-		c.stopMirroring()
 		c.pass(generation - time.Microsecond)
 		passed := func() (n int) {
 			for c.take(fiftyAMinute, name)[0] >= 0 {
@@ -192,7 +150,6 @@ func TestCall_ClockStepsBack(t *testing.T) {
 		for _, rule := range []tokenbucket.Rule{fiftyAMinute, {Rate: 60, Burst: 60, Period: 20 * time.Minute}} {
 			for _, later := range []time.Duration{0, time.Second, 64 * time.Second} { // in the hash of the current or the previous generation
 				c, name := start(t), "key:"+uuid.NewString()
-				c.stopMirroring()
 				c.take(rule, name)
 				c.pass(later)
 				c.take(rule, "another bucket")
@@ -228,18 +185,21 @@ func TestCall_ClockStepsBackUnderLoad(t *testing.T) {
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
 		t.Helper()
 		random := rand.New(rand.NewPCG(1, 2))
-		ours, theirs := start(t), start(t)
-		ours.stopMirroring()
-		all := names()
-		slices.Sort(all)
+		c := start(t)
+		m := &model{now: c.now, tats: map[string]float64{}}
+		var all []request
+		for _, name := range names() {
+			all = append(all, request{name, "the account of " + name})
+		}
 		for round := range 600 {
 			d := time.Duration(random.Int64N(int64(4 * time.Second))).Truncate(time.Microsecond)
 			if round%20 == 0 {
 				d = -time.Hour
 			}
-			ours.pass(d)
-			theirs.pass(d)
-			if got, want := ours.take(fiftyAMinute, all...), theirs.takePrevious(fiftyAMinute, all...); !slices.EqualFunc(want, got, near) {
+			c.pass(d)
+			m.now = c.now
+			got, want := c.takeBoth(fiftyAMinute, fiftyAMinute, all...), m.take(fiftyAMinute, fiftyAMinute, all...)
+			if !slices.EqualFunc(want, got, near) {
 				t.Fatalf("round %d (-want +got):\n%s", round, cmp.Diff(want, got))
 			}
 		}

@@ -2,10 +2,8 @@
 // uses the algorithm of redis_rate (GCRA). A request takes one token from its key's bucket and one from its account's, or none.
 //
 // On one server or a master behind Sentinels, a bucket is a field of the hash of the current generation, which lasts 64 seconds,
-// or of the previous one. A bucket that takes longer to refill is also stored in redis_rate's key. All buckets of keys are, for
-// ten minutes after the hashes are created or after a release that knows only redis_rate's keys took from one of them, so that
-// both releases enforce the same limit during an upgrade. The hashes have no TTL, because Redis would block while it frees an
-// expired hash: an old generation is removed with UNLINK.
+// or of the previous one. A bucket that takes longer to refill is also stored in a key of its own. The hashes have no TTL, because
+// Redis would block while it frees an expired hash: an old generation is removed with UNLINK.
 //
 // On a Cluster, where a script cannot span hash slots, an account's bucket and those of its keys are the fields of one hash.
 package tokenbucket
@@ -28,7 +26,7 @@ import (
 )
 
 const (
-	// Prefix is the prefix of redis_rate's keys.
+	// Prefix is the prefix of all keys, as of redis_rate's.
 	Prefix = "rate:"
 	// Current is the key of the hash of the current generation.
 	Current = Prefix + "buckets:current"
@@ -130,15 +128,15 @@ func (c *Call) Do(ctx context.Context, client redis.UniversalClient) ([]int64, e
 	return c.reply, c.err
 }
 
-// end adds the fields that follow the requests.
-func (c *Call) end() { c.args = append(c.args, "began", "mirror_until") }
+// end adds the field that follows the requests.
+func (c *Call) end() { c.args = append(c.args, "began") }
 
 // sendText sends the script's text instead of its hash.
 func (c *Call) sendText() { c.args[0], c.args[1] = "eval", gcraSource+takeSource }
 
 func (c *Call) setReply(cmd *redis.IntSliceCmd) {
 	c.reply, c.err = cmd.Val(), cmd.Err()
-	if got, want := len(c.reply), len(c.args)-firstField-2; c.err == nil && got != want {
+	if got, want := len(c.reply), len(c.args)-firstField-1; c.err == nil && got != want {
 		c.err = fmt.Errorf("redis sent %d numbers on %d buckets", got, want)
 	}
 }
@@ -255,7 +253,7 @@ func Full(ctx context.Context, client redis.UniversalClient, account string, nam
 	return full, nil
 }
 
-// decode parses a bucket: 8 bytes in a hash; decimal in redis_rate's keys, and wherever Redis's Lua has no struct library.
+// decode parses a bucket: 8 bytes in a hash; decimal in a key of its own, and wherever Redis's Lua has no struct library.
 func decode(text string) float64 {
 	if len(text) == 8 {
 		return math.Float64frombits(binary.LittleEndian.Uint64([]byte(text)))

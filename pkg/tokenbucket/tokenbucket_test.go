@@ -2,6 +2,7 @@ package tokenbucket_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestCall_DropsGenerations(t *testing.T) {
 			c.pass(64 * time.Second)
 			c.take(fiftyAMinute, "another bucket")
 		}
-		const others = 3 // the other bucket, began and mirror_until
+		const others = 2 // the other bucket and began
 		current, previous := c.client.HLen(t.Context(), tokenbucket.Current).Val(), c.client.HLen(t.Context(), tokenbucket.Previous).Val()
 		if current != others || previous != others {
 			t.Errorf("%d and %d fields are left", current, previous)
@@ -33,22 +34,23 @@ func TestCall_DropsGenerations(t *testing.T) {
 	})
 }
 
-// Full tells of buckets in either hash and in redis_rate's keys, and takes nothing.
+// Full tells of buckets in either hash and in keys of their own, and takes nothing.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
 		t.Helper()
 		c := start(t)
-		c.stopMirroring()
 		seconds := func(d time.Duration) float64 { return float64(c.now.Unix()-tokenbucket.Epoch) + d.Seconds() }
 		all := []string{"key:" + uuid.NewString(), "n", "key:" + uuid.NewString(), "nobody's", "junk"}
+		want := []float64{0, 0, 0, 0, math.NaN()}
+		c.take(tokenbucket.Rule{Rate: 1, Burst: 3, Period: time.Hour}, all[2], all[2])
+		want[2] = seconds(2 * time.Hour)
+		c.pass(64 * time.Second)
 		c.take(fiftyAMinute, all[0])
-		want := []float64{seconds(1200 * time.Millisecond), 0, 0, 0, math.NaN()}
+		want[0] = seconds(1200 * time.Millisecond)
 		c.pass(64 * time.Second)
 		c.take(fiftyAMinute, all[1], all[1])
 		want[1] = seconds(2400 * time.Millisecond)
-		c.takePrevious(fiftyAMinute, all[2])
-		want[2] = seconds(1200 * time.Millisecond)
 		if err := c.client.Set(t.Context(), tokenbucket.Prefix+all[4], "junk", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -94,4 +96,31 @@ func TestField(t *testing.T) {
 	if len(fields) != len(all) {
 		t.Errorf("%d fields of %d names: %q", len(fields), len(all), fields)
 	}
+}
+
+// Calls in one round trip reply as they do one by one, also on a server that does not know the script.
+func TestDoAll(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
+		t.Helper()
+		c := start(t)
+		for _, when := range []string{"the script is unknown", "it is known"} {
+			calls := make([]tokenbucket.Call, 3)
+			for n := range calls {
+				key := request{key: "key:" + uuid.NewString()}
+				calls[n] = *newCall(tokenbucket.Rule{Rate: n + 1, Burst: n + 1, Period: time.Hour}, tokenbucket.Rule{}, key, key, key)
+			}
+			tokenbucket.DoAll(t.Context(), c.client, calls)
+			for n := range calls {
+				reply, err := calls[n].Reply()
+				if err != nil || len(reply) != 6 {
+					t.Fatalf("%s: call %d: %v, %v", when, n, reply, err)
+				}
+				allowed := []bool{reply[0] >= 0, reply[2] >= 0, reply[4] >= 0}
+				if want := []bool{true, n >= 1, n >= 2}; !slices.Equal(allowed, want) {
+					t.Errorf("%s: call %d allows %v, want %v", when, n, allowed, want)
+				}
+			}
+		}
+	})
 }

@@ -17,9 +17,6 @@ const (
 	// HeaderTraceDecided is set if a gateway has decided whether the trace of traceparent is sampled. Without it the sampled flag
 	// is only the client's wish.
 	HeaderTraceDecided = "X-Trace-Decided"
-	// HeaderEnforcesRestrictions is set by gateways that enforce VerifiedKey's Scopes and Networks. For all others core rejects
-	// restricted keys, because a gateway of an earlier release would ignore the restrictions.
-	HeaderEnforcesRestrictions = "X-Enforces-Restrictions"
 	// HeaderPollWait is set by core on an empty page of events whose request may wait: for how many whole seconds the gateway may
 	// hold the response until there is an event. The gateway does not forward it to clients.
 	HeaderPollWait = "X-Poll-Wait"
@@ -35,8 +32,6 @@ const (
 	// at most MaxEventAccountsWait. Without "after" it responds at once with the current position. If core cannot tell which
 	// accounts have events above "after", it responds with 410 CURSOR_EXPIRED.
 	PathEventAccounts = "/internal/event-accounts"
-	// PathChains responds like /v2/chains; gateways of the previous release use it.
-	PathChains = "/internal/chains"
 	// PathReady responds with 204 while core works and is not shutting down, else 503.
 	PathReady = "/internal/ready"
 )
@@ -55,9 +50,8 @@ type VerifiedKey struct {
 	// ExpiresAt is the time from which the key is rejected, null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	Limit     KeyLimit   `json:"limit"`
-	// AccountLimit is the limit of all keys of the account in this environment together. An earlier release of core does not send
-	// it: then the account has no limit.
-	AccountLimit KeyLimit `json:"accountLimit,omitzero"`
+	// AccountLimit is the limit of all keys of the account in this environment together.
+	AccountLimit KeyLimit `json:"accountLimit"`
 	// LimitBucket is the UUID of the bucket that the key uses: its own id, or its predecessor's bucket if it was created by a
 	// rotation.
 	LimitBucket string `json:"limitBucket"`

@@ -248,5 +248,4 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("GET "+wire.PathEventAccounts, s.streamRoute(s.listEventAccounts, fallbackError{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, fallbackError{}))
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
-	mux.Handle("GET "+wire.PathChains, s.route(s.listChains, fallbackError{}))
 }

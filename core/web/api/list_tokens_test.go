@@ -49,8 +49,7 @@ func TestListTokensAndChains(t *testing.T) {
 		"/v2/tokens?chain-id=eip155:11155111":                         `[` + tokenSepolia + `]`,
 		"/v2/tokens?chain-id=eip155:404":                              `[]`,
 		"/v2/tokens?chain-id=solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": `[]`,
-		"/v2/chains":       chainsAll,
-		"/internal/chains": chainsAll,
+		"/v2/chains": chainsAll,
 	} {
 		got := s.call(t, "GET", path, noData, keyed(uuid.New(), "live")...)
 		same(t, path, want(t, 200, body, "Etag", tag, "Cache-Control", fresh), got)
@@ -91,7 +90,7 @@ func TestListTokens_InvalidQuery(t *testing.T) {
 func TestListTokens_NotModified(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	for _, path := range []string{"/v2/tokens", "/v2/tokens?chain-id=eip155:1", "/v2/chains", "/internal/chains"} {
+	for _, path := range []string{"/v2/tokens", "/v2/tokens?chain-id=eip155:1", "/v2/chains"} {
 		first := s.send(t, "GET", path, noData)
 		readAll(t, first)
 		etag := first.Header.Get("Etag")

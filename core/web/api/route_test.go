@@ -27,7 +27,6 @@ func TestRoutes_GatewaySecret(t *testing.T) {
 		{"POST", "/auth/sign-up/email"},
 		{"POST", "/internal/keys/verify"},
 		{"GET", "/internal/key-changes"},
-		{"GET", "/internal/chains"},
 		{"POST", "/internal/usage"},
 		{"GET", "/nowhere"},
 	} {

@@ -159,7 +159,7 @@ func TestTraces_SamplingDecision(t *testing.T) {
 		s, collector, _ := startTraced(t, sampler)
 		s.call(t, "GET", "/v2/tokens", "", c.header...)
 		s.call(t, "GET", "/v2/tokens", "", append([]string{"X-Gateway-Secret", "a guess"}, ofGateway...)...)
-		s.call(t, "GET", "/internal/chains", "")
+		s.call(t, "GET", "/internal/key-filter", "")
 		s.call(t, "GET", "/v2/tokens", "", append(ofGateway, "X-Request-Id", "last")...)
 		collector.Await(t, gatewayTrace, "the last request is recorded", func(all []tracingtest.Span) bool {
 			for _, span := range all {

@@ -32,9 +32,6 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if key.Restricted() && r.Header.Get(wire.HeaderEnforcesRestrictions) == "" {
-		return errKeyRefused
-	}
 	w.Header().Set("Date", now.Format(http.TimeFormat)) // gateways compute the time left from it
 	verified := wire.VerifiedKey{
 		KeyID: key.ID.String(), AccountID: key.AccountID.String(), Environment: key.Environment, ExpiresAt: key.ExpiresAt,

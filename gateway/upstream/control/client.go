@@ -127,11 +127,9 @@ func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification,
 }
 
 func validate(v wire.VerifiedKey) error {
-	if v.KeyID == "" || v.AccountID == "" || v.LimitBucket == "" || v.Environment == "" || v.Limit.Requests < 1 || v.Limit.PeriodSeconds < 1 {
-		return errors.New("core's response lacks the key id, account id, bucket, environment or limit")
-	}
-	if v.AccountLimit != (wire.KeyLimit{}) && (v.AccountLimit.Requests < 1 || v.AccountLimit.PeriodSeconds < 1) {
-		return errors.New("core's response has half a limit of the account")
+	if v.KeyID == "" || v.AccountID == "" || v.LimitBucket == "" || v.Environment == "" ||
+		min(v.Limit.Requests, v.Limit.PeriodSeconds, v.AccountLimit.Requests, v.AccountLimit.PeriodSeconds) < 1 {
+		return errors.New("core's response lacks the key id, account id, bucket, environment or a limit")
 	}
 	return nil
 }

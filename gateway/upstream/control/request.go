@@ -94,7 +94,6 @@ func (c *Client) do(ctx context.Context, core *cores.Core, r request) (text []by
 		return nil, response{}, err
 	}
 	httpRequest.Header.Set(wire.HeaderGatewaySecret, c.secret.Reveal())
-	httpRequest.Header.Set(wire.HeaderEnforcesRestrictions, "1")
 	if r.body != nil {
 		httpRequest.Header.Set("Content-Type", "application/json")
 	}
