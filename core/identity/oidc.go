@@ -18,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/outbound"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -26,8 +27,9 @@ const (
 	OIDCCallbackPath = "/auth/oauth2/callback/oidc"
 	// flowLifetime is how long a sign-in at the provider may take.
 	flowLifetime = 10 * time.Minute
-	// providerTimeout bounds one request to the provider.
+	// providerTimeout bounds one request to the provider, and providerBody its response.
 	providerTimeout = 4 * time.Second
+	providerBody    = 1 << 20
 	// minRetry and maxRetry bound the wait between two attempts at discovery, which doubles each time.
 	minRetry, maxRetry = time.Second, 30 * time.Second
 )
@@ -72,7 +74,8 @@ type provider struct {
 
 // NewOIDC takes the URL at which browsers reach this service.
 func NewOIDC(config OIDCConfig, publicURL string) *OIDC {
-	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: &http.Client{Timeout: providerTimeout}}
+	client := outbound.NewClient(outbound.Config{Timeout: providerTimeout, MaxBody: providerBody})
+	return &OIDC{config: config, callback: publicURL + OIDCCallbackPath, client: client}
 }
 
 // Discover requests the provider's endpoints until it responds or ctx ends, so that core starts without it.
