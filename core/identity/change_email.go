@@ -37,11 +37,7 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 	if err := s.limitMail(ctx, client, recipients...); err != nil {
 		return err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.EmailChangeRequested, s.Store.Now())
-	if err != nil {
-		return err
-	}
-	entry.Detail = "to " + newEmail
+	entry := s.entry(client, owner.ID, account.EmailChangeRequested, "to "+newEmail)
 	if err := s.Store.InsertMailWithEntry(ctx, m, entry); err != nil {
 		return err
 	}

@@ -33,11 +33,8 @@ func (s *Service) ChangePassword(ctx context.Context, client Client, p *Principa
 	if p.Session.EndsWithBrowser() {
 		replacement.EndWithBrowser()
 	}
-	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.PasswordChanged, now)
-	if err != nil {
-		return nil, err
-	}
-	entry.Detail, entry.Notice = "all other sessions ended", s.notice(account.NoticeToPerson)
+	entry := s.entry(client, owner.ID, account.PasswordChanged, "all other sessions ended")
+	entry.Notice = s.notice(account.NoticeToPerson)
 	err = s.Store.ChangePassword(ctx, owner, hash, p.Session.ID, replacement, entry)
 	if errors.Is(err, account.ErrNotFound) { // the session, the password or the account has ended since it was found
 		return nil, ErrSignedOut

@@ -25,7 +25,7 @@ func (s *Service) signInIdentity(
 	insert := func(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
 		return s.Store.InsertIdentitySession(ctx, session, owner, identity, entry)
 	}
-	signedIn, err := s.startSessionBy(ctx, client, owner, how, insert)
+	signedIn, err := s.startSession(ctx, client, owner, how, insert)
 	if errors.Is(err, ErrCredentials) {
 		return nil, ErrAccountDisabled
 	}
@@ -45,11 +45,7 @@ func (s *Service) signUpIdentity(
 	if err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.SignedUp, s.Store.Now())
-	if err != nil {
-		return nil, err
-	}
-	taken := s.Store.InsertAccountWithIdentity(ctx, owner, identity, entry)
+	taken := s.Store.InsertAccountWithIdentity(ctx, owner, identity, s.entry(client, owner.ID, account.SignedUp, ""))
 	if !errors.Is(taken, account.ErrIdentityTaken) && !errors.Is(taken, account.ErrEmailTaken) {
 		return owner, taken
 	}

@@ -79,11 +79,7 @@ func (s *Service) limitInvitation(ctx context.Context, client Client, invitation
 func (s *Service) storeInvitation(
 	ctx context.Context, client Client, p *Principal, invitation *account.Invitation, tokenHash *[32]byte, again bool,
 ) error {
-	entry, err := account.NewAuditEntry(p.Account.ID, client.Actor(), account.MemberInvited, invitation.CreatedAt)
-	if err != nil {
-		return err
-	}
-	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
+	entry := s.entry(client, p.Account.ID, account.MemberInvited, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		roster, err := s.lockManaged(ctx, tx, p)
 		if err != nil {
@@ -170,11 +166,7 @@ func (s *Service) answerInvitation(
 		return nil, member, err
 	}
 	member.AccountID, member.Role = invitation.AccountID, invitation.Role
-	entry, err := account.NewAuditEntry(invitation.AccountID, client.Actor(), action, member.CreatedAt)
-	if err != nil {
-		return nil, member, err
-	}
-	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
+	entry := s.entry(client, invitation.AccountID, action, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
 	if action == account.MemberJoined && invitation.Role == account.RoleOwner {
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
@@ -211,11 +203,7 @@ func (s *Service) answerInvitation(
 
 // CancelInvitation ends an open invitation to an account, or returns account.ErrNoInvitation or ErrRole.
 func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
-	entry, err := account.NewAuditEntry(p.Account.ID, client.Actor(), account.InvitationCanceled, s.Store.Now())
-	if err != nil {
-		return err
-	}
-	entry.Detail = fmt.Sprintf("%s as %s", invitation.Email, invitation.Role)
+	entry := s.entry(client, p.Account.ID, account.InvitationCanceled, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		if _, err := s.lockManaged(ctx, tx, p); err != nil {
 			return err

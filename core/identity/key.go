@@ -28,10 +28,7 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	if err := s.limitKey(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
-	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyCreated, now)
-	if err != nil {
-		return nil, apikey.Key{}, err
-	}
+	entry := s.entry(client, owner, account.KeyCreated, "")
 	if key.Environment == network.Live {
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
@@ -55,12 +52,9 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 // account.ErrNotFound for a key the account does not have.
 func (s *Service) UpdateKey(ctx context.Context, client Client, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyUpdated, now)
-	if err != nil {
-		return nil, err
-	}
+	entry := s.entry(client, owner, account.KeyUpdated, "")
 	var key *account.Key
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		var err error
 		if key, err = tx.LockKey(ctx, owner, keyID); err != nil {
 			return err
@@ -96,10 +90,7 @@ func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, ke
 		return nil, apikey.Key{}, err
 	}
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyRotated, now)
-	if err != nil {
-		return nil, apikey.Key{}, err
-	}
+	entry := s.entry(client, owner, account.KeyRotated, "")
 	if found.Environment == network.Live {
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
@@ -136,10 +127,7 @@ func rotation(k, next *account.Key) string {
 // DeleteKey deletes a key. It returns account.ErrNotFound for a key the account does not have.
 func (s *Service) DeleteKey(ctx context.Context, client Client, owner, keyID uuid.UUID) error {
 	now := s.Store.Now()
-	entry, err := account.NewAuditEntry(owner, client.Actor(), account.KeyDeleted, now)
-	if err != nil {
-		return err
-	}
+	entry := s.entry(client, owner, account.KeyDeleted, "")
 	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		key, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {

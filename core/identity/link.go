@@ -81,12 +81,9 @@ func (f flow) sessionMAC(token string) string {
 }
 
 func (s *Service) linkIdentity(ctx context.Context, client Client, session *account.Session, identity account.Identity) error {
-	entry, err := account.NewAuditEntry(session.AccountID, client.Actor(), account.IdentityLinked, s.Store.Now())
-	if err != nil {
-		return err
-	}
-	entry.Detail, entry.Notice = identity.String(), s.notice(account.NoticeToPerson)
-	err = s.Store.LinkIdentity(ctx, session, identity, entry)
+	entry := s.entry(client, session.AccountID, account.IdentityLinked, identity.String())
+	entry.Notice = s.notice(account.NoticeToPerson)
+	err := s.Store.LinkIdentity(ctx, session, identity, entry)
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}
@@ -103,12 +100,8 @@ func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, ident
 	if err := s.confirm(ctx, client, p); err != nil {
 		return err
 	}
-	entry, err := account.NewAuditEntry(p.Person.ID, client.Actor(), account.IdentityUnlinked, s.Store.Now())
-	if err != nil {
-		return err
-	}
-	entry.Detail = identity.String() + "; all other sessions ended"
-	err = s.Store.UnlinkIdentity(ctx, p.Session, identity, s.issuers(), entry)
+	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, identity.String()+"; all other sessions ended")
+	err := s.Store.UnlinkIdentity(ctx, p.Session, identity, s.issuers(), entry)
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}

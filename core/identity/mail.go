@@ -3,8 +3,6 @@ package identity
 import (
 	"context"
 	"errors"
-	"net/url"
-	"path"
 	"strings"
 
 	"intents.internal/core/identity/account"
@@ -35,30 +33,6 @@ func (s *Service) limitMail(ctx context.Context, client Client, recipients ...st
 		}
 	}
 	return nil
-}
-
-// SitePath returns the path of a URL on this site, empty for none. It returns an *account.InvalidError of the field for another
-// site.
-func (s *Service) SitePath(field, given string) (path string, err error) {
-	path = strings.TrimPrefix(given, s.PublicURL)
-	if _, err := url.Parse(path); given != "" && (err != nil || !LocalPath(path)) {
-		return "", &account.InvalidError{Field: field, Message: "must be a path on this site, such as /console"}
-	}
-	return path, nil
-}
-
-// homePath is the first page of the console, below which are all pages of this site that a person may be led to.
-const homePath = "/console"
-
-// Callback returns the page of the console to which a mailed link finally leads, empty for the default: whoever asks for a mail to
-// somebody else must not choose where its link leads, such as to an endpoint of the API. It returns an *account.InvalidError of the
-// field for another site.
-func (s *Service) Callback(field, given string) (page string, err error) {
-	local, err := s.SitePath(field, given)
-	if err != nil || local != homePath && !strings.HasPrefix(local, homePath+"/") || local != path.Clean(local) || strings.ContainsAny(local, "?#%") {
-		return "", err
-	}
-	return local, nil
 }
 
 // ComposeMail returns the message of a queued mail, or nil if nothing must be sent. Its links work from then on. Nothing is sent to
@@ -184,21 +158,6 @@ func (s *Service) newLink(ctx context.Context, l postgres.Link, callback string)
 		return "", err
 	}
 	return WithQuery(WithQuery(s.PublicURL+LinkPath, "token", token), "callbackURL", callback), nil
-}
-
-// ResetURL is the link for a new password.
-func ResetURL(publicURL, token string) string { return WithQuery(publicURL+ResetPath, "token", token) }
-
-// WithQuery adds a parameter to the query of a URL, unless its value is empty.
-func WithQuery(to, name, value string) string {
-	u, err := url.Parse(to)
-	if err != nil || value == "" {
-		return to
-	}
-	query := u.Query()
-	query.Set(name, value)
-	u.RawQuery = query.Encode()
-	return u.String()
 }
 
 // mailLink is what a message says about its link.

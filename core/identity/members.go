@@ -65,10 +65,7 @@ func (s *Service) changeMembers(
 	ctx context.Context, client Client, p *Principal, person uuid.UUID, action account.Action,
 	change func(context.Context, postgres.Tx, account.Roster, *account.Member) (detail string, err error),
 ) (member account.Member, err error) {
-	entry, err := account.NewAuditEntry(p.Account.ID, client.Actor(), action, s.Store.Now())
-	if err != nil {
-		return member, err
-	}
+	entry := s.entry(client, p.Account.ID, action, "")
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		roster, err := s.lockManaged(ctx, tx, p)
 		if err != nil {
@@ -115,10 +112,7 @@ func (s *Service) lockManaged(ctx context.Context, tx postgres.Tx, p *Principal)
 // Leave ends the person's own membership of an account, and all sessions of the person that act on it except the current one,
 // which then acts on the person's own account. It returns account.ErrHolder or account.ErrLastOwner.
 func (s *Service) Leave(ctx context.Context, client Client, p *Principal) (member account.Member, err error) {
-	entry, err := account.NewAuditEntry(p.Account.ID, client.Actor(), account.MemberLeft, s.Store.Now())
-	if err != nil {
-		return member, err
-	}
+	entry := s.entry(client, p.Account.ID, account.MemberLeft, "")
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		roster, err := tx.LockMembers(ctx, p.Account.ID)
 		if err != nil {

@@ -86,11 +86,8 @@ func (s *Service) resetPassword(ctx context.Context, client Client, owner *accou
 	if err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.PasswordReset, s.Store.Now())
-	if err != nil {
-		return nil, err
-	}
-	entry.Detail, entry.Notice = "by a link; all sessions ended", s.notice(account.NoticeToPerson)
+	entry := s.entry(client, owner.ID, account.PasswordReset, "by a link; all sessions ended")
+	entry.Notice = s.notice(account.NoticeToPerson)
 	id, err := s.Store.ResetPassword(ctx, tokenHash, hash, r.UnlinkAccounts, entry)
 	if err != nil {
 		return nil, err

@@ -115,6 +115,16 @@ func (c Client) Actor() account.Actor {
 	return account.Actor{PersonID: c.Person, IPAddress: c.IP, UserAgent: c.UserAgent}
 }
 
+// entry is an entry of the audit log about what a client does to an account.
+func (s *Service) entry(client Client, accountID uuid.UUID, action account.Action, detail string) account.AuditEntry {
+	entry, err := account.NewAuditEntry(accountID, client.Actor(), action, s.Store.Now())
+	if err != nil {
+		panic(err) // the source of random numbers never fails
+	}
+	entry.Detail = detail
+	return entry
+}
+
 // SignedIn is a new session. Token and Device are for the browser's cookies and are not stored; Device is empty if no password was
 // checked. Session is nil after a sign-up whose address must be verified first.
 type SignedIn struct {

@@ -49,31 +49,18 @@ func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Ses
 
 // RevokeSession ends one session of an account. It returns account.ErrNotFound for a session the account does not have.
 func (s *Service) RevokeSession(ctx context.Context, client Client, owner, sessionID uuid.UUID) error {
-	entry, err := account.NewAuditEntry(owner, client.Actor(), account.SessionsRevoked, s.Store.Now())
-	if err != nil {
-		return err
-	}
-	entry.Detail = "one session"
-	return s.Store.DeleteSessionByID(ctx, owner, sessionID, entry)
+	return s.Store.DeleteSessionByID(ctx, owner, sessionID, s.entry(client, owner, account.SessionsRevoked, "one session"))
 }
 
 // RevokeOtherSessions ends all sessions of an account except this one and returns their number.
 func (s *Service) RevokeOtherSessions(ctx context.Context, client Client, session *account.Session) (int, error) {
-	return s.revokeExcept(ctx, client, session.AccountID, session.ID, "all other sessions")
+	entry := s.entry(client, session.AccountID, account.SessionsRevoked, "all other sessions")
+	return s.Store.DeleteSessionsExcept(ctx, session.AccountID, session.ID, entry)
 }
 
 // RevokeSessions ends all sessions of an account and returns their number.
 func (s *Service) RevokeSessions(ctx context.Context, client Client, owner uuid.UUID) (int, error) {
-	return s.revokeExcept(ctx, client, owner, uuid.Nil, "all sessions")
-}
-
-func (s *Service) revokeExcept(ctx context.Context, client Client, owner, keep uuid.UUID, detail string) (int, error) {
-	entry, err := account.NewAuditEntry(owner, client.Actor(), account.SessionsRevoked, s.Store.Now())
-	if err != nil {
-		return 0, err
-	}
-	entry.Detail = detail
-	return s.Store.DeleteSessionsExcept(ctx, owner, keep, entry)
+	return s.Store.DeleteSessionsExcept(ctx, owner, uuid.Nil, s.entry(client, owner, account.SessionsRevoked, "all sessions"))
 }
 
 // DeleteAccount permanently ends the account of a person: its sessions end, its keys are rejected, its intents are kept for

@@ -29,10 +29,7 @@ func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal,
 	if err := s.limits.signUpPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(shared.ID, client.Actor(), account.AccountShared, now)
-	if err != nil {
-		return nil, err
-	}
+	entry := s.entry(client, shared.ID, account.AccountShared, "")
 	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
@@ -56,11 +53,7 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 	if err := renamed.Rename(name); err != nil {
 		return nil, err
 	}
-	entry, err := account.NewAuditEntry(renamed.ID, client.Actor(), account.AccountRenamed, now)
-	if err != nil {
-		return nil, err
-	}
-	entry.Detail = fmt.Sprintf("%s, was %s", renamed.Name, p.Account.Name)
+	entry := s.entry(client, renamed.ID, account.AccountRenamed, fmt.Sprintf("%s, was %s", renamed.Name, p.Account.Name))
 	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
 		if _, err := s.lockManaged(ctx, tx, p); err != nil {
 			return err

@@ -99,7 +99,7 @@ func digest(email string) string {
 
 // startPasswordSession signs in a client after a password check or sign-up.
 func (s *Service) startPasswordSession(ctx context.Context, client Client, owner *account.Account) (*SignedIn, error) {
-	in, err := s.startSession(ctx, client, owner, "with a password")
+	in, err := s.startSession(ctx, client, owner, "with a password", s.Store.InsertSession)
 	if err != nil {
 		return nil, err
 	}
@@ -107,34 +107,23 @@ func (s *Service) startPasswordSession(ctx context.Context, client Client, owner
 	return in, nil
 }
 
-// startSession signs a client in; how is for the audit log. It ends the browser's previous session, which prevents session
-// fixation.
-func (s *Service) startSession(ctx context.Context, client Client, owner *account.Account, how string) (*SignedIn, error) {
-	return s.startSessionBy(ctx, client, owner, how, s.Store.InsertSession)
-}
-
-// startSessionBy is startSession with the store's method for the way of signing in.
-func (s *Service) startSessionBy(
+// startSession signs a client in; how is for the audit log, and insert stores the session. It ends the browser's previous session,
+// which prevents session fixation.
+func (s *Service) startSession(
 	ctx context.Context, client Client, owner *account.Account, how string,
 	insert func(context.Context, *account.Session, *account.Account, account.AuditEntry) error,
 ) (*SignedIn, error) {
 	if err := s.SignOut(ctx, client); err != nil {
 		return nil, err
 	}
-	now := s.Store.Now()
-	session, token, err := account.NewSession(owner.ID, client.IP, client.UserAgent, now)
+	session, token, err := account.NewSession(owner.ID, client.IP, client.UserAgent, s.Store.Now())
 	if err != nil {
 		return nil, err
 	}
 	if client.EndsWithBrowser {
 		session.EndWithBrowser()
 	}
-	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.SignedIn, now)
-	if err != nil {
-		return nil, err
-	}
-	entry.Detail = how
-	err = insert(ctx, session, owner, entry)
+	err = insert(ctx, session, owner, s.entry(client, owner.ID, account.SignedIn, how))
 	if errors.Is(err, account.ErrNotFound) { // it has ended, got another password or lost the identity, since it was found
 		return nil, ErrCredentials
 	}

@@ -16,8 +16,8 @@ func (s *Service) SignUp(ctx context.Context, client Client, name, email, passwo
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
-	now, began := s.Store.Now(), time.Now()
-	owner, err := account.New(name, email, "", now)
+	began := time.Now()
+	owner, err := account.New(name, email, "", s.Store.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,7 @@ func (s *Service) SignUp(ctx context.Context, client Client, name, email, passwo
 		waitForStep(ctx, began)
 		return signedUp, err
 	}
-	entry, err := account.NewAuditEntry(owner.ID, client.Actor(), account.SignedUp, now)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Store.InsertAccount(ctx, owner, entry); err != nil {
+	if err := s.Store.InsertAccount(ctx, owner, s.entry(client, owner.ID, account.SignedUp, "")); err != nil {
 		return nil, err
 	}
 	return s.startPasswordSession(ctx, client, owner)
