@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
+	"intents.internal/core/intent"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/console"
@@ -88,9 +89,12 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	if err != nil {
 		return err
 	}
+	intents := intent.New(intent.Config{
+		Store: store, Registry: live, Chains: chains.client, Created: chains.activity.Created, Reported: chains.watcher.Reported,
+	})
 	pages, err := console.New(console.Config{
 		Identity: identities, Store: store, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-		Webhooks: rules, Chains: chains.client, Reported: chains.watcher.Reported, Created: chains.activity.Created,
+		Intents: intents, Webhooks: rules,
 	})
 	if err != nil {
 		return err
@@ -100,9 +104,8 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	handler, err := api.New(api.Config{
 		Store: store, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
-		Created: chains.activity.Created,
-		Ready:   func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
-		Console: pages, Tracer: tracer, AccessLog: accessLog, Reported: chains.watcher.Reported, Chains: chains.client,
+		Intents: intents, Console: pages, Tracer: tracer, AccessLog: accessLog,
+		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -59,26 +58,6 @@ type Idempotency struct {
 	Environment network.Environment
 	// Request must be equal in a repeated request.
 	Request wire.TransferRequest
-}
-
-// RecordTransfer creates the requested intent and stores it, or returns a *transfer.Rejection. A repeated request gets the intent
-// of the first one even if it would be rejected now, because its deadline is too near or a token has left the registry. Otherwise
-// it is transfer.New and InsertTransfer.
-func (s *Store) RecordTransfer(
-	ctx context.Context, id uuid.UUID, by transfer.Caller, request wire.TransferRequest, known *registry.Snapshot, idempotency Idempotency,
-) (*transfer.Intent, error) {
-	intent, rejection := transfer.New(id, by, request, known)
-	if rejection == nil {
-		return s.InsertTransfer(ctx, intent, idempotency)
-	}
-	if idempotency.Key == "" {
-		return nil, rejection
-	}
-	intent, err := s.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
-	if errors.Is(err, ErrTransferNotFound) {
-		return nil, rejection
-	}
-	return intent, err
 }
 
 // InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account

@@ -11,19 +11,15 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/chains/rpc"
 	"intents.internal/core/events/feed"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intent"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/web/docs"
-	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
@@ -33,6 +29,7 @@ import (
 type Config struct {
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
+	Intents  *intent.Service
 	Identity *identity.Service
 	// Feed assigns positions to events and reports accounts with new events.
 	Feed    *feed.Follower
@@ -42,8 +39,6 @@ type Config struct {
 	Secrets Secrets
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
-	// Created is called with each intent that a POST made or found, and must not wait; nil for nothing.
-	Created func(*transfer.Intent)
 	// Ready returns nil while core can work and is not draining.
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.
@@ -56,10 +51,6 @@ type Config struct {
 	Console http.Handler
 	// Webhooks are the operator's rules of webhooks; nil answers their routes with 503.
 	Webhooks *webhook.Rules
-	// Chains has the nodes of the chains; nil if no chain has nodes.
-	Chains *rpc.Client
-	// Reported is called after a client has reported a new transaction of an intent; nil for none. It must not block.
-	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
 }
 
 // Server serves core's requests.

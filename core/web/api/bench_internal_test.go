@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
@@ -37,15 +38,15 @@ func bridge() *transfer.Intent {
 
 // BenchmarkRecord writes the record of a new intent, its order and transaction included.
 func BenchmarkRecord(b *testing.B) {
-	intent := bridge()
+	i := bridge()
 	b.ReportAllocs()
 	for b.Loop() {
-		record, err := newRecord(intent, intent.CreatedAt)
+		record, err := intent.NewRecord(i, i.CreatedAt)
 		if err != nil {
 			b.Fatal(err)
 		}
 		w := httptest.ResponseRecorder{Body: new(bytes.Buffer)}
-		record.write(&w, 201)
+		writeRecord(&w, 201, record)
 	}
 }
 

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 
 	"intents.internal/core/intent/transfer"
@@ -14,16 +13,16 @@ type change func(r *http.Request, intent *transfer.Intent) (*transfer.Intent, er
 // key is not of the source chain's environment, and otherwise with the whole record.
 func (s *Server) changeTransfer(apply change) endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		by, intent, err := s.requestedTransfer(r)
+		by, err := caller(r)
 		if err != nil {
 			return err
 		}
-		source, known := s.Registry.Current().Chain(intent.Source.Account.Chain)
-		if !known {
-			return fmt.Errorf("change transfer %s: its source chain %s is not in the registry", intent.ID, intent.Source.Account.Chain)
+		if _, err := query(r); err != nil {
+			return err
 		}
-		if source.Environment != by.Environment {
-			return chainNotAllowed(source, by.Environment)
+		intent, err := s.Intents.FindForChange(r.Context(), by, r.PathValue("id"))
+		if err != nil {
+			return err
 		}
 		if intent, err = apply(r, intent); err != nil {
 			return err

@@ -3,8 +3,6 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/wire"
 )
 
@@ -25,46 +23,20 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if len(issues) > 0 {
 		return invalid(issues...)
 	}
-	key, err := parseIdempotency(r, by, request)
-	if err != nil {
-		return err
-	}
-	if wrong, ok := transfer.WrongEnvironment(request, s.Registry.Current(), by.Environment); ok {
-		return chainNotAllowed(wrong, by.Environment)
-	}
-	now := s.Store.Now()
-	id := transfer.NewID(now)
-	intent, err := s.Store.RecordTransfer(r.Context(), id, by, request, s.Registry.Current(), key)
-	if err != nil {
-		return err
-	}
-	if s.Created != nil {
-		s.Created(intent)
-	}
-	record, err := newRecord(intent.AsCreated(), now)
-	if err != nil {
-		return err
-	}
-	if intent.ID != id { // an earlier request with the same key created it
-		w.Header().Set("Idempotent-Replayed", "true")
-		// The record is that of the first response, but without the transaction if the intent has changed since: it must not be
-		// sent any more.
-		if record.tx, err = intent.TxOf(&record.order, now); err != nil {
-			return err
-		}
-	}
-	w.Header().Set("Location", "/v2/transfers/"+intent.ID.String())
-	record.write(w, http.StatusCreated)
-	return nil
-}
-
-// parseIdempotency reads the Idempotency-Key header.
-func parseIdempotency(r *http.Request, by transfer.Caller, request wire.TransferRequest) (postgres.Idempotency, error) {
 	key, err := idempotencyKey(r)
-	if key == "" || err != nil {
-		return postgres.Idempotency{}, err
+	if err != nil {
+		return err
 	}
-	return postgres.Idempotency{Key: key, Environment: by.Environment, Request: request}, nil
+	record, replayed, err := s.Intents.Create(r.Context(), by, request, key)
+	if err != nil {
+		return err
+	}
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
+	w.Header().Set("Location", "/v2/transfers/"+record.Intent.ID.String())
+	writeRecord(w, http.StatusCreated, record)
+	return nil
 }
 
 // idempotencyKey is the key in the Idempotency-Key header, empty for none.

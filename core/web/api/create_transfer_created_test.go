@@ -13,7 +13,7 @@ func TestCreateTransfer_Created(t *testing.T) {
 	t.Parallel()
 	var created []string
 	s := start(t, func(c *settings) {
-		c.api.Created = func(intent *transfer.Intent) { created = append(created, intent.Destination.Account.Chain.String()) }
+		c.intents.Created = func(intent *transfer.Intent) { created = append(created, intent.Destination.Account.Chain.String()) }
 	})
 	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "once")
 	for body, status := range map[string]int{bridgeBody: 201, `{}`: 400} {

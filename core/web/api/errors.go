@@ -7,10 +7,9 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/web/apierror"
-	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
@@ -54,11 +53,6 @@ func invalid(issues ...wire.Issue) *apiError {
 	return &apiError{status: http.StatusBadRequest, body: wire.NewInvalidRequest(issues)}
 }
 
-// chainNotAllowed returns the 403 for a chain of another environment than the key's.
-func chainNotAllowed(c chain.Chain, key network.Environment) *apiError {
-	return &apiError{status: http.StatusForbidden, body: wire.NewChainNotAllowed(c.ID, c.Environment, key)}
-}
-
 var (
 	errNotGateway  = newError(http.StatusUnauthorized, wire.NotAGateway, "Only gateways may call this address; call the gateway's.")
 	errNoRoute     = newError(http.StatusNotFound, wire.NotFound, "There is nothing at this path.")
@@ -77,12 +71,15 @@ type fallbackError struct {
 // toAPIError maps an error to its status and body. The cause of a 5xx is only logged.
 func toAPIError(err error, fallback fallbackError) *apiError {
 	var public *apiError
+	var environment *intent.EnvironmentError
 	var rejection *transfer.Rejection
 	var invalidField *account.InvalidError
 	var rateLimited *identity.LimitedError
 	switch {
 	case errors.As(err, &public):
 		return public
+	case errors.As(err, &environment):
+		return &apiError{status: http.StatusForbidden, body: wire.NewChainNotAllowed(environment.Chain, environment.Environment, environment.Key)}
 	case errors.As(err, &rejection):
 		return newError(http.StatusUnprocessableEntity, rejection.Code, rejection.Message)
 	case errors.As(err, &invalidField):

@@ -42,7 +42,7 @@ func TestFailure_Unexpected(t *testing.T) {
 
 func TestFailure_Panic(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.api.Registry = nil })
+	s := start(t, func(c *settings) { c.api.Registry, c.intents.Registry = nil, nil })
 	registry := refused(t, 500, "TokenRegistryServiceError", "The token registry could not be read; try again later.")
 	for range 2 { // the process lives on
 		same(t, "tokens", registry, s.call(t, "GET", "/v2/tokens", ""))

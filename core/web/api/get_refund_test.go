@@ -71,7 +71,7 @@ func TestGetRefund(t *testing.T) {
 	owner := uuid.New()
 	account := keyed(owner, "test")
 	first, second := rpctest.NewNode(settledBase()), rpctest.NewNode(settledBase())
-	s := start(t, func(c *settings) { c.api.Chains = nodes(t, baseSepolia, first, second) })
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, baseSepolia, first, second) })
 	location := s.createOpen(t, owner)
 	order := s.call(t, "GET", location, "", account...).Body.(map[string]any)["order"].(map[string]any)
 	deadline := fmt.Sprintf("%08x", uint32(order["fillDeadline"].(float64)))
@@ -105,7 +105,7 @@ func TestGetRefund_NotRefundable(t *testing.T) {
 	account := keyed(owner, "test")
 	chain := settledBase()
 	node := rpctest.NewNode(chain)
-	s := start(t, func(c *settings) { c.api.Chains = nodes(t, baseSepolia, node) })
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, baseSepolia, node) })
 	no := refused(t, 409, "NOT_REFUNDABLE",
 		"There is no order to refund: it must be open, past its deadline and neither filled nor refunded. See refundable in the intent's record.")
 	_, created, _ := s.create(t, bridgeBody, account...)
@@ -132,7 +132,7 @@ func TestGetRefund_AsTheRecordSays(t *testing.T) {
 	t.Parallel()
 	owner := uuid.New()
 	account := keyed(owner, "test")
-	s := start(t, func(c *settings) { c.api.Chains = nodes(t, baseSepolia, rpctest.NewNode(settledBase())) })
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, baseSepolia, rpctest.NewNode(settledBase())) })
 	location := s.createOpen(t, owner)
 	for until, refundable := range map[string]bool{"NULL": false, "now() - interval '2 min'": false, "now()": true} {
 		s.readBase(t, until)
@@ -150,7 +150,7 @@ func TestGetRefund_ChainWithoutProviders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			owner := uuid.New()
-			s := start(t, func(c *settings) { c.api.Chains = client })
+			s := start(t, func(c *settings) { c.intents.Chains = client })
 			same(t, name, refused(t, 503, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there."),
 				s.call(t, "GET", s.createOpen(t, owner)+"/refund", "", keyed(owner, "test")...))
 		})

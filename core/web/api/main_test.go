@@ -16,6 +16,7 @@ import (
 	eventfeed "intents.internal/core/events/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/intent"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/core/web/api"
@@ -42,6 +43,7 @@ var passwords = sync.OnceValues(account.NewPasswords)
 type settings struct {
 	api      api.Config
 	identity identity.Config
+	intents  intent.Config
 }
 
 // wide are limits that no test reaches that is not about them.
@@ -74,6 +76,7 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 			Store: store, Registry: live, Feed: eventfeed.New(store), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
+		intents: intent.Config{Store: store, Registry: live},
 		identity: identity.Config{
 			Store: store, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
@@ -84,6 +87,7 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 	if config.api.Identity, err = identity.New(config.identity); err != nil {
 		t.Fatal(err)
 	}
+	config.api.Intents = intent.New(config.intents)
 	if s.handler, err = api.New(config.api); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/chains/onchain"
 	"intents.internal/core/intent/transfer"
 )
 
@@ -22,23 +21,16 @@ type checkJSON struct {
 
 // preflightTransfer answers GET /v2/transfers/{id}/preflight with a simulation of the intent's transaction in the current state.
 func (s *Server) preflightTransfer(w http.ResponseWriter, r *http.Request) error {
-	_, intent, err := s.requestedTransfer(r)
+	intent, err := s.requestedTransfer(r)
 	if err != nil {
 		return err
 	}
-	tx, err := intent.Tx(s.Store.Now())
+	preflight, err := s.Intents.Preflight(r.Context(), intent)
 	if err != nil {
 		return err
 	}
-	if tx == nil {
-		return transfer.ErrTransition
-	}
-	checks, gas, err := onchain.Preflight(r.Context(), s.Chains, intent, tx, s.Store.Now())
-	if err != nil {
-		return err
-	}
-	answer := preflightJSON{OK: true, Gas: gas}
-	for _, c := range checks {
+	answer := preflightJSON{OK: true, Gas: preflight.Gas}
+	for _, c := range preflight.Checks {
 		answer.OK = answer.OK && c.OK
 		answer.Checks = append(answer.Checks, checkJSON(c))
 	}

@@ -133,7 +133,7 @@ func TestPreflightTransfer(t *testing.T) {
 				c.change(chain)
 			}
 			node := rpctest.NewNode(chain)
-			s := start(t, func(settings *settings) { settings.api.Chains = nodes(t, sepolia, node) })
+			s := start(t, func(settings *settings) { settings.intents.Chains = nodes(t, sepolia, node) })
 			account := keyed(uuid.New(), "test")
 			_, location, _ := s.create(t, c.request, account...)
 			same(t, name, want(t, 200, c.want), s.preflight(t, location, account...))
@@ -147,7 +147,7 @@ func TestPreflightTransfer(t *testing.T) {
 func TestPreflightTransfer_Refused(t *testing.T) {
 	t.Parallel()
 	first, second := rpctest.NewNode(payable()), rpctest.NewNode(payable())
-	s := start(t, func(c *settings) { c.api.Chains = nodes(t, sepolia, first, second) })
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, first, second) })
 	owner := uuid.New()
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, swapBody, account...)
@@ -179,7 +179,7 @@ func TestPreflightTransfer_Timeout(t *testing.T) {
 	t.Parallel()
 	slow, next := rpctest.NewNode(payable()), rpctest.NewNode(payable())
 	client := nodes(t, sepolia, slow, next)
-	s := start(t, func(c *settings) { c.api.Chains = client })
+	s := start(t, func(c *settings) { c.intents.Chains = client })
 	account := keyed(uuid.New(), "test")
 	_, location, _ := s.create(t, swapBody, account...)
 	slow.Set(func(f *rpctest.Faults) { f.Delay = time.Minute })
@@ -198,7 +198,7 @@ func TestPreflightTransfer_Timeout(t *testing.T) {
 func TestPreflightTransfer_ChainWithoutProviders(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]*rpc.Client{"no client": nil, "another chain": nodes(t, baseSepolia, rpctest.NewNode(settledBase()))} {
-		s := start(t, func(c *settings) { c.api.Chains = client })
+		s := start(t, func(c *settings) { c.intents.Chains = client })
 		account := keyed(uuid.New(), "test")
 		_, location, _ := s.create(t, swapBody, account...)
 		want := refused(t, 503, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there.")
@@ -216,7 +216,7 @@ func TestPreflightTransfer_BusyProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(c *settings) { c.api.Chains = client })
+	s := start(t, func(c *settings) { c.intents.Chains = client })
 	account := keyed(uuid.New(), "test")
 	_, location, _ := s.create(t, swapBody, account...)
 	statuses := map[int]int{}

@@ -69,7 +69,7 @@ func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progre
 func TestReportTransaction(t *testing.T) {
 	t.Parallel()
 	var told reports
-	s := start(t, func(c *settings) { c.api.Reported = told.hook })
+	s := start(t, func(c *settings) { c.intents.Reported = told.hook })
 	owner := uuid.New()
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, transferBody, account...)

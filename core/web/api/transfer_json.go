@@ -1,53 +1,26 @@
 package api
 
 import (
-	"fmt"
 	"math/big"
 	"net/http"
 	"strconv"
-	"time"
 
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/representation"
 	"intents.internal/core/intent/transfer"
 )
 
-// record is the full record of an intent.
-type record struct {
-	intent *transfer.Intent
-	order  transfer.Order
-	// tx is nil if the transaction must not be sent.
-	tx *transfer.Tx
-	// confirmations is nil while the intent's transaction is in no block.
-	confirmations *transfer.Confirmations
-	transactions  []transfer.Transaction
-	refundable    bool
-	unverifiable  bool
-}
-
-// newRecord returns the current record of an intent, without data from its chains.
-func newRecord(i *transfer.Intent, now time.Time) (*record, error) {
-	order, err := i.Order()
-	if err != nil {
-		return nil, fmt.Errorf("write a transfer: %w", err)
-	}
-	tx, err := i.TxOf(&order, now)
-	if err != nil {
-		return nil, err
-	}
-	return &record{intent: i, order: order, tx: tx}, nil
-}
-
-// write writes the record as a response.
-func (r *record) write(w http.ResponseWriter, status int) {
+// writeRecord writes the full record of an intent as a response.
+func writeRecord(w http.ResponseWriter, status int, r *intent.Record) {
 	body := newBuffer()
 	defer body.release()
-	body.json = r.append(body.json)
+	body.json = appendRecord(body.json, r)
 	writeBody(w, status, body.json)
 }
 
-// append appends the record: the members of the summary, with the additional members of source and destination, and its own.
-func (r *record) append(b []byte) []byte {
-	i, summary := r.intent, r.intent.Summary()
+// appendRecord appends the members of the summary, with the additional members of source and destination, and the record's own.
+func appendRecord(b []byte, r *intent.Record) []byte {
+	i, summary := r.Intent, r.Intent.Summary()
 	b = representation.AppendIdentity(append(b, '{'), &summary)
 	b = append(b, `,"reference":`...)
 	b = representation.AppendOptional(b, i.Reference)
@@ -62,26 +35,26 @@ func (r *record) append(b []byte) []byte {
 	b = append(b, `,"deadline":`...)
 	b = representation.AppendTimestamp(b, i.Deadline)
 	b = append(b, `,"order":`...)
-	b = appendOrder(b, &r.order, i.Settlement)
+	b = appendOrder(b, &r.Order, i.Settlement)
 	b = append(b, `,"confirmations":`...)
-	b = appendConfirmations(b, r.confirmations)
+	b = appendConfirmations(b, r.Confirmations)
 	b = append(b, `,"transactions":[`...)
-	for n := range r.transactions {
+	for n := range r.Transactions {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		b = appendTransaction(b, &r.transactions[n])
+		b = appendTransaction(b, &r.Transactions[n])
 	}
 	b = append(b, `],"refundable":`...)
-	b = strconv.AppendBool(b, r.refundable)
+	b = strconv.AppendBool(b, r.Refundable)
 	b = append(b, `,"verification":`...)
-	if r.unverifiable {
+	if r.Unverifiable {
 		b = representation.AppendText(b, transfer.Unsupported)
 	} else {
 		b = append(b, "null"...)
 	}
 	b = append(b, `,"tx":`...)
-	b = representation.AppendTx(b, r.tx)
+	b = representation.AppendTx(b, r.Tx)
 	return append(b, '}')
 }
 

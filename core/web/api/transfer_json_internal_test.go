@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/representation/representationtest"
 	"intents.internal/core/intent/transfer"
 )
@@ -69,8 +70,8 @@ type orderJSON struct {
 	OrderData          representationtest.HexBytes `json:"orderData"`
 }
 
-func newIntentJSON(r *record) intentJSON {
-	i, o := r.intent, r.order
+func newIntentJSON(r *intent.Record) intentJSON {
+	i, o := r.Intent, r.Order
 	leg := func(l transfer.Leg) legJSON { return legJSON{l.Account.String(), l.Token.String(), l.Amount.String()} }
 	out := intentJSON{
 		Summary: representationtest.NewSummary(i.Summary()),
@@ -83,16 +84,16 @@ func newIntentJSON(r *record) intentJSON {
 			OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,
 			DestinationSettler: o.DestinationSettler[:], FillDeadline: o.FillDeadline, Data: o.Data, OrderData: o.Encoded,
 		},
-		Tx: representationtest.NewTx(r.tx), Transactions: []transactionJSON{}, Refundable: r.refundable,
+		Tx: representationtest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
 	}
-	if c := r.confirmations; c != nil {
+	if c := r.Confirmations; c != nil {
 		out.Confirmations = &confirmationsJSON{c.Have, c.Need, c.Finalized}
 	}
-	if r.unverifiable {
+	if r.Unverifiable {
 		unsupported := "unsupported"
 		out.Verification = &unsupported
 	}
-	for _, t := range r.transactions {
+	for _, t := range r.Transactions {
 		shown := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: representationtest.Timestamp(t.SeenAt)}
 		if t.Block != nil {
 			shown.BlockNumber = &t.Block.Number
@@ -103,25 +104,25 @@ func newIntentJSON(r *record) intentJSON {
 }
 
 // anyRecord draws a record of an intent.
-func anyRecord(t *rapid.T) *record {
-	intent := representationtest.Intent().Draw(t, "intent")
-	r, err := newRecord(intent, intent.Deadline.Add(-time.Hour))
+func anyRecord(t *rapid.T) *intent.Record {
+	i := representationtest.Intent().Draw(t, "intent")
+	r, err := intent.NewRecord(i, i.Deadline.Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.refundable, r.unverifiable = rapid.Bool().Draw(t, "refundable"), rapid.Bool().Draw(t, "unverifiable")
+	r.Refundable, r.Unverifiable = rapid.Bool().Draw(t, "refundable"), rapid.Bool().Draw(t, "unverifiable")
 	if rapid.Bool().Draw(t, "in a block") {
-		r.confirmations = &transfer.Confirmations{Have: rapid.Uint64().Draw(t, "have"), Need: 3, Finalized: rapid.Bool().Draw(t, "finalized")}
+		r.Confirmations = &transfer.Confirmations{Have: rapid.Uint64().Draw(t, "have"), Need: 3, Finalized: rapid.Bool().Draw(t, "finalized")}
 	}
 	for n := range rapid.IntRange(0, 3).Draw(t, "transactions") {
 		shown := transfer.Transaction{
-			Role: transfer.RoleOpen, Chain: intent.Source.Account.Chain, Hash: common.Hash{byte(n)}, State: transfer.Mined,
+			Role: transfer.RoleOpen, Chain: i.Source.Account.Chain, Hash: common.Hash{byte(n)}, State: transfer.Mined,
 			SeenAt: representationtest.Time().Draw(t, "seen"),
 		}
 		if n > 0 {
 			shown.Block = &transfer.Block{Number: rapid.Uint64().Draw(t, "block")}
 		}
-		r.transactions = append(r.transactions, shown)
+		r.Transactions = append(r.Transactions, shown)
 	}
 	return r
 }
@@ -134,7 +135,7 @@ func TestRecord_Append(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(want), string(r.append(nil))); diff != "" {
+		if diff := cmp.Diff(string(want), string(appendRecord(nil, r))); diff != "" {
 			t.Fatalf("(-encoding/json +appended):\n%s", diff)
 		}
 	})

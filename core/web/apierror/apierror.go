@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/siwe"
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/wire"
@@ -94,6 +95,9 @@ func Of(err error) (f Fault, ok bool) {
 // correctable returns the page of a fault in a form's field, or in the whole form if field is empty.
 func correctable(field, text string) Page { return Page{Field: field, Text: text, Correctable: true} }
 
+// userOperationHint follows the text of an error about a reported hash.
+const userOperationHint = " The hash of a user operation is no transaction hash: report the transaction that its bundler sent."
+
 var table = []struct {
 	err   error
 	fault Fault
@@ -101,6 +105,19 @@ var table = []struct {
 	{postgres.ErrKeyReused, Fault{
 		Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one.",
 		Page: correctable("", "This form was sent already, with other values. What it recorded then is in the list of transfers."),
+	}},
+	{intent.ErrExecuted, Fault{
+		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "Another transaction has carried this intent; read it again." + userOperationHint,
+		Page: correctable("hash", "Another transaction has carried this intent."+userOperationHint),
+	}},
+	{intent.ErrTooManyAttempts, Fault{
+		Status: http.StatusConflict, Code: "STATUS_CONFLICT",
+		Message: "As many transactions as an intent can have were reported for this one; read it again." + userOperationHint,
+		Page:    correctable("hash", "As many transactions as an intent can have were reported for this one."+userOperationHint),
+	}},
+	{intent.ErrNotSendable, Fault{
+		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again.",
+		Page: Page{Title: "Nothing to send", Text: "The intent is no longer paid for: its status or its deadline does not allow it."},
 	}},
 	{transfer.ErrTransition, Fault{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
 	{transfer.ErrNotRefundable, Fault{

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 
-	"intents.internal/core/chains/onchain"
 	"intents.internal/core/intent/transfer"
 )
 
@@ -15,26 +14,14 @@ func (c *console) checkTransfer(w http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return err
 	}
-	tx, err := intent.Tx(c.Store.Now())
+	preflight, err := c.Intents.Preflight(r.Context(), intent)
 	if err != nil {
 		return err
 	}
-	if tx == nil {
-		return errNotPayable
-	}
-	checks, gas, err := onchain.Preflight(r.Context(), c.Chains, intent, tx, c.Store.Now())
-	if err != nil {
-		return err
-	}
-	approves := slices.ContainsFunc(checks, func(check transfer.Check) bool { return check.Name == transfer.CheckAllowance && !check.OK })
+	approves := slices.ContainsFunc(preflight.Checks, func(check transfer.Check) bool { return check.Name == transfer.CheckAllowance && !check.OK })
 	return c.render(w, r, user, "preflight", view{Title: "Before sending", Section: "transfers", Body: map[string]any{
-		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": checks, "Gas": gas, "Approves": approves,
+		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": preflight.Checks, "Gas": preflight.Gas, "Approves": approves,
 	}})
-}
-
-var errNotPayable = pageError{
-	status: http.StatusConflict, Title: "Nothing to send",
-	Text: "The intent is no longer paid for: its status or its deadline does not allow it.",
 }
 
 // showRefund answers GET /console/transfers/{id}/refund with the transaction that refunds the intent's order on the destination chain.
@@ -43,14 +30,7 @@ func (c *console) showRefund(w http.ResponseWriter, r *http.Request, user curren
 	if err != nil {
 		return err
 	}
-	history, err := c.Store.TransferHistory(r.Context(), intent)
-	if err != nil {
-		return err
-	}
-	if !intent.Refundable(history) {
-		return transfer.ErrNotRefundable
-	}
-	tx, err := onchain.Refund(r.Context(), c.Chains, intent)
+	tx, err := c.Intents.Refund(r.Context(), intent)
 	if err != nil {
 		return err
 	}

@@ -15,33 +15,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
-
-	"intents.internal/core/chains/rpc"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intent"
 	"intents.internal/core/store/postgres"
-	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
 
-// Config is what the console needs; every field except Webhooks, Chains, Reported and Created must be set.
+// Config is what the console needs; every field except Webhooks must be set.
 type Config struct {
 	Identity *identity.Service
 	Store    *postgres.Store
 	Registry *postgres.LiveRegistry
+	Intents  *intent.Service
 	Cookie   identity.Cookie
 	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
 	Webhooks *webhook.Rules
-	// Chains has the nodes of the chains, nil if no chain has a node.
-	Chains *rpc.Client
-	// Reported is called after a new transaction of an intent was reported. It must not block; nil means no call.
-	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
-	// Created is called with each intent that the console recorded or found. It must not block; nil means no call.
-	Created func(*transfer.Intent)
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger

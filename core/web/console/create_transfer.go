@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -75,11 +75,11 @@ func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user c
 	if err != nil {
 		return err
 	}
-	request := c.transferRequest(f, body, key)
+	request := f.transferRequest(body)
 	if !f.ok() {
 		return c.renderNewTransfer(w, r, user, f)
 	}
-	intent, err := transfer.New(transfer.NewID(c.Store.Now()), callerOf(key), request, c.Registry.Current())
+	intent, err := c.Intents.Draft(callerOf(key), request)
 	if err := f.noteRejection(err); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if !f.ok() {
 		return c.renderNewTransfer(w, r, user, f)
 	}
-	request := c.transferRequest(f, []byte(f.values["request"]), key)
+	request := f.transferRequest([]byte(f.values["request"]))
 	if f.ok() {
 		if err := f.note(c.Identity.TakeRequest(r.Context(), key, user.owner.Limit)); err != nil {
 			return err
@@ -125,19 +125,14 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if !f.ok() {
 		return c.renderNewTransfer(w, r, user, f)
 	}
-	idempotency := postgres.Idempotency{Key: formKey(token), Environment: key.Environment, Request: request}
-	id := transfer.NewID(c.Store.Now())
-	intent, err := c.Store.RecordTransfer(r.Context(), id, callerOf(key), request, c.Registry.Current(), idempotency)
+	record, _, err := c.Intents.Create(r.Context(), callerOf(key), request, formKey(token))
 	if err := f.noteRejection(err); err != nil {
 		return err
 	}
 	if !f.ok() {
 		return c.renderNewTransfer(w, r, user, f)
 	}
-	if c.Created != nil {
-		c.Created(intent)
-	}
-	redirect(w, r, "/console/transfers/"+intent.ID.String()+"?done=recorded")
+	redirect(w, r, "/console/transfers/"+record.Intent.ID.String()+"?done=recorded")
 	return nil
 }
 
@@ -195,16 +190,12 @@ func (c *console) deadline(f *form) string {
 	return c.Store.Now().UTC().Add(time.Duration(seconds) * time.Second).Truncate(time.Second).Format(time.RFC3339)
 }
 
-// transferRequest decodes the body of a request. Its issues become errors of the fields that have none yet. Chains of the other
-// environment are rejected, as the gateway and core's API do.
-func (c *console) transferRequest(f *form, body []byte, key *account.Key) wire.TransferRequest {
+// transferRequest decodes the body of a request. Its issues become errors of the fields that have none yet.
+func (f *form) transferRequest(body []byte) wire.TransferRequest {
 	request, issues := wire.DecodeTransferRequest(body)
 	for _, issue := range issues {
 		field := memberFields[issue.Path]
 		f.addOnce(pageError{status: http.StatusBadRequest, Field: field, Text: label(field) + ": " + issue.Message + "."})
-	}
-	if wrong, found := transfer.WrongEnvironment(request, c.Registry.Current(), key.Environment); found {
-		f.add(pageError{status: http.StatusForbidden, Text: wire.NewChainNotAllowed(wrong.ID, wrong.Environment, key.Environment).Message})
 	}
 	return request
 }
@@ -236,14 +227,18 @@ func (c *console) checkChoices(r *http.Request, user currentUser, f *form) (key 
 	return key, nil
 }
 
-// noteRejection adds a *transfer.Rejection to the form as an error of the field that it names, and returns any other error.
+// noteRejection adds a *transfer.Rejection to the form as an error of the field that it names, and the error of a chain of the
+// other environment as one of the whole form. It returns any other error.
 func (f *form) noteRejection(err error) error {
-	var rejection *transfer.Rejection
-	if !errors.As(err, &rejection) {
-		return f.note(err)
+	if wrong, ok := errors.AsType[*intent.EnvironmentError](err); ok {
+		f.add(pageError{status: http.StatusForbidden, Text: wire.NewChainNotAllowed(wrong.Chain, wrong.Environment, wrong.Key).Message})
+		return nil
 	}
-	f.add(pageError{status: http.StatusUnprocessableEntity, Field: memberFields[rejection.Path], Text: rejection.Message})
-	return nil
+	if rejection, ok := errors.AsType[*transfer.Rejection](err); ok {
+		f.add(pageError{status: http.StatusUnprocessableEntity, Field: memberFields[rejection.Path], Text: rejection.Message})
+		return nil
+	}
+	return f.note(err)
 }
 
 func callerOf(key *account.Key) transfer.Caller {

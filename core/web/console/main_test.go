@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/outbound"
@@ -69,10 +70,10 @@ func start(t *testing.T, change ...func(*identity.Config)) *site {
 
 func startOn(t *testing.T, store *postgres.Store, change ...func(*identity.Config)) *site {
 	t.Helper()
-	return startWith(t, store, func(*console.Config) {}, change...)
+	return startWith(t, store, func(*intent.Config) {}, change...)
 }
 
-func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Config), change ...func(*identity.Config)) *site {
+func startWith(t *testing.T, store *postgres.Store, changeIntents func(*intent.Config), change ...func(*identity.Config)) *site {
 	t.Helper()
 	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
 	live, err := postgres.NewLiveRegistry(t.Context(), store)
@@ -103,16 +104,16 @@ func startWith(t *testing.T, store *postgres.Store, changePages func(*console.Co
 	if err != nil {
 		t.Fatal(err)
 	}
+	intents := intent.Config{Store: store, Registry: live, Created: func(intent *transfer.Intent) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told = append(s.told, intent)
+	}}
+	changeIntents(&intents)
 	pages := console.Config{
 		Identity: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
-		Log: slog.New(slog.NewJSONHandler(s.log, nil)),
-		Created: func(intent *transfer.Intent) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.told = append(s.told, intent)
-		},
+		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intent.New(intents),
 	}
-	changePages(&pages)
 	if server.Config.Handler, err = console.New(pages); err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,10 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
-	"intents.internal/core/web/console"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -72,7 +72,7 @@ func newPayer(t *testing.T) *payer {
 	destination.SetFunction(settler, rpctest.QuoteGasPayment, func(rpctest.Call) ([]byte, error) { return rpctest.Word(77), nil })
 	p := &payer{sepolia: rpctest.NewNode(source)}
 	chains := nodes(t, map[caip.ChainID]*rpctest.Node{sepoliaID: p.sepolia, baseSepoliaID: rpctest.NewNode(destination)})
-	p.site = startWith(t, pgtest.New(t), func(c *console.Config) {
+	p.site = startWith(t, pgtest.New(t), func(c *intent.Config) {
 		c.Chains = chains
 		c.Reported = func(_ caip.ChainID, _, _ uuid.UUID, hash common.Hash) {
 			p.mu.Lock()

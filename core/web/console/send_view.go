@@ -27,10 +27,7 @@ func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView,
 	if tx == nil {
 		return nil, nil
 	}
-	v := &sendView{Tx: tx, Chain: c.chainName(tx.Chain)}
-	if c.Chains != nil {
-		_, v.Watched = c.Chains.Chain(tx.Chain)
-	}
+	v := &sendView{Tx: tx, Chain: c.chainName(tx.Chain), Watched: c.Intents.CanPreflight(tx.Chain)}
 	params, err := json.Marshal(struct {
 		ID       string             `json:"id"`
 		Chain    string             `json:"chain"`

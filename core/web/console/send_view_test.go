@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
+	"intents.internal/core/intent"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
-	"intents.internal/core/web/console"
 )
 
 // addChain is what the script of a page may ask a wallet to add (EIP-3085), as JSON.
@@ -28,7 +28,7 @@ func (a *answer) addChain() string {
 func TestSendView_AddChain(t *testing.T) {
 	t.Parallel()
 	var live *postgres.LiveRegistry
-	s := startWith(t, pgtest.New(t), func(c *console.Config) { live = c.Registry })
+	s := startWith(t, pgtest.New(t), func(c *intent.Config) { live = c.Registry })
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, sepoliaID.String(), "inv-1").ID.String()

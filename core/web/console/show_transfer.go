@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 
@@ -18,6 +18,22 @@ type legView struct {
 	transfer.Leg
 	Chain  string
 	Amount string
+}
+
+// transferView is the page of an intent.
+type transferView struct {
+	*intent.Record
+	Source, Destination legView
+	Events              []eventView
+	// Key is nil if it was deleted.
+	Key          *account.Key
+	Transactions []transactionView
+	// Send is nil unless the intent is created.
+	Send      *sendView
+	Unwatched string
+	Final     bool
+	Refresh   int
+	PublicURL string
 }
 
 // showTransfer answers GET /console/transfers/{id} with all details of an intent.
@@ -29,12 +45,9 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	return c.renderTransfer(w, r, user, intent, &form{})
 }
 
+// transferOf returns the account's intent that the path identifies by its UUID or its order id.
 func (c *console) transferOf(r *http.Request, user currentUser) (*transfer.Intent, error) {
-	id, err := idOf(r)
-	if err != nil {
-		return nil, postgres.ErrTransferNotFound
-	}
-	return c.Store.Transfer(r.Context(), user.principal.Account.ID, id)
+	return c.Intents.Find(r.Context(), user.principal.Account.ID, r.PathValue("id"))
 }
 
 func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user currentUser, intent *transfer.Intent, f *form) error {
@@ -42,22 +55,13 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if err != nil {
 		return err
 	}
-	history, err := c.Store.TransferHistory(r.Context(), intent)
-	if err != nil {
-		return err
-	}
-	order, err := intent.Order()
-	if err != nil {
-		return err
-	}
-	now := c.Store.Now()
-	tx, err := intent.TxOf(&order, now)
+	record, err := c.Intents.Record(r.Context(), intent)
 	if err != nil {
 		return err
 	}
 	var sending *sendView
 	if intent.Status == transfer.Created { // a second transaction would pay again
-		if sending, err = c.sendView(intent, tx); err != nil {
+		if sending, err = c.sendView(intent, record.Tx); err != nil {
 			return err
 		}
 	}
@@ -65,17 +69,12 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // the key may have been deleted
 		return err
 	}
-	source, destination := c.legView(intent.Source), c.legView(intent.Destination)
-	return c.render(w, r, user, "transfer", view{
-		Title: titleOf(intent, source), Section: "transfers", Form: f, Body: map[string]any{
-			"Intent": intent, "Source": source, "Destination": destination, "Events": c.eventViews(events), "Key": key,
-			"Transactions": c.transactionViews(intent.Shown(history)), "Confirmations": c.confirmations(intent, history),
-			"Refundable": intent.Refundable(history), "Unverifiable": history.Unverifiable(), "PublicURL": c.PublicURL,
-			"Unwatched": c.unwatched(intent),
-			"Final":     transfer.Final(intent.Type, intent.Status), "Refresh": refreshSeconds(intent, history), "Scheme": intent.Settlement.Scheme, "Order": order, "Tx": tx,
-			"Send": sending, "Executed": intent.Executed(),
-		},
-	})
+	source := c.legView(intent.Source)
+	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Form: f, Body: transferView{
+		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(events), Key: key,
+		Transactions: c.transactionViews(record.Transactions), Send: sending, Unwatched: c.unwatched(intent),
+		Final: transfer.Final(intent.Type, intent.Status), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
+	}})
 }
 
 // refreshSeconds returns the interval at which an intent's open page reloads, 0 for never. Created, submitted and confirmed
@@ -83,14 +82,14 @@ func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user cu
 // swap or bridge shows that the order was opened after all, or when a known reverted or dropped transaction gets into another
 // block. Only a reorganization changes a final intent, and only a reported transaction changes an expired transfer without a
 // known transaction.
-func refreshSeconds(intent *transfer.Intent, history transfer.History) int {
+func refreshSeconds(record *intent.Record) int {
 	const soon, seldom, never = 2, 30, 0
-	switch {
-	case transfer.Final(intent.Type, intent.Status):
+	switch i := record.Intent; {
+	case transfer.Final(i.Type, i.Status):
 		return never
-	case intent.Status != transfer.Failed && intent.Status != transfer.Expired:
+	case i.Status != transfer.Failed && i.Status != transfer.Expired:
 		return soon
-	case intent.Type != transfer.Transfer || len(history.Transactions) > 0:
+	case i.Type != transfer.Transfer || len(record.Transactions) > 0:
 		return seldom
 	default:
 		return never
@@ -129,15 +128,6 @@ func (c *console) transactionViews(transactions []transfer.Transaction) []transa
 		views[n] = transactionView{t, c.chainName(t.Chain)}
 	}
 	return views
-}
-
-// confirmations returns nil while the intent's transaction is in no block, and if the chain is no longer in the registry.
-func (c *console) confirmations(intent *transfer.Intent, history transfer.History) *transfer.Confirmations {
-	source, known := c.Registry.Current().Chain(intent.Source.Account.Chain)
-	if !known {
-		return nil
-	}
-	return history.Confirmations(source.Confirmations)
 }
 
 // unwatched names the chains of an intent that is not final and on which nobody looks for its transactions, empty for none.

@@ -1,0 +1,18 @@
+package intent
+
+import (
+	"context"
+	"errors"
+
+	"intents.internal/core/intent/transfer"
+)
+
+// Cancel cancels an intent and returns it changed. It is idempotent, so that a client may repeat a request whose response was lost.
+// An error that wraps transfer.ErrTransition means that the intent is no longer created.
+func (s *Service) Cancel(ctx context.Context, intent *transfer.Intent) (*transfer.Intent, error) {
+	cancelled, err := s.Store.Transition(ctx, intent.AccountID, intent.ID, transfer.Command{Trigger: transfer.Cancel})
+	if errors.Is(err, transfer.ErrTransition) && cancelled.Status == transfer.Cancelled {
+		err = nil
+	}
+	return cancelled, err
+}

@@ -1,0 +1,67 @@
+package intent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/wire"
+)
+
+// Draft returns the intent that Create would make of a request, without storing it. It returns an *EnvironmentError or a
+// *transfer.Rejection.
+func (s *Service) Draft(by transfer.Caller, request wire.TransferRequest) (*transfer.Intent, error) {
+	return s.draft(by, request, s.Store.Now())
+}
+
+func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, error) {
+	known := s.Registry.Current()
+	if wrong, ok := transfer.WrongEnvironment(request, known, by.Environment); ok {
+		return nil, &EnvironmentError{wrong.ID, wrong.Environment, by.Environment}
+	}
+	return transfer.New(transfer.NewID(now), by, request, known)
+}
+
+// Create stores the intent of a request with its first event, both durable when it returns. It returns the errors of Draft and of
+// postgres.Store.InsertTransfer.
+//
+// A request with an idempotency key that the account has used before in the key's environment stores nothing: replayed is set and
+// the record is that of the first response, but without the transaction if the intent has changed since, because it must not be
+// sent any more. This holds even if the request would be rejected now, because its deadline is too near or a token has left the
+// registry.
+func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *Record, replayed bool, err error) {
+	now := s.Store.Now()
+	idempotency := postgres.Idempotency{Key: key, Environment: by.Environment, Request: request}
+	draft, err := s.draft(by, request, now)
+	var intent *transfer.Intent
+	if err == nil {
+		intent, err = s.Store.InsertTransfer(ctx, draft, idempotency)
+	} else if _, rejected := errors.AsType[*transfer.Rejection](err); rejected && key != "" {
+		intent, err = s.firstOr(ctx, by, idempotency, err)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if s.Created != nil {
+		s.Created(intent)
+	}
+	if record, err = NewRecord(intent.AsCreated(), now); err != nil {
+		return nil, false, err
+	}
+	if replayed = intent != draft; replayed {
+		record.Tx, err = intent.TxOf(&record.Order, now)
+	}
+	return record, replayed, err
+}
+
+// firstOr returns the intent that an earlier request with the idempotency key made, or the rejection of this request if there is
+// none.
+func (s *Service) firstOr(ctx context.Context, by transfer.Caller, idempotency postgres.Idempotency, rejection error) (*transfer.Intent, error) {
+	intent, err := s.Store.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
+	if errors.Is(err, postgres.ErrTransferNotFound) {
+		return nil, rejection
+	}
+	return intent, err
+}

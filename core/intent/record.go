@@ -1,0 +1,55 @@
+package intent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"intents.internal/core/intent/transfer"
+)
+
+// Record is an intent with what follows from it and from its history on chain.
+type Record struct {
+	Intent *transfer.Intent
+	Order  transfer.Order
+	// Tx is nil if the transaction must not be sent.
+	Tx *transfer.Tx
+	// Confirmations is nil while the intent's transaction is in no block, and if the source chain has left the registry.
+	Confirmations *transfer.Confirmations
+	// Transactions are those of transfer.Intent.Shown.
+	Transactions []transfer.Transaction
+	Refundable   bool
+	// Unverifiable is that of transfer.History.
+	Unverifiable bool
+}
+
+// NewRecord returns the record of an intent without a history.
+func NewRecord(i *transfer.Intent, now time.Time) (*Record, error) {
+	order, err := i.Order()
+	if err != nil {
+		return nil, fmt.Errorf("write a transfer: %w", err)
+	}
+	tx, err := i.TxOf(&order, now)
+	if err != nil {
+		return nil, err
+	}
+	return &Record{Intent: i, Order: order, Tx: tx}, nil
+}
+
+// Record returns the current record of an intent.
+func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, error) {
+	history, err := s.Store.TransferHistory(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	record, err := NewRecord(i, s.Store.Now())
+	if err != nil {
+		return nil, err
+	}
+	record.Transactions = i.Shown(history)
+	record.Refundable, record.Unverifiable = i.Refundable(history), history.Unverifiable()
+	if source, known := s.Registry.Current().Chain(i.Source.Account.Chain); known {
+		record.Confirmations = history.Confirmations(source.Confirmations)
+	}
+	return record, nil
+}

@@ -1,0 +1,21 @@
+package intent
+
+import (
+	"context"
+
+	"intents.internal/core/chains/onchain"
+	"intents.internal/core/intent/transfer"
+)
+
+// Refund returns the transaction that refunds an intent's order on the destination chain. It returns transfer.ErrNotRefundable,
+// rpc.ErrNoProvider for a chain without nodes, or an *onchain.NoAnswerError.
+func (s *Service) Refund(ctx context.Context, intent *transfer.Intent) (*transfer.Tx, error) {
+	history, err := s.Store.TransferHistory(ctx, intent)
+	if err != nil {
+		return nil, err
+	}
+	if !intent.Refundable(history) {
+		return nil, transfer.ErrNotRefundable
+	}
+	return onchain.Refund(ctx, s.Chains, intent)
+}

@@ -1,0 +1,35 @@
+package intent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/intent/transfer"
+)
+
+var (
+	// ErrExecuted is returned for the report of a transaction after another one has executed the intent.
+	ErrExecuted = errors.New("another transaction has executed the intent")
+	// ErrTooManyAttempts is returned for the report of a transaction beyond the number that an intent can have.
+	ErrTooManyAttempts = errors.New("the intent has as many transactions as it can have")
+)
+
+// Report records the hash of a transaction that the client has sent for an intent, and returns the intent changed. The same hash
+// again changes nothing; another hash is another attempt.
+func (s *Service) Report(ctx context.Context, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
+	reported, added, err := s.Store.ReportTransaction(ctx, intent.AccountID, intent.ID, hash)
+	switch {
+	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
+		return nil, ErrTooManyAttempts
+	case errors.Is(err, transfer.ErrTransition):
+		return nil, ErrExecuted
+	case err != nil:
+		return nil, err
+	}
+	if added && s.Reported != nil {
+		s.Reported(intent.Source.Account.Chain, intent.AccountID, intent.ID, hash)
+	}
+	return reported, nil
+}

@@ -1,0 +1,73 @@
+// Package intent is what users do with transfer intents: create, find, cancel, preflight and refund them, and report their
+// transactions. The API and the console call the same operations.
+//
+// The subpackages define what an intent is; package postgres stores it. Who may call an operation is decided before.
+package intent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+)
+
+// Config is what the service needs.
+type Config struct {
+	Store    *postgres.Store
+	Registry *postgres.LiveRegistry
+	// Chains has the nodes of the chains; nil if no chain has nodes.
+	Chains *rpc.Client
+	// Created is called with each intent that Create made or found; nil for no call. It must not block.
+	Created func(*transfer.Intent)
+	// Reported is called after a client has reported a new transaction of an intent; nil for no call. It must not block.
+	Reported func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash)
+}
+
+// Service is safe for concurrent use.
+type Service struct{ Config }
+
+// New returns a service.
+func New(config Config) *Service { return &Service{config} }
+
+// EnvironmentError is returned for a chain of another environment than the API key's.
+type EnvironmentError struct {
+	Chain            caip.ChainID
+	Environment, Key network.Environment
+}
+
+func (e *EnvironmentError) Error() string {
+	return fmt.Sprintf("chain %s is a %s chain and the key is a %s key", e.Chain, e.Environment, e.Key)
+}
+
+// Find returns an account's intent by its UUID or its order id. It returns postgres.ErrTransferNotFound for an intent of another
+// account, as for one that does not exist.
+func (s *Service) Find(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {
+	if orderID, ok := transfer.ParseHash(name); ok {
+		return s.Store.TransferByOrder(ctx, accountID, orderID)
+	}
+	id, err := uuid.Parse(name)
+	if err != nil || len(name) != 36 { // Parse accepts other spellings too
+		return nil, postgres.ErrTransferNotFound
+	}
+	return s.Store.Transfer(ctx, accountID, id)
+}
+
+// FindForChange is Find for a caller that wants to change the intent. It returns an *EnvironmentError if the caller's key is not of
+// the source chain's environment.
+func (s *Service) FindForChange(ctx context.Context, by transfer.Caller, name string) (*transfer.Intent, error) {
+	intent, err := s.Find(ctx, by.AccountID, name)
+	if err != nil {
+		return nil, err
+	}
+	if intent.Environment != by.Environment {
+		return nil, &EnvironmentError{intent.Source.Account.Chain, intent.Environment, by.Environment}
+	}
+	return intent, nil
+}
