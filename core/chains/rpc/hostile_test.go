@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/pkg/caip"
@@ -28,18 +30,24 @@ const (
 var ids = regexp.MustCompile(`"id":(\d+)`)
 
 // answering is a provider of chain 1 whose node answers everything but eth_chainId so. $1, $2 are the ids of the calls.
-func answering(t *testing.T, status int, answer string) *rpc.Provider {
+func answering(t *testing.T, status int, answer string, registry prometheus.Registerer) *rpc.Provider {
 	t.Helper()
-	return handled(t, func(w http.ResponseWriter, body string) {
+	return observed(t, func(w http.ResponseWriter, body string) {
 		for i, id := range ids.FindAllStringSubmatch(body, -1) {
 			answer = strings.ReplaceAll(answer, fmt.Sprintf("$%d", i+1), id[1])
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, answer)
-	})
+	}, registry)
 }
 
 func handled(t *testing.T, handle func(w http.ResponseWriter, body string)) *rpc.Provider {
+	t.Helper()
+	return observed(t, handle, nil)
+}
+
+// observed is handled with metrics.
+func observed(t *testing.T, handle func(w http.ResponseWriter, body string), registry prometheus.Registerer) *rpc.Provider {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -50,7 +58,7 @@ func handled(t *testing.T, handle func(w http.ResponseWriter, body string)) *rpc
 		handle(w, string(body))
 	}))
 	t.Cleanup(server.Close)
-	return provider(t, server.URL, rpc.Options{})
+	return provider(t, server.URL, rpc.Options{Registry: registry})
 }
 
 func provider(t *testing.T, server string, options rpc.Options) *rpc.Provider {
@@ -147,7 +155,8 @@ func TestProvider_HostileAnswers(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			provider := answering(t, test.status, test.answer)
+			registry := prometheus.NewRegistry()
+			provider := answering(t, test.status, test.answer, registry)
 			calls := test.calls()
 			whole := provider.Do(t.Context(), calls...)
 			for _, call := range calls {
@@ -159,6 +168,9 @@ func TestProvider_HostileAnswers(t *testing.T) {
 				if len(fmt.Sprint(err)) > 400 {
 					t.Errorf("long: %d bytes", len(fmt.Sprint(err)))
 				}
+			}
+			if got := samples(t, registry, "intents_core_rpc_errors_total"); len(got) != len(calls) || slices.ContainsFunc(got, func(n float64) bool { return n == 0 }) {
+				t.Errorf("errors of %d calls: %v", len(calls), got)
 			}
 		})
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
@@ -92,66 +91,6 @@ func TestProvider_ResponseOrder(t *testing.T) {
 	}
 	if err := p.Do(t.Context(), first); err != nil || first.Err() != nil {
 		t.Errorf("a call alone is not sent as an object: %v, %v", err, first.Err())
-	}
-}
-
-func TestProvider_Faults(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name string
-		set  func(*rpctest.Faults)
-		want error
-	}{
-		{"down", func(f *rpctest.Faults) { f.Down = true }, rpc.ErrTransport},
-		{"status", func(f *rpctest.Faults) { f.Status = 500 }, rpc.ErrTransport},
-		{"rate", func(f *rpctest.Faults) { f.Status = 429 }, rpc.ErrRate},
-		{"garbage", func(f *rpctest.Faults) { f.Answer = []byte("\x00\xff<") }, rpc.ErrMalformed},
-		{"truncated", func(f *rpctest.Faults) { f.Truncate = true }, rpc.ErrMalformed},
-		{"range", func(f *rpctest.Faults) { f.RangeLimit = 5 }, rpc.ErrRange},
-		{"results", func(f *rpctest.Faults) { f.ResultLimit = 1 }, rpc.ErrRange},
-		{"lag", func(f *rpctest.Faults) { f.Lag, f.LagError = 3, true }, rpc.ErrMissing},
-		{"own error", func(f *rpctest.Faults) { f.Errors = map[string]rpctest.Error{"eth_getLogs": {Code: 429, Message: "x"}} }, rpc.ErrRate},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			chain := rpctest.NewChain(1)
-			log := rpctest.Log{Address: common.Address{1}, Topics: []common.Hash{{1}}}
-			for range 10 {
-				chain.Mine(rpctest.Tx{Logs: []rpctest.Log{log}})
-			}
-			node := rpctest.Serve(t, chain)
-			registry := prometheus.NewRegistry()
-			p := connect(t, rpc.Options{Registry: registry}, node).All()[0]
-			logs := rpc.Logs(rpc.LogFilter{From: 1, To: 10})
-			if err := p.Do(t.Context(), logs); err != nil || logs.Err() != nil {
-				t.Fatalf("before the fault: %v, %v", err, logs.Err())
-			}
-			node.Set(test.set)
-			err := p.Do(t.Context(), logs)
-			if !errors.Is(logs.Err(), test.want) || (err != nil && !errors.Is(err, test.want)) {
-				t.Errorf("got %v and %v, want %v", err, logs.Err(), test.want)
-			}
-			if got := samples(t, registry, "intents_core_rpc_errors_total"); !slices.Equal(got, []float64{1}) {
-				t.Errorf("errors: %v", got)
-			}
-		})
-	}
-}
-
-func TestProvider_MissingState(t *testing.T) {
-	t.Parallel()
-	chain := rpctest.NewChain(1)
-	chain.MineEmpty(5)
-	node := rpctest.Serve(t, chain)
-	node.Set(func(f *rpctest.Faults) { f.MissingState = true })
-	p := connect(t, rpc.Options{}, node).All()[0]
-	old, latest, tag := rpc.TransactionCount(common.Address{}, rpc.Number(1)), rpc.TransactionCount(common.Address{}, rpc.Latest), rpc.BlockByNumber(rpc.Finalized)
-	if err := p.Do(t.Context(), old, latest, tag); err != nil {
-		t.Fatal(err)
-	}
-	if !errors.Is(old.Err(), rpc.ErrMissing) || latest.Err() != nil || !errors.Is(tag.Err(), rpc.ErrMissing) {
-		t.Errorf("got %v, %v, %v", old.Err(), latest.Err(), tag.Err())
 	}
 }
 

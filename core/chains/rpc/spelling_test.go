@@ -67,7 +67,7 @@ func TestError_Kinds(t *testing.T) {
 		{block, -32602, "invalid argument 0: block range", nil},
 	}
 	for _, test := range tests {
-		provider := answering(t, 200, fmt.Sprintf(`{"jsonrpc":"2.0","id":$1,"error":{"code":%d,"message":%q}}`, test.code, test.message))
+		provider := answering(t, 200, fmt.Sprintf(`{"jsonrpc":"2.0","id":$1,"error":{"code":%d,"message":%q}}`, test.code, test.message), nil)
 		request := test.request()
 		if err := provider.Do(t.Context(), request); err != nil {
 			t.Errorf("%s: of the whole request: %v", test.message, err)
@@ -88,7 +88,7 @@ func TestError_Kinds(t *testing.T) {
 func TestError_RevertData(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`"0x756688fe"`, `{"data":"0x756688fe","txHash":"0x"}`, `"Reverted 0x756688fe"`} {
-		provider := answering(t, 200, `{"jsonrpc":"2.0","id":$1,"error":{"code":3,"message":"execution reverted","data":`+data+`}}`)
+		provider := answering(t, 200, `{"jsonrpc":"2.0","id":$1,"error":{"code":3,"message":"execution reverted","data":`+data+`}}`, nil)
 		call := rpc.CallContract(rpc.Message{}, rpc.Latest)
 		if err := provider.Do(t.Context(), call); err != nil {
 			t.Fatal(err)

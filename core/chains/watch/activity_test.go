@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -30,21 +31,9 @@ func intentOn(source, destination caip.ChainID, deadline time.Time) *transfer.In
 // activeUntil reads until when each chain is recorded as active.
 func activeUntil(t *testing.T, store *postgres.Store) map[string]time.Time {
 	t.Helper()
-	rows, err := store.Pool().QueryContext(t.Context(), "SELECT chain_id, active_until FROM chain_activity")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	all := map[string]time.Time{}
-	for rows.Next() {
-		var id string
-		var until time.Time
-		if err := rows.Scan(&id, &until); err != nil {
-			t.Fatal(err)
-		}
-		all[id] = until.UTC()
-	}
-	if err := rows.Err(); err != nil {
+	text := pgtest.LookUp[string](t, store, "SELECT coalesce(json_object_agg(chain_id, active_until), '{}')::text FROM chain_activity")
+	var all map[string]time.Time
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
 		t.Fatal(err)
 	}
 	return all

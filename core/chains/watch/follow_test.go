@@ -15,8 +15,7 @@ import (
 func TestFollow_Bridge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
+	intent := w.openBridge()
 	w.want(intent, "created submitted")
 	w.deepen(sepolia, confirmations-2)
 	w.want(intent, "created submitted")
@@ -53,9 +52,7 @@ func TestFollow_ReportedOpen(t *testing.T) {
 func TestFollow_Refund(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
-	w.deepen(sepolia, confirmations)
+	intent := w.confirmedBridge()
 	w.mine(sepolia, w.refund(intent))
 	w.deepen(sepolia, 2*confirmations)
 	w.want(intent, "created submitted confirmed refunded")
@@ -79,8 +76,7 @@ func TestFollow_FillBeforeOpen(t *testing.T) {
 func TestFollow_SettledOnSourceChain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
+	intent := w.openBridge()
 	w.mine(sepolia, w.settle(intent))
 	w.deepen(sepolia, 2*confirmations)
 	w.want(intent, "created submitted confirmed filled")
@@ -90,9 +86,7 @@ func TestFollow_SettledOnSourceChain(t *testing.T) {
 func TestFollow_ForeignEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
-	w.deepen(sepolia, confirmations)
+	intent := w.confirmedBridge()
 	filledOnSource := w.answer(intent.Settlement.OriginSettler, "Filled(bytes32,bytes,bytes)", intent)
 	filledByStranger := w.fill(intent)
 	filledByStranger.Logs[0].Address = common.HexToAddress("0xbad")
@@ -193,7 +187,7 @@ func TestFollow_OnePaymentOneIntent(t *testing.T) {
 	w.want(strangers, "created submitted confirmed")
 	confirmed := 0
 	for _, intent := range []*transfer.Intent{first, second} {
-		if stored, _ := w.store.Transfer(t.Context(), intent.AccountID, intent.ID); stored.Status == "confirmed" {
+		if w.stored(intent).Status == transfer.Confirmed {
 			confirmed++
 		}
 	}
@@ -213,9 +207,8 @@ func TestFollow_OtherOrder(t *testing.T) {
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted failed")
 	w.wantTransactions(intent, "open order_mismatch*")
-	stored, err := w.store.Transfer(t.Context(), intent.AccountID, intent.ID)
-	if err != nil || stored.Failure != "ORDER_ID_MISMATCH" {
-		t.Errorf("failure %q, %v", stored.Failure, err)
+	if failure := w.stored(intent).Failure; failure != "ORDER_ID_MISMATCH" {
+		t.Errorf("failure %q", failure)
 	}
 	// The client sends the right one after all.
 	w.mine(sepolia, w.open(intent))

@@ -17,17 +17,13 @@ func TestHead_OthersSilent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2)
-			intent := w.bridge()
-			w.mine(sepolia, w.open(intent))
+			intent := w.openBridge()
 			w.deepen(sepolia, depth-1)
-			stored, err := w.store.Transfer(t.Context(), intent.AccountID, intent.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := w.stored(intent).Status
 			fork := w.chains[sepolia].Fork(w.chains[sepolia].Head().Number - uint64(depth))
 			fork.MineEmpty(depth + 1)
 			w.nodes[sepolia][0].Follow(fork)
-			w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.Status = 429 })
+			w.fault(1, func(f *rpctest.Faults) { f.Status = 429 })
 			for range 3 {
 				if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrUnanswered) {
 					t.Errorf("%v", err)
@@ -38,9 +34,8 @@ func TestHead_OthersSilent(t *testing.T) {
 				_, _ = w.loops[sepolia].Tick(t.Context())
 			}
 			progress, err := w.store.ChainProgress(t.Context(), sepolia)
-			after, _ := w.store.Transfer(t.Context(), intent.AccountID, intent.ID)
-			if err != nil || progress.Stopped != "" || after.Status != stored.Status {
-				t.Errorf("stopped %q, %s after %s, %v", progress.Stopped, after.Status, stored.Status, err)
+			if after := w.stored(intent).Status; err != nil || progress.Stopped != "" || after != before {
+				t.Errorf("stopped %q, %s after %s, %v", progress.Stopped, after, before, err)
 			}
 			if depth == 2 { // a minute later the provider that is left is believed
 				w.loops[sepolia].SetOthersDown()
@@ -77,12 +72,11 @@ func TestHead_Jump(t *testing.T) {
 func TestHead_StepsBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
+	intent := w.openBridge()
 	pgtest.Exec(t, w.store, "UPDATE watched_chains SET head_number = 5000, read_block = 5000 WHERE chain_id = 'eip155:11155111'")
 	pgtest.Exec(t, w.store, "INSERT INTO chain_anchors VALUES ('eip155:11155111', 5000, sha256('lie'))")
 	w.chains[sepolia].MineEmpty(1)
-	w.nodes[sepolia][2].Set(func(f *rpctest.Faults) { f.Down = true })
+	w.fault(2, func(f *rpctest.Faults) { f.Down = true })
 	if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrLags) {
 		t.Error(err)
 	}

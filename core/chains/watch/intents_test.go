@@ -62,6 +62,40 @@ func (w *world) bridge() *transfer.Intent {
 	return w.intent(`{"source":{"account":"eip155:11155111:` + alice + `",` + usdc + `},"destination":{"account":"eip155:84532:` + bob + `",` + baseUSDC + `}}`)
 }
 
+// openBridge records a bridge whose order the next block opens.
+func (w *world) openBridge() *transfer.Intent {
+	w.Helper()
+	intent := w.bridge()
+	w.mine(sepolia, w.open(intent))
+	return intent
+}
+
+func (w *world) confirmedBridge() *transfer.Intent {
+	w.Helper()
+	intent := w.openBridge()
+	w.deepen(sepolia, confirmations)
+	return intent
+}
+
+// reported records a transfer of an asset whose transaction the client reports.
+func (w *world) reported(asset string) (*transfer.Intent, rpctest.Tx) {
+	w.Helper()
+	intent := w.intent(transferOf(asset))
+	tx := w.pay(intent)
+	w.report(intent, w.hash(tx))
+	return intent, tx
+}
+
+// stored is the intent as it is recorded now.
+func (w *world) stored(intent *transfer.Intent) *transfer.Intent {
+	w.Helper()
+	stored, err := w.store.Transfer(w.Context(), intent.AccountID, intent.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return stored
+}
+
 // report reports a transaction as a client does.
 func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 	w.Helper()
@@ -155,11 +189,7 @@ func (w *world) want(intent *transfer.Intent, way string) {
 	if got := strings.Join(steps, " "); got != way {
 		w.Errorf("went %q, want %q", got, way)
 	}
-	stored, err := w.store.Transfer(w.Context(), intent.AccountID, intent.ID)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if got := string(stored.Status); !strings.HasSuffix(way, got) {
+	if got := string(w.stored(intent).Status); !strings.HasSuffix(way, got) {
 		w.Errorf("status %s after %q", got, way)
 	}
 }

@@ -127,6 +127,11 @@ func (w *world) tick(id caip.ChainID) {
 	}
 }
 
+// fault changes what is wrong with a provider of Sepolia.
+func (w *world) fault(provider int, change func(*rpctest.Faults)) {
+	w.nodes[sepolia][provider].Set(change)
+}
+
 // mine mines a block of the chain and polls it.
 func (w *world) mine(id caip.ChainID, txs ...rpctest.Tx) {
 	w.Helper()

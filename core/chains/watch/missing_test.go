@@ -57,7 +57,7 @@ func TestReplaced(t *testing.T) {
 			w.deepen(sepolia, confirmations)
 			w.want(intent, c.want)
 			w.wantTransactions(intent, c.transactions...)
-			if stored, _ := w.store.Transfer(t.Context(), intent.AccountID, intent.ID); !c.same && stored.Failure != string(transfer.TxReplaced) {
+			if stored := w.stored(intent); !c.same && stored.Failure != string(transfer.TxReplaced) {
 				t.Errorf("failure %q", stored.Failure)
 			}
 		})
@@ -76,9 +76,9 @@ func TestReplaced_Open(t *testing.T) {
 	w.mine(sepolia, other)
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted submitted confirmed")
-	stored, err := w.store.Transfer(t.Context(), intent.AccountID, intent.ID)
-	if err != nil || stored.Hash != w.hash(other).Hex() {
-		t.Errorf("carried by %s, %v", stored.Hash, err)
+	stored := w.stored(intent)
+	if stored.Hash != w.hash(other).Hex() {
+		t.Errorf("carried by %s", stored.Hash)
 	}
 }
 
@@ -107,9 +107,7 @@ func TestDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, providers)
-			intent := w.intent(transferOf(usdc))
-			tx := w.pay(intent)
-			w.report(intent, w.hash(tx))
+			intent, tx := w.reported(usdc)
 			w.tick(sepolia)
 			w.want(intent, "created submitted")
 			pgtest.Exec(t, w.store, "UPDATE transfers SET deadline = now() - interval '59 minutes'")
@@ -142,7 +140,7 @@ func TestDropped_KnownPending(t *testing.T) {
 	intent := w.intent(transferOf(usdc))
 	tx := w.pay(intent)
 	w.seenPending(intent, tx)
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Unknown = map[common.Hash]bool{w.hash(tx): true} })
+	w.fault(0, func(f *rpctest.Faults) { f.Unknown = map[common.Hash]bool{w.hash(tx): true} })
 	pgtest.Exec(t, w.store, "UPDATE transfers SET deadline = now() - interval '2 hours'")
 	for range 3 {
 		w.later("1 hour")

@@ -32,16 +32,15 @@ func TestProvider_Faults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2)
-			intent := w.bridge()
-			w.mine(sepolia, w.open(intent))
-			w.nodes[sepolia][0].Set(fault)
+			intent := w.openBridge()
+			w.fault(0, fault)
 			w.deepen(sepolia, confirmations) // the second provider is asked
 			if f := w.nodes[sepolia][0].Faults(); f.Lag == 0 && f.Errors == nil {
 				w.loops[sepolia].SetOthersDown()
 				w.deepen(sepolia, 1)
 			}
 			w.want(intent, "created submitted confirmed")
-			w.nodes[sepolia][1].Set(fault)
+			w.fault(1, fault)
 			w.chains[sepolia].Mine(w.refund(intent))
 			for range 2 * confirmations {
 				w.chains[sepolia].MineEmpty(1)
@@ -56,8 +55,7 @@ func TestProvider_Faults(t *testing.T) {
 func TestProvider_AnotherChain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
+	intent := w.openBridge()
 	for _, node := range w.nodes[sepolia] {
 		node.Set(func(f *rpctest.Faults) { f.ChainID = 1 })
 		w.connect()
@@ -69,7 +67,7 @@ func TestProvider_AnotherChain(t *testing.T) {
 		}
 		w.want(intent, "created submitted")
 	}
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.ChainID = 0 })
+	w.fault(0, func(f *rpctest.Faults) { f.ChainID = 0 })
 	w.connect()
 	w.follow(sepolia)
 	w.deepen(sepolia, 1)
@@ -82,15 +80,14 @@ func TestProvider_AnotherChain(t *testing.T) {
 func TestProvider_EmptyLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	intent := w.openBridge()
+	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = true })
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted confirmed")
 	if w.count("intents_core_chain_disagreements_total") == 0 {
 		t.Error("the disagreement is not counted")
 	}
-	w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.fault(1, func(f *rpctest.Faults) { f.EmptyLogs = true })
 	w.chains[sepolia].MineEmpty(1)
 	w.follow(sepolia)
 	if _, err := w.loops[sepolia].Tick(t.Context()); err != nil && !errors.Is(err, watch.ErrMissingLogs) {
@@ -107,13 +104,13 @@ func TestProvider_Balanced(t *testing.T) {
 	intent := w.bridge()
 	w.chains[sepolia].Mine(w.open(intent))
 	w.chains[sepolia].MineEmpty(confirmations)
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Lag, f.Balanced = confirmations, true })
+	w.fault(0, func(f *rpctest.Faults) { f.Lag, f.Balanced = confirmations, true })
 	for range 3 { // the block that was known is there, the newest are not
 		if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrLags) {
 			t.Errorf("the node lags: %v", err)
 		}
 	}
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Lag = 0 })
+	w.fault(0, func(f *rpctest.Faults) { f.Lag = 0 })
 	w.tick(sepolia)
 	w.want(intent, "created submitted confirmed")
 }
@@ -123,9 +120,9 @@ func TestProvider_LateLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	intent := w.bridge()
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = true })
 	w.mine(sepolia, w.open(intent))
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
+	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = false })
 	w.want(intent, "created")
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted confirmed")
@@ -144,9 +141,7 @@ func TestProvider_MissingLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			intent := w.bridge()
-			w.mine(sepolia, w.open(intent))
-			w.deepen(sepolia, confirmations)
+			intent := w.confirmedBridge()
 			status, settler, tx := "REFUNDED", intent.Settlement.OriginSettler, w.refund(intent)
 			id := sepolia
 			if c.want == "filled" {

@@ -1,29 +1,11 @@
 package watch_test
 
 import (
+	"fmt"
 	"testing"
 
 	"intents.internal/core/chains/rpc/rpctest"
 )
-
-// A reorganization takes a shallow effect away and brings it back in another block.
-func TestReorg_Shallow(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	intent := w.bridge()
-	tx := w.open(intent)
-	w.mine(sepolia, tx)
-	w.deepen(sepolia, 1)
-	w.chains[sepolia].Reorg(2, nil, nil, nil)
-	w.tick(sepolia)
-	w.want(intent, "created submitted created") // nobody reported it
-	w.mine(sepolia, tx)
-	w.deepen(sepolia, confirmations)
-	w.want(intent, "created submitted created submitted confirmed")
-	if w.count("intents_core_chain_reorgs_total") != 1 {
-		t.Error("the reorganization is not counted")
-	}
-}
 
 // A reported transaction is still an attempt after a reorganization.
 func TestReorg_Reported(t *testing.T) {
@@ -32,9 +14,7 @@ func TestReorg_Reported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			intent := w.intent(transferOf(asset))
-			tx := w.pay(intent)
-			w.report(intent, w.hash(tx))
+			intent, tx := w.reported(asset)
 			w.mine(sepolia, tx)
 			w.deepen(sepolia, confirmations)
 			w.want(intent, "created submitted confirmed")
@@ -73,27 +53,31 @@ func TestReorg_Fill(t *testing.T) {
 	w.want(intent, "created submitted confirmed filled submitted confirmed filled")
 }
 
-// Deep reorganizations of every depth up to the final block, with the order in the blocks that fall.
+// A reorganization of any depth up to the final block takes the order in it away, and the order counts again once it is mined again.
 func TestReorg_EveryDepth(t *testing.T) {
 	t.Parallel()
 	for depth := 1; depth < 2*confirmations; depth++ {
-		w := newWorld(t, 1)
-		intent := w.bridge()
-		open := w.open(intent)
-		w.mine(sepolia, open)
-		w.deepen(sepolia, depth-1)
-		blocks := make([][]rpctest.Tx, depth+1)
-		w.chains[sepolia].Reorg(depth, blocks...)
-		w.tick(sepolia)
-		stored, err := w.store.Transfer(t.Context(), intent.AccountID, intent.ID)
-		if err != nil || stored.Status != "created" {
-			t.Errorf("depth %d: %s, %v", depth, stored.Status, err)
-		}
-		w.mine(sepolia, open)
-		w.deepen(sepolia, confirmations)
-		if stored, err = w.store.Transfer(t.Context(), intent.AccountID, intent.ID); err != nil || stored.Status != "confirmed" {
-			t.Errorf("depth %d, mined again: %s, %v", depth, stored.Status, err)
-		}
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			intent := w.bridge()
+			open := w.open(intent)
+			w.mine(sepolia, open)
+			w.deepen(sepolia, depth-1)
+			before := "created submitted"
+			if depth >= confirmations {
+				before += " confirmed"
+			}
+			w.chains[sepolia].Reorg(depth, make([][]rpctest.Tx, depth+1)...)
+			w.tick(sepolia)
+			w.want(intent, before+" created") // nobody reported it
+			w.mine(sepolia, open)
+			w.deepen(sepolia, confirmations)
+			w.want(intent, before+" created submitted confirmed")
+			if w.count("intents_core_chain_reorgs_total") != 1 {
+				t.Error("the reorganization is not counted")
+			}
+		})
 	}
 }
 
@@ -158,9 +142,7 @@ func TestFollow_Replayed(t *testing.T) {
 func TestReorg_FinalBlockBetweenPolls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	intent := w.intent(transferOf(usdc))
-	tx := w.pay(intent)
-	w.report(intent, w.hash(tx))
+	intent, tx := w.reported(usdc)
 	w.chains[sepolia].Mine(tx)
 	w.chains[sepolia].MineEmpty(2 * confirmations)
 	w.tick(sepolia)

@@ -19,10 +19,10 @@ func TestRepair_FailsAlone(t *testing.T) {
 	broken, missed := w.bridge(), w.bridge()
 	w.mine(sepolia, w.open(broken), w.open(missed))
 	w.deepen(sepolia, confirmations)
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = true })
 	w.mine(sepolia, w.refund(missed))
 	w.deepen(sepolia, 3*confirmations)
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
+	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = false })
 	settler := common.HexToAddress(missed.Settlement.OriginSettler)
 	w.chains[sepolia].SetFunction(settler, rpctest.NewSelector("orderStatus(bytes32)"), func(c rpctest.Call) ([]byte, error) {
 		if bytes.Equal(c.Data, transfer.OrderStatusCall(broken.OrderID)) {
@@ -41,9 +41,7 @@ func TestRepair_FailsAlone(t *testing.T) {
 func TestRepair_BacksOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	intent := w.bridge()
-	w.mine(sepolia, w.open(intent))
-	w.deepen(sepolia, confirmations)
+	w.confirmedBridge()
 	wait := func(age string) time.Duration {
 		t.Helper()
 		pgtest.Exec(t, w.store, "UPDATE transactions SET seen_at = now() - $1::interval", age)

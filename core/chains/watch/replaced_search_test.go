@@ -36,11 +36,7 @@ func (w *world) cancelled(intents int) (all []*transfer.Intent) {
 func (w *world) failed(intents ...*transfer.Intent) (failed int) {
 	w.Helper()
 	for _, intent := range intents {
-		stored, err := w.store.Transfer(w.Context(), intent.AccountID, intent.ID)
-		if err != nil {
-			w.Fatal(err)
-		}
-		if stored.Status == transfer.Failed {
+		if w.stored(intent).Status == transfer.Failed {
 			failed++
 		}
 	}

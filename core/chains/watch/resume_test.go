@@ -98,7 +98,7 @@ func TestResume_EmptyLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	intents := w.confirmedAlong()
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = true })
 	w.resume(15)
 	if _, err := w.loops[sepolia].Tick(t.Context()); !errors.Is(err, watch.ErrMissingLogs) {
 		t.Error(err)

@@ -112,7 +112,7 @@ func TestRun_Backlog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	first, last := w.bridge(), w.bridge()
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.RangeLimit = 300 })
+	w.fault(0, func(f *rpctest.Faults) { f.RangeLimit = 300 })
 	w.chains[sepolia].Mine(w.open(first))
 	w.chains[sepolia].MineEmpty(10_000)
 	w.chains[sepolia].Mine(w.open(last))
@@ -148,10 +148,10 @@ func TestBacklog_ReadTwice(t *testing.T) {
 				node.Set(func(f *rpctest.Faults) { f.RangeLimit = 20 })
 			}
 			for more, poll := true, 0; more; poll++ {
-				w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = providers > 1 || poll%2 == 0 })
+				w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = providers > 1 || poll%2 == 0 })
 				more, _ = w.loops[sepolia].Tick(t.Context())
 			}
-			w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
+			w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = false })
 			w.deepen(sepolia, 1)
 			w.wantConfirmed(intents)
 		})
@@ -163,7 +163,7 @@ func TestTick_RangeBelowDepth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	intent := w.bridge()
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.RangeLimit = 2 })
+	w.fault(0, func(f *rpctest.Faults) { f.RangeLimit = 2 })
 	w.mine(sepolia, w.open(intent))
 	w.deepen(sepolia, 3*confirmations)
 	w.mine(sepolia, w.refund(intent))

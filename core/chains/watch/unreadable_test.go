@@ -81,7 +81,7 @@ func TestUnreadable_OldBlock(t *testing.T) {
 	w.mine(sepolia, tx)
 	w.chains[sepolia].SetTime(w.store.Now())
 	w.deepen(sepolia, 1)
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.MissingState = true })
+	w.fault(0, func(f *rpctest.Faults) { f.MissingState = true })
 	w.report(intent, w.hash(tx))
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted failed")
@@ -95,10 +95,8 @@ func TestUnreadable_OldBlock(t *testing.T) {
 func TestUnreadable_AtOneProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	intent := w.intent(transferOf(usdc))
-	tx := w.pay(intent)
-	w.report(intent, w.hash(tx))
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(tx): true} })
+	intent, tx := w.reported(usdc)
+	w.fault(0, func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(tx): true} })
 	w.mine(sepolia, tx)
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted confirmed")
@@ -140,12 +138,12 @@ func TestUnreadable_Reorganized(t *testing.T) {
 	w.report(healthy, w.hash(tx))
 	w.mine(sepolia, odd, tx)
 	w.wantTransactions(poisoned, "send mined")
-	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(odd): true} })
+	w.fault(0, func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(odd): true} })
 	w.chains[sepolia].Reorg(1, nil, []rpctest.Tx{odd, tx})
 	w.tick(sepolia)
 	w.wantTransactions(poisoned, "send pending")
 	w.deepen(sepolia, confirmations)
-	if stored, _ := w.store.Transfer(t.Context(), healthy.AccountID, healthy.ID); stored.Status != transfer.Confirmed {
+	if stored := w.stored(healthy); stored.Status != transfer.Confirmed {
 		t.Errorf("the other transfer is %s", stored.Status)
 	}
 }
@@ -158,7 +156,7 @@ func TestUnreadable_AtSecondProvider(t *testing.T) {
 	odd, tx := w.pay(poisoned), w.pay(healthy)
 	w.report(poisoned, w.hash(odd))
 	w.report(healthy, w.hash(tx))
-	w.nodes[sepolia][1].Set(func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(odd): true} })
+	w.fault(1, func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(odd): true} })
 	w.mine(sepolia, odd, tx)
 	w.deepen(sepolia, confirmations)
 	w.want(healthy, "created submitted confirmed")

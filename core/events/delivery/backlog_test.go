@@ -1,7 +1,6 @@
 package delivery_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -13,25 +12,6 @@ import (
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
-
-// lock locks the rows of all endpoints, as a core that makes deliveries does, until release is called.
-func (s *service) lock() (release func()) {
-	s.Helper()
-	tx, err := s.store.Pool().BeginTx(context.WithoutCancel(s.Context()), nil)
-	if err == nil {
-		_, err = tx.ExecContext(s.Context(), "SELECT FROM webhooks FOR NO KEY UPDATE")
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { _ = tx.Rollback() }) // where the test did not get to it
-	return func() {
-		s.Helper()
-		if err := tx.Rollback(); err != nil {
-			s.Fatal(err)
-		}
-	}
-}
 
 // backlogAge is the age of the backlog that no process attends to, which is at least so long and at most a minute more.
 func (s *service) backlogAge(atLeast time.Duration) time.Duration {
@@ -72,9 +52,7 @@ func TestStore_Backlog(t *testing.T) {
 		t.Fatalf("without an event: %+v", backlog)
 	}
 	s.intent(owner)
-	if _, err := s.store.AssignPositions(t.Context(), true, false); err != nil {
-		t.Fatal(err)
-	}
+	s.assignPositions()
 	first := s.backlogAge(1)
 	if later := s.backlogAge(1); later <= first {
 		t.Errorf("the age goes from %s to %s", first, later)
@@ -124,16 +102,14 @@ func TestDispatcher_BacklogMetric(t *testing.T) {
 			owner := s.account()
 			e, _ := s.endpoint(owner, in.url)
 			s.intent(owner)
-			if _, err := s.store.AssignPositions(t.Context(), true, false); err != nil {
-				t.Fatal(err)
-			}
+			s.assignPositions()
 			pgtest.Exec(t, s.store, "UPDATE webhooks SET cursor = 0, updated_at = now() - interval '3 hours'")
 			pgtest.Exec(t, s.store, "UPDATE feed SET position = position - 7200000000")
 			if delivered {
 				s.dispatch(owner)
 				pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() - interval '2 hours'")
 			}
-			release := s.lock()
+			release := s.lock("SELECT FROM webhooks FOR NO KEY UPDATE")
 			c := s.start()
 			for _, metric := range []string{"intents_core_webhook_unattended_seconds", "intents_core_webhook_backlog_age_seconds"} {
 				asynctest.Eventually(t, "the metric tells of it", func() bool { return c.count(t, metric, "") > 0 })

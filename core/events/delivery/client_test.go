@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -17,19 +16,12 @@ import (
 
 	"intents.internal/core/events/delivery"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/outbound"
-)
-
-// receiver is the one loopback address that the tests' networks allow; forbidden is another.
-const (
-	receiver  = "127.0.0.1"
-	forbidden = "127.0.0.2"
 )
 
 // newClient returns a client that may call receiver besides public addresses.
 func newClient(t *testing.T) *delivery.Client {
 	t.Helper()
-	client := delivery.NewClient(outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix(receiver + "/32")}), time.Now)
+	client := delivery.NewClient(onlyReceiver(), time.Now)
 	t.Cleanup(client.Close)
 	return client
 }

@@ -1,8 +1,7 @@
 package delivery_test
 
 import (
-	"fmt"
-	"maps"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/network"
@@ -40,21 +38,10 @@ func (s *service) round(accounts ...uuid.UUID) postgres.Dispatched {
 // made counts the deliveries of each account.
 func (s *service) made() map[uuid.UUID]int {
 	s.Helper()
-	made := map[uuid.UUID]int{}
-	rows, err := s.store.Pool().QueryContext(s.Context(), "SELECT account_id, count(*) FROM deliveries JOIN webhooks ON webhooks.id = webhook_id GROUP BY 1")
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id uuid.UUID
-		var n int
-		if err := rows.Scan(&id, &n); err != nil {
-			s.Fatal(err)
-		}
-		made[id] = n
-	}
-	if err := rows.Err(); err != nil {
+	text := pgtest.LookUp[string](s.T, s.store, `SELECT coalesce(json_object_agg(account_id, made), '{}')::text FROM (
+		SELECT account_id, count(*) AS made FROM deliveries JOIN webhooks ON webhooks.id = webhook_id GROUP BY 1) AS accounts`)
+	var made map[uuid.UUID]int
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
 		s.Fatal(err)
 	}
 	return made
@@ -76,7 +63,7 @@ func TestStore_DispatchEvents_SeveralAccounts(t *testing.T) {
 		accounts = append(accounts, owner.AccountID)
 		want[owner.AccountID] = 4
 	}
-	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	lease := newLease()
 	done, err := s.store.DispatchEvents(t.Context(), accounts, lease)
 	if err != nil || len(done.Leased) != 6 || len(done.Behind) != 0 {
 		t.Errorf("%+v, %v", done, err)
@@ -152,14 +139,8 @@ func TestStore_DispatchEvents_Locked(t *testing.T) {
 				pgtest.Exec(t, s.store, "UPDATE webhooks SET cursor = 0")
 				pgtest.Exec(t, s.store, "UPDATE deliveries SET status = 'failed', next_attempt_at = NULL")
 			}
-			tx, err := s.store.Pool().BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tx.ExecContext(t.Context(), lock, endpoints[1].ID); err != nil {
-				t.Fatal(err)
-			}
-			_, err = s.store.DispatchEvents(t.Context(), accounts, postgres.WebhookLease{})
+			unlock := s.lock(lock, endpoints[1].ID)
+			_, err := s.store.DispatchEvents(t.Context(), accounts, postgres.WebhookLease{})
 			if failed := err != nil; failed != (name == "delivery") {
 				t.Errorf("the round: %v", err)
 			}
@@ -169,9 +150,7 @@ func TestStore_DispatchEvents_Locked(t *testing.T) {
 			if n := due(); n != 2 {
 				t.Errorf("%d deliveries are due", n)
 			}
-			if err := tx.Rollback(); err != nil {
-				t.Fatal(err)
-			}
+			unlock()
 			behind, err := s.store.AccountsBehind(t.Context())
 			if diff := cmp.Diff(accounts[1:2], behind); diff != "" || err != nil {
 				t.Fatalf("behind (-want +got):\n%s%v", diff, err)
@@ -256,7 +235,7 @@ func TestDispatcher_UnknownTypes(t *testing.T) {
 func TestStore_HoldDispatch(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	first, second := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}, postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	first, second := newLease(), newLease()
 	hold := func(lease postgres.WebhookLease, want bool) {
 		t.Helper()
 		if held, err := s.store.HoldDispatch(t.Context(), lease); err != nil || held != want {
@@ -277,30 +256,6 @@ func TestStore_HoldDispatch(t *testing.T) {
 	pgtest.Exec(t, s.store, "UPDATE leases SET lease_until = now() - interval '1 second'")
 	hold(first, true)
 	hold(second, false)
-}
-
-// Among several processes one dispatches. It stops, and another one goes on.
-func TestDispatcher_OneDispatches(t *testing.T) {
-	t.Parallel()
-	s, in := newService(t), newInbox(t)
-	owner := s.account()
-	s.endpoint(owner, in.url)
-	holder := func() (id uuid.UUID) {
-		_ = s.store.Pool().QueryRowContext(t.Context(), "SELECT holder FROM leases WHERE lease_until > now()").Scan(&id)
-		return id
-	}
-	first := s.start()
-	asynctest.Eventually(t, "the first dispatches", func() bool { return holder() != uuid.Nil })
-	before := holder()
-	s.start()
-	s.intent(owner)
-	asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == 1 })
-	if now := holder(); now != before {
-		t.Errorf("%s dispatches, not %s", now, before)
-	}
-	first.stop()
-	s.intent(owner)
-	asynctest.Eventually(t, "the next event arrives through the second", func() bool { return len(in.requests()) == 2 && holder() != before })
 }
 
 // While ten accounts replay to twenty endpoints each, through two processes, a newer account's events are dispatched, and what owners
@@ -329,25 +284,9 @@ func TestDispatcher_Replays(t *testing.T) {
 	if total := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries"); total >= accounts*webhook.MaxEndpoints*events {
 		t.Errorf("all %d deliveries of the replays are made by then", total)
 	}
-	for owner := range maps.Keys(endpoints) {
-		for n, e := range endpoints[owner][:3] {
-			entry, err := s.entry(owner, account.WebhookUpdated), error(nil)
-			switch n {
-			case 0:
-				_, err = s.store.ChangeWebhook(t.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (string, error) {
-					return s.rules.Change(e, webhook.Change{Enabled: new(false)}, s.store.Now())
-				})
-			case 1:
-				_, err = s.store.ChangeWebhook(t.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
-					_, detail, err = s.rules.Rotate(e, time.Hour, s.store.Now())
-					return detail, err
-				})
-			case 2:
-				err = s.store.DeleteWebhook(t.Context(), e.Owner(), e.ID, entry)
-			}
-			if err != nil {
-				t.Error(fmt.Errorf("change %d during a replay: %w", n, err))
-			}
-		}
+	for _, of := range endpoints {
+		s.change(of[0], webhook.Change{Enabled: new(false)})
+		s.rotate(of[1], time.Hour)
+		s.remove(of[2])
 	}
 }

@@ -100,12 +100,10 @@ func TestDispatcher_LastAttempt(t *testing.T) {
 	in.answer(status(500))
 	s.start()
 	s.intent(owner)
-	for n := 1; n < webhook.MaxAttempts; n++ {
-		asynctest.Eventually(t, "an attempt is recorded", func() bool { return len(s.deliveries(e)) == 1 && s.deliveries(e)[0].Attempts == n })
-		pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now()")
-	}
+	asynctest.Eventually(t, "the first attempt is recorded", func() bool { return len(s.deliveries(e)) == 1 && s.deliveries(e)[0].Attempts == 1 })
+	pgtest.Exec(t, s.store, "UPDATE deliveries SET attempts = $1, next_attempt_at = now()", webhook.MaxAttempts-1)
 	asynctest.Eventually(t, "the delivery has failed", func() bool { return s.deliveries(e)[0].Status == webhook.Failed })
-	if got := s.deliveries(e)[0]; got.Attempts != webhook.MaxAttempts || got.NextAttemptAt != nil || len(in.requests()) != webhook.MaxAttempts {
+	if got := s.deliveries(e)[0]; got.Attempts != webhook.MaxAttempts || got.NextAttemptAt != nil || len(in.requests()) != 2 {
 		t.Errorf("%+v after %d requests", got, len(in.requests()))
 	}
 }

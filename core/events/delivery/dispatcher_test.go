@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -124,19 +122,7 @@ func TestDispatcher_Rotation(t *testing.T) {
 	s, in := newService(t), newInbox(t)
 	owner := s.account()
 	e, first := s.endpoint(owner, in.url)
-	rotate := func() string {
-		var secret webhook.Secret
-		_, err := s.store.ChangeWebhook(t.Context(), owner, e.ID, s.entry(owner.AccountID, account.WebhookSecretRotated), func(e *webhook.Endpoint) (string, error) {
-			var err error
-			secret, _, err = s.rules.Rotate(e, time.Hour, s.store.Now())
-			return "", err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return secret.Reveal()
-	}
-	second := rotate()
+	second := s.rotate(e, time.Hour)
 	s.start()
 	signedBy := func(n int) (signed []bool) {
 		t.Helper()
@@ -150,7 +136,7 @@ func TestDispatcher_Rotation(t *testing.T) {
 	if got := signedBy(1); !slices.Equal(got, []bool{true, true}) {
 		t.Errorf("during the grace: %v", got)
 	}
-	third := rotate()
+	third := s.rotate(e, time.Hour)
 	if got := signedBy(2); !slices.Equal(got, []bool{false, true}) || verify(t, third, in.requests()[1]) != nil {
 		t.Errorf("after the third: %v", got)
 	}
@@ -172,9 +158,7 @@ func TestDispatcher_DeletedAndDisabled(t *testing.T) {
 	s.endpoint(other, heard.url)
 	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", disabled.AccountID)
 	pgtest.Exec(t, s.store, "UPDATE accounts SET deleted_at = now() WHERE id = $1", ended.AccountID)
-	if err := s.store.DeleteWebhook(t.Context(), other, gone.ID, s.entry(other.AccountID, account.WebhookDeleted)); err != nil {
-		t.Fatal(err)
-	}
+	s.remove(gone)
 	s.change(off, webhook.Change{Enabled: new(false)})
 	s.start()
 	for _, owner := range []event.Owner{disabled, ended, other} {
@@ -185,51 +169,7 @@ func TestDispatcher_DeletedAndDisabled(t *testing.T) {
 	asynctest.Eventually(t, "the account that is enabled again hears", func() bool { return len(silent.requests()) == 1 })
 }
 
-// Receivers that never answer hold back nobody else: all others have every event while none of those has been answered.
-func TestDispatcher_DeadEndpoints(t *testing.T) {
-	t.Parallel()
-	s, dead, well := newService(t), newInbox(t), newInbox(t)
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	var waiting, most atomic.Int32
-	dead.answer(func(_ http.ResponseWriter, r *http.Request) {
-		if n := waiting.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		defer waiting.Add(-1)
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	})
-	const others, events = 20, 12
-	deadOwner := s.account()
-	s.endpoint(deadOwner, dead.url)
-	var owners []event.Owner
-	for range others {
-		owner := s.account()
-		s.endpoint(owner, well.url)
-		owners = append(owners, owner)
-	}
-	s.start()
-	for range events {
-		s.intent(deadOwner)
-	}
-	asynctest.Eventually(t, "the dead endpoint has as many requests as it may", func() bool { return waiting.Load() == 8 })
-	for _, owner := range owners {
-		s.intent(owner)
-	}
-	asynctest.Eventually(t, "all others are served", func() bool { return len(well.requests()) == others })
-	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE attempts > 0 AND webhook_id IN (SELECT id FROM webhooks WHERE account_id = $1)",
-		deadOwner.AccountID); n != 0 {
-		t.Errorf("%d attempts at the dead endpoint have ended, so nothing is shown", n)
-	}
-	if most.Load() != 8 {
-		t.Errorf("%d requests to one endpoint at once, want 8", most.Load())
-	}
-}
-
-// A process that stops finishes the attempts in flight, records them and gives its leases back.
+// An endpoint has at most eight attempts in flight. A process that stops finishes them, records them and gives its leases back.
 func TestDispatcher_Drain(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
@@ -244,6 +184,9 @@ func TestDispatcher_Drain(t *testing.T) {
 	}
 	s.intent(owner)
 	asynctest.Eventually(t, "the delivery that waits is made", func() bool { return len(s.deliveries(e)) == 9 })
+	if n := len(in.requests()); n != 8 {
+		t.Errorf("%d requests to one endpoint at once, want 8", n)
+	}
 	c.cancel()
 	close(release)
 	c.stop()
@@ -254,7 +197,9 @@ func TestDispatcher_Drain(t *testing.T) {
 	if count[webhook.Delivered] < 8 || count[webhook.Delivered]+count[webhook.Pending] != 9 {
 		t.Errorf("%v: at least 8 are delivered, and the other is for the next process", count)
 	}
-	if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks WHERE lease_until > now()"); held != 0 {
-		t.Errorf("%d leases are held", held)
+	for _, table := range []string{"webhooks", "leases"} {
+		if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM "+table+" WHERE lease_until > now()"); held != 0 {
+			t.Errorf("%d leases of %s are held", held, table)
+		}
 	}
 }

@@ -120,7 +120,7 @@ func TestStore_LeaseDue_Fair(t *testing.T) {
 	s.enqueue(1, hog)
 	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() - interval '3 hours'")
 	s.enqueue(1, small)
-	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	lease := newLease()
 	for round, c := range []struct {
 		room postgres.LeaseRoom
 		want map[string]int
@@ -161,7 +161,7 @@ func TestStore_DueDeliveries_Claims(t *testing.T) {
 	owner := s.account()
 	e, _ := s.endpoint(owner, "http://127.0.0.1/")
 	s.enqueue(5, owner)
-	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	lease := newLease()
 	if leased, err := s.store.LeaseDue(t.Context(), lease, postgres.LeaseRoom{Free: 1}, postgres.LeaseRoom{}); err != nil || len(leased) != 1 {
 		t.Fatalf("%+v, %v", leased, err)
 	}

@@ -1,10 +1,8 @@
 package delivery_test
 
 import (
-	"context"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -19,7 +17,7 @@ import (
 // attempted leases all endpoints and returns the result of one attempt at each.
 func (s *service) attempted(attempts map[*webhook.Endpoint]webhook.Attempt) (records []postgres.AttemptRecord, ordinal map[*webhook.Endpoint]int) {
 	s.Helper()
-	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	lease := newLease()
 	room := postgres.LeaseRoom{Free: 100, Shared: 400}
 	if _, err := s.store.LeaseDue(s.Context(), lease, room, room); err != nil {
 		s.Fatal(err)
@@ -87,16 +85,8 @@ func TestStore_RecordAttempts_Locked(t *testing.T) {
 	s.enqueue(1, one, two, three, four)
 	records, ordinal := s.attempted(map[*webhook.Endpoint]webhook.Attempt{locked: timedOut, lockedDelivery: succeeded, free: timedOut, moved: timedOut})
 	s.change(moved, webhook.Change{URL: new("http://127.0.0.1/moved")})
-	tx, err := s.store.Pool().BeginTx(context.WithoutCancel(t.Context()), nil)
-	if err == nil {
-		_, err = tx.ExecContext(t.Context(), "SELECT FROM webhooks WHERE id = $1 FOR UPDATE", locked.ID)
-	}
-	if err == nil {
-		_, err = tx.ExecContext(t.Context(), "SELECT FROM deliveries WHERE webhook_id = $1 FOR UPDATE", lockedDelivery.ID)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := s.lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", locked.ID)
+	unlockDelivery := s.lock("SELECT FROM deliveries WHERE webhook_id = $1 FOR UPDATE", lockedDelivery.ID)
 	store := pgtest.OpenImpatient(t, s.url)
 	recorded, err := store.RecordAttempts(t.Context(), records, false)
 	if err != nil || len(recorded.Busy) != 2 || recorded.Lost != nil {
@@ -105,9 +95,8 @@ func TestStore_RecordAttempts_Locked(t *testing.T) {
 	if s.read(free).Failures != 1 || s.deliveries(free)[0].Attempts != 1 {
 		t.Errorf("the result of the endpoint that is not locked is not recorded")
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
+	unlockDelivery()
 	var later []postgres.AttemptRecord
 	for _, n := range recorded.Busy {
 		later = append(later, records[n])

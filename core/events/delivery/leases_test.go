@@ -1,7 +1,6 @@
 package delivery_test
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/identity/account"
-	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
@@ -23,7 +20,7 @@ func TestStore_RenewLeases(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	owner := s.account()
-	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	lease := newLease()
 	ids := map[string]uuid.UUID{"deleted": uuid.New()}
 	for _, name := range []string{"free", "locked", "taken", "taken and locked"} {
 		e, _ := s.endpoint(owner, "http://127.0.0.1/")
@@ -31,13 +28,7 @@ func TestStore_RenewLeases(t *testing.T) {
 	}
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = $1, lease_until = now() + interval '1 second'", lease.Holder)
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = gen_random_uuid() WHERE id IN ($1, $2)", ids["taken"], ids["taken and locked"])
-	tx, err := s.store.Pool().BeginTx(t.Context(), nil)
-	if err == nil {
-		_, err = tx.ExecContext(t.Context(), "SELECT FROM webhooks WHERE id IN ($1, $2) FOR UPDATE", ids["locked"], ids["taken and locked"])
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := s.lock("SELECT FROM webhooks WHERE id IN ($1, $2) FOR UPDATE", ids["locked"], ids["taken and locked"])
 	renew := func(want postgres.Renewal, renewed ...uuid.UUID) {
 		t.Helper()
 		var all []uuid.UUID
@@ -63,9 +54,7 @@ func TestStore_RenewLeases(t *testing.T) {
 	}
 	lost := []uuid.UUID{ids["taken"], ids["taken and locked"], ids["deleted"]}
 	renew(postgres.Renewal{Lost: lost, Locked: []uuid.UUID{ids["locked"]}}, ids["free"])
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	renew(postgres.Renewal{Lost: lost}, ids["free"], ids["locked"])
 }
 
@@ -74,7 +63,7 @@ func TestStore_ReleaseIdleLeases(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	owner := s.account()
-	lease := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	lease := newLease()
 	ids := map[string]uuid.UUID{}
 	for _, name := range []string{"idle", "later", "due", "disabled and due", "locked", "taken and due"} {
 		e, _ := s.endpoint(owner, "http://127.0.0.1/")
@@ -89,13 +78,7 @@ func TestStore_ReleaseIdleLeases(t *testing.T) {
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = gen_random_uuid() WHERE id = $1", ids["taken and due"])
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET enabled = false, disabled_reason = 'owner' WHERE id = $1", ids["disabled and due"])
 	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() + interval '1 minute' WHERE webhook_id = $1", ids["later"])
-	tx, err := s.store.Pool().BeginTx(t.Context(), nil)
-	if err == nil {
-		_, err = tx.ExecContext(t.Context(), "SELECT FROM webhooks WHERE id = $1 FOR UPDATE", ids["locked"])
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := s.lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", ids["locked"])
 	release := func(wantKept ...string) {
 		t.Helper()
 		var all []uuid.UUID
@@ -117,9 +100,7 @@ func TestStore_ReleaseIdleLeases(t *testing.T) {
 		}
 	}
 	release("due", "locked")
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	release("due")
 }
 
@@ -133,19 +114,12 @@ func TestDispatcher_LostKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.rules = &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
-	var secret webhook.Secret
-	_, err = s.store.ChangeWebhook(t.Context(), owner, e.ID, s.entry(owner.AccountID, account.WebhookSecretRotated), func(e *webhook.Endpoint) (_ string, err error) {
-		secret, _, err = s.rules.Rotate(e, time.Hour, s.store.Now())
-		return "", err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.rules = &webhook.Rules{Networks: onlyReceiver(), Sealer: sealer}
+	secret := s.rotate(e, time.Hour)
 	s.start()
 	s.intent(owner)
 	asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == 1 })
-	if err := verify(t, secret.Reveal(), in.requests()[0]); err != nil {
+	if err := verify(t, secret, in.requests()[0]); err != nil {
 		t.Error(err)
 	}
 }
@@ -157,10 +131,8 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	owner := s.account()
 	e, _ := s.endpoint(owner, in.url)
 	s.intent(owner)
-	if _, err := s.store.AssignPositions(t.Context(), true, false); err != nil {
-		t.Fatal(err)
-	}
-	paused := postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+	s.assignPositions()
+	paused := newLease()
 	done, err := s.store.DispatchEvents(t.Context(), []uuid.UUID{owner.AccountID}, paused)
 	if err != nil || len(done.Leased) != 1 {
 		t.Fatalf("%+v, %v", done, err)
@@ -170,7 +142,7 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	if err != nil || len(held[e.ID].Deliveries) != 1 {
 		t.Fatalf("%+v, %v", held, err)
 	}
-	if leased, err := s.store.LeaseDue(t.Context(), postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}, postgres.LeaseRoom{Free: 10}, postgres.LeaseRoom{}); err != nil || len(leased) != 0 {
+	if leased, err := s.store.LeaseDue(t.Context(), newLease(), postgres.LeaseRoom{Free: 10}, postgres.LeaseRoom{}); err != nil || len(leased) != 0 {
 		t.Errorf("leased %v while another process holds the lease, %v", leased, err)
 	}
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_until = now() - interval '1 second'")

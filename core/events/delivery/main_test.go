@@ -57,8 +57,51 @@ func newService(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.rules = &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	s.rules = &webhook.Rules{Networks: onlyReceiver(), Sealer: sealer}
 	return s
+}
+
+// receiver is the one loopback address that the tests' networks allow; forbidden is another.
+const (
+	receiver  = "127.0.0.1"
+	forbidden = "127.0.0.2"
+)
+
+// onlyReceiver are the networks with receiver besides public addresses.
+func onlyReceiver() *outbound.Networks {
+	return outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix(receiver + "/32")})
+}
+
+// newLease is an hour's lease of a process of its own.
+func newLease() postgres.WebhookLease {
+	return postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+}
+
+// lock locks rows as another transaction does, until release is called.
+func (s *service) lock(query string, values ...any) (release func()) {
+	s.Helper()
+	tx, err := s.store.Pool().BeginTx(context.WithoutCancel(s.Context()), nil)
+	if err == nil {
+		_, err = tx.ExecContext(s.Context(), query, values...)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = tx.Rollback() }) // where the test did not get to it
+	return func() {
+		s.Helper()
+		if err := tx.Rollback(); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// assignPositions puts the events of intents into the feed.
+func (s *service) assignPositions() {
+	s.Helper()
+	if _, err := s.store.AssignPositions(s.Context(), true, false); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // core is a process that dispatches and sends.
@@ -157,6 +200,29 @@ func (s *service) change(e *webhook.Endpoint, change webhook.Change) {
 		return s.rules.Change(e, change, s.store.Now())
 	})
 	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// rotate replaces the secret of an endpoint as its owner does, and returns the new one.
+func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
+	s.Helper()
+	var secret webhook.Secret
+	entry := s.entry(e.AccountID, account.WebhookSecretRotated)
+	_, err := s.store.ChangeWebhook(s.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
+		secret, detail, err = s.rules.Rotate(e, grace, s.store.Now())
+		return detail, err
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return secret.Reveal()
+}
+
+// remove deletes an endpoint as its owner does.
+func (s *service) remove(e *webhook.Endpoint) {
+	s.Helper()
+	if err := s.store.DeleteWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookDeleted)); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -7,25 +7,9 @@ import (
 	"time"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
-
-// rotate replaces the secret of an endpoint as its owner does, and returns the new one.
-func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
-	s.Helper()
-	var secret webhook.Secret
-	entry := s.entry(e.AccountID, account.WebhookSecretRotated)
-	_, err := s.store.ChangeWebhook(s.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
-		secret, detail, err = s.rules.Rotate(e, grace, s.store.Now())
-		return detail, err
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return secret.Reveal()
-}
 
 // A request in flight is cut off when its endpoint is deleted or disabled, has another URL or secret, or when its account ends, and
 // counts as no attempt. A rotation with a grace period cuts off nothing.
@@ -66,10 +50,7 @@ func TestDispatcher_Revokes(t *testing.T) {
 	secret := s.rotate(rotated.Endpoint, 0)
 	s.change(moved.Endpoint, webhook.Change{URL: &elsewhere.url})
 	s.change(disabled.Endpoint, webhook.Change{Enabled: new(false)})
-	deleted := receivers["deleted"]
-	if err := s.store.DeleteWebhook(t.Context(), deleted.Owner(), deleted.ID, s.entry(deleted.AccountID, account.WebhookDeleted)); err != nil {
-		t.Fatal(err)
-	}
+	s.remove(receivers["deleted"].Endpoint)
 	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", receivers["of a disabled account"].AccountID)
 	for _, name := range []string{"rotated", "moved", "disabled", "deleted", "of a disabled account"} {
 		asynctest.Eventually(t, "the request is cut off: "+name, receivers[name].cut.Load)
