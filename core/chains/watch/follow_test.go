@@ -49,15 +49,6 @@ func TestFollow_ReportedOpen(t *testing.T) {
 	}
 }
 
-func TestFollow_Refund(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	intent := w.confirmedBridge()
-	w.mine(sepolia, w.refund(intent))
-	w.deepen(sepolia, 2*confirmations)
-	w.want(intent, "created submitted confirmed refunded")
-}
-
 // I7: the chains are read by loops of their own, so a fill may be known before its order.
 func TestFollow_FillBeforeOpen(t *testing.T) {
 	t.Parallel()
