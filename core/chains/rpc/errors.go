@@ -19,7 +19,7 @@ var (
 	ErrMissing = errors.New("the node does not have the block or its state")
 	// ErrReverted means that the contract reverted the simulated call; Error.Data is what it returned.
 	ErrReverted = errors.New("reverted")
-	// ErrTooLarge means that the response is larger than a node sends or than is read.
+	// ErrTooLarge means that the response is over the size that the node sends, or that this client reads.
 	ErrTooLarge = errors.New("over the size of a response")
 	// ErrTransport means that no JSON-RPC response arrived: no connection, a timeout, an HTTP status.
 	ErrTransport = errors.New("no answer")

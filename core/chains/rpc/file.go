@@ -67,7 +67,7 @@ func syntaxErrorLine(text []byte, err error) int {
 
 type fileReader struct {
 	providers Providers
-	// places are where the URLs read so far stand.
+	// places has where in the file each URL was read.
 	places   map[string]string
 	problems []error
 }

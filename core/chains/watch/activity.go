@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// activitySlack is how much longer than needed a chain is recorded as active. It is about the interval at which a chain is
-	// recorded whose new intents have equally distant deadlines.
+	// activitySlack is how much longer than needed a chain is recorded as active. While new intents have the same time to their
+	// deadlines, their chain is recorded about once in this time.
 	activitySlack = time.Hour
 	// activityTimeout bounds one statement, and activityRetry is the pause between two attempts while Postgres is unavailable.
 	activityTimeout, activityRetry = 5 * time.Second, time.Second

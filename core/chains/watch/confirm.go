@@ -14,8 +14,8 @@ import (
 const singleProviderAfter = time.Minute
 
 const (
-	// comparedAtOnce is how many transactions one batch of calls compares, comparedShare how many of them may be of one account, so
-	// that those of others are never behind them, and comparedBatches how many batches a poll sends to each provider.
+	// comparedAtOnce is how many transactions one batch of calls compares. comparedShare is how many of them may be of one account, so
+	// that no account delays the others. comparedBatches is how many batches a poll sends to each provider.
 	comparedAtOnce, comparedShare, comparedBatches = 500, 100, 4
 )
 

@@ -237,7 +237,7 @@ func (l *loop) crossCheckBlock(ctx context.Context, v *view, b transfer.Block, o
 }
 
 // crossCheckStop checks with other providers that a final block has changed. A chain with several providers is never stopped by
-// one of them alone, however long the others do not answer: they may be back before an operator is.
+// one of them alone, however long the others do not answer: they may answer again before an operator acts.
 func (l *loop) crossCheckStop(ctx context.Context, v *view, b transfer.Block) error {
 	v.changed = changedFinal(b)
 	agreed, err := l.crossCheckBlock(ctx, v, b, false)
@@ -281,8 +281,8 @@ func (v *view) capConfirmed(above uint64) {
 	v.final = max(min(v.final, above), v.before.Final)
 }
 
-// compareLagging confirms as much as a provider that lags shows too, by its own head. While none answers nothing more is
-// confirmed for a minute.
+// compareLagging confirms only blocks that a lagging provider shows too, at a depth below its own head. While no provider answers,
+// nothing more is confirmed for a minute.
 func (l *loop) compareLagging(ctx context.Context, v *view) error {
 	for _, other := range l.chain.Other(v.provider) {
 		head, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Latest))

@@ -185,12 +185,12 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	return false, failures
 }
 
-// slowestSecond is how many ranges a provider may need for the second reading of a backlog's blocks. One that needs more would hold
-// up the backlog.
-const slowestSecond = 20
+// maxSecondRanges is how many ranges a provider may need to read a backlog's blocks for the second time. One that needs more would
+// delay the backlog.
+const maxSecondRanges = 20
 
 // pollOrder returns the providers to poll, best first. The blocks of a backlog are read once more before the cursor passes them, at
-// a provider of another host than the first time where one is well: one that leaves out events would leave them out again.
+// a healthy provider of another host than the first time, if there is one: a provider that leaves out events would do so again.
 func (l *loop) pollOrder(p postgres.Progress) []*rpc.Provider {
 	providers := l.chain.Providers()
 	backlog := p.Read && p.ReadTo < p.Head
@@ -198,7 +198,7 @@ func (l *loop) pollOrder(p postgres.Progress) []*rpc.Provider {
 		return providers
 	}
 	second := slices.IndexFunc(providers, func(other *rpc.Provider) bool {
-		return other.Host() != l.readBy && other.Healthy() && other.LogRange()*slowestSecond >= p.ReadTo-p.Cursor
+		return other.Host() != l.readBy && other.Healthy() && other.LogRange()*maxSecondRanges >= p.ReadTo-p.Cursor
 	})
 	if second > 0 {
 		other := providers[second]

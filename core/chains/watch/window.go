@@ -81,7 +81,7 @@ func (l *loop) readLimit(ctx context.Context, v *view) (uint64, error) {
 }
 
 // readLogs reads the settlers' events from the cursor to the head, in as many ranges as the provider's limit requires. Of a
-// backlog it reads one range, or what the previous poll has read, after which the cursor can move.
+// backlog it reads one range, or the range of the previous poll for the second time, after which the cursor can move.
 func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error) {
 	settlers, err := l.Store.ChainSettlers(ctx, l.id)
 	if err != nil {

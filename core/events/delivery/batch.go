@@ -13,7 +13,7 @@ import (
 )
 
 // batch calls work with the waiting items, at most size at once, until in is closed, and at the earliest batchEvery after the
-// previous call. So many runners need few statements, and a single one does not wait.
+// previous call. Many runners need few statements this way, and a single one does not wait.
 func batch[T any](in <-chan T, size int, work func([]T)) {
 	var last time.Time
 	for first := range in {

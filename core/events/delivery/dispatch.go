@@ -24,7 +24,7 @@ const (
 
 // dispatchState is the state of the loop that dispatches.
 type dispatchState struct {
-	// held is set while this process has the lease, which was taken, renewed or asked for at checked.
+	// held is set while this process has the lease, and checked is when it last tried to acquire or renew it.
 	held    bool
 	checked time.Time
 	// searched is when the accounts with events to dispatch were read.

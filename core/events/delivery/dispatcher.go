@@ -2,8 +2,7 @@
 // posts them, retries failures, and disables endpoints that are gone.
 //
 // Any number of processes share the work. One process at a time creates deliveries, and one at a time sends to an endpoint, which it
-// leases. The state of deliveries is
-// in the database, so a process may be killed at any time. core/events/webhook has the rules.
+// leases. The state of deliveries is in the database, so a process may be killed at any time. core/events/webhook has the rules.
 package delivery
 
 import (

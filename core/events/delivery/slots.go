@@ -62,8 +62,8 @@ func (s *slots) cancel(r *slotRequest) {
 	}
 }
 
-// more takes further slots of an account at once, at most n, and returns how many. It passes nobody over, because whoever may
-// have a free slot has been granted it.
+// more takes up to n further slots for an account at once, and returns how many. It takes none from a waiting request: a request that
+// may have a free slot has been granted it already.
 func (s *slots) more(account uuid.UUID, n int) (taken int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
