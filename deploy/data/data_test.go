@@ -177,7 +177,7 @@ func TestSources(t *testing.T) {
 			Version   string `json:"version"`
 			Integrity string `json:"integrity"`
 		} `json:"packages"`
-	}](t, "../../loadtest/e2e/js/package-lock.json")
+	}](t, "package-lock.json")
 	notice, readme := string(read(t, "NOTICE")), string(read(t, "README.md"))
 
 	rows, licenses := map[string]int{}, map[string]string{}

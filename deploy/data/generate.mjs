@@ -1,7 +1,7 @@
 // Writes chains.json, tokens.json and NOTICE from published npm packages.
 //
-//   npm ci --prefix loadtest/e2e/js --ignore-scripts
-//   node deploy/data/generate.mjs loadtest/e2e/js [OUT]
+//   npm ci --prefix deploy/data --ignore-scripts
+//   node deploy/data/generate.mjs deploy/data [OUT]
 //
 // The first argument holds node_modules; OUT is the directory to write to, this file's own by default. The same packages
 // give the same bytes. What the packages leave open is decided in the tables below, each row with its reason; anything

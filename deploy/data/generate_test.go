@@ -1,0 +1,111 @@
+package data_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The generator makes the shipped lists again, byte for byte. Sources that contradict each other in the decimals of a token drop it; of another
+// symbol the first is taken.
+func TestGenerate(t *testing.T) {
+	t.Parallel()
+	modules := packages(t)
+	out := t.TempDir()
+	generate(t, filepath.Dir(modules), out)
+	for _, name := range []string{"chains.json", "tokens.json", "NOTICE"} {
+		got, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(read(t, name)), "\n"), strings.Split(string(got), "\n")); diff != "" {
+			t.Errorf("%s (-committed +generated):\n%s", name, diff)
+		}
+	}
+
+	const (
+		book = "@bgd-labs/aave-address-book"
+		weth = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2"
+		dai  = "0x6B175474E89094C44Da98b954EedeAC495271d0F"
+	)
+	changed := filepath.Join(t.TempDir(), "node_modules")
+	if err := os.MkdirAll(filepath.Join(changed, book), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".package-lock.json", "viem", "@hyperlane-xyz", "@eth-optimism", "@uniswap", book + "/package.json", book + "/LICENSE"} {
+		if err := os.Symlink(filepath.Join(modules, name), filepath.Join(changed, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(modules, book, "tokenlist.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list map[string]any
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range list["tokens"].([]any) {
+		switch token := row.(map[string]any); token["address"] {
+		case weth:
+			token["decimals"] = 6
+		case dai:
+			token["symbol"] = "SAI"
+		}
+	}
+	if text, err = json.Marshal(list); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(changed, book, "tokenlist.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := "\n" + generate(t, filepath.Dir(changed), out)
+	for _, line := range []string{"\ndropped 1:" + weth + ": decimals 18 (", "\nkept 1:" + dai + " as DAI ("} {
+		if !strings.Contains(said, line) {
+			t.Errorf("the generator does not say %q:\n%s", line, said)
+		}
+	}
+	tokens, err := os.ReadFile(filepath.Join(out, "tokens.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(tokens), `{"chainId":1,"address":"`+weth) || !strings.Contains(string(tokens), `{"chainId":1,"address":"`+dai+`","name":"Dai Stablecoin","symbol":"DAI"`) {
+		t.Error("the list does not follow what the generator said")
+	}
+}
+
+func generate(t *testing.T, directory, out string) string {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), "node", "generate.mjs", directory, out).CombinedOutput()
+	if err != nil {
+		t.Fatalf("generate.mjs: %v\n%s", err, said)
+	}
+	return string(said)
+}
+
+// packages is the node_modules of package-lock.json.
+func packages(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("npm"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("npm is not installed (Debian: apt-get install nodejs npm)")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if err := os.WriteFile(filepath.Join(dir, name), read(t, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	npm := exec.CommandContext(t.Context(), "npm", "ci", "--prefix", dir, "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "node_modules")
+}
