@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"intents.internal/loadtest/anvil"
 )
 
 // The session routes speak better-auth's protocol: its published client, with the plugins for API keys and wallets, does
@@ -19,7 +17,6 @@ func TestBetterAuthClient(t *testing.T) {
 	project := newNodeProject(t)
 	for script, steps := range map[string]string{
 		"better-auth.mjs": "signsUpInAndOut\nmakesAndChangesKeys\nrotatesKeys\nendsSessions\nchangesPassword\nresetsPassword\nchangesAddress\nleaves\n",
-		"refusals.mjs":    "ofStrangers\nofSignUpAndIn\nofGuesses\nofOthersKeys\nofBadRequests\nofTooManyKeys\n",
 		"siwe.mjs":        "signsIn\nisRefused\nlinksAndUnlinks\n",
 		"members.mjs":     "sharesAnAccount\nkeepsTheirOwn\n",
 	} {
@@ -31,20 +28,6 @@ func TestBetterAuthClient(t *testing.T) {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// A smart account signs in as viem has it sign, before it is deployed (ERC-6492) and after (ERC-1271), and is of its chain alone.
-func TestBetterAuthClient_SmartAccount(t *testing.T) {
-	t.Parallel()
-	project := newNodeProject(t)
-	chain := newChain(t, 31337, "depth")
-	service := newChainStack(t, chain)
-	factory := chain.Deploy(t, chain.owner(), anvil.Compiled(t, "SmartAccountFactory"))
-	project.env = append(slices.Clip(project.env), "BASE_URL="+service.Env().GatewayURL, "PUBLIC_URL="+service.Env().GatewayURL,
-		"RPC_URL="+chain.URL, "FACTORY="+factory.Address.Hex(), "SENDER="+chain.owner().Hex())
-	if diff := cmp.Diff("signsInUndeployed\nsignsInDeployed\nisRefused\n", project.run(t, nil, "node", "smart-account.mjs")); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }
 

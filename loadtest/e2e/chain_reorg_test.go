@@ -104,59 +104,6 @@ func stopsAndResumes(t *testing.T, s *chainStack, c *evmChain) {
 	client.await(t, r.ID, "confirmed, send finalized")
 }
 
-// The network mines a transaction with the attempt's nonce and not the attempt: the same effect confirms the intent, another one fails it.
-func replaces(t *testing.T, s *chainStack, c *evmChain) {
-	t.Helper()
-	client := s.client(t)
-	native, token := c.native(), c.at(c.token.Address)
-	var repriced, replaced []chainRecord
-	for range 2 {
-		for _, asset := range []string{native, token} {
-			r := client.create(t, body(c.at(c.account(t)), asset, sent, c.at(common.HexToAddress(recipient)), "", ""))
-			if len(repriced) < 2 {
-				repriced = append(repriced, r)
-			} else {
-				replaced = append(replaced, r)
-			}
-		}
-	}
-	c.Automine(t, false)
-	for _, r := range append(repriced, replaced...) {
-		client.report(t, r.ID, c.Send(t, c.priced(t, r, 10)))
-	}
-	for _, r := range append(repriced, replaced...) {
-		client.await(t, r.ID, "submitted, send pending")
-		eventually(t, func() error { // its sender and nonce are all that is known of it once it is replaced
-			var seen int
-			queryRow(t, s.Env().DatabaseURL, &seen, `SELECT count(*) FROM transactions WHERE transfer_id = $1 AND sender IS NOT NULL`, r.ID)
-			if seen == 0 {
-				return fmt.Errorf("the attempt of %s is not known yet", r.ID)
-			}
-			return nil
-		})
-	}
-	winners := map[string]common.Hash{}
-	for _, r := range repriced {
-		winners[r.ID] = c.Send(t, c.priced(t, r, 20))
-	}
-	for _, r := range replaced {
-		other := c.priced(t, r, 20)
-		other.To, other.Data = &r.Tx.From, nil // a wallet cancels by paying itself
-		c.Send(t, other)
-	}
-	c.Mine(t, 1)
-	c.Mine(t, 2*depth)
-	for _, r := range repriced {
-		r = client.await(t, r.ID, "confirmed, send replaced, send finalized")
-		if r.Metadata.Hash != winners[r.ID].Hex() {
-			t.Errorf("%s was carried by %s, want %s", r.ID, r.Metadata.Hash, winners[r.ID])
-		}
-	}
-	for _, r := range replaced {
-		client.await(t, r.ID, "failed TX_REPLACED, send replaced")
-	}
-}
-
 // A chain whose finality is a tag confirms at the tag, which is so many blocks behind the newest, whatever its confirmations are.
 func followsTag(t *testing.T, s *chainStack, c *evmChain, behind uint64) {
 	t.Helper()

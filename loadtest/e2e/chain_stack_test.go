@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,11 +16,9 @@ import (
 
 	"intents.internal/deploy/stack"
 	"intents.internal/loadtest/anvil"
-	"intents.internal/pkg/testkit/asynctest"
 )
 
 const (
-	nativeToken = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 	// depth is the confirmations of all chains.
 	depth = 3
 	// messageFee is what settlers take for settle and refund, in wei.
@@ -42,7 +39,7 @@ type evmChain struct {
 // newChain starts a node. Its last account deploys the contracts and owns the settler.
 func newChain(t *testing.T, id uint64, finality string) *evmChain {
 	t.Helper()
-	n := anvil.Start(t, anvil.Config{ChainID: id, SlotsInAnEpoch: 2, Accounts: 30})
+	n := anvil.Start(t, anvil.Config{ChainID: id, SlotsInAnEpoch: 2, Accounts: 40})
 	c := &evmChain{Node: n, finality: finality}
 	token := anvil.Compiled(t, "TestToken")
 	c.token = n.Deploy(t, c.owner(), token, "Test Dollar", "TUSD", uint8(6), false)
@@ -114,30 +111,11 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 	if err := os.WriteFile(rpcFile, encode(t, providers), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log asynctest.Buffer
-	s, err := stack.Start(t.Context(), stack.Config{
-		Mail: receiveMail,
-		Data: t.TempDir(), Binaries: binaries, Listen: "127.0.0.1:0", Ephemeral: true, Log: &log,
-		CoreEnv:    append([]string{"CORE_RPC_FILE=" + rpcFile, "CORE_CHAIN_TICK=200ms"}, oneAddress...),
-		GatewayEnv: []string{"GATEWAY_LIMIT_BUDGET=2s"},
-	})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Log("the stack's log:\n" + log.String())
-		}
-	})
-	database := s.Env().DatabaseURL
-	coreOn(t, database, string(encode(t, map[string]any{"chains": list})), "chains", "import", "-")
-	coreOn(t, database, string(encode(t, map[string]any{"name": "Tests", "tokens": tokenList})), "tokens", "import", "-")
+	s, _ := startStack(t, stack.Config{CoreEnv: []string{"CORE_RPC_FILE=" + rpcFile, "CORE_CHAIN_TICK=200ms"}})
+	mustCore(t, s, string(encode(t, map[string]any{"chains": list})), "chains", "import", "-")
+	mustCore(t, s, string(encode(t, map[string]any{"name": "Tests", "tokens": tokenList})), "tokens", "import", "-")
 	eventually(t, func() error { // what happened on a chain before it was first read is not known
-		var read int
-		queryRow(t, database, &read, `SELECT count(*) FROM watched_chains WHERE read_at IS NOT NULL`)
+		read := queryRow[int](t, s.Env().DatabaseURL, `SELECT count(*) FROM watched_chains WHERE read_at IS NOT NULL`)
 		if read < len(chains) {
 			return fmt.Errorf("%d of %d chains are read", read, len(chains))
 		}
@@ -163,15 +141,15 @@ type chainClient struct {
 
 func (s *chainStack) client(t *testing.T) *chainClient {
 	t.Helper()
-	key := newPerson(t, s.Env().GatewayURL).newKey(t)
-	if err := executeOn(t.Context(), s.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 WHERE id = $1`, key.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := executeOn(t.Context(), s.Env().DatabaseURL, `UPDATE accounts SET limit_requests = 1000000, limit_period_seconds = 60
-		WHERE id = (SELECT account_id FROM api_keys WHERE id = $1)`, key.ID); err != nil {
-		t.Fatal(err)
-	}
-	c := apiClient(t, key.Key)
+	key := newPerson(t, s.Env().GatewayURL).newKey()
+	execute(t, s.Env().DatabaseURL, `WITH key AS (UPDATE api_keys SET limit_requests = 1000000 WHERE id = $1 RETURNING account_id)
+		UPDATE accounts SET limit_requests = 1000000, limit_period_seconds = 60 FROM key WHERE accounts.id = account_id`, key.ID)
+	return s.clientOf(t, key.Key)
+}
+
+func (s *chainStack) clientOf(t *testing.T, key string) *chainClient {
+	t.Helper()
+	c := apiClient(t, key)
 	c.base = s.Env().GatewayURL
 	return &chainClient{c, s}
 }
@@ -264,15 +242,11 @@ func (c *chainClient) await(t *testing.T, id, want string) (r chainRecord) {
 // core runs a command of the built core that may ask the chains.
 func (s *chainStack) core(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), filepath.Join(binaries, "core"), args...)
-	command.Env = append(stack.Environ(), "CORE_DATABASE_URL="+s.Env().DatabaseURL, "CORE_RPC_FILE="+s.rpcFile)
-	text, err := command.CombinedOutput()
-	return string(text), err
+	return core(t, s.Stack, "", args, "CORE_RPC_FILE="+s.rpcFile)
 }
 
 // way is every status that an intent has had.
-func (s *chainStack) way(t *testing.T, id string) (all string) {
+func (s *chainStack) way(t *testing.T, id string) string {
 	t.Helper()
-	queryRow(t, s.Env().DatabaseURL, &all, `SELECT string_agg(to_status, ' ' ORDER BY id) FROM events WHERE transfer_id = $1`, id)
-	return all
+	return queryRow[string](t, s.Env().DatabaseURL, `SELECT string_agg(to_status, ' ' ORDER BY id) FROM events WHERE transfer_id = $1`, id)
 }

@@ -1,14 +1,15 @@
 package e2e_test
 
 import (
-	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/loadtest/anvil"
 )
@@ -18,45 +19,26 @@ const (
 	recipient      = "0x000000000000000000000000000000000000dEaD"
 )
 
-// Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them.
+// Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them. What is shown
+// needs a node that reorganizes its chain, names safe and final blocks, or mines on demand; everything else is followed on the local chains.
 func TestChains(t *testing.T) {
 	t.Parallel()
-	a, b := newChain(t, 31337, "depth"), newChain(t, 31338, "depth")
-	moody, slow := newChain(t, 31340, "depth"), newChain(t, 31341, "depth")
+	a, b, moody := newChain(t, 31337, "depth"), newChain(t, 31338, "depth"), newChain(t, 31340, "depth")
 	safe, finalized := newChain(t, 31342, "safe"), newChain(t, 31343, "finalized")
-	broken := newChain(t, 31344, "depth")
-	timed, second := newChain(t, 31345, "depth"), newChain(t, 31346, "depth")
-	s := newChainStack(t, a, b, moody, slow, safe, finalized, broken, timed, second)
+	s := newChainStack(t, a, b, moody, safe, finalized)
 	if out, err := s.core(t, "chains", "check"); err != nil {
 		t.Errorf("core chains check: %v\n%s", err, out)
 	}
-	viem := startLifecyclesOnAnvil(t, s, timed, second)
-	t.Run("transfer of a token", func(t *testing.T) { t.Parallel(); transferConfirms(t, s, a, a.at(a.token.Address)) })
-	t.Run("transfer of the native asset", func(t *testing.T) { t.Parallel(); transferConfirms(t, s, a, a.native()) })
-	t.Run("transfer of a token with a fee", func(t *testing.T) {
-		t.Parallel()
-		transferFails(t, s, a, a.at(a.feeToken.Address), 0, "TX_MISMATCH", "mismatch")
-	})
-	t.Run("transfer that reverts", func(t *testing.T) {
-		t.Parallel()
-		transferFails(t, s, a, a.at(a.token.Address), tokens, "TX_REVERTED", "reverted")
-	})
-	t.Run("bridge of a token", func(t *testing.T) {
-		t.Parallel()
-		bridgeFills(t, s, a, b, a.at(a.token.Address), b.at(b.token.Address), false)
-	})
-	t.Run("bridge of the native asset back", func(t *testing.T) { t.Parallel(); bridgeFills(t, s, b, a, b.native(), a.native(), true) })
-	t.Run("bridge of a token to native", func(t *testing.T) { t.Parallel(); bridgeFills(t, s, b, a, b.at(b.token.Address), a.native(), true) })
-	t.Run("bridge that is refunded", func(t *testing.T) { t.Parallel(); bridgeIsRefunded(t, s, a, b) })
-	t.Run("transactions that are simulated first", func(t *testing.T) { t.Parallel(); simulates(t, s, a, b) })
-	t.Run("bridge from a smart account", func(t *testing.T) { t.Parallel(); smartAccountOpens(t, s, a, b) })
-	t.Run("native from a smart account", func(t *testing.T) { t.Parallel(); smartAccountPays(t, s, a) })
-	t.Run("reorganizations", func(t *testing.T) { t.Parallel(); reorganizes(t, s, moody, b) })
-	t.Run("final block that changes", func(t *testing.T) { t.Parallel(); stopsAndResumes(t, s, broken) })
-	t.Run("replaced transactions", func(t *testing.T) { t.Parallel(); replaces(t, s, slow) })
-	t.Run("tag safe", func(t *testing.T) { t.Parallel(); followsTag(t, s, safe, 2) })
-	t.Run("tag finalized", func(t *testing.T) { t.Parallel(); followsTag(t, s, finalized, 4) })
-	t.Run("every kind with viem", func(t *testing.T) { t.Parallel(); viem(t) })
+	for name, journey := range map[string]func(t *testing.T){
+		"console sends with a wallet": func(t *testing.T) { walkSend(t, s, a, b) },
+		"bridge":                      func(t *testing.T) { bridge(t, s, a, b) },
+		"sign-in of a smart account":  func(t *testing.T) { smartAccountSignsIn(t, s, a) },
+		"reorganizations":             func(t *testing.T) { reorganizes(t, s, moody, b); stopsAndResumes(t, s, moody) },
+		"tag safe":                    func(t *testing.T) { followsTag(t, s, safe, 2) },
+		"tag finalized":               func(t *testing.T) { followsTag(t, s, finalized, 4) },
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); journey(t) })
+	}
 }
 
 // sendCalls sends the transactions of a record as a wallet that cannot batch, and returns the last.
@@ -68,33 +50,6 @@ func (c *evmChain) sendCalls(t *testing.T, r chainRecord) anvil.Receipt {
 		receipt = c.Execute(t, call)
 	}
 	return receipt
-}
-
-func transferConfirms(t *testing.T, s *chainStack, c *evmChain, token string) {
-	t.Helper()
-	client := s.client(t)
-	r := client.create(t, body(c.at(c.account(t)), token, sent, c.at(common.HexToAddress(recipient)), "", ""))
-	receipt := c.sendCalls(t, r)
-	client.report(t, r.ID, receipt.Hash)
-	c.Mine(t, 2*depth)
-	r = client.await(t, r.ID, "confirmed, send finalized")
-	if !r.Final || r.Metadata.Hash != receipt.Hash.Hex() || r.Confirmations == nil || r.Confirmations.Have < 2*depth ||
-		r.Confirmations.Need != depth || !r.Confirmations.Finalized || *r.Transactions[0].BlockNumber != uint64(receipt.BlockNumber) {
-		t.Errorf("record %+v, confirmations %+v of %s", r, r.Confirmations, receipt.Hash)
-	}
-}
-
-// transferFails sends so much more than the sender has.
-func transferFails(t *testing.T, s *chainStack, c *evmChain, token string, more int64, failure, state string) {
-	t.Helper()
-	client := s.client(t)
-	amount := big.NewInt(tokens/2 + more)
-	r := client.create(t, body(c.at(c.account(t)), token, amount.String(), c.at(common.HexToAddress(recipient)), "", ""))
-	call := r.Tx.Calls.Calls[0]
-	call.From, call.Gas = r.Tx.From, 200_000 // the node estimates no gas for what reverts
-	client.report(t, r.ID, c.Mined(t, c.Send(t, call)).Hash)
-	c.Mine(t, 2*depth)
-	client.await(t, r.ID, "failed "+failure+", send "+state)
 }
 
 // opened wants that the order that a transaction opened has the intent's order id.
@@ -109,38 +64,39 @@ func (c *evmChain) opened(t *testing.T, r chainRecord, receipt anvil.Receipt) {
 	t.Fatalf("the settler has not opened %s: %+v", r.OrderID, receipt)
 }
 
-// fill pays the recipient of an order from an account of its own, which gets the input.
-func (c *evmChain) fill(t *testing.T, r chainRecord, token string) {
-	t.Helper()
-	filler := c.account(t)
-	receiver := common.BytesToHash(filler[:]).Bytes()
-	fill := c.settler.Transaction(t, filler, "fill", [32]byte(common.HexToHash(r.OrderID)), []byte(r.Order.OrderData), receiver)
-	if token == c.native() {
-		fill.Value = (*hexutil.Big)(big.NewInt(990))
-	} else {
-		c.Execute(t, c.token.Transaction(t, filler, "approve", c.settler.Address, big.NewInt(990)))
-	}
-	c.Execute(t, fill)
-}
-
-func bridgeFills(t *testing.T, s *chainStack, from, to *evmChain, in, out string, reported bool) {
+// A bridge, from its birth to its end. The simulation of its transaction agrees with what becomes of it.
+func bridge(t *testing.T, s *chainStack, from, to *evmChain) {
 	t.Helper()
 	client := s.client(t)
-	r := client.create(t, body(from.at(from.account(t)), in, sent, to.at(common.HexToAddress(recipient)), out, received))
-	receipt := from.sendCalls(t, r)
-	from.opened(t, r, receipt)
-	if reported {
-		client.report(t, r.ID, receipt.Hash)
+	poor := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), strconv.Itoa(tokens+1), from.at(common.HexToAddress(recipient)), "", ""))
+	if ok, gas := client.preflight(t, poor.ID, "balance"); ok || gas != "" {
+		t.Errorf("more than the account has: %v, gas %s", ok, gas)
 	}
+	r := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
+	if ok, gas := client.preflight(t, r.ID, "allowance"); ok || gas != "" {
+		t.Errorf("without the allowance: %v, gas %s", ok, gas)
+	}
+	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]
+	approve.From, open.From = r.Tx.From, r.Tx.From
+	from.Execute(t, approve)
+	ok, gas := client.preflight(t, r.ID, "simulation")
+	limit, err := strconv.ParseUint(gas, 10, 64)
+	if !ok || err != nil {
+		t.Fatalf("with the allowance: %v, gas %q", ok, gas)
+	}
+	// The other orders that come and go at the settler change what a transaction costs, so wallets add a margin.
+	open.Gas = hexutil.Uint64(limit + limit/4)
+	receipt := from.Execute(t, open)
+	from.opened(t, r, receipt)
+	client.report(t, r.ID, receipt.Hash)
 	from.Mine(t, depth)
 	client.awaitConfirmed(t, r.ID)
-	fillAndSettle(t, client, from, to, r, out)
-}
+	expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/preflight", nil), http.StatusConflict)
 
-// fillAndSettle takes an open order to its end.
-func fillAndSettle(t *testing.T, client *chainClient, from, to *evmChain, r chainRecord, out string) {
-	t.Helper()
-	to.fill(t, r, out)
+	filler := to.account(t)
+	fill := to.settler.Transaction(t, filler, "fill", [32]byte(common.HexToHash(r.OrderID)), []byte(r.Order.OrderData), common.BytesToHash(filler[:]).Bytes())
+	fill.Value = (*hexutil.Big)(big.NewInt(990))
+	to.Execute(t, fill)
 	to.Mine(t, 2*depth)
 	from.Mine(t, depth)
 	filled := client.await(t, r.ID, "filled, open finalized, fill finalized")
@@ -152,7 +108,7 @@ func fillAndSettle(t *testing.T, client *chainClient, from, to *evmChain, r chai
 		t.Errorf("the settlers say %q", got)
 	}
 	client.await(t, r.ID, filled.String())
-	if way := client.way(t, r.ID); way != "created submitted confirmed filled" {
+	if way := s.way(t, r.ID); way != "created submitted confirmed filled" {
 		t.Errorf("went %q", way)
 	}
 	if !filled.Final || filled.Transactions[0].ChainID != from.name() || filled.Transactions[1].ChainID != to.name() {
@@ -160,88 +116,37 @@ func fillAndSettle(t *testing.T, client *chainClient, from, to *evmChain, r chai
 	}
 }
 
-// An order that nobody fills before its deadline, which is a minute ahead at the least, is refunded by the transaction that the API gives
-// for it then.
-func bridgeIsRefunded(t *testing.T, s *chainStack, from, to *evmChain) {
+// preflight reads whether a check of an intent's transaction holds, and the gas, empty where the transaction would fail.
+func (c *chainClient) preflight(t *testing.T, id, check string) (ok bool, gas string) {
 	t.Helper()
-	client := s.client(t)
-	request := body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.at(to.token.Address), received)
-	deadline := time.Now().Add(62 * time.Second).Truncate(time.Second)
-	request["deadline"] = deadline.UTC().Format(time.RFC3339)
-	r := client.create(t, request)
-	from.opened(t, r, from.sendCalls(t, r))
-	from.Mine(t, depth)
-	client.awaitConfirmed(t, r.ID)
-	early := expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/refund", nil), http.StatusConflict)
-	if early.Code != "NOT_REFUNDABLE" {
-		t.Errorf("before the deadline: %+v", early)
-	}
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
-	<-timer.C
-	to.PassTime(t, deadline.Add(time.Second)) // the chain's clock decides too
-	var refund struct{ Tx walletTx }
-	eventually(t, func() error {
-		a := client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/refund", nil)
-		if a.Status == http.StatusConflict {
-			return fmt.Errorf("%d %s", a.Status, a.Body)
+	answer := expect[struct {
+		OK     bool
+		Checks []struct {
+			Name, Detail string
+			OK           bool
 		}
-		refund = expect[struct{ Tx walletTx }](t, a, http.StatusOK)
-		return nil
-	})
-	if r = client.read(t, r.ID); !r.Refundable || refund.Tx.ChainID != to.ChainID {
-		t.Errorf("refundable %v, refund on chain %d", r.Refundable, refund.Tx.ChainID)
+		Gas *string
+	}](t, c.do(http.MethodGet, "/v2/transfers/"+id+"/preflight", nil), http.StatusOK)
+	for _, each := range answer.Checks {
+		if each.Name == check && each.OK == answer.OK { // the one that decides
+			if answer.Gas != nil {
+				gas = *answer.Gas
+			}
+			return answer.OK, gas
+		}
 	}
-	call := refund.Tx.Calls.Calls[0]
-	call.From = to.owner() // anybody may
-	from.Execute(t, from.settler.Delivery(t, from.owner(), to.settler, uint32(to.ChainID), to.Execute(t, call)))
-	from.Mine(t, 2*depth)
-	r = client.await(t, r.ID, "refunded, open finalized, refund finalized")
-	if got := from.status(t, r.OrderID); !r.Final || r.Refundable || got != "REFUNDED" {
-		t.Errorf("record %+v, the settler says %q", r, got)
-	}
+	t.Fatalf("preflight %+v, want that %s decides", answer, check)
+	return false, ""
 }
 
-// batch is a smart account's execution of the calls of a record.
-func batch(t *testing.T, account anvil.Deployed, owner common.Address, r chainRecord) anvil.Transaction {
+// A smart account signs in as viem has it sign, before it is deployed (ERC-6492) and after (ERC-1271), and is of its chain alone.
+func smartAccountSignsIn(t *testing.T, s *chainStack, c *evmChain) {
 	t.Helper()
-	type call struct {
-		To    common.Address
-		Value *big.Int
-		Data  []byte
-	}
-	var calls []call
-	for _, c := range r.Tx.Calls.Calls {
-		calls = append(calls, call{*c.To, c.Value.ToInt(), c.Data})
-	}
-	return account.Transaction(t, owner, "execute", calls)
-}
-
-func smartAccountOpens(t *testing.T, s *chainStack, from, to *evmChain) {
-	t.Helper()
-	client, owner := s.client(t), from.account(t)
-	account := from.Deploy(t, owner, anvil.Compiled(t, "SmartAccount"), owner)
-	from.mint(t, account.Address)
-	r := client.create(t, body(from.at(account.Address), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.at(to.token.Address), received))
-	receipt := from.Execute(t, batch(t, account, owner, r))
-	from.opened(t, r, receipt)
-	client.report(t, r.ID, receipt.Hash)
-	from.Mine(t, depth)
-	client.awaitConfirmed(t, r.ID)
-	fillAndSettle(t, client, from, to, r, to.at(to.token.Address))
-}
-
-// A native transfer of a contract leaves no log: the record says that it cannot be followed.
-func smartAccountPays(t *testing.T, s *chainStack, c *evmChain) {
-	t.Helper()
-	client, owner := s.client(t), c.account(t)
-	account := c.Deploy(t, owner, anvil.Compiled(t, "SmartAccount"), owner)
-	c.Execute(t, anvil.Transaction{From: owner, To: &account.Address, Value: (*hexutil.Big)(big.NewInt(1000))})
-	r := client.create(t, body(c.at(account.Address), c.native(), sent, c.at(common.HexToAddress(recipient)), "", ""))
-	client.report(t, r.ID, c.Execute(t, batch(t, account, owner, r)).Hash)
-	c.Mine(t, 2*depth)
-	r = client.await(t, r.ID, "submitted, send finalized")
-	if r.Verification == nil || *r.Verification != "unsupported" {
-		t.Errorf("verification %v", r.Verification)
+	project := newNodeProject(t)
+	factory := c.Deploy(t, c.owner(), anvil.Compiled(t, "SmartAccountFactory"))
+	project.env = append(slices.Clip(project.env), "BASE_URL="+s.Env().GatewayURL, "PUBLIC_URL="+s.Env().GatewayURL,
+		"RPC_URL="+c.URL, "FACTORY="+factory.Address.Hex(), "SENDER="+c.owner().Hex())
+	if diff := cmp.Diff("signsInUndeployed\nsignsInDeployed\nisRefused\n", project.run(t, nil, "node", "smart-account.mjs")); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }

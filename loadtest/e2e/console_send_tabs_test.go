@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 
@@ -24,7 +23,7 @@ func (w *sendWalk) unknownChain() {
 		"chainId": w.from.name(), "name": w.from.name(), "environment": "test", "rpcUrls": []string{w.from.URL},
 		"nativeCurrency": map[string]any{"name": "Ether", "symbol": "ETH", "decimals": 18},
 	}}}
-	coreOn(t, w.client.Env().DatabaseURL, string(encode(t, list)), "chains", "import", "-")
+	mustCore(t, w.client.Stack, string(encode(t, list)), "chains", "import", "-")
 	eventually(t, func() error {
 		if !evaluate[bool](w.tab, `fetch(location.pathname).then((answer) => answer.text()).then((page) => page.includes("rpcUrls"))`) {
 			return fmt.Errorf("the page has no URL of %s", chain)
@@ -33,13 +32,13 @@ func (w *sendWalk) unknownChain() {
 	})
 
 	t.Log("a chain that the user does not let the wallet add")
-	w.wallet.set(func() { w.wallet.declines, w.wallet.allows = []string{"wallet_addEthereumChain"}, 0 })
+	w.wallet.decline("wallet_addEthereumChain", 0)
 	w.send("You declined to add " + chain + ", which it does not know.")
 	for _, own := range []bool{false, true} { // whether the wallet chooses what it adds, and wraps its errors
 		t.Log("a chain that the wallet adds; chosen by itself:", own)
 		w.wallet.set(func() {
 			w.wallet.added, w.wallet.current, w.wallet.switches, w.wallet.wraps = []uint64{w.to.ChainID}, w.to.ChainID, own, own
-			w.wallet.declines, w.wallet.allows = []string{"eth_sendTransaction"}, 0
+			w.wallet.declines = "eth_sendTransaction"
 		})
 		w.send("You declined in the wallet; nothing was sent.")
 		want := map[bool]int{false: 2, true: 1}[own]
@@ -48,38 +47,7 @@ func (w *sendWalk) unknownChain() {
 		}
 		w.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("send-says").textContent = ""`))
 	}
-	w.wallet.set(func() { w.wallet.current, w.wallet.declines = w.to.ChainID, nil })
-}
-
-// heldMethod is a method whose requests arrive and wait.
-type heldMethod struct {
-	name    string
-	arrived chan struct{}
-	release chan struct{}
-}
-
-// hold has the requests of a method wait, as a user does who does not answer at once.
-func (w *testWallet) hold(method string) *heldMethod {
-	held := &heldMethod{method, make(chan struct{}, 9), make(chan struct{})}
-	w.set(func() { w.held = held })
-	return held
-}
-
-// wait returns when the method may go on, or its page is gone.
-func (w *testWallet) wait(ctx context.Context, method string) error {
-	w.mu.Lock()
-	held := w.held
-	w.mu.Unlock()
-	if held == nil || held.name != method {
-		return nil
-	}
-	held.arrived <- struct{}{}
-	select {
-	case <-held.release:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	w.wallet.set(func() { w.wallet.current, w.wallet.declines = w.to.ChainID, "" })
 }
 
 // anotherTab is a second window of the same browser, with the same wallet. closeTab closes it.
@@ -151,12 +119,12 @@ func (w *sendWalk) twoTabs() {
 	})
 	w.send("and its answer did not arrive. Look in the wallet")
 	w.sentOnce()
-	w.wallet.set(func() { w.wallet.held, w.wallet.declines = nil, []string{"eth_sendTransaction"} })
+	w.wallet.set(func() { w.wallet.held, w.wallet.declines = nil, "eth_sendTransaction" })
 	w.send("You declined in the wallet; nothing was sent.")
 	if kept := evaluate[int](w.tab, "localStorage.length"); kept != 1 {
 		t.Errorf("the browser keeps %d things of the request without an answer", kept)
 	}
-	w.wallet.set(func() { w.wallet.declines = nil })
+	w.wallet.decline("", 0)
 	w.send("The transaction is reported.")
 }
 
@@ -175,19 +143,4 @@ func (b *tab) loseReports() {
 		const whole = window.fetch;
 		window.fetch = (url, ...rest) => String(url).endsWith("/transaction") ? Promise.reject(new TypeError("no network")) : whole(url, ...rest);
 	}`))
-}
-
-// seldom expects the open page of an order that has expired to look for news less often.
-func (w *sendWalk) seldom() {
-	t := w.t
-	t.Log("an order that expires while its page is open")
-	r := w.bridge()
-	w.open(w.pageOf(r), http.StatusOK)
-	if err := executeOn(t.Context(), w.client.Env().DatabaseURL, `UPDATE transfers SET status = 'expired' WHERE id = $1`, r.ID); err != nil {
-		t.Fatal(err)
-	}
-	w.shows("expired")
-	if every := evaluate[string](w.tab, `document.querySelector("[data-refresh]").dataset.refresh`); every != "30" {
-		t.Errorf("the page looks for news every %s seconds", every)
-	}
 }

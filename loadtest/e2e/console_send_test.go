@@ -24,20 +24,16 @@ type sendWalk struct {
 }
 
 // walkSend has a wallet send intents from their pages, on real chains, and follows them there.
-func walkSend(t *testing.T) {
+func walkSend(t *testing.T, stack *chainStack, from, to *evmChain) {
 	t.Helper()
-	browser := chromium(t)
-	from, to := newChain(t, 31351, "depth"), newChain(t, 31352, "depth")
-	stack := newChainStack(t, from, to)
-	b := openTab(browser, t)
+	b := openTab(chromium(t), t)
 	b.base = stack.Env().GatewayURL
 	email := uniqueEmail("payer")
 	b.signUp(email)
-	api := apiClient(t, b.makeKey("payer"))
-	api.base = b.base
-	w := &sendWalk{tab: b, client: &chainClient{api, stack}, email: email, from: from, to: to, wallet: &testWallet{
+	w := &sendWalk{tab: b, client: stack.clientOf(t, b.makeKey("payer")), email: email, from: from, to: to, wallet: &testWallet{
 		chains: map[uint64]*evmChain{from.ChainID: from, to.ChainID: to}, current: to.ChainID, added: []uint64{to.ChainID},
 	}}
+	execute(t, stack.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
 	unfilled, deadline := w.openUnfilled()
 
 	r := w.bridge()
@@ -49,7 +45,6 @@ func walkSend(t *testing.T) {
 	w.twoTabs()
 	w.inOneBatch()
 	w.unfunded()
-	w.seldom()
 	w.reportedLater()
 	w.refund(unfilled, deadline)
 }
@@ -107,9 +102,9 @@ func (w *sendWalk) refusals(r chainRecord) {
 
 	t.Log("a chain that the user does not switch to, and a transaction that the user does not sign")
 	for _, method := range []string{"wallet_switchEthereumChain", "eth_sendTransaction"} {
-		w.wallet.set(func() { w.wallet.declines, w.wallet.allows = []string{method}, 0 })
+		w.wallet.decline(method, 0)
 		w.send("You declined in the wallet; nothing was sent.")
-		w.wallet.set(func() { w.wallet.declines = nil })
+		w.wallet.decline("", 0)
 		w.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("send-says").textContent = ""`))
 	}
 	if kept := evaluate[int](w.tab, "localStorage.length"); kept != 0 {
@@ -148,12 +143,12 @@ func (w *sendWalk) oneAfterTheOther(r chainRecord) {
 	w.t.Log("approve, then decline to open, then open")
 	r = w.bridge()
 	w.open(w.pageOf(r), http.StatusOK)
-	w.wallet.set(func() { w.wallet.declines, w.wallet.allows = []string{"eth_sendTransaction"}, 1 })
+	w.wallet.decline("eth_sendTransaction", 1)
 	w.send("You declined in the wallet. Only the approval was sent; nothing was paid.")
 	if got := w.client.read(w.t, r.ID); got.String() != "created" {
 		w.t.Errorf("the record reads %q after the approval", got)
 	}
-	w.wallet.set(func() { w.wallet.declines = nil })
+	w.wallet.decline("", 0)
 	w.reported(r)
 }
 
@@ -206,12 +201,10 @@ func (w *sendWalk) unfunded() {
 
 	t.Log("a session that ends, and an intent that ends elsewhere, while the page is open")
 	w.open(w.pageOf(r), http.StatusOK)
-	if err := executeOn(t.Context(), w.client.Env().DatabaseURL, `UPDATE sessions SET expires_at = now() - interval '1 second'`); err != nil {
-		t.Fatal(err)
-	}
+	endSessions(t, w.client.Env().DatabaseURL, w.email)
 	w.send("Your session has ended. Load the page again and sign in. Nothing was sent.")
 	w.open("/console", http.StatusOK)
-	signIn(w.tab, w.email)
+	w.signIn(w.email, password, http.StatusOK)
 	w.open(w.pageOf(r), http.StatusOK)
 	w.shows("Send with Test Wallet")
 	expect[chainRecord](t, w.client.do(http.MethodPost, "/v2/transfers/"+r.ID+"/cancel", nil), http.StatusOK)

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,17 +29,23 @@ type testWallet struct {
 	current uint64
 	// switches means that adding a chain chooses it, and wraps that the error of an unknown chain is the cause of a general one.
 	switches, wraps bool
-	// declines are the methods that the user does not allow, once allows of their requests were allowed.
-	declines []string
+	// declines is the method that the user does not allow, once allows of its requests were allowed.
+	declines string
 	allows   int
 	// held is a method whose requests wait until they may go on, nil for none.
 	held *heldMethod
 	// batches means that the wallet knows EIP-5792, batched are the transactions of each batch.
 	batches bool
 	batched [][]common.Hash
-	// asked are the methods of all requests, and sent is the last transaction of eth_sendTransaction.
+	// asked are the methods of all requests since the last set, and sent is the last transaction of eth_sendTransaction.
 	asked []string
 	sent  common.Hash
+}
+
+// heldMethod is a method whose requests arrive and wait.
+type heldMethod struct {
+	name             string
+	arrived, release chan struct{}
 }
 
 // walletError is an error of EIP-1193.
@@ -60,16 +65,23 @@ func (w *testWallet) set(change func()) {
 	change()
 }
 
+// decline has the user not allow a method any more, once so many of its requests were allowed; an empty one allows all.
+func (w *testWallet) decline(method string, allows int) {
+	w.set(func() { w.declines, w.allows = method, allows })
+}
+
+// hold has the requests of a method wait, as a user does who does not answer at once.
+func (w *testWallet) hold(method string) *heldMethod {
+	held := &heldMethod{method, make(chan struct{}, 9), make(chan struct{})}
+	w.set(func() { w.held = held })
+	return held
+}
+
 // count is how often a method was asked for since the last set.
-func (w *testWallet) count(method string) (n int) {
+func (w *testWallet) count(method string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, asked := range w.asked {
-		if asked == method {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(w.asked), func(asked string) bool { return asked != method }))
 }
 
 // last is the last transaction that eth_sendTransaction was answered with.
@@ -106,50 +118,41 @@ func (w *testWallet) answer(ctx context.Context, text string) (string, error) {
 	if err := json.Unmarshal([]byte(text), &request); err != nil {
 		return "", err
 	}
-	var answer struct {
-		Result any          `json:"result"`
-		Error  *walletError `json:"error"`
-	}
-	w.note(request.Method)
-	if err := w.wait(ctx, request.Method); err != nil {
-		return "", err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.declined(request.Method) {
-		answer.Error = &walletError{Code: 4001, Message: "User rejected the request."}
-	} else if result, err := w.do(ctx, request.Method, request.Params); err != nil {
-		failed, ok := err.(*walletError) //nolint:errorlint // do wraps none
-		if !ok {
-			failed = &walletError{Code: -32603, Message: err.Error()}
-		}
-		answer.Error = failed
+	answer := map[string]any{}
+	result, err := w.do(ctx, request.Method, request.Params)
+	if failed, ok := err.(*walletError); ok { //nolint:errorlint // do wraps none
+		answer["error"] = failed
+	} else if err != nil {
+		answer["error"] = &walletError{Code: -32603, Message: err.Error()}
 	} else {
-		answer.Result = result
+		answer["result"] = result
 	}
 	out, err := json.Marshal(answer)
 	return string(out), err
 }
 
-func (w *testWallet) note(method string) {
+func (w *testWallet) do(ctx context.Context, method string, params []json.RawMessage) (any, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, method)
-}
-
-func (w *testWallet) declined(method string) bool {
-	if !slices.Contains(w.declines, method) {
-		return false
+	if held := w.held; held != nil && held.name == method {
+		w.mu.Unlock()
+		held.arrived <- struct{}{}
+		select {
+		case <-held.release:
+		case <-ctx.Done(): // its page is gone
+		}
+		w.mu.Lock()
 	}
-	w.allows--
-	return w.allows < 0
-}
-
-func (w *testWallet) do(ctx context.Context, method string, params []json.RawMessage) (any, error) {
+	if method == w.declines {
+		if w.allows--; w.allows < 0 {
+			return nil, &walletError{Code: 4001, Message: "User rejected the request."}
+		}
+	}
 	chain := w.chains[w.current]
 	switch {
 	case method == "eth_requestAccounts":
-		return []string{strings.ToLower(w.account.Hex())}, nil
+		return []string{strings.ToLower(w.account.Hex())}, ctx.Err()
 	case method == "eth_chainId":
 		return hexutil.Uint64(w.current), nil
 	case method == "wallet_switchEthereumChain":
@@ -163,13 +166,11 @@ func (w *testWallet) do(ctx context.Context, method string, params []json.RawMes
 		var result json.RawMessage
 		err := chain.Try(ctx, &result, method, params[0])
 		return result, err
-	case !w.batches:
-		return nil, &walletError{Code: 4200, Message: "The wallet does not support " + method + "."}
-	case method == "wallet_getCapabilities":
+	case w.batches && method == "wallet_getCapabilities":
 		return map[string]any{}, nil
-	case method == "wallet_sendCalls":
+	case w.batches && method == "wallet_sendCalls":
 		return w.sendCalls(ctx, params[0])
-	case method == "wallet_getCallsStatus":
+	case w.batches && method == "wallet_getCallsStatus":
 		return w.callsStatus(ctx, params[0])
 	default:
 		return nil, &walletError{Code: 4200, Message: "The wallet does not support " + method + "."}
@@ -194,34 +195,24 @@ func (w *testWallet) switchChain(param json.RawMessage) error {
 
 // addChain adds a chain whose parameters are those of its node (EIP-3085).
 func (w *testWallet) addChain(param json.RawMessage) error {
-	type parameters struct {
-		ChainID, ChainName string
-		NativeCurrency     struct {
-			Name, Symbol string
-			Decimals     uint8
-		}
-		RPCURLs []string
-	}
-	var got, want parameters
-	decoder := json.NewDecoder(bytes.NewReader(param))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&got); err != nil {
+	var got map[string]any
+	if err := json.Unmarshal(param, &got); err != nil {
 		return err
 	}
-	id, err := hexutil.DecodeUint64(got.ChainID)
-	if err != nil || w.chains[id] == nil {
-		return &walletError{Code: -32602, Message: "There is no chain " + got.ChainID + "."}
+	for id, chain := range w.chains {
+		want := map[string]any{
+			"chainId": hexutil.EncodeUint64(id), "chainName": chain.name(), "rpcUrls": []any{chain.URL},
+			"nativeCurrency": map[string]any{"name": "Ether", "symbol": "ETH", "decimals": 18.},
+		}
+		if cmp.Equal(want, got) {
+			w.added = append(w.added, id)
+			if w.switches {
+				w.current = id
+			}
+			return nil
+		}
 	}
-	want.ChainID, want.ChainName, want.RPCURLs = got.ChainID, w.chains[id].name(), []string{w.chains[id].URL}
-	want.NativeCurrency.Name, want.NativeCurrency.Symbol, want.NativeCurrency.Decimals = "Ether", "ETH", 18
-	if diff := cmp.Diff(want, got); diff != "" {
-		return &walletError{Code: -32602, Message: diff}
-	}
-	w.added = append(w.added, id)
-	if w.switches {
-		w.current = id
-	}
-	return nil
+	return &walletError{Code: -32602, Message: fmt.Sprintf("There is no such chain: %s", param)}
 }
 
 // sendCalls sends a batch as transactions of their own, as a wallet may where atomicRequired is false.
@@ -231,11 +222,7 @@ func (w *testWallet) sendCalls(ctx context.Context, param json.RawMessage) (any,
 		ChainID        hexutil.Uint64
 		From           common.Address
 		AtomicRequired *bool
-		Calls          []struct {
-			To    common.Address
-			Value *hexutil.Big
-			Data  hexutil.Bytes
-		}
+		Calls          []map[string]any
 	}
 	if err := json.Unmarshal(param, &batch); err != nil {
 		return nil, err
@@ -243,15 +230,12 @@ func (w *testWallet) sendCalls(ctx context.Context, param json.RawMessage) (any,
 	if batch.Version != "2.0.0" || uint64(batch.ChainID) != w.current || batch.AtomicRequired == nil {
 		return nil, &walletError{Code: -32602, Message: fmt.Sprintf("not the parameters of EIP-5792: %s", param)}
 	}
-	var hashes []common.Hash
-	for _, call := range batch.Calls {
-		var hash common.Hash
-		err := w.chains[w.current].Try(ctx, &hash, "eth_sendTransaction",
-			map[string]any{"from": batch.From, "to": call.To, "value": call.Value, "data": call.Data})
-		if err != nil {
+	hashes := make([]common.Hash, len(batch.Calls))
+	for n, call := range batch.Calls {
+		call["from"] = batch.From
+		if err := w.chains[w.current].Try(ctx, &hashes[n], "eth_sendTransaction", call); err != nil {
 			return nil, err
 		}
-		hashes = append(hashes, hash)
 	}
 	w.batched = append(w.batched, hashes)
 	return map[string]any{"id": hexutil.EncodeUint64(uint64(len(w.batched)))}, nil
@@ -262,16 +246,14 @@ func (w *testWallet) callsStatus(ctx context.Context, param json.RawMessage) (an
 	if err := json.Unmarshal(param, &id); err != nil {
 		return nil, err
 	}
-	var receipts []json.RawMessage
-	for _, hash := range w.batched[id-1] {
-		var receipt json.RawMessage
-		if err := w.chains[w.current].Try(ctx, &receipt, "eth_getTransactionReceipt", hash); err != nil {
+	receipts := make([]json.RawMessage, len(w.batched[id-1]))
+	for n, hash := range w.batched[id-1] {
+		if err := w.chains[w.current].Try(ctx, &receipts[n], "eth_getTransactionReceipt", hash); err != nil {
 			return nil, err
 		}
-		if string(receipt) == "null" {
+		if string(receipts[n]) == "null" {
 			return map[string]any{"id": id, "status": 100}, nil
 		}
-		receipts = append(receipts, receipt)
 	}
 	return map[string]any{"version": "2.0.0", "id": id, "chainId": hexutil.Uint64(w.current), "status": 200, "atomic": false, "receipts": receipts}, nil
 }

@@ -8,9 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 )
 
 // hook is a receiver whose answers a test chooses.
@@ -86,8 +83,7 @@ func walkWebhooks(b *tab) {
 
 	t.Log("an event of an intent, refused by the receiver, then sent again")
 	receiver.status.Store(http.StatusInternalServerError)
-	tester := apiClient(t, key)
-	expect[record](t, tester.do(http.MethodPost, "/v2/transfers", body(on(11155111, alice), on(11155111, usdc), "1500000", on(11155111, bob), "", "")), 201)
+	pay(apiClient(t, key), 1)
 	b.awaitDelivery(page, "transfer.created", "pending", "500 Internal Server Error", "Failing since")
 	b.inspect("webhook")
 	receiver.status.Store(http.StatusNoContent)
@@ -123,20 +119,4 @@ func walkWebhooks(b *tab) {
 	b.says("The webhook is deleted.", "You have no webhooks yet.")
 	b.open("/console/audit", http.StatusOK)
 	b.says("Webhook created", "Webhook replayed", "Webhook secret rotated", "Webhook changed", "Webhook deleted")
-}
-
-// webhooksWithoutScripts makes, tries and deletes a webhook where no script runs.
-func webhooksWithoutScripts(b *tab) {
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
-		b.t.Fatal(err)
-	}
-	receiver := startHook(b.t)
-	b.signUp(uniqueEmail("plain-webhooks"))
-	page := b.createWebhook(receiver.URL)
-	b.click("main .actions a", http.StatusOK)
-	b.click(`form[action$="/test"] button`, http.StatusOK)
-	b.awaitDelivery(page, "webhook.test", "delivered")
-	b.click("a.danger", http.StatusOK)
-	b.click("button.danger", http.StatusOK)
-	b.says("The webhook is deleted.")
 }

@@ -3,12 +3,10 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 
@@ -25,15 +23,6 @@ func receiveMail(m embedded.Mail) {
 	for _, recipient := range m.To {
 		mailbox.Store(recipient, m)
 	}
-}
-
-// signUp makes an account as a person does: by the link that is mailed, then signing in.
-func signUp(t *testing.T, c *client, name, email, password string) {
-	t.Helper()
-	expect[map[string]any](t, c.do(http.MethodPost, "/auth/sign-up/email", map[string]any{"name": name, "email": email, "password": password}), 200)
-	token := mailedLink(t, email).Query().Get("token")
-	expect[map[string]any](t, c.do(http.MethodGet, "/auth/verify-email?token="+token, nil), 200)
-	expect[map[string]any](t, c.do(http.MethodPost, "/auth/sign-in/email", map[string]any{"email": email, "password": password}), 200)
 }
 
 // mailedLink waits for a mail to an address and returns the link in it.
@@ -63,24 +52,4 @@ func serveMailbox(t *testing.T) string {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
-}
-
-// A core that has the mail of an address that nobody has says nothing of it, and sends none.
-func TestPasswordReset_UnknownAddress(t *testing.T) {
-	t.Parallel()
-	somebody := newPerson(t, running.Env().GatewayURL)
-	nobody := "nobody-" + somebody.email
-	stranger := browserClient(t)
-	answers := map[string]string{}
-	for _, email := range []string{nobody, somebody.email} { // the second mail comes after the first would have
-		a := stranger.do(http.MethodPost, "/auth/request-password-reset", map[string]any{"email": email})
-		answers[email] = fmt.Sprintf("%d %s %s", a.Status, a.Body, a.Header.Get("Content-Type"))
-	}
-	if answers[nobody] != answers[somebody.email] || !strings.HasPrefix(answers[nobody], "200 ") {
-		t.Errorf("answered %q", answers)
-	}
-	mailedLink(t, somebody.email)
-	if _, found := mailbox.Load(nobody); found {
-		t.Error("a mail was sent to an address without an account")
-	}
 }

@@ -1,45 +1,34 @@
-// Package e2e_test walks the service from outside: the built binaries, started as `go run ./deploy/local` starts them, on a
+// Package e2e_test has one test a journey through the service: the built binaries, started as `go run ./deploy/local` starts them, on a
 // real Postgres and Redis.
 package e2e_test
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
-// running is the one stack that the tests of this package share, with three gateways, and binaries is where its programs
-// were built.
+// running is the stack that most tests share, with three gateways and two cores. binaries is where its programs were built.
 var (
 	running  *stack.Stack
 	binaries string
 )
 
-// oneAddress lets one address do what many would.
-var oneAddress = []string{"CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000", "CORE_MAILS_PER_IP=100000"}
-
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == curlName {
-		if err := curl(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, "curl:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
+	_ = flag.Set("test.parallel", "6") // most of these tests wait for other processes; -parallel overrides it
 	flag.Parse()
 	code, err := runAll(m)
 	if err != nil {
@@ -62,14 +51,7 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := stack.Build(ctx, "", binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	running, err = stack.Start(ctx, stack.Config{
-		Data: data, Binaries: binaries, Listen: "127.0.0.1:0", Gateways: 3, Ephemeral: true, Log: &log,
-		Mail: receiveMail,
-		// All tests come from one address.
-		CoreEnv: append([]string{"CORE_KEYS_PER_ACCOUNT=1000"}, oneAddress...),
-		// What is tested is that the limit is exact; a busy machine must not look like a slow Redis.
-		GatewayEnv: []string{"GATEWAY_LIMIT_BUDGET=2s"},
-	})
+	running, err = stack.Start(ctx, withDefaults(stack.Config{Data: data, Gateways: 3, Cores: 2, Log: &log}))
 	if err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
@@ -78,116 +60,145 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	if code != 0 {
-		fmt.Fprintln(os.Stderr, "the stack's log:\n"+log.String())
+		fmt.Fprintln(os.Stderr, "the shared stack's log:\n"+log.String())
 	}
 	return code, nil
 }
 
-// lockedBuffer is the name that prometheus_test.go has for it.
-type lockedBuffer = asynctest.Buffer
-
-// client speaks to the service as a browser or an API client would, and holds each answer to openapi.json.
-type client struct {
-	t    *testing.T
-	base string
-	key  string
-	http *http.Client
+// withDefaults completes the configuration of a stack for tests. All of them come from one address, and a busy machine must not look like
+// a slow Redis.
+func withDefaults(config stack.Config) stack.Config {
+	config.Binaries, config.Listen, config.Ephemeral, config.Mail = binaries, "127.0.0.1:0", config.DatabaseURL == "", receiveMail
+	config.CoreEnv = append([]string{
+		"CORE_KEYS_PER_ACCOUNT=1000", "CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000",
+		"CORE_MAILS_PER_IP=100000",
+	}, config.CoreEnv...)
+	config.GatewayEnv = append([]string{"GATEWAY_LIMIT_BUDGET=2s"}, config.GatewayEnv...)
+	return config
 }
 
-// apiClient has an API key, browserClient a cookie jar.
-func apiClient(t *testing.T, key string) *client {
+// startStack runs a stack of the test's own until the test ends or stops it. Its log is shown where the test fails.
+func startStack(t *testing.T, config stack.Config) (s *stack.Stack, log *asynctest.Buffer) {
 	t.Helper()
-	return &client{t: t, base: running.Env().GatewayURL, key: key, http: &http.Client{Timeout: 20 * time.Second, Transport: checked{t}}}
+	log = &asynctest.Buffer{}
+	config.Log = log
+	if config.Data == "" {
+		config.Data = t.TempDir()
+	}
+	s, err := stack.Start(t.Context(), withDefaults(config))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log("the stack's log:\n" + log.String())
+		}
+	})
+	return s, log
 }
 
-func browserClient(t *testing.T) *client {
+// startProcess runs a program until the test ends. Its output is shown where the test fails.
+func startProcess(t *testing.T, command embedded.Command) (*embedded.Process, *asynctest.Buffer) {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
+	log := &asynctest.Buffer{}
+	command.Output = func(line string) { fmt.Fprintln(log, line) }
+	process, err := embedded.StartProcess(command)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &client{t: t, base: running.Env().GatewayURL, http: &http.Client{Timeout: 20 * time.Second, Transport: checked{t}, Jar: jar}}
-}
-
-// answer is a response read to its end.
-type answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
-}
-
-func (c *client) do(method, path string, body any, headers ...string) answer {
-	c.t.Helper()
-	a, err := c.try(method, path, body, headers...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return a
-}
-
-// try is do for goroutines and for requests that may fail. headers are names and values in turn.
-func (c *client) try(method, path string, body any, headers ...string) (answer, error) {
-	var sent io.Reader
-	switch b := body.(type) {
-	case nil:
-	case string:
-		sent = bytes.NewReader([]byte(b))
-	default:
-		encoded, err := json.Marshal(b)
-		if err != nil {
-			return answer{}, err
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", command.Path, log.String())
 		}
-		sent = bytes.NewReader(encoded)
-	}
-	request, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, sent)
-	if err != nil {
-		return answer{}, err
-	}
-	if c.key != "" {
-		request.Header.Set("X-Api-Key", c.key)
-	}
-	if sent != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	read, err := io.ReadAll(response.Body)
-	return answer{Status: response.StatusCode, Header: response.Header, Body: read}, err
+	})
+	return process, log
 }
 
-// expect fails the test unless the answer has this status, and decodes its body.
-func expect[T any](t *testing.T, a answer, status int) (value T) {
+// without skips a test for want of something, except where everything is supposed to run.
+func without(t *testing.T, reason string) {
 	t.Helper()
-	if a.Status != status {
-		t.Fatalf("status %d, want %d: %s", a.Status, status, a.Body)
+	if os.Getenv("CI") == "true" {
+		t.Fatal(reason)
 	}
-	if err := json.Unmarshal(a.Body, &value); err != nil {
-		t.Fatalf("%v: %s", err, a.Body)
+	t.Skip(reason)
+}
+
+// freePort is a port of 127.0.0.1 that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	port, err := embedded.FreePort("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// core runs a command of the built core on a stack's database with these further settings.
+func core(t *testing.T, s *stack.Stack, input string, args []string, settings ...string) (out string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(binaries, "core"), args...)
+	command.Env = append(stack.Environ(), append(slices.Clip(settings), "CORE_DATABASE_URL="+s.Env().DatabaseURL)...)
+	command.Stdin = bytes.NewReader([]byte(input))
+	text, err := command.CombinedOutput()
+	return string(text), err
+}
+
+// mustCore is core for commands that must succeed.
+func mustCore(t *testing.T, s *stack.Stack, input string, args ...string) string {
+	t.Helper()
+	out, err := core(t, s, input, args)
+	if err != nil {
+		t.Fatalf("core %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// execute changes a database behind core's back.
+func execute(t *testing.T, databaseURL, sql string, values ...any) {
+	t.Helper()
+	conn := connect(t, databaseURL)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), sql, values...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// queryRow reads the one value that sql selects from a database.
+func queryRow[T any](t *testing.T, databaseURL, sql string, values ...any) (value T) {
+	t.Helper()
+	conn := connect(t, databaseURL)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if err := conn.QueryRow(t.Context(), sql, values...).Scan(&value); err != nil {
+		t.Fatal(err)
 	}
 	return value
 }
 
-// core runs the built core binary's command on the stack's database.
-func core(t *testing.T, input string, args ...string) string {
+func connect(t *testing.T, databaseURL string) *pgx.Conn {
 	t.Helper()
-	return coreOn(t, running.Env().DatabaseURL, input, args...)
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
-func coreOn(t *testing.T, databaseURL, input string, args ...string) string {
+// eventually does something until it succeeds, for a minute at most.
+func eventually(t *testing.T, do func() error) {
 	t.Helper()
-	binary := filepath.Join(binaries, "core")
-	command := exec.CommandContext(t.Context(), binary, args...)
-	command.Env = append(stack.Environ(), "CORE_DATABASE_URL="+databaseURL)
-	command.Stdin = bytes.NewReader([]byte(input))
-	out, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("core %v: %v\n%s", args, err, out)
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-ticker.C {
+		err := do()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
-	return string(out)
 }

@@ -21,7 +21,7 @@ import (
 func startBesideReplica(t *testing.T) (operations string) {
 	t.Helper()
 	operations = startCore(t, "core beside a replica", "CORE_READ_DATABASE_URL="+running.Env().DatabaseURL)
-	soon(t, "the replica is known to be none", func() bool {
+	asynctest.Eventually(t, "the replica is known to be none", func() bool {
 		return strings.Contains(get(t, "http://"+operations+"/readyz", http.StatusOK), `"degraded":{"replica":"`)
 	})
 	return operations
@@ -49,7 +49,7 @@ func startFollowing(t *testing.T) (operations string) {
 		t.Fatal(err)
 	}
 	operations = startCore(t, "core that follows a chain", "CORE_RPC_FILE="+file)
-	soon(t, "the chain is read", func() bool {
+	asynctest.Eventually(t, "the chain is read", func() bool {
 		return strings.Contains(get(t, "http://"+operations+"/metrics", http.StatusOK), "intents_core_chain_read_timestamp_seconds{")
 	})
 	return operations
@@ -58,31 +58,14 @@ func startFollowing(t *testing.T) (operations string) {
 // startCore runs one more core on the shared database until the test ends and returns its operations listener.
 func startCore(t *testing.T, name string, settings ...string) (operations string) {
 	t.Helper()
-	address := func() string {
-		port, err := embedded.FreePort("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("127.0.0.1:%d", port)
-	}
+	address := func() string { return fmt.Sprintf("127.0.0.1:%d", freePort(t)) }
 	operations = address()
 	env := running.Env()
-	var log asynctest.Buffer
-	process, err := embedded.StartProcess(embedded.Command{
+	process, _ := startProcess(t, embedded.Command{
 		Name: name, Path: filepath.Join(binaries, "core"), Args: []string{"serve"},
 		Env: append(append(stack.Environ(),
 			"CORE_LISTEN="+address(), "CORE_OPS_LISTEN="+operations, "CORE_GATEWAY_SECRET="+rand.Text()+rand.Text(),
 			"CORE_DATABASE_URL="+env.DatabaseURL, "CORE_REDIS_URL="+env.RedisURL), settings...),
-		Output: func(line string) { fmt.Fprintln(&log, line) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Logf("the %s said:\n%s", name, log.String())
-		}
 	})
 	eventually(t, func() error {
 		select {

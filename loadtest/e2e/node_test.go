@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,16 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"intents.internal/pkg/testkit/embedded"
 )
 
-// What other people's tools make of the service: a linter of its description, a compiler of the types generated from
-// it, and a library that computes orders on its own.
-//
-//nolint:paralleltest // Node takes every core it finds, and the parallel tests watch the clock
-func TestNode(t *testing.T) {
+// What other people's tools make of openapi.json: a linter, and a compiler of the types that are generated from it, whose client calls the
+// service.
+func TestOpenAPI_Tools(t *testing.T) {
+	t.Parallel()
 	project := newNodeProject(t)
 	t.Run("redocly lint", func(t *testing.T) {
 		project.run(t, nil, "redocly", "lint", "--extends=recommended", "--max-problems=20", "openapi.json")
@@ -39,40 +34,6 @@ func TestNode(t *testing.T) {
 			t.Errorf("the client said %s", said)
 		}
 	})
-	t.Run("orders and calls by viem", func(t *testing.T) { recompute(t, project) })
-}
-
-// recompute gives viem an intent of every kind, and then one that says something else than its order.
-func recompute(t *testing.T, project *nodeProject) {
-	t.Helper()
-	const native = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
-	importSettlers(t)
-	tester := apiClient(t, freshKey(t))
-	of := func(token string) string { return on(optimism, token) }
-	eventually201(t, tester, body(of(alice), of(native), "1", of(alice), of(wethOnOptimism), "1"))
-	var records []json.RawMessage
-	for _, request := range []map[string]any{
-		body(of(alice), of(native), "1", of(bob), "", ""),
-		body(of(alice), of(usdcOnOptimism), "1000000", of(bob), "", ""),
-		body(of(alice), of(native), "115792089237316195423570985008687907853269984665640564039457584007913129639935", of(bob), of(wethOnOptimism), "1"),
-		body(of(alice), of(usdcOnOptimism), "1000000", of(alice), of(native), "5"),
-		body(of(alice), of(native), "1000000000000000000", on(arbitrum, bob), on(arbitrum, native), "1"),
-		body(of(alice), of(usdcOnOptimism), "1000000", on(arbitrum, bob), on(arbitrum, usdcOnArbitrum), "995000"),
-	} {
-		records = append(records, expect[json.RawMessage](t, tester.do(http.MethodPost, "/v2/transfers", request), 201))
-	}
-	input, err := json.Marshal(records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "transfer native\ntransfer ERC-20\nswap native\nswap ERC-20\nbridge native\nbridge ERC-20\n"
-	if diff := cmp.Diff(want, project.run(t, input, "node", "recompute.mjs")); diff != "" {
-		t.Errorf("viem agreed on (-want +got):\n%s", diff)
-	}
-	forged := bytes.ReplaceAll(input, []byte(`"amountOut":"995000"`), []byte(`"amountOut":"995001"`))
-	if said, err := project.command(t, forged, "node", "recompute.mjs"); err == nil || !strings.Contains(said, "orderData of") {
-		t.Errorf("viem agreed on a forged order: %v\n%s", err, said)
-	}
 }
 
 // nodeProject is a directory of the test's own with the scripts of js/, openapi.json and the packages of the lock file.
@@ -112,15 +73,6 @@ func findNode() (modules string, err error) {
 		}
 	}
 	return nodeModules()
-}
-
-// without skips a test for want of something, except where everything is supposed to run.
-func without(t *testing.T, reason string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
 }
 
 func (p *nodeProject) run(t *testing.T, input []byte, program string, args ...string) string {

@@ -35,31 +35,17 @@ func startPrometheus(t *testing.T, cores []string) *prometheus {
 	if err != nil {
 		without(t, "prometheus is missing: install the Debian package prometheus")
 	}
-	port, err := embedded.FreePort("")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(config, []byte(scrapeConfig(t, cores)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", port)
-	var log lockedBuffer
-	process, err := embedded.StartProcess(embedded.Command{
-		Name: "prometheus", Path: path, Output: func(line string) { fmt.Fprintln(&log, line) },
+	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	process, _ := startProcess(t, embedded.Command{
+		Name: "prometheus", Path: path,
 		Args: []string{
 			"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address, "--log.level=warn",
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Logf("prometheus said:\n%s", log.String())
-		}
 	})
 	p := &prometheus{t: t, base: "http://" + address}
 	targets := len(operations("gateway")) + len(cores)

@@ -4,10 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
-	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -30,12 +28,13 @@ func TestRestore(t *testing.T) {
 	save, load, dump := o.blocks[4], o.blocks[5], o.blocks[6]
 
 	s, stop := stackOf(t, data, primary.URL)
-	me := &client{t: t, base: s.Env().GatewayURL, key: s.Env().TestKey, http: direct}
+	me := apiClient(t, s.Env().TestKey)
+	me.base = s.Env().GatewayURL
 	o.run(slot)
 	receiving := o.start(receive)
-	first := intents(me, 10)
+	first := pay(me, 10)
 	o.run(backUp)
-	later := intents(me, 10)
+	later := pay(me, 10)
 	heard := expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
 	cursor := mustRead(me, "", append(first, later...)...)
 	o.await("the log is saved", `SELECT sent_lsn = pg_current_wal_insert_lsn() AND flush_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = 'pg_receivewal'`)
@@ -57,22 +56,22 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	if a := keyChangesAfter(t, s, heard.Cursor); a.Status != http.StatusGone {
 		t.Errorf("a gateway that knew the lost database: status %d, want that it must begin again: %s", a.Status, a.Body)
 	}
-	afterwards := intents(me, 5)
+	afterwards := pay(me, 5)
 	cursor = mustRead(me, cursor, afterwards...)
 
 	o.withCompose()
 	o.run(save)
-	cursor = mustRead(me, cursor, intents(me, 1)...) // made after the moment that was saved
+	cursor = mustRead(me, cursor, pay(me, 1)...) // made after the moment that was saved
 	stop()
 	o.run(load)
 	s, stop = stackOf(t, data, o.restoredURL)
 	me.base = s.Env().GatewayURL
 	mustHave(t, me, append(append(first, later...), afterwards...))
-	more := intents(me, 2)
+	more := pay(me, 2)
 	cursor = mustRead(me, cursor, more...)
 	afterwards = append(afterwards, more...)
 
-	executeOnServer(t, o.restoredURL, `CREATE DATABASE intents_copy`)
+	execute(t, o.restoredURL, `CREATE DATABASE intents_copy`)
 	o.environment = append(o.environment, "DATABASE_URL="+o.restoredURL, "COPY_URL="+onDatabase(t, o.restoredURL, "intents_copy"))
 	o.run(dump)
 	stop()
@@ -84,7 +83,7 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	if again := me.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list of the copy: status %d, want 304", again.Status)
 	}
-	mustRead(me, cursor, intents(me, 1)...)
+	mustRead(me, cursor, pay(me, 1)...)
 }
 
 type keyChanges struct{ Cursor string }
@@ -92,51 +91,22 @@ type keyChanges struct{ Cursor string }
 // keyChangesAfter asks core as a gateway does.
 func keyChangesAfter(t *testing.T, s *stack.Stack, cursor string) answer {
 	t.Helper()
-	gateway := &client{t: t, base: s.Env().CoreURL, http: direct}
+	gateway := &client{t: t, base: s.Env().CoreURL, http: http.DefaultClient}
 	return gateway.do(http.MethodGet, "/internal/key-changes?wait=1ms&after="+cursor, nil, "X-Gateway-Secret", secret)
 }
-
-// direct never goes through a proxy that the environment may name.
-var direct = &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 
 // stackOf runs the service on a database, with the accounts and keys of its data directory.
 func stackOf(t *testing.T, data, databaseURL string) (s *stack.Stack, stop func()) {
 	t.Helper()
-	var log asynctest.Buffer
-	s, err := stack.Start(t.Context(), stack.Config{
-		Mail: receiveMail,
-		Data: data, Binaries: binaries, Listen: "127.0.0.1:0", InProcessRedis: true, Log: &log, DatabaseURL: databaseURL,
-		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + secret},
-		GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + secret, "GATEWAY_LIMIT_BUDGET=2s"},
+	s, _ = startStack(t, stack.Config{
+		Data: data, InProcessRedis: true, DatabaseURL: databaseURL,
+		CoreEnv: []string{"CORE_GATEWAY_SECRET=" + secret}, GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + secret},
 	})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
-	}
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	return s, func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Cleanup(stop)
-	return s, stop
-}
-
-// intents makes so many and returns their ids.
-func intents(c *client, count int) (ids []string) {
-	c.t.Helper()
-	for range count {
-		made := expect[record](c.t, c.do(http.MethodPost, "/v2/transfers", map[string]any{
-			"source":      map[string]any{"account": on(11155111, alice), "token": on(11155111, usdc), "amount": "1"},
-			"destination": map[string]any{"account": on(11155111, bob)},
-		}), http.StatusCreated)
-		ids = append(ids, made.ID)
-	}
-	return ids
 }
 
 // mustHave fails the test unless the account has these intents and no others.
@@ -153,13 +123,6 @@ func mustHave(t *testing.T, c *client, ids []string) {
 	}
 	if len(found) != len(ids) {
 		t.Errorf("%d intents, want %d", len(found), len(ids))
-	}
-}
-
-func executeOnServer(t *testing.T, databaseURL, sql string) {
-	t.Helper()
-	if err := executeOn(t.Context(), databaseURL, sql); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -4,266 +4,287 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os/exec"
-	"path/filepath"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/testkit/embedded"
 )
 
-// promise is how long after a change, or after its last moment, a gateway may still let a key in.
+// promise is how long after a key's last moment a gateway may still let the key in.
 const promise = time.Second
 
-// A key that is deleted, disabled, expired or rotated, or whose account is gone, is refused by every gateway within a
-// second, whatever becomes of core and Redis meanwhile.
-//
-// The second is the gateway's own: a request that began later than that can only have been judged later. So however long
-// requests take on a busy machine, none that begins after the second may be let in.
+// endings are the ways in which a key ends, by name. Each returns the key's successor, empty where it has none.
+var endings = map[string]func(t *testing.T, s *stack.Stack, owner person, key createdKey) (successor string){
+	"deleted":                       endByRoute("/auth/api-key/delete", nil),
+	"disabled":                      endByRoute("/auth/api-key/update", map[string]any{"enabled": false}),
+	"expiring in a second":          endByRoute("/auth/api-key/update", map[string]any{"expiresIn": 1}),
+	"expired by hand":               expireByHand,
+	"restricted to another network": endByRoute("/auth/api-key/update", map[string]any{"networks": []string{"192.0.2.0/24"}}),
+	"rotated":                       endByRoute("/auth/api-key/rotate", map[string]any{}),
+	"rotated with grace":            endByRoute("/auth/api-key/rotate", map[string]any{"gracePeriod": 3}),
+	"account deleted": func(_ *testing.T, _ *stack.Stack, owner person, _ createdKey) string {
+		owner.post("/auth/delete-user", map[string]any{"password": owner.password})
+		return ""
+	},
+	"account disabled by the operator": func(t *testing.T, s *stack.Stack, owner person, _ createdKey) string {
+		t.Helper()
+		mustCore(t, s, "", "accounts", "disable", owner.email)
+		return ""
+	},
+	"account erased by the operator": func(t *testing.T, s *stack.Stack, owner person, _ createdKey) string {
+		t.Helper()
+		mustCore(t, s, "", "accounts", "delete", owner.email)
+		mustCore(t, s, "", "accounts", "erase", owner.email)
+		return ""
+	},
+}
+
+func endByRoute(path string, body map[string]any) func(*testing.T, *stack.Stack, person, createdKey) string {
+	return func(t *testing.T, _ *stack.Stack, owner person, key createdKey) string {
+		t.Helper()
+		full := map[string]any{"keyId": key.ID}
+		maps.Copy(full, body)
+		return expect[createdKey](t, owner.post(path, full), http.StatusOK).Key
+	}
+}
+
+func expireByHand(t *testing.T, s *stack.Stack, _ person, key createdKey) string {
+	t.Helper()
+	execute(t, s.Env().DatabaseURL, `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, key.ID)
+	return ""
+}
+
+// A key that has ended is refused by every gateway within a second, however it ended, and whatever becomes of core and Redis meanwhile.
+// A request that begins later can only be judged later, so the second holds however long requests take on a busy machine. Keys that nobody
+// touches are never refused.
 func TestRevocation_AllGateways(t *testing.T) {
 	t.Parallel()
-	// A hanging core must not hold the load up.
-	s, redis := ownStack(t, 3, "GATEWAY_CORE_TIMEOUT=2s")
-	owner := newPerson(t, s.Env().GatewayURL)
-	var crowd []string
-	for range 60 {
-		crowd = append(crowd, owner.newKey(t).Key)
-	}
-	r := &revocations{stack: s, load: startLoad(t, s.Env().GatewayURLs, crowd)}
-
-	everyChange := func(t *testing.T) {
-		t.Helper()
-		var all sync.WaitGroup
-		for _, c := range changes { // all at once, and none waits for its turn among other tests
-			all.Go(func() { t.Run(c.name, func(t *testing.T) { r.change(t, c) }) })
-		}
-		all.Wait()
-	}
-	t.Run("under load, beside a long transaction", func(t *testing.T) {
-		conn, err := pgx.Connect(t.Context(), s.Env().DatabaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close(context.WithoutCancel(t.Context()))
-		if _, err := conn.Exec(t.Context(), `BEGIN; SELECT pg_current_xact_id()`); err != nil {
-			t.Fatal(err)
-		}
-		everyChange(t)
-	})
-	for _, c := range changes {
-		t.Run("core killed at the commit/"+c.name, func(t *testing.T) { r.changeAndKill(t, c) })
-	}
-	for _, c := range changes[:3] { // however the key ends, it is the silence that keeps it out
-		t.Run("core hanging from the commit on/"+c.name, func(t *testing.T) { r.changeAndHang(t, c) })
-	}
-	if err := redis.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	t.Run("without Redis", everyChange)
-}
-
-// change ends a key.
-type change struct {
-	name string
-	// lasting is for how long the key still works.
-	lasting time.Duration
-	// make makes the change and returns the key's successor, if it has one.
-	make func(ctx context.Context, r *revocations, s subject) (successor string, err error)
-}
-
-var changes = []change{
-	{"deleted", 0, post("/auth/api-key/delete", map[string]any{})},
-	{"disabled", 0, post("/auth/api-key/update", map[string]any{"enabled": false})},
-	{"expiring in a second", time.Second, post("/auth/api-key/update", map[string]any{"expiresIn": 1})},
-	{"expired by hand", 0, func(ctx context.Context, r *revocations, s subject) (string, error) {
-		return "", executeOn(ctx, r.stack.Env().DatabaseURL, `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, s.key.ID)
-	}},
-	{"restricted to another network", 0, post("/auth/api-key/update", map[string]any{"networks": []string{"192.0.2.0/24"}})},
-	{"rotated", 0, post("/auth/api-key/rotate", map[string]any{})},
-	{"rotated with three seconds of grace", 3 * time.Second, post("/auth/api-key/rotate", map[string]any{"gracePeriod": 3})},
-	{"account deleted", 0, func(_ context.Context, _ *revocations, s subject) (string, error) {
-		return "", s.send("/auth/delete-user", map[string]any{"password": s.password}, nil)
-	}},
-	{"account disabled by the operator", 0, func(ctx context.Context, r *revocations, s subject) (string, error) {
-		command := exec.CommandContext(ctx, filepath.Join(binaries, "core"), "accounts", "disable", s.email)
-		command.Env = append(stack.Environ(), "CORE_DATABASE_URL="+r.stack.Env().DatabaseURL)
-		if out, err := command.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%w: %s", err, out)
-		}
-		return "", nil
-	}},
-}
-
-func post(path string, body map[string]any) func(context.Context, *revocations, subject) (string, error) {
-	return func(_ context.Context, _ *revocations, s subject) (string, error) {
-		full := map[string]any{"keyId": s.key.ID}
-		maps.Copy(full, body)
-		var answer createdKey
-		err := s.send(path, full, &answer)
-		return answer.Key, err
-	}
-}
-
-// subject is the owner of a key that all gateways are asked with.
-type subject struct {
-	person
-	key         createdKey
-	observation *observation
-}
-
-// revocations is a stack whose gateways are under load.
-type revocations struct {
-	stack *stack.Stack
-	load  *load
-}
-
-// subject is somebody new, once all gateways have accepted the key.
-func (r *revocations) subject(t *testing.T) subject {
-	t.Helper()
-	s := subject{person: newPerson(t, r.stack.Env().GatewayURL)}
-	s.key = s.newKey(t)
-	s.observation = r.load.watch(t, s.key.Key)
-	s.observation.await(t, "accepted the new key", func(at taken) bool { return !at.lastAccepted.IsZero() })
-	return s
-}
-
-func (r *revocations) change(t *testing.T, c change) {
-	t.Helper()
-	s := r.subject(t)
-	began, successor := time.Now(), ""
-	eventually(t, func() (err error) {
-		successor, err = c.make(t.Context(), r, s)
-		return err
-	})
-	end := r.end(t, s, c, began, time.Now())
-	if successor != "" {
-		r.mustWork(t, successor)
-	}
-	r.mustBeRefused(t, s, c, end)
-}
-
-// changeAndKill kills core as soon as the change is committed, whether or not it was answered.
-func (r *revocations) changeAndKill(t *testing.T, c change) {
-	t.Helper()
-	s, began := r.subject(t), time.Now()
-	committed, successor := r.commit(t, s, c, func() error { return r.stack.Kill(stack.Core) })
-	r.mustBeRefused(t, s, c, r.end(t, s, c, began, committed))
-	if err := r.stack.AwaitReady(t.Context(), stack.Core); err != nil {
-		t.Fatal(err)
-	}
-	if key := <-successor; key != "" {
-		r.mustWork(t, key)
-	}
-}
-
-// changeAndHang stops core in its tracks as soon as the change is committed, until nobody gets in any more.
-func (r *revocations) changeAndHang(t *testing.T, c change) {
-	t.Helper()
-	s, began := r.subject(t), time.Now()
-	pid := r.stack.Env().PID(stack.Core)
-	wake := func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
-	t.Cleanup(wake)
-	committed, successor := r.commit(t, s, c, func() error { return syscall.Kill(pid, syscall.SIGSTOP) })
-	end := r.end(t, s, c, began, committed)
-	s.observation.await(t, "denied the key since its end", func(at taken) bool { return at.lastDenied.After(end.Add(promise)) })
-	wake()
-	r.mustBeRefused(t, s, c, end)
-	<-successor
-}
-
-// commit makes the change, and strikes as soon as the database has it. It returns when that was, and where the key's
-// successor will be told, empty if the answer is lost.
-func (r *revocations) commit(t *testing.T, s subject, c change, strike func() error) (committed time.Time, successor <-chan string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), r.stack.Env().DatabaseURL)
+	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	state := func() (state string) {
-		if err := conn.QueryRow(t.Context(), `SELECT coalesce(max(concat(to_jsonb(k) - 'last_used_at', to_jsonb(a))), '')
-			FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.id = $1`, s.key.ID).Scan(&state); err != nil {
-			t.Fatal(err)
-		}
-		return state
-	}
-	before, struck := state(), make(chan struct{})
-	told := make(chan string, 1)
-	go func() {
-		for {
-			successor, err := c.make(t.Context(), r, s)
-			select {
-			case <-struck:
-			default:
-				if err != nil && t.Context().Err() == nil {
-					continue // core was killed a moment ago, in another test
+	t.Cleanup(func() { _ = redis.Stop() })
+	// A hanging core must not hold the requests up.
+	s, _ := startStack(t, stack.Config{Gateways: 3, RedisURL: redis.URL, GatewayEnv: []string{"GATEWAY_CORE_TIMEOUT=5s"}})
+	owner := newPerson(t, s.Env().GatewayURL)
+	r := &revocations{t, s, owner}
+	for range 4 {
+		untouched := watchKey(t, s, owner.newKey().Key)
+		t.Cleanup(func() {
+			for gateway, seen := range untouched.state() {
+				if !seen.firstRefused.IsZero() {
+					t.Errorf("gateway %d refused a key that nobody touched: %v", gateway+1, seen.statuses)
 				}
 			}
-			told <- successor
-			return
-		}
-	}()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(time.Minute); state() == before; <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatal("the change is not in the database")
-		}
+		})
 	}
-	committed = time.Now()
-	close(struck)
-	if err := strike(); err != nil {
+
+	conn := connect(t, s.Env().DatabaseURL)
+	if _, err := conn.Exec(t.Context(), `BEGIN; SELECT pg_current_xact_id()`); err != nil { // a long transaction holds no change back
 		t.Fatal(err)
 	}
-	return committed, told
+	r.all(slices.Sorted(maps.Keys(endings))...)
+	if err := conn.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("core killed at the commit", func(t *testing.T) {
+		r.withoutCore(t, func() error { return s.Kill(stack.Core) })
+		if err := s.AwaitReady(t.Context(), stack.Core); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("core hanging since before the commit", func(t *testing.T) {
+		pid := s.Env().PID(stack.Core)
+		wake := func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
+		t.Cleanup(wake)
+		r.withoutCore(t, func() error { return syscall.Kill(pid, syscall.SIGSTOP) }, wake)
+	})
+	if err := redis.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.all("deleted", "rotated", "account deleted")
 }
 
-// end is the key's last moment: that of the change, or what the change has left it, which must be what was asked for.
-func (r *revocations) end(t *testing.T, s subject, c change, began, changed time.Time) time.Time {
-	t.Helper()
-	var expires *time.Time
-	queryRow(t, r.stack.Env().DatabaseURL, &expires, `SELECT max(expires_at) FROM api_keys WHERE id = $1`, s.key.ID)
-	if expires == nil {
-		expires = &time.Time{}
-	}
-	// The database rounds to a microsecond.
-	if asked := began.Add(c.lasting - time.Millisecond); c.lasting > 0 && expires.Before(asked) {
-		t.Errorf("the key ends at %s, before %s", expires, asked)
-	}
-	return later(changed, *expires)
+// revocations is a stack whose gateways are asked with keys that end.
+type revocations struct {
+	t     *testing.T
+	stack *stack.Stack
+	owner person
 }
 
-// mustBeRefused waits until every gateway refuses the key for good, and wants that none let it in, and none refused it,
-// when it should not have.
-func (r *revocations) mustBeRefused(t *testing.T, s subject, c change, end time.Time) {
+// all ends keys in these ways at once.
+func (r *revocations) all(names ...string) {
+	r.t.Helper()
+	var running sync.WaitGroup
+	for _, name := range names {
+		running.Go(func() {
+			r.t.Run(name, func(t *testing.T) {
+				owner := r.owner
+				if strings.HasPrefix(name, "account") {
+					owner = newPerson(t, r.stack.Env().GatewayURL)
+				}
+				key, watched := r.watchedKey(t, owner)
+				began := time.Now()
+				successor := endings[name](t, r.stack, owner, key)
+				end := time.Now()
+				// It may have been left some time.
+				expires := queryRow[*time.Time](t, r.stack.Env().DatabaseURL, `SELECT max(expires_at) FROM api_keys WHERE id = $1`, key.ID)
+				if expires != nil {
+					began, end = later(began, *expires), later(end, *expires)
+				}
+				watched.mustBeRefused(t, began, end)
+				if successor != "" {
+					next := watchKey(t, r.stack, successor)
+					next.await(t, "accepted the successor", func(at seen) bool { return !at.lastAccepted.IsZero() && at.firstRefused.IsZero() })
+				}
+			})
+		})
+	}
+	running.Wait()
+}
+
+// withoutCore ends a key by hand once core cannot tell of it any more, or is killed with the news.
+func (r *revocations) withoutCore(t *testing.T, strike func() error, wake ...func()) {
 	t.Helper()
-	state := s.observation.await(t, "refused the key since its end", func(at taken) bool {
+	key, watched := r.watchedKey(t, r.owner)
+	if len(wake) > 0 {
+		if err := strike(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	expireByHand(t, r.stack, r.owner, key)
+	end := time.Now()
+	if len(wake) == 0 {
+		if err := strike(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched.await(t, "denied the key since its end", func(at seen) bool { return at.lastDenied.After(end.Add(promise)) })
+	for _, wake := range wake {
+		wake()
+	}
+	watched.mustBeRefused(t, began, end)
+}
+
+// watchedKey is a new key that every gateway has accepted.
+func (r *revocations) watchedKey(t *testing.T, owner person) (createdKey, *watched) {
+	t.Helper()
+	key := owner.newKey()
+	w := watchKey(t, r.stack, key.Key)
+	w.await(t, "accepted the new key", func(at seen) bool { return !at.lastAccepted.IsZero() })
+	return key, w
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// watched is a key that every gateway is asked with all the time.
+type watched struct {
+	mu sync.Mutex
+	at []seen // by gateway
+}
+
+// seen is how one gateway has answered a key. Times but firstRefused are when a request began. Denied is any request that was not let in.
+type seen struct {
+	statuses                                            map[int]int
+	lastAccepted, lastDenied, lastRefused, firstRefused time.Time
+}
+
+// watchKey asks every gateway with the key until the test ends.
+func watchKey(t *testing.T, s *stack.Stack, key string) *watched {
+	t.Helper()
+	urls := s.Env().GatewayURLs
+	w := &watched{at: make([]seen, len(urls))}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	t.Cleanup(func() { cancel(); all.Wait() })
+	for gateway, url := range urls {
+		w.at[gateway].statuses = map[int]int{}
+		c := apiClient(t, key)
+		c.base = url
+		all.Go(func() {
+			ticker := time.NewTicker(50 * time.Millisecond)
+			defer ticker.Stop()
+			for ; ctx.Err() == nil; <-ticker.C {
+				began := time.Now()
+				if a, err := c.try(http.MethodGet, "/v2/chains", nil, "If-None-Match", "*"); err == nil {
+					w.note(gateway, began, a)
+				} else if t.Context().Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	return w
+}
+
+func (w *watched) note(gateway int, began time.Time, a answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := &w.at[gateway]
+	at.statuses[a.Status]++
+	// A key that is over its limit was accepted: the gateway looks at the key first.
+	if a.Status < 400 || a.Status == http.StatusTooManyRequests && a.Header.Get("RateLimit-Policy") != "" {
+		at.lastAccepted = began
+		return
+	}
+	at.lastDenied = began
+	if a.Status != http.StatusForbidden {
+		return
+	}
+	at.lastRefused = began
+	if at.firstRefused.IsZero() {
+		at.firstRefused = time.Now()
+	}
+}
+
+func (w *watched) state() []seen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	state := slices.Clone(w.at)
+	for gateway := range state {
+		state[gateway].statuses = maps.Clone(state[gateway].statuses)
+	}
+	return state
+}
+
+// await waits until this is true of every gateway.
+func (w *watched) await(t *testing.T, what string, is func(seen) bool) {
+	t.Helper()
+	eventually(t, func() error {
+		for gateway, at := range w.state() {
+			if !is(at) {
+				return fmt.Errorf("gateway %d has not %s: %+v", gateway+1, what, at)
+			}
+		}
+		return nil
+	})
+}
+
+// mustBeRefused waits until every gateway refuses the key for good, and wants that none has refused it before the first time or let it in
+// later than a second after the second one.
+func (w *watched) mustBeRefused(t *testing.T, earliest, end time.Time) {
+	t.Helper()
+	w.await(t, "refused the key since its end", func(at seen) bool {
 		return at.lastRefused.After(end.Add(promise)) && at.lastRefused.After(at.lastAccepted)
 	})
-	for n, at := range state {
-		over := at.lastAccepted.Sub(end)
-		t.Logf("gateway %d: let in last %.3f s, refused first %.3f s after the key's end; answers %v",
-			n+1, over.Seconds(), at.firstRefusal.Sub(end).Seconds(), at.statuses)
-		if over > promise {
-			t.Errorf("gateway %d let a request in that began %s after the key's end", n+1, over)
+	for gateway, at := range w.state() {
+		if over := at.lastAccepted.Sub(end); over > promise {
+			t.Errorf("gateway %d let a request in that began %s after the key's end", gateway+1, over)
 		}
-		if c.lasting > 0 && at.firstRefusal.Before(end) {
-			t.Errorf("gateway %d refused the key %s before its end", n+1, end.Sub(at.firstRefusal))
-		}
-	}
-}
-
-// mustWork wants every gateway to take the key, and none ever to have refused it.
-func (r *revocations) mustWork(t *testing.T, key string) {
-	t.Helper()
-	state := r.load.watch(t, key).await(t, "accepted the successor", func(at taken) bool { return !at.lastAccepted.IsZero() })
-	for n, at := range state {
-		if !at.firstRefusal.IsZero() {
-			t.Errorf("gateway %d refused the successor: %v", n+1, at.statuses)
+		if at.firstRefused.Before(earliest) {
+			t.Errorf("gateway %d refused the key %s before its end", gateway+1, earliest.Sub(at.firstRefused))
 		}
 	}
 }

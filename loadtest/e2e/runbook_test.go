@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 )
 
 // Postgres understands every statement that the runbook has operators run, on the database as it is. None is carried out.
@@ -18,10 +17,7 @@ func TestRunbook_Statements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := pgx.Connect(t.Context(), running.Env().DatabaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := connect(t, running.Env().DatabaseURL)
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	placeholders := strings.NewReplacer("PID", "1", "KEY_ID", uuid.NewString(), "ACCOUNT_ID", uuid.NewString(), "INTENT_ID", uuid.NewString(), "WEBHOOK_ID", uuid.NewString())
 	statements := regexp.MustCompile("(?s)`(?:sql|psql \"\\$\\w+\" -c) \"([^\"]+)\"`").FindAllStringSubmatch(string(text), -1)

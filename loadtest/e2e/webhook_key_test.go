@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"intents.internal/deploy/stack"
 )
@@ -31,24 +29,9 @@ func TestWebhooks_KeyReplaced(t *testing.T) {
 	}
 	old, next := hex.EncodeToString([]byte(strings.Repeat("old key.", 4))), hex.EncodeToString([]byte(strings.Repeat("new key.", 4)))
 	configure(old, "")
-	var log lockedBuffer
-	s, err := stack.Start(t.Context(), stack.Config{
-		Mail: receiveMail,
-		Data: filepath.Join(dir, "data"), Binaries: binaries, Listen: "127.0.0.1:0", Cores: 2, Ephemeral: true, Log: &log,
-		CoreEnv: append([]string{"CORE_ENV_FILE=" + settings}, oneAddress...), GatewayEnv: []string{"GATEWAY_LIMIT_BUDGET=2s"},
-	})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Log(log.String())
-		}
-	})
-	me := &client{t: t, base: s.Env().GatewayURL, key: s.Env().TestKey, http: &http.Client{Timeout: 20 * time.Second, Transport: checked{t}}}
+	s, log := startStack(t, stack.Config{Data: filepath.Join(dir, "data"), Cores: 2, CoreEnv: []string{"CORE_ENV_FILE=" + settings}})
+	me := apiClient(t, s.Env().TestKey)
+	me.base = s.Env().GatewayURL
 	recorded := &delivered{requests: map[string][]delivery{}}
 	server := httptest.NewServer(recorded)
 	t.Cleanup(server.Close)
@@ -61,11 +44,9 @@ func TestWebhooks_KeyReplaced(t *testing.T) {
 			if err := s.Restart(t.Context(), core); err != nil {
 				t.Fatal(err)
 			}
-			intents(me, 1)
-			page := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?wait=15&after="+url.QueryEscape(cursor), nil), http.StatusOK)
-			if cursor = page.Next; len(page.Events) != 1 {
-				t.Fatalf("the feed has %q", page.Events)
-			}
+			pay(me, 1)
+			page := nextEvents(me, cursor)
+			cursor = page.Next
 			all := recorded.await(t, readEvent(t, page.Events[0]).ID, len(endpoints))
 			for _, made := range endpoints {
 				if !slices.ContainsFunc(all, func(d delivery) bool { return d.verify(made.Secret) == nil }) {

@@ -1,28 +1,21 @@
 // An account of its own creates intents of all kinds, signs and sends their transactions with viem, and follows their events to the
 // end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the deadline.
 //
-// Standard input is {gateway, chains: [{id, url, token}, {…}], owner}: the URLs of the service and of two chains' nodes, a test token on
-// each, and the number of the development account that owns the settlers. With an owner this script fills the orders and delivers the
-// settlers' messages; without one a solver and a relay do.
+// Standard input is {gateway, chains: [{id, url, token}, {…}]}: the URLs of the service and of two chains' nodes, and a test token on each.
+// A solver fills the orders, and a relay delivers the settlers' messages.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createPublicClient, createWalletClient, defineChain, http, maxUint256, pad, parseAbi, parseGwei, slice, zeroHash } from 'viem'
+import { createPublicClient, createWalletClient, defineChain, http, parseGwei } from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 
-const { gateway, chains, owner } = JSON.parse(readFileSync(0))
+const { gateway, chains } = JSON.parse(readFileSync(0))
 const [here, there] = chains
 const native = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
-const abi = parseAbi([
-  'function approve(address spender, uint256 amount)',
-  'function fill(bytes32 orderId, bytes originData, bytes fillerData)',
-  'function deliver(uint32 domain, bytes32 settler, bool filled, bytes32[] orderIds, bytes[] ordersFillerData)',
-])
 
 // Each scenario has a development account of its own, so that nobody else uses its nonces. The README's walk has the first one.
 const development = (addressIndex) => mnemonicToAccount('test test test test test test test test test test test junk', { addressIndex })
-const filler = development(11)
 
 const nodes = Object.fromEntries(chains.map(({ id, url }) => {
   const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
@@ -104,29 +97,11 @@ async function sendAndReplace({ account, intent }, other) {
 const speedUp = (scenario) => sendAndReplace(scenario, (last) => last)
 const replace = (scenario) => sendAndReplace(scenario, (_, selfPayment) => selfPayment)
 
-async function fill({ order, orderId, destination }) {
-  const { chain, client } = nodes[Number(destination.account.split(':')[1])]
-  const wallet = walletOf(filler, chain.id)
-  const settler = slice(order.destinationSettler, 12)
-  const paysNative = order.outputToken === zeroHash
-  if (!paysNative) {
-    const approve = { address: slice(order.outputToken, 12), abi, functionName: 'approve', args: [settler, maxUint256] }
-    await waitMined(client, await wallet.writeContract(approve))
-  }
-  const args = [orderId, order.orderData, pad(filler.address)]
-  const value = paysNative ? BigInt(order.amountOut) : 0n
-  await waitMined(client, await wallet.writeContract({ address: settler, abi, functionName: 'fill', args, value }))
-}
-
 // refund asks an order back that nobody has filled, once the destination's clock, which is that of its last block, is past the deadline.
-async function refund({ account, intent: { id, order, orderId } }) {
+async function refund({ account, intent: { id, order } }) {
   const { client } = nodes[there.id]
   while ((await client.getBlock()).timestamp <= order.fillDeadline) await waitBlocks(1n, client)
   await sendCalls(account, (await call('GET', `/v2/transfers/${id}/refund`, undefined, key)).body, there.id)
-  if (!owner) return
-  const args = [there.id, order.destinationSettler, false, [orderId], []]
-  const delivery = { address: order.originSettler, abi, functionName: 'deliver', args }
-  await waitMined(node, await walletOf(development(owner)).writeContract(delivery))
 }
 
 const cancel = ({ intent }) => call('POST', `/v2/transfers/${intent.id}/cancel`, undefined, key)
@@ -168,7 +143,6 @@ async function follow() {
       const scenario = byID[data.id]
       scenario.steps.push(data.to)
       assert.equal(sequence, scenario.steps.length)
-      if (owner && type === 'transfer.confirmed' && scenario.ends === 'filled') await fill(scenario.intent)
       if (type === 'transfer.refundable') await refund(scenario)
     }
     after = `&after=${encodeURIComponent(next)}`

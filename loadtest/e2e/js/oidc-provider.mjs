@@ -1,6 +1,5 @@
 // An OpenID Connect provider at ISSUER, an http:// origin of this machine, with one client. Anybody can sign in under any
 // name and has the verified address <name>@example.com; a name that begins with "unsure" has one that is not verified.
-// It ends with its standard input.
 import { generateKeyPairSync } from 'node:crypto'
 import { Provider } from 'oidc-provider'
 
@@ -19,5 +18,4 @@ const provider = new Provider(ISSUER, {
 })
 
 const { hostname, port } = new URL(ISSUER)
-provider.listen(Number(port), hostname, () => console.log('listening'))
-process.stdin.on('end', () => process.exit()).resume()
+provider.listen(Number(port), hostname)

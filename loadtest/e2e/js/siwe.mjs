@@ -47,19 +47,8 @@ async function unproven(client, proof) {
 async function isRefused() {
   const client = browser()
   const stranger = privateKeyToAccount(generatePrivateKey())
-  for (const changes of [
-    { domain: 'elsewhere.example' },
-    { uri: 'https://elsewhere.example/' },
-    { nonce: 'n0nceOfSomebodyElse' },
-    { expirationTime: new Date(Date.now() - 1000) },
-    { notBefore: new Date(Date.now() + 3600_000) },
-    { address: stranger.address },
-    { chainId: 1 },
-  ]) await unproven(client, await signed(client, changes))
+  await unproven(client, await signed(client, { domain: 'elsewhere.example' }))
   await unproven(client, await signed(client, {}, stranger))
-  const proof = await signed(client)
-  await unproven(client, { ...proof, message: proof.message.replace('manage', 'steal') })
-  await unproven(client, { ...proof, signature: '0x' + '00'.repeat(65) })
   assert.equal(await answered(client.getSession()), null)
 }
 
@@ -85,8 +74,6 @@ async function linksAndUnlinks() {
   const alone = browser()
   assert.notEqual((await answered(alone.siwe.verify(await proof()))).user.id, user.id)
   await refused(alone.unlinkAccount({ providerId: 'siwe' }), 400, 'FAILED_TO_UNLINK_LAST_ACCOUNT')
-
-  await refused(client.oauth2.link({ providerId: 'oidc', callbackURL: '/console/account' }), 404, 'NOT_FOUND')
 }
 
 for (const step of [signsIn, isRefused, linksAndUnlinks]) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -144,118 +145,123 @@ func (d delivery) verify(secret string) error {
 	return webhook.Verify(d.body, d.header)
 }
 
-// longPoll reads the feed after a cursor as soon as something is there, with the first events and when they came.
-func longPoll(t *testing.T, c *client, after string) <-chan struct {
-	eventPage
-	at time.Time
-} {
-	t.Helper()
-	polled := make(chan struct {
-		eventPage
-		at time.Time
-	}, 1)
-	patient := *c
-	patient.http = &http.Client{Timeout: 40 * time.Second, Transport: c.http.Transport}
-	go func() {
-		defer close(polled)
-		a, err := patient.try(http.MethodGet, "/v2/events?wait=25&after="+url.QueryEscape(after), nil)
-		if err != nil || a.Status != http.StatusOK {
-			t.Errorf("the long poll ends with %d %s, %v", a.Status, a.Body, err)
-			return
-		}
-		var page eventPage
-		if err := json.Unmarshal(a.Body, &page); err != nil {
-			t.Error(err)
-			return
-		}
-		polled <- struct {
-			eventPage
-			at time.Time
-		}{page, time.Now()}
-	}()
-	return polled
+// nextEvents reads the feed after a cursor as soon as something is there.
+func nextEvents(c *client, after string) eventPage {
+	c.t.Helper()
+	page := expect[eventPage](c.t, c.do(http.MethodGet, "/v2/events?wait=25&after="+url.QueryEscape(after), nil), http.StatusOK)
+	if len(page.Events) == 0 {
+		c.t.Fatal("no event came within 25 seconds")
+	}
+	return page
 }
 
-// An intent is heard of by a long poll, by the receivers of both languages and by a webhook that records what is sent, all the same
-// event; and after its secret is replaced both secrets verify.
-func TestWebhooks_EndToEnd(t *testing.T) {
+// An intent is heard of by a long poll, by a webhook that records what is sent, and by the receivers of both languages, all the same event.
+// After its secret is replaced both secrets verify. The receivers refuse what was not signed, handle every event once, read the feed for
+// those that were not delivered, and begin it again where their cursor is too old.
+func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	key := freshKey(t)
+	owner := newPerson(t, running.Env().GatewayURL)
+	key := owner.newKey().Key
 	me := apiClient(t, key)
 	recorded := &delivered{requests: map[string][]delivery{}}
 	server := httptest.NewServer(recorded)
 	t.Cleanup(server.Close)
-	recorder := createWebhook(t, me, server.URL+"/hook")
-	receivers, endpoints := map[string]*receiver{}, map[string]endpoint{}
-	for language := range receiverLanguages {
-		receivers[language] = newReceiver(t, language, running.Env().GatewayURL, key)
+	endpoints := map[string]endpoint{"recorder": createWebhook(t, me, server.URL+"/hook")}
+	receivers := map[string]*receiver{}
+	for language := range buildReceiver {
+		receivers[language] = newReceiver(t, language, key)
 		endpoints[language] = createWebhook(t, me, receivers[language].url)
-		receivers[language].start(t, endpoints[language].Secret)
+		receivers[language].restart(t, endpoints[language].Secret)
 	}
-	start := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after=now", nil), http.StatusOK)
+	cursor := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after=now", nil), http.StatusOK).Next
 
-	polled := longPoll(t, me, start.Next)
-	made := expect[record](t, me.do(http.MethodPost, "/v2/transfers", body(on(11155111, alice), on(11155111, usdc), "1", on(11155111, bob), "", "")), http.StatusCreated)
-	answered := time.Now()
+	polled := make(chan eventPage, 1)
+	go func() { defer close(polled); polled <- nextEvents(me, cursor) }()
+	made := pay(me, 1)[0]
 	page := <-polled
-	if len(page.Events) != 1 {
-		t.Fatalf("the long poll has %q", page.Events)
-	}
-	t.Logf("the long poll ended %s after the intent was answered", page.at.Sub(answered).Round(time.Millisecond))
 	created := readEvent(t, page.Events[0])
 	want := feedEvent{ID: created.ID, Type: "transfer.created", Environment: "test", Sequence: 1}
-	want.Data.ID, want.Data.To = made.ID, "created"
+	want.Data.ID, want.Data.To = made, "created"
 	if diff := cmp.Diff(want, created); diff != "" {
 		t.Errorf("the event (-want +got):\n%s", diff)
 	}
 	sent := recorded.await(t, created.ID, 1)[0]
 	sent.mustConform(t)
-	if err := sent.verify(recorder.Secret); err != nil {
+	if err := sent.verify(endpoints["recorder"].Secret); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(string(page.Events[0]), fmt.Sprintf(`{"id":%q,%s`, created.ID, sent.body[1:])); diff != "" {
 		t.Errorf("the event in the feed and as it was sent (-feed +sent):\n%s", diff)
 	}
+	handled := []string{created.ID + " transfer.created"}
 	for _, r := range receivers {
-		r.awaitHandled(t, created.ID+" transfer.created")
+		r.awaitHandled(t, handled...)
 	}
 
-	// Every endpoint gets another secret. The old one still verifies, and receivers with the new one take over.
+	t.Log("another secret: the old one still verifies, and receivers with the new one take over")
 	fresh := map[string]string{}
-	rotate := func(id string) string {
-		return expect[endpoint](t, me.do(http.MethodPost, "/v2/webhooks/"+id+"/rotate-secret", map[string]any{}), http.StatusOK).Secret
+	for name, made := range endpoints {
+		fresh[name] = expect[endpoint](t, me.do(http.MethodPost, "/v2/webhooks/"+made.ID+"/rotate-secret", map[string]any{}), http.StatusOK).Secret
 	}
-	fresh["recorder"] = rotate(recorder.ID)
-	for language, made := range endpoints {
-		fresh[language] = rotate(made.ID)
+	cancel := func(id string) feedEvent {
+		t.Helper()
+		expect[record](t, me.do(http.MethodPost, "/v2/transfers/"+id+"/cancel", nil), http.StatusOK)
+		page = nextEvents(me, page.Next)
+		return readEvent(t, page.Events[len(page.Events)-1])
 	}
-	expect[record](t, me.do(http.MethodPost, "/v2/transfers/"+made.ID+"/cancel", nil), http.StatusOK)
-	page.eventPage = expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after="+url.QueryEscape(page.Next), nil), http.StatusOK)
-	if len(page.Events) != 1 {
-		t.Fatalf("the feed has %q", page.Events)
-	}
-	cancelled := readEvent(t, page.Events[0])
+	cancelled := cancel(made)
 	sent = recorded.await(t, cancelled.ID, 1)[0]
 	sent.mustConform(t)
-	if err := errors.Join(sent.verify(recorder.Secret), sent.verify(fresh["recorder"])); err != nil {
+	if err := errors.Join(sent.verify(endpoints["recorder"].Secret), sent.verify(fresh["recorder"])); err != nil {
 		t.Errorf("with the old and the new secret: %v", err)
 	}
-	awaitDeliveries(t, me, recorder.ID, cancelled.ID, created.ID)
+	awaitDeliveries(t, me, endpoints["recorder"].ID, cancelled.ID, created.ID)
+	handled = append(handled, cancelled.ID+" transfer.cancelled")
 	for language, r := range receivers {
-		r.awaitHandled(t, created.ID+" transfer.created", cancelled.ID+" transfer.cancelled")
-		r.stop()
-		r.start(t, fresh[language]) // it reads the feed from the beginning, as it has nothing stored
-		r.awaitHandled(t, created.ID+" transfer.created", cancelled.ID+" transfer.cancelled", created.ID+" transfer.created", cancelled.ID+" transfer.cancelled")
+		r.awaitHandled(t, handled...)
+		r.restart(t, fresh[language]) // it reads the feed from the beginning, as it has nothing stored
+		r.awaitHandled(t, append(handled, handled...)...)
 	}
-	expect[record](t, me.do(http.MethodPost, "/v2/transfers", body(on(11155111, alice), on(11155111, usdc), "2", on(11155111, bob), "", "")), http.StatusCreated)
-	page.eventPage = expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after="+url.QueryEscape(page.Next), nil), http.StatusOK)
-	second := readEvent(t, page.Events[0])
-	for _, r := range receivers {
-		eventually(t, func() error {
-			if lines := r.handled(); lines[len(lines)-1] != second.ID+" transfer.created" {
-				return fmt.Errorf("handled %q, and not %s", lines, second.ID)
-			}
-			return nil
-		})
+	handled = append(handled, handled...)
+
+	for _, what := range []string{"an event that is only in the feed", "and a cursor that is too old"} {
+		t.Log(what)
+		for language := range receivers {
+			a := me.do(http.MethodPatch, "/v2/webhooks/"+endpoints[language].ID, map[string]any{"types": []string{"transfer.cancelled"}})
+			expect[any](t, a, http.StatusOK)
+		}
+		made = pay(me, 1)[0]
+		page = nextEvents(me, page.Next)
+		created = readEvent(t, page.Events[0])
+		if what == "and a cursor that is too old" {
+			execute(t, running.Env().DatabaseURL, `INSERT INTO feed_pruned (account_id, environment, position)
+				SELECT account_id, 'test', max(position) FROM feed WHERE account_id = (SELECT id FROM accounts WHERE email = $1) GROUP BY account_id`, owner.email)
+		}
+		cancelled = cancel(made)
+		handled = append(handled, cancelled.ID+" transfer.cancelled", created.ID+" transfer.created late")
+		for _, r := range receivers {
+			r.awaitHandled(t, handled...)
+		}
 	}
+	for language, r := range receivers {
+		r.mustRefuse(t, recorded.await(t, cancelled.ID, 1)[0], fresh[language])
+		r.awaitHandled(t, handled...)
+	}
+}
+
+// signed is the delivery as its sender would sign it at another time with another secret.
+func (d delivery) signed(t *testing.T, secret string, at time.Time) delivery {
+	t.Helper()
+	webhook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := webhook.Sign(d.header.Get("Webhook-Id"), at, d.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.header = d.header.Clone()
+	d.header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
+	d.header.Set("Webhook-Signature", signature)
+	return d
 }

@@ -1,0 +1,251 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// client speaks to a gateway as an API client or a browser would, and holds each response to openapi.json.
+type client struct {
+	t    *testing.T
+	base string
+	key  string
+	http *http.Client
+}
+
+// apiClient has an API key, and asks the shared stack unless its base is changed. An empty key is none.
+func apiClient(t *testing.T, key string) *client {
+	t.Helper()
+	return &client{t: t, base: running.Env().GatewayURL, key: key, http: &http.Client{Timeout: time.Minute, Transport: checked{t}}}
+}
+
+// answer is a response read to its end.
+type answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+func (c *client) do(method, path string, body any, headers ...string) answer {
+	c.t.Helper()
+	a, err := c.try(method, path, body, headers...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return a
+}
+
+// try is do for goroutines and for requests that may fail. headers are names and values in turn.
+func (c *client) try(method, path string, body any, headers ...string) (answer, error) {
+	var sent io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		sent = bytes.NewReader([]byte(b))
+	default:
+		encoded, err := json.Marshal(b)
+		if err != nil {
+			return answer{}, err
+		}
+		sent = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, sent)
+	if err != nil {
+		return answer{}, err
+	}
+	if c.key != "" {
+		request.Header.Set("X-Api-Key", c.key)
+	}
+	if sent != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	return answer{Status: response.StatusCode, Header: response.Header, Body: read}, err
+}
+
+// expect fails the test unless the answer has this status, and decodes its body.
+func expect[T any](t *testing.T, a answer, status int) (value T) {
+	t.Helper()
+	if a.Status != status {
+		t.Fatalf("status %d, want %d: %s", a.Status, status, a.Body)
+	}
+	if err := json.Unmarshal(a.Body, &value); err != nil {
+		t.Fatalf("%v: %s", err, a.Body)
+	}
+	return value
+}
+
+// get reads a page of the operations listeners, or of Prometheus.
+func get(t *testing.T, target string, status int) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status {
+		t.Errorf("%s: %d %v, want %d", target, response.StatusCode, err, status)
+	}
+	return string(text)
+}
+
+// failure is the body of a refusal.
+type failure struct {
+	Code, Message string
+	Details       map[string]any
+	ChainID       int
+	KeyEnv        string
+}
+
+// refused fails the test unless the answer is a refusal with this status and code.
+func refused(t *testing.T, a answer, status int, code string) failure {
+	t.Helper()
+	got := expect[failure](t, a, status)
+	if got.Code != code || got.Message == "" {
+		t.Errorf("refused with %+v, want %s", got, code)
+	}
+	return got
+}
+
+type createdKey struct{ ID, Key, Prefix, Environment string }
+
+// person is an account, signed in.
+type person struct {
+	*client
+	email, password string
+}
+
+const password = "correct horse battery"
+
+var people atomic.Int64
+
+func uniqueEmail(who string) string {
+	return fmt.Sprintf("%s-%d-%d@example.com", who, time.Now().UnixNano(), people.Add(1))
+}
+
+// newPerson signs up at a gateway, opens the link that is mailed, and signs in.
+func newPerson(t *testing.T, gateway string) person {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := person{client: apiClient(t, ""), email: uniqueEmail("person"), password: password}
+	p.base, p.http.Jar = gateway, jar
+	p.post("/auth/sign-up/email", map[string]any{"name": "Person", "email": p.email, "password": p.password})
+	expect[any](t, p.do(http.MethodGet, "/auth/verify-email?token="+mailedLink(t, p.email).Query().Get("token"), nil), http.StatusOK)
+	p.post("/auth/sign-in/email", map[string]any{"email": p.email, "password": p.password})
+	return p
+}
+
+// post wants the answer 200.
+func (p person) post(path string, body any) answer {
+	p.t.Helper()
+	a := p.do(http.MethodPost, path, body)
+	if a.Status != http.StatusOK {
+		p.t.Fatalf("POST %s: %d %s", path, a.Status, a.Body)
+	}
+	return a
+}
+
+func (p person) newKey() createdKey {
+	p.t.Helper()
+	return expect[createdKey](p.t, p.post("/auth/api-key/create", map[string]any{"name": "key"}), http.StatusOK)
+}
+
+// freshKey is a test key of an account of its own, whose limit nobody has touched.
+func freshKey(t *testing.T) string {
+	t.Helper()
+	return newPerson(t, running.Env().GatewayURL).newKey().Key
+}
+
+// Addresses of the default lists, and of well-known development accounts and contracts.
+const (
+	alice       = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	bob         = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	usdc        = "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238" // on Sepolia
+	nativeToken = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+
+	sepolia, optimism, arbitrum = 11155111, 11155420, 421614
+	usdcOnOptimism              = "0x5fd84259d66Cd46123540766Be93DFE6D43130D7"
+	wethOnOptimism              = "0x4200000000000000000000000000000000000006"
+	usdcOnArbitrum              = "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d"
+
+	settler      = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	otherSettler = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
+)
+
+func on(chain int, address string) string { return fmt.Sprintf("eip155:%d:%s", chain, address) }
+
+// body is a request to create an intent; empty parts are left out.
+func body(from, fromToken, amount, to, toToken, least string) map[string]any {
+	destination := map[string]any{"account": to}
+	if toToken != "" {
+		destination["token"] = toToken
+	}
+	if least != "" {
+		destination["amount"] = least
+	}
+	return map[string]any{
+		"source":      map[string]any{"account": from, "token": fromToken, "amount": amount},
+		"destination": destination,
+	}
+}
+
+// payment is a request for a transfer of so many units of USDC from Alice to Bob.
+func payment(amount string) map[string]any {
+	return body(on(sepolia, alice), on(sepolia, usdc), amount, on(sepolia, bob), "", "")
+}
+
+// record is what most tests read of an intent.
+type record struct {
+	ID, Type, Status, OrderID string
+	Tx                        struct {
+		ChainID    int
+		To, Value  string
+		Allowances []struct{ Spender, Amount string }
+	}
+}
+
+// create records an intent, once core knows its chains.
+func create(t *testing.T, c *client, request any) record {
+	t.Helper()
+	var made record
+	eventually(t, func() error {
+		a := c.do(http.MethodPost, "/v2/transfers", request)
+		if a.Status != http.StatusCreated {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		return json.Unmarshal(a.Body, &made)
+	})
+	return made
+}
+
+// pay records so many transfers and returns their ids.
+func pay(c *client, count int) (ids []string) {
+	c.t.Helper()
+	for range count {
+		ids = append(ids, expect[record](c.t, c.do(http.MethodPost, "/v2/transfers", payment("1")), http.StatusCreated).ID)
+	}
+	return ids
+}

@@ -1,0 +1,108 @@
+package e2e_test
+
+import "net/http"
+
+// walkReset goes from the sign-in page to a new password, by a mail, and changes it once more.
+func walkReset(b *tab) {
+	t := b.t
+	somebody := newPerson(t, running.Env().GatewayURL)
+	b.open("/console/sign-in", http.StatusOK)
+	b.signIn(somebody.email, "wrong password", http.StatusUnauthorized)
+	b.says("The e-mail address or the password is wrong.")
+	b.inspect("sign-in-fault")
+	b.click(`main a[href="/console/forgot-password"]`, http.StatusOK)
+	b.inspect("forgot-password")
+	b.fill("#email", "nobody")
+	b.click("main form button", http.StatusBadRequest)
+	b.inspect("forgot-password-wrong")
+	b.fill("#email", somebody.email)
+	b.click("main form button", http.StatusOK)
+	b.says("a mail with a link is on its way to it.")
+	b.inspect("forgot-password-sent")
+
+	link := mailedLink(t, somebody.email)
+	b.open(link.RequestURI(), http.StatusOK)
+	b.inspect("reset-password")
+	b.fill("#newPassword", "staple correct horse")
+	b.click("main form button", http.StatusOK)
+	b.says("The password is changed. Sign in with it")
+	b.signIn(somebody.email, "staple correct horse", http.StatusOK)
+	b.says("API keys")
+	if a := somebody.do(http.MethodGet, "/auth/get-session", nil); string(a.Body) != "null" {
+		t.Errorf("a session outlives the reset: %s", a.Body)
+	}
+	b.open(link.RequestURI(), http.StatusOK)
+	b.fill("#newPassword", "another password")
+	b.click("main form button", http.StatusBadRequest)
+	b.says("The link was used, has expired or is not complete.")
+	b.inspect("reset-password-used")
+
+	b.open("/console/account", http.StatusOK)
+	b.click(`main dd a[href="/console/account/password"]`, http.StatusOK)
+	b.inspect("password")
+	b.fill("#password", "a wrong password")
+	b.fill("#newPassword", password)
+	b.click("main form button", http.StatusBadRequest)
+	b.says("The password is wrong.")
+	b.inspect("password-wrong")
+	b.fill("#password", "staple correct horse")
+	b.fill("#newPassword", password)
+	b.click("main form button", http.StatusOK)
+	b.says("The password is changed, and all other sessions are ended.")
+}
+
+// walkAddress goes from sign-up over the mailed link to another address, which the old one and the new one confirm.
+func walkAddress(b *tab) {
+	t := b.t
+	email := uniqueEmail("address")
+	b.open("/console/sign-up", http.StatusOK)
+	b.signIn(email, password, http.StatusOK)
+	b.says("Look at your mail")
+	b.inspect("sign-up-sent")
+	first := mailedLink(t, email)
+	b.open("/console/sign-in", http.StatusOK)
+	b.signIn(email, password, http.StatusUnauthorized)
+	b.says("open the link in your mail first")
+	b.inspect("sign-in-unverified")
+	b.open(first.RequestURI(), http.StatusOK)
+	b.inspect("verify-email")
+	b.fill("#password", "a wrong password")
+	b.click("main form button", http.StatusBadRequest)
+	b.inspect("verify-email-wrong")
+	b.fill("#password", password)
+	b.click("main form button", http.StatusOK)
+	b.says("Your address is verified.", "Verified")
+	b.open(first.RequestURI(), http.StatusUnauthorized)
+	b.says("The link was used, has expired or is not complete.")
+	b.inspect("verify-email-used")
+
+	newEmail := "new-" + email
+	b.open("/console/account", http.StatusOK)
+	b.click(`main dd a[href="/console/account/email"]`, http.StatusOK)
+	b.inspect("email")
+	b.fill("#newEmail", email)
+	b.click("main form button", http.StatusBadRequest)
+	b.says("The new address is the address that the account has.")
+	b.inspect("email-wrong")
+	b.fill("#newEmail", newEmail)
+	b.click("main form button", http.StatusOK)
+	b.says("A mail with a link is on its way.")
+	b.open(mailedLink(t, email).RequestURI(), http.StatusOK)
+	b.inspect("confirm-email-change")
+	b.click("main form button", http.StatusOK)
+	b.says("Now open the link that we have sent to the new address.", email)
+	b.open(mailedLink(t, newEmail).RequestURI(), http.StatusOK)
+	b.inspect("change-email")
+	b.click("main form button", http.StatusOK)
+	b.says("Your address is changed.", newEmail)
+	b.inspect("account-changed")
+
+	execute(t, running.Env().DatabaseURL, `UPDATE accounts SET email_verified_at = NULL WHERE email = $1`, newEmail)
+	b.open("/console/account", http.StatusOK)
+	b.inspect("account-unverified")
+	b.click(`form[action$="/send-verification"] button`, http.StatusOK)
+	b.says("A mail with a link is on its way to your address.", "Not verified")
+	b.open(mailedLink(t, newEmail).RequestURI(), http.StatusOK)
+	b.click("main form button", http.StatusOK)
+	b.says("Your address is verified.")
+}

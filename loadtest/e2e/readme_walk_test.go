@@ -1,0 +1,305 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/deploy/stack"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
+)
+
+// localStart bounds the start of the command with its local chains, whose first build takes minutes on a busy machine.
+const localStart = 8 * time.Minute
+
+// walkIntent is what the walk reads of an intent.
+type walkIntent struct {
+	ID, Type, Status string
+	Deadline         time.Time
+	Tx               struct {
+		From  string
+		Calls struct{ Calls []struct{ To, Data string } }
+	}
+}
+
+// The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, and NEXT as
+// the comment says. It waits for a deadline, so it starts among the first: Go starts parallel tests in the reverse order of their files'
+// names.
+func TestReadme_Walk(t *testing.T) {
+	t.Parallel()
+	w := startReadmeWalk(t)
+	viem := w.startLifecycles()
+	began := time.Now()
+	var intents []walkIntent
+	for n, create := range w.commands[2:6] {
+		intents = append(intents, decoded[walkIntent](t, w.run(create)))
+		if want := []string{"transfer", "swap", "bridge", "bridge"}[n]; intents[n].Type != want || intents[n].Status != "created" {
+			t.Errorf("intent %d: %+v, want a %s", n, intents[n], want)
+		}
+	}
+	send, sendCall, report, refund := w.commands[6], w.commands[7], w.commands[8], w.commands[10]
+	transfer, swap, bridge, unfilled := intents[0], intents[1], intents[2], intents[3]
+	var sent struct{ Result string }
+	for _, call := range transfer.Tx.Calls.Calls {
+		sent = decoded[struct{ Result string }](t, w.run(filled(sendCall, "FROM", transfer.Tx.From, "TO", call.To, "DATA", call.Data)))
+	}
+	if got := decoded[walkIntent](t, w.run(filled(report, "ID", transfer.ID, "HASH", sent.Result))); got.Status != "submitted" {
+		t.Errorf("after the report of %q: %+v", sent.Result, got)
+	}
+	for _, intent := range []walkIntent{swap, bridge, unfilled} {
+		w.run(filled(send, "ID", intent.ID))
+	}
+	w.await(map[string]string{transfer.ID: "confirmed", swap.ID: "filled", bridge.ID: "filled", unfilled.ID: "confirmed"})
+	t.Logf("from the first intent to confirmed and filled: %s", time.Since(began).Round(time.Second))
+
+	poor := strings.ReplaceAll(w.commands[2], alice, "0x1111111111111111111111111111111111111111")
+	foreign := strings.NewReplacer("eip155:31337", "eip155:11155111", "0xE1620de3a36756143582895e7E426Ade69e4f2D7", usdc).Replace(w.commands[2])
+	for command, want := range map[string]string{
+		filled(send, "ID", transfer.ID):                               "is confirmed: only an intent that is created",
+		filled(send, "ID", "01a20531-e6b7-75ad-9988-f9e9d0ceb032"):    "has no intent with the id",
+		filled(refund, "ID", swap.ID):                                 "is filled and not refundable now",
+		filled(send, "ID", decoded[walkIntent](t, w.run(poor)).ID):    "faucet_fund",
+		filled(send, "ID", decoded[walkIntent](t, w.run(foreign)).ID): "eip155:11155111 is no local chain",
+	} {
+		if out, err := w.shell(command); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v %s, want %q", command, err, out, want)
+		}
+	}
+
+	timer := time.NewTimer(time.Until(unfilled.Deadline.Add(2 * time.Second))) // the chain's clock is that of its last block
+	defer timer.Stop()
+	<-timer.C
+	eventually(t, func() error {
+		_, err := w.shell(filled(refund, "ID", unfilled.ID))
+		return err
+	})
+	w.await(map[string]string{unfilled.ID: "refunded"})
+	t.Logf("from the first intent to refunded: %s", time.Since(began).Round(time.Second))
+	t.Run("every kind with viem", viem)
+}
+
+// readmeWalk runs the commands of README.md's section "The walk" in a shell, beside a stack that deploy/local runs.
+type readmeWalk struct {
+	t        *testing.T
+	root     string
+	commands []string // eval, create(), four that create intents, send, send by hand, report, events, refund
+	env      []string
+	next     string          // the cursor of the events
+	seen     map[string]bool // the statuses that events have told of, by intent
+}
+
+// startReadmeWalk starts the command, waits for its local chains, and reads README.md.
+func startReadmeWalk(t *testing.T) *readmeWalk {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		without(t, "curl is not installed (Debian: apt-get install curl)")
+	}
+	root, err := stack.FindRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	w := &readmeWalk{t: t, root: root, seen: map[string]bool{}, env: append(stack.Environ(),
+		"LOCAL_DATA="+filepath.Join(dir, "data"), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "GOFLAGS=-buildvcs=false")}
+	w.readCommands()
+	program := filepath.Join(dir, "local")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./deploy/local")
+	build.Dir, build.Env = root, w.env
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build deploy/local: %v\n%s", err, out)
+	}
+	var log asynctest.Buffer
+	ready := make(chan string, 1)
+	process, err := embedded.StartProcess(embedded.Command{
+		Path: program, Args: []string{"--listen", "127.0.0.1:0"}, Env: w.env, Dir: root,
+		Output: func(line string) {
+			fmt.Fprintln(&log, line)
+			if strings.Contains(line, "local chains are ready") || strings.Contains(line, "no local chains") {
+				ready <- line
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := process.Stop(syscall.SIGINT, 30*time.Second); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			out, _ := os.ReadFile(filepath.Join(dir, "data", "log"))
+			t.Logf("the command's output:\n%s\nits log:\n%s", log.String(), out)
+		}
+	})
+	timer := time.NewTimer(localStart)
+	defer timer.Stop()
+	select {
+	case line := <-ready:
+		if strings.Contains(line, "no local chains") {
+			t.Fatal(line)
+		}
+	case <-process.Done():
+		t.Fatalf("the command ended: %v", process.Err())
+	case <-timer.C:
+		t.Fatalf("the local chains are not ready after %s", localStart)
+	}
+	w.env = slices.Collect(strings.SplitSeq(strings.TrimSpace(w.run("set -a\n"+w.commands[0]+"\nenv")), "\n"))
+	banner := strings.Join(strings.Fields(log.String()), " ")
+	for _, create := range w.commands[2:5] { // each kind
+		if !strings.Contains(banner, strings.Join(strings.Fields(create), " ")) {
+			t.Errorf("the banner does not show\n%s", create)
+		}
+	}
+	return w
+}
+
+// readCommands takes the commands from README.md. Each begins at the start of a line.
+func (w *readmeWalk) readCommands() {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.root, "README.md"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## The walk\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		for line := range strings.Lines(block[1]) {
+			if strings.HasPrefix(line, " ") {
+				w.commands[len(w.commands)-1] += line
+			} else {
+				w.commands = append(w.commands, line)
+			}
+		}
+	}
+	if len(w.commands) != 11 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
+		w.t.Fatalf("README.md has other commands than this test knows: %q", w.commands)
+	}
+}
+
+// run runs a command in a shell at the root of the checkout and returns its standard output.
+func (w *readmeWalk) run(command string) string {
+	w.t.Helper()
+	out, err := w.shell(command)
+	if err != nil {
+		w.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return out
+}
+
+func (w *readmeWalk) shell(command string) (string, error) {
+	shell := exec.CommandContext(w.t.Context(), "sh", "-c", w.commands[1]+"\n"+command)
+	shell.Dir, shell.Env = w.root, w.env
+	var complaint strings.Builder
+	shell.Stderr = &complaint
+	out, err := shell.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, complaint.String())
+	}
+	return string(out), err
+}
+
+// await reads events until each of the intents has had a status.
+func (w *readmeWalk) await(want map[string]string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; {
+		missing := false
+		for id, status := range want {
+			missing = missing || !w.seen[id+" transfer."+status]
+		}
+		if !missing {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("no event that %v; events: %v", want, w.seen)
+		}
+		command := w.commands[9]
+		if w.next != "" {
+			command = strings.Replace(command, "wait=25", "wait=25&after="+w.next, 1)
+		}
+		page := decoded[struct {
+			Events []struct {
+				Type string
+				Data struct{ ID string }
+			}
+			Next string
+		}](w.t, w.run(command))
+		for _, e := range page.Events {
+			w.seen[e.Data.ID+" "+e.Type] = true
+		}
+		w.next = page.Next
+	}
+}
+
+// lifecycles is what js/lifecycle.mjs prints: the statuses of each intent, then the transactions that were sent for it.
+const lifecycles = `transfer: created submitted confirmed, send carries
+swap: created submitted confirmed filled, open carries
+bridge: created submitted confirmed filled, open carries
+sped-up transfer: created submitted confirmed, send replaced, send carries
+sped-up bridge: created submitted confirmed filled, open replaced, open carries
+replaced transfer: created submitted failed TX_REPLACED, send replaced
+replaced swap: created submitted failed TX_REPLACED, open replaced
+refunded bridge: created submitted confirmed refunded, open carries
+cancelled swap: created cancelled
+unsent bridge: created expired
+`
+
+// startLifecycles starts js/lifecycle.mjs beside the walk, which takes intents of every kind to their ends with viem and an account of its
+// own. It mostly waits for a deadline, which is a minute ahead at the least; the function returned waits for its end.
+func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
+	w.t.Helper()
+	if _, err := findNode(); err != nil {
+		return func(t *testing.T) { t.Helper(); without(t, err.Error()) }
+	}
+	project := newNodeProject(w.t)
+	env := map[string]string{}
+	for _, line := range w.env {
+		name, value, _ := strings.Cut(line, "=")
+		env[name] = value
+	}
+	chain := func(id uint64) map[string]any {
+		return map[string]any{"id": id, "url": env[fmt.Sprintf("CHAIN_%d_RPC_URL", id)], "token": "0xE1620de3a36756143582895e7E426Ade69e4f2D7"}
+	}
+	input := encode(w.t, map[string]any{"gateway": env["GATEWAY_URL"], "chains": []any{chain(31337), chain(31338)}})
+	var said string
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		said, err = project.command(w.t, input, "node", "lifecycle.mjs")
+	}()
+	w.t.Cleanup(func() { <-ended }) // before the directory is removed
+	return func(t *testing.T) {
+		t.Helper()
+		<-ended
+		if diff := cmp.Diff(lifecycles, said); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// filled is a command with its placeholders filled in; the rest is pairs of a placeholder and its value.
+func filled(command string, pairs ...string) string {
+	for n := 0; n < len(pairs); n += 2 {
+		command = regexp.MustCompile(`\b`+pairs[n]+`\b`).ReplaceAllLiteralString(command, pairs[n+1])
+	}
+	return command
+}
+
+func decoded[T any](t *testing.T, text string) (value T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return value
+}

@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
+)
+
+// buildReceiver builds the receivers of core/web/api/webhooks.md, by language; they need the Go command, or Node.
+var buildReceiver = map[string]func(t *testing.T) (path string, args []string){
+	"Go": func(t *testing.T) (string, []string) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "receiver")
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "./receiver").CombinedOutput(); err != nil {
+			t.Fatalf("build the receiver: %v\n%s", err, out)
+		}
+		return path, nil
+	},
+	"TypeScript": func(t *testing.T) (string, []string) {
+		t.Helper()
+		project := newNodeProject(t)
+		project.run(t, nil, "tsc", "--project", "tsconfig.receiver.json", "--outDir", "built")
+		return "node", []string{filepath.Join(project.dir, "built", "receiver.js")}
+	},
+}
+
+// receiver is a receiver's program with its address.
+type receiver struct {
+	url     string
+	command embedded.Command
+	process *embedded.Process
+	logs    []*asynctest.Buffer
+}
+
+// newReceiver builds the receiver of a language, which reads the feed of the shared stack with this key.
+func newReceiver(t *testing.T, language, key string) *receiver {
+	t.Helper()
+	path, args := buildReceiver[language](t)
+	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	return &receiver{url: "http://" + address + "/events", command: embedded.Command{Path: path, Args: args, Env: append(os.Environ(),
+		"API_URL="+running.Env().GatewayURL, "API_KEY="+key, "LISTEN="+address)}}
+}
+
+// restart starts the receiver with this secret and waits until it listens.
+func (r *receiver) restart(t *testing.T, secret string) {
+	t.Helper()
+	if r.process != nil {
+		r.process.Kill()
+	}
+	command := r.command
+	command.Env = append(slices.Clip(command.Env), "WEBHOOK_SECRET="+secret)
+	process, log := startProcess(t, command)
+	r.process, r.logs = process, append(r.logs, log)
+	eventually(t, func() error {
+		_, err := postTo(t, r.url, nil, nil)
+		return err
+	})
+}
+
+// awaitHandled fails the test unless the receiver, with its earlier processes, handles exactly these events, in this order.
+func (r *receiver) awaitHandled(t *testing.T, want ...string) {
+	t.Helper()
+	eventually(t, func() error {
+		var handled []string
+		for _, log := range r.logs {
+			for line := range strings.Lines(log.String()) {
+				if what, found := strings.CutPrefix(line, "handled "); found {
+					handled = append(handled, strings.TrimSuffix(what, "\n"))
+				}
+			}
+		}
+		if diff := cmp.Diff(want, handled); diff != "" {
+			return fmt.Errorf("handled events (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// postTo posts a body with these headers and returns the status.
+func postTo(t *testing.T, url string, header http.Header, body []byte) (status int, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	maps.Copy(request.Header, header)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// mustRefuse posts what was not signed now with the receiver's secret, and a delivery that was received before.
+func (r *receiver) mustRefuse(t *testing.T, sent delivery, secret string) {
+	t.Helper()
+	sent = sent.signed(t, secret, time.Now())
+	with := func(name, value string) http.Header {
+		header := sent.header.Clone()
+		header.Set(name, value)
+		return header
+	}
+	for name, c := range map[string]struct {
+		header http.Header
+		body   []byte
+		want   int
+	}{
+		"no headers":      {nil, sent.body, http.StatusUnauthorized},
+		"another body":    {sent.header, bytes.Replace(sent.body, []byte("test"), []byte("live"), 1), http.StatusUnauthorized},
+		"another id":      {with("Webhook-Id", "evt_2"), sent.body, http.StatusUnauthorized},
+		"another time":    {with("Webhook-Timestamp", "1795236549"), sent.body, http.StatusUnauthorized},
+		"an hour ago":     {sent.signed(t, secret, time.Now().Add(-time.Hour)).header, sent.body, http.StatusUnauthorized},
+		"an hour ahead":   {sent.signed(t, secret, time.Now().Add(time.Hour)).header, sent.body, http.StatusUnauthorized},
+		"another version": {with("Webhook-Signature", strings.Replace(sent.header.Get("Webhook-Signature"), "v1,", "v2,", 1)), sent.body, http.StatusUnauthorized},
+		"the same again":  {sent.header, sent.body, http.StatusNoContent},
+	} {
+		if got, err := postTo(t, r.url, c.header, c.body); err != nil || got != c.want {
+			t.Errorf("%s is answered %d, %v; want %d", name, got, err, c.want)
+		}
+	}
+	// An empty secret would verify what anybody signs with it.
+	command := exec.CommandContext(t.Context(), r.command.Path, r.command.Args...)
+	command.Env = append(os.Environ(), "WEBHOOK_SECRET=", "LISTEN=127.0.0.1:0")
+	if out, err := command.CombinedOutput(); err == nil {
+		t.Errorf("it started without a secret: %s", out)
+	}
+}
+
+// The page shows the receivers as they are tested.
+func TestWebhooks_PageShowsReceivers(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../core/web/api/webhooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, language := range map[string]string{"receiver/main.go": "go", "js/receiver.ts": "ts"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "```"+language+"\n"+string(text)+"```\n") {
+			t.Errorf("core/web/api/webhooks.md does not show loadtest/e2e/%s as it is", path)
+		}
+	}
+}
