@@ -34,8 +34,6 @@ type bench struct {
 	env     stack.Env
 	keys    keyLists
 	peers   []*embedded.Process
-	// profiles is the directory for CPU profiles of the gateway under test; empty: no profiles.
-	profiles string
 
 	// The gateway under test, and the upstream of it and its peers.
 	gatewayAddress string
@@ -46,28 +44,25 @@ type bench struct {
 	upstreamPIDs   []int
 }
 
-// openBench starts the stack with these additional settings of gateways. If pinned, its processes run on the CPUs that are not
-// the proxy's. The log of the processes is a file in out.
-func openBench(ctx context.Context, out, name string, gateways, keys int, pinned bool, gatewayEnv ...string) (b *bench, err error) {
+// openBench starts the stack on the CPUs that are not the proxy's. The log of the processes is a file in out.
+func openBench(ctx context.Context, out string, keys int) (b *bench, err error) {
 	b = newBench()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
 		}
 	}()
-	if err := b.openFiles(out, name); err != nil {
+	if err := b.openFiles(out, "edge"); err != nil {
 		return b, err
 	}
-	if pinned {
-		if b.cpus, err = splitCPUs(); err != nil {
-			return b, err
-		}
+	if b.cpus, err = splitCPUs(); err != nil {
+		return b, err
 	}
 	// Child processes inherit the CPUs.
 	if err := pin(ctx, b.cpus.others, os.Getpid()); err != nil {
 		return b, err
 	}
-	if err := b.startStack(ctx, gateways, gatewayEnv); err != nil {
+	if err := b.startStack(ctx); err != nil {
 		return b, err
 	}
 	fmt.Printf("loading %d keys\n", keys)
@@ -90,12 +85,12 @@ func (b *bench) openFiles(out, name string) (err error) {
 	return err
 }
 
-func (b *bench) startStack(ctx context.Context, gateways int, gatewayEnv []string) (err error) {
+func (b *bench) startStack(ctx context.Context) (err error) {
 	fmt.Println("building and starting the stack")
 	b.stack, err = stack.Start(ctx, stack.Config{
-		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Gateways: gateways, Ephemeral: true, OnDisk: true, Log: requestLogFilter{b.log},
+		Data: filepath.Join(b.dir, "stack"), Listen: "127.0.0.1:0", Ephemeral: true, OnDisk: true, Log: requestLogFilter{b.log},
 		CoreEnv:    []string{"CORE_GATEWAY_SECRET=" + b.secret, "GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()-1))},
-		GatewayEnv: append(b.gatewayEnv(), gatewayEnv...),
+		GatewayEnv: b.gatewayEnv(),
 	})
 	if err != nil {
 		return err
@@ -104,7 +99,7 @@ func (b *bench) startStack(ctx context.Context, gateways int, gatewayEnv []strin
 	if b.env.PID(stack.Redis) == 0 {
 		return errors.New("this needs redis-server on PATH: miniredis is too slow to measure")
 	}
-	b.gatewayAddress, b.gatewayPID = b.gateway(1)
+	b.gatewayAddress, b.gatewayPID = strings.TrimPrefix(b.env.GatewayURL, "http://"), b.env.PID(stack.GatewayName(1))
 	b.metricsURL = b.env.GatewayMetricsURL
 	b.upstreamName = stack.Core
 	b.upstream, b.upstreamPIDs = strings.TrimPrefix(b.env.CoreURL, "http://"), []int{b.env.PID(stack.Core)}
@@ -120,11 +115,6 @@ func (b *bench) gatewayEnv() []string {
 		// All keys are looked up at the same time, before the measurement, and must not expire during it.
 		"GATEWAY_KEY_TTL=1h",
 	}
-}
-
-// gateway is the address of the n-th gateway, counted from 1, and its process.
-func (b *bench) gateway(n int) (address string, pid int) {
-	return strings.TrimPrefix(b.env.GatewayURLs[n-1], "http://"), b.env.PID(stack.GatewayName(n))
 }
 
 // requestLogFilter drops core's log lines of requests, which would make the log file the bottleneck.

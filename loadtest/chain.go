@@ -26,8 +26,8 @@ import (
 
 // chainFlags are the flags of the scenario chain.
 type chainFlags struct {
-	chains, intents, rate, backlog int
-	duration, blockTime            time.Duration
+	chains, intents, rate int
+	duration, blockTime   time.Duration
 }
 
 // The chains of the scenario.
@@ -45,7 +45,6 @@ func chainScenario(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&f.chains, "chains", 36, "number of scripted chains")
 	flags.IntVar(&f.intents, "intents", 1_000_000, "number of open intents")
 	flags.IntVar(&f.rate, "rate", 20, "bridges a second that are opened and filled during the measurement")
-	flags.IntVar(&f.backlog, "backlog", 10_000, "blocks that one chain is behind when core starts again at the end")
 	flags.DurationVar(&f.duration, "duration", 2*time.Minute, "length of the measurement")
 	flags.DurationVar(&f.blockTime, "block-time", 4*time.Second, "time between two blocks of each chain")
 	if err := flags.Parse(args); err != nil {
@@ -62,10 +61,7 @@ func chainScenario(ctx context.Context, args []string) (err error) {
 	if err := b.startCore(ctx); err != nil {
 		return err
 	}
-	if err := b.measure(ctx); err != nil {
-		return err
-	}
-	return b.catchUp(ctx)
+	return b.measure(ctx)
 }
 
 // chainBench is a core that follows scripted chains.

@@ -50,7 +50,7 @@ func (b *chainBench) measure(ctx context.Context) error {
 	}
 	live, latencies := map[uuid.UUID]*liveBridge{}, map[transfer.Status][]time.Duration{}
 	began, last, sent := time.Now(), int64(0), 0
-	halfway, measured := chainSample{}, chainSample{}
+	measured := chainSample{}
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -63,11 +63,6 @@ func (b *chainBench) measure(ctx context.Context) error {
 		}
 		if last, err = b.readEvents(ctx, last, live, latencies); err != nil {
 			return err
-		}
-		if halfway.at.IsZero() && time.Since(began) > b.duration/2 {
-			if halfway, err = b.sample(ctx); err != nil {
-				return err
-			}
 		}
 		if measured.at.IsZero() && time.Since(began) > b.duration {
 			if measured, err = b.sample(ctx); err != nil {
@@ -83,7 +78,7 @@ func (b *chainBench) measure(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
-	b.print(before, halfway, measured, sent, latencies)
+	b.print(before, measured, sent, latencies)
 	return nil
 }
 
@@ -187,12 +182,12 @@ func (b *chainBench) sample(ctx context.Context) (s chainSample, err error) {
 	return s, nil
 }
 
-func (b *chainBench) print(before, halfway, after chainSample, sent int, latencies map[transfer.Status][]time.Duration) {
+func (b *chainBench) print(before, after chainSample, sent int, latencies map[transfer.Status][]time.Duration) {
 	elapsed := after.at.Sub(before.at)
 	ticks := after.ticks - before.ticks
 	fmt.Printf("\n%d chains, %d open intents, %d bridges in %s\n\n| figure | value |\n| --- | --- |\n", len(b.chains), b.intents, sent, elapsed.Round(time.Second))
 	fmt.Printf("| core's share of one CPU | %.1f %% |\n", 100*(after.cpu-before.cpu).Seconds()/elapsed.Seconds())
-	fmt.Printf("| core's memory at the start, halfway, at the end | %d, %d, %d MiB |\n", before.resident>>20, halfway.resident>>20, after.resident>>20)
+	fmt.Printf("| core's memory at the start, at the end | %d, %d MiB |\n", before.resident>>20, after.resident>>20)
 	fmt.Printf("| polls a chain and block time | %.3f |\n", ticks/float64(len(b.chains))/(elapsed.Seconds()/b.blockTime.Seconds()))
 	fmt.Printf("| mean time of a poll | %.0f ms |\n", 1000*(after.seconds-before.seconds)/ticks)
 	fmt.Printf("| calls a poll | %.2f |\n", (after.calls-before.calls)/ticks)
@@ -202,50 +197,4 @@ func (b *chainBench) print(before, halfway, after chainSample, sent int, latenci
 		fmt.Printf("| %s after the block that decides it: median, p99, of %d | %s, %s |\n", status, len(list),
 			percentile(list, 0.5).Round(10*time.Millisecond), percentile(list, 0.99).Round(10*time.Millisecond))
 	}
-}
-
-// catchUp measures how fast core reads the blocks that one chain has mined while core was stopped.
-func (b *chainBench) catchUp(ctx context.Context) error {
-	if b.backlog == 0 {
-		return nil
-	}
-	if err := b.core.Stop(stopSignal, 10*time.Second); err != nil {
-		return err
-	}
-	c := b.chains[0]
-	c.SetPeriod(0)
-	bridge, err := b.open(ctx, len(b.chains)*1000)
-	if err != nil {
-		return err
-	}
-	for range b.backlog {
-		c.mineNext()
-	}
-	head := c.Head().Number
-	began := time.Now()
-	if err := b.startCore(ctx); err != nil {
-		return err
-	}
-	started := time.Now()
-	for {
-		progress, err := b.store.ChainProgress(ctx, c.id)
-		if err != nil {
-			return err
-		}
-		if progress.Head == head && progress.Cursor+2*chainConfirmations >= head {
-			break
-		}
-		if time.Since(started) > time.Minute {
-			return fmt.Errorf("%s was not caught up within a minute: %+v", c.id, progress)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	took := time.Since(began)
-	stored, err := b.store.Transfer(ctx, b.account, bridge.ID)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("| %d blocks caught up, with the start of core | %s, %.0f blocks a second; its bridge is %s |\n",
-		b.backlog, took.Round(time.Millisecond), float64(b.backlog)/took.Seconds(), stored.Status)
-	return nil
 }

@@ -111,6 +111,17 @@ func cpuTime(pids []int) (time.Duration, error) {
 	return sum, nil
 }
 
+func cpuTimes(processes map[string][]int) (map[string]time.Duration, error) {
+	times := make(map[string]time.Duration, len(processes))
+	for name, pids := range processes {
+		var err error
+		if times[name], err = cpuTime(pids); err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
+}
+
 // machineCPUTime is the time of all CPUs since the start of the machine, and the part of it that was not idle. Time stolen by
 // the host counts as busy.
 func machineCPUTime() (all, busy time.Duration, err error) {
@@ -133,4 +144,17 @@ func machineCPUTime() (all, busy time.Duration, err error) {
 		}
 	}
 	return all, busy, nil
+}
+
+// resident is the resident set size of a process, from /proc.
+func resident(pid int) (int64, error) {
+	statm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(statm), &size, &pages); err != nil {
+		return 0, fmt.Errorf("read the memory of process %d: %w", pid, err)
+	}
+	return pages * int64(os.Getpagesize()), nil
 }

@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"time"
+
+	"intents.internal/deploy/stack"
 )
 
-// edgeFlags are the settings of edge and replicas.
+// edgeFlags are the settings of edge.
 type edgeFlags struct {
 	rounds, keys, connections int
 	duration                  time.Duration
@@ -19,18 +21,16 @@ type edgeFlags struct {
 	standIn, profile          bool
 }
 
-func parseEdgeFlags(name string, args []string) (f edgeFlags, err error) {
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+func parseEdgeFlags(args []string) (f edgeFlags, err error) {
+	flags := flag.NewFlagSet("edge", flag.ContinueOnError)
 	flags.IntVar(&f.rounds, "rounds", 5, "how often each row is measured")
 	flags.DurationVar(&f.duration, "time", 4*time.Second, "how long a turn lasts, whole seconds")
 	flags.IntVar(&f.keys, "keys", 20_000, "number of API keys of the requests")
 	flags.IntVar(&f.connections, "connections", 64, "number of connections")
 	flags.StringVar(&f.out, "out", "loadtest/out", "directory of the results as JSON, and of the log")
 	rows := flags.String("rows", "", "measure only the rows whose group and name match this regular expression")
-	if name == "edge" {
-		flags.BoolVar(&f.profile, "profile", false, "write a CPU profile of the gateway for each group of rows to out")
-		flags.BoolVar(&f.standIn, "stand-in", false, "replace core by a bare fasthttp server, which is faster")
-	}
+	flags.BoolVar(&f.profile, "profile", false, "write a CPU profile of the gateway for each group of rows to out")
+	flags.BoolVar(&f.standIn, "stand-in", false, "replace core by a bare fasthttp server, which is faster")
 	if err := flags.Parse(args); err != nil {
 		return f, err
 	}
@@ -45,11 +45,11 @@ func parseEdgeFlags(name string, args []string) (f edgeFlags, err error) {
 
 // edge measures the cost of the gateway's checks, compared with proxies without checks and with other rate limiters.
 func edge(ctx context.Context, args []string) (err error) {
-	f, err := parseEdgeFlags("edge", args)
+	f, err := parseEdgeFlags(args)
 	if err != nil {
 		return err
 	}
-	b, err := openBench(ctx, f.out, "edge", 1, f.keys, true)
+	b, err := openBench(ctx, f.out, f.keys)
 	if err != nil {
 		return err
 	}
@@ -59,23 +59,24 @@ func edge(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
-	t, err := b.edgeTable(ctx, f.keys)
-	if err != nil {
-		return err
-	}
 	load, err := newClosedLoop(b.dir, "tokens", tokensRequest, f.connections, f.duration)
 	if err != nil {
 		return err
 	}
+	nginx, err := b.startNginx(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := b.edgeTable(ctx, f, load, nginx)
+	if err != nil {
+		return err
+	}
 	fmt.Printf("%s\nlooking every key up once\n", load)
-	if err := load.warm(ctx, t.gateway.address, b.keys.good); err != nil {
+	if err := load.warm(ctx, b.gatewayAddress, b.keys.good); err != nil {
 		return err
 	}
 	t.filter(f.rows)
-	if f.profile {
-		b.profiles = f.out
-	}
-	if err := b.runRounds(ctx, load, t.rows, f.rounds); err != nil {
+	if err := measureRounds(ctx, t.rows, f.rounds); err != nil {
 		return err
 	}
 	fallbacks, err := b.fallbackDecisions(ctx)
@@ -89,28 +90,17 @@ func edge(ctx context.Context, args []string) (err error) {
 	if len(t.gateway.Turns) == 0 {
 		return nil // the constant rate below is half of the gateway's
 	}
-	rate := t.gateway.medianOf(func(t turn) float64 { return t.Rate }) / 2
-	constant, err := b.constantLoad(ctx, f, rate, t)
+	rate := medianOf(t.gateway.Turns, turn.rate) / 2
+	constant, err := b.constantLoad(ctx, f, rate, nginx)
 	if err != nil {
 		return err
 	}
 	printConstant(rate, constant)
-	return t.write(f.out, constant)
+	return writeOutput(f.out, "edge", map[string]any{"closedLoop": t.rows, "constantRate": constant})
 }
 
-// maxFailureShare is the allowed share of responses other than 2xx to good keys.
-const maxFailureShare = 0.001
-
-// edgeTable starts the peers and returns the rows.
-func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
-	nginx, err := b.startNginx(ctx)
-	if err != nil {
-		return nil, err
-	}
-	haproxy, err := b.startHaproxy(ctx)
-	if err != nil {
-		return nil, err
-	}
+// edgeTable starts the other peers and returns the rows.
+func (b *bench) edgeTable(ctx context.Context, f edgeFlags, load *closedLoop, nginx peer) (*edgeTable, error) {
 	fixed, err := b.startFixed(ctx)
 	if err != nil {
 		return nil, err
@@ -122,41 +112,46 @@ func (b *bench) edgeTable(ctx context.Context, keys int) (*edgeTable, error) {
 	if err := pin(ctx, b.cpus.proxy, b.gatewayPID); err != nil {
 		return nil, err
 	}
-	gatewayRow := func(name string, list *keyList, minRefused, maxRefused float64) *row {
-		return &row{
-			Name: name, address: b.gatewayAddress, keys: list, proxy: []int{b.gatewayPID}, redis: true, minRefused: minRefused, maxRefused: maxRefused,
+	gateway := peer{bare: b.gatewayAddress, limited: b.gatewayAddress, pids: []int{b.gatewayPID}}
+	newRow := func(group, name string, p peer, address string, keys *keyList, minRefused, maxRefused float64) *row {
+		r := &row{
+			Group: group, Name: name, Missing: p.missing, minRefused: minRefused, maxRefused: maxRefused,
+			processes: func() map[string][]int {
+				return map[string][]int{"gateway": p.pids, "redis": {b.env.PID(stack.Redis)}, "core": b.upstreamPIDs}
+			},
+			run: func(ctx context.Context) (closedResult, error) { return load.run(ctx, address, keys) },
 		}
+		if f.profile && address == b.gatewayAddress {
+			r.run = profiled(r.run, b.metricsURL, profilePath(f.out, "edge", group), f.duration)
+		}
+		return r
 	}
-	peerRow := func(name string, p peer, address string, list *keyList, minRefused, maxRefused float64) *row {
-		return &row{Name: name, Missing: p.missing, address: address, keys: list, proxy: p.pids, minRefused: minRefused, maxRefused: maxRefused}
+	passed := func(name string, p peer) *row {
+		return newRow("pass-through", name, p, p.bare, b.keys.good, 0, maxFailureShare)
+	}
+	refused := func(name string, p peer, least float64) *row {
+		return newRow("refused", name, p, p.limited, b.keys.limited, least, 1)
 	}
 	t := &edgeTable{
-		nginx:   peerRow("nginx, no checks", nginx, nginx.bare, b.keys.good, 0, maxFailureShare),
-		gateway: gatewayRow(fmt.Sprintf("gateway, %d keys", keys), b.keys.good, 0, maxFailureShare),
-		fixed:   peerRow("fasthttp, a fixed reply", fixed, fixed.limited, b.keys.limited, 1, 1),
+		nginx: passed("nginx, no checks", nginx), gateway: passed(fmt.Sprintf("gateway, %d keys", f.keys), gateway),
+		fixed: refused("fasthttp, a fixed reply", fixed, 1),
 	}
-	bareRow := peerRow("bare gateway: key, limit, forward", bare, bare.bare, b.keys.good, 0, maxFailureShare)
-	bareRefused := peerRow("bare gateway: key, limit", bare, bare.limited, b.keys.limited, 0.5, 1)
-	bareRow.redis, bareRefused.redis = true, true
-	t.add("pass-through", t.nginx, peerRow("haproxy, no checks", haproxy, haproxy.bare, b.keys.good, 0, maxFailureShare), bareRow, t.gateway)
-	t.add("refused", t.fixed,
-		peerRow("nginx, limit_req", nginx, nginx.limited, b.keys.limited, 0.5, 1),
-		peerRow("haproxy, stick-table", haproxy, haproxy.limited, b.keys.limited, 0.5, 1),
-		bareRefused,
-		gatewayRow("gateway", b.keys.limited, 0.5, 1))
-	t.add("unknown keys", gatewayRow("gateway", b.keys.unknown, 1, 1))
-	t.add("mixed", gatewayRow("gateway, 5 % spent, 5 % unknown", b.keys.mixed, 0.05, 0.15))
+	t.rows = []*row{
+		t.nginx, passed("bare gateway: key, limit, forward", bare), t.gateway,
+		t.fixed, refused("nginx, limit_req", nginx, 0.5), refused("bare gateway: key, limit", bare, 0.5), refused("gateway", gateway, 0.5),
+		newRow("unknown keys", "gateway", gateway, gateway.bare, b.keys.unknown, 1, 1),
+	}
 	return t, nil
 }
 
 // constantLoad measures response times at a constant rate, of core directly and through the proxies.
-func (b *bench) constantLoad(ctx context.Context, f edgeFlags, rate float64, t *edgeTable) ([]*constantRow, error) {
+func (b *bench) constantLoad(ctx context.Context, f edgeFlags, rate float64, nginx peer) ([]*constantRow, error) {
 	direct := getRequest(b.identityLines()...)
 	withKey := func(n int) []byte { return b.keys.good.request(tokensRequest, n) }
 	rows := []*constantRow{
 		{Name: b.upstreamName + ", directly", address: b.upstream, request: func(int) []byte { return direct }},
-		{Name: t.nginx.Name, address: t.nginx.address, request: withKey, missing: t.nginx.Missing != ""},
-		{Name: t.gateway.Name, address: t.gateway.address, request: withKey},
+		{Name: "nginx", address: nginx.bare, request: withKey, missing: nginx.missing != ""},
+		{Name: "gateway", address: b.gatewayAddress, request: withKey},
 	}
 	load := openLoop{connections: f.connections, rate: rate, duration: f.duration}
 	for round := range f.rounds {

@@ -153,7 +153,10 @@ func (b *eventsBench) latencies(ctx context.Context) error {
 		{"first attempt", alive, func(t eventTimes) []float64 { return t.delivered }},
 		{"first attempt, one endpoint dead", dead, func(t eventTimes) []float64 { return t.delivered }},
 	} {
-		fmt.Printf("| %s | %.0f | %.0f |\n", r.name, medianQuantile(r.turns, r.of, 0.5), medianQuantile(r.turns, r.of, 0.99))
+		at := func(q float64) float64 {
+			return medianOf(r.turns, func(t eventTimes) float64 { return quantile(r.of(t), q) })
+		}
+		fmt.Printf("| %s | %.0f | %.0f |\n", r.name, at(0.5), at(0.99))
 	}
 	return nil
 }
@@ -183,12 +186,4 @@ func (b *eventsBench) throughput(ctx context.Context) error {
 		fmt.Printf("| CPU µs an event, %s | %.0f |\n", name, float64((after[name]-before[name]).Microseconds())/float64(len(times.delivered)))
 	}
 	return nil
-}
-
-func medianQuantile(turns []eventTimes, of func(eventTimes) []float64, q float64) float64 {
-	values := make([]float64, len(turns))
-	for n, t := range turns {
-		values[n] = quantile(of(t), q)
-	}
-	return median(values)
 }

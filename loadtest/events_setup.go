@@ -150,6 +150,9 @@ func (b *eventsBench) idlePolls(ctx context.Context) error {
 	return nil
 }
 
+// measuredProcesses are the processes whose CPU time is measured.
+var measuredProcesses = []string{stack.GatewayName(1), stack.CoreName(1), stack.Postgres, stack.Redis}
+
 // stackTimes returns the CPU times of a stack's processes and their current children.
 func stackTimes(env stack.Env) (map[string]time.Duration, error) {
 	processes := map[string][]int{}

@@ -12,17 +12,11 @@ import (
 
 const usage = `loadtest measures the service against real peers.
 
-  go run ./loadtest whole      a POST, a page of 100 and the catalogue, beside pgbench, nginx and another release
-  go run ./loadtest writes     inserts of intents, and single-row inserts of pgbench into the same table
-  go run ./loadtest lists      the first page of lists with 10^3 to 10^7 intents, and their query plans
-  go run ./loadtest stream     the memory of core and gateway while they send a list of 10^6 intents
-  go run ./loadtest keys       the cost of 10^4 unknown keys a second to the gateway, core and honest clients
-  go run ./loadtest crowd      the effect of idle, slow and flooding clients on honest ones
-  go run ./loadtest edge       the cost of the gateway's checks, compared with nginx, haproxy, a bare gateway and a fixed reply
-  go run ./loadtest replicas   1, 2 and 4 gateways with one Redis behind haproxy
-  go run ./loadtest chain      the cost of following 36 chains and 10^6 open intents, and how soon an event is in the status
-  go run ./loadtest events     how soon events are read and delivered, at what rate, and what idle long polls cost
-  go run ./loadtest run        a constant load on any deployment, with your keys
+  go run ./loadtest whole    a POST, a page of 100 and the catalogue, beside pgbench, nginx and another release
+  go run ./loadtest edge     the cost of the gateway's checks, compared with nginx, a bare gateway and a fixed reply
+  go run ./loadtest chain    the cost of following 36 chains and 10^6 open intents, and how soon an event is in the status
+  go run ./loadtest events   how soon events are read and delivered, at what rate, and what idle long polls cost
+  go run ./loadtest run      a constant load on any deployment, with your keys
 
 Each takes -h for its flags.
 `
@@ -38,8 +32,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	scenarios := map[string]func(context.Context, []string) error{
-		"writes": writes, "lists": lists, "stream": stream, "keys": keys, "edge": edge, "replicas": replicas,
-		"crowd": crowd, "chain": chainScenario, "events": events, "run": runDeployment, "whole": whole,
+		"whole": whole, "edge": edge, "chain": chainScenario, "events": events, "run": runDeployment,
 		"fixed": fixed, "bare": bare, "stand-in": standIn, // child processes of edge
 	}
 	if len(args) == 0 || scenarios[args[0]] == nil {

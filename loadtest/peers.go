@@ -83,33 +83,9 @@ http {
 }
 `))
 
-var haproxyConfig = template.Must(template.New("haproxy").Parse(`global
-  nbthread 1
-  maxconn 8192
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 60s
-  timeout server 60s
-  http-reuse always
-frontend bare
-  bind {{.Bare}}{{range .Identity}}
-  http-request set-header {{index . 0}} {{index . 1}}{{end}}
-  default_backend core
-frontend limited
-  bind {{.Limited}}
-  stick-table type string len 72 size 100k expire 10m store http_req_rate(60s)
-  http-request track-sc0 req.hdr(x-api-key)
-  http-request deny deny_status 429 if { sc_http_req_rate(0) gt {{.Limit}} }{{range .Identity}}
-  http-request set-header {{index . 0}} {{index . 1}}{{end}}
-  default_backend core
-backend core
-  server core {{.Core}}
-`))
-
-// startProxy starts nginx or haproxy in front of core, if it is installed.
-func (b *bench) startProxy(ctx context.Context, program string, config *template.Template, args ...string) (p peer, err error) {
-	path, err := findProgram(program)
+// startNginx starts nginx in front of core, if it is installed.
+func (b *bench) startNginx(ctx context.Context) (p peer, err error) {
+	path, err := findProgram("nginx")
 	if err != nil {
 		return peer{missing: err.Error()}, nil //nolint:nilerr // its row has the error
 	}
@@ -119,36 +95,26 @@ func (b *bench) startProxy(ctx context.Context, program string, config *template
 	if p.limited, err = freeAddress(); err != nil {
 		return p, err
 	}
-	file, err := b.writeConfig(program, config, map[string]any{
-		"Dir": b.dir, "Core": b.upstream, "Bare": p.bare, "Limited": p.limited,
-		"Identity": b.identity(), "Limit": account.DefaultLimit.Requests,
-	})
+	config := filepath.Join(b.dir, "nginx.conf")
+	file, err := os.Create(config)
 	if err != nil {
 		return p, err
 	}
-	process, err := b.startPeer(ctx, embedded.Command{Name: program, Path: path, Args: append(args, file)}, p.bare, p.limited)
+	err = nginxConfig.Execute(file, map[string]any{
+		"Dir": b.dir, "Core": b.upstream, "Bare": p.bare, "Limited": p.limited,
+		"Identity": b.identity(), "Limit": account.DefaultLimit.Requests,
+	})
+	if err := errors.Join(err, file.Close()); err != nil {
+		return p, err
+	}
+	process, err := b.startPeer(ctx, embedded.Command{
+		Name: "nginx", Path: path, Args: []string{"-e", "stderr", "-p", b.dir, "-c", config},
+	}, p.bare, p.limited)
 	if err != nil {
 		return p, err
 	}
 	p.pids = processTree(process.PID())
 	return p, pin(ctx, b.cpus.proxy, p.pids...)
-}
-
-func (b *bench) startNginx(ctx context.Context) (peer, error) {
-	return b.startProxy(ctx, "nginx", nginxConfig, "-e", "stderr", "-p", b.dir, "-c")
-}
-
-func (b *bench) startHaproxy(ctx context.Context) (peer, error) {
-	return b.startProxy(ctx, "haproxy", haproxyConfig, "-db", "-f")
-}
-
-func (b *bench) writeConfig(name string, config *template.Template, data any) (path string, err error) {
-	path = filepath.Join(b.dir, name+".conf")
-	file, err := os.Create(path)
-	if err != nil {
-		return "", err
-	}
-	return path, errors.Join(config.Execute(file, data), file.Close())
 }
 
 // findProgram looks on PATH and in /usr/sbin, where Debian installs servers.

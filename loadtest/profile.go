@@ -13,17 +13,15 @@ import (
 	"time"
 )
 
-// profile writes a CPU profile of this duration, if the row is the gateway's and profiles is set. It costs the gateway one or two
-// percent.
-func (b *bench) profile(ctx context.Context, r *row, duration time.Duration) <-chan error {
-	done := make(chan error, 1)
-	if b.profiles == "" || r.address != b.gatewayAddress {
-		done <- nil
-		return done
+// profiled returns run, with a CPU profile of this duration of the process with these metrics written to path meanwhile. It costs the
+// process one or two percent.
+func profiled(run func(context.Context) (closedResult, error), metricsURL, path string, duration time.Duration) func(context.Context) (closedResult, error) {
+	return func(ctx context.Context) (closedResult, error) {
+		written := make(chan error, 1)
+		go func() { written <- writeProfile(ctx, metricsURL, path, duration) }()
+		result, err := run(ctx)
+		return result, errors.Join(err, <-written)
 	}
-	path := profilePath(b.profiles, "edge", r.Group)
-	go func() { done <- writeProfile(ctx, b.metricsURL, path, duration) }()
-	return done
 }
 
 // profilePath is the path of a profile of a row.

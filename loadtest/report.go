@@ -3,11 +3,39 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 )
+
+// medianOf returns the median of a figure over the turns.
+func medianOf[T any](turns []T, figure func(T) float64) float64 {
+	values := make([]float64, len(turns))
+	for n, t := range turns {
+		values[n] = figure(t)
+	}
+	return quantile(values, 0.5)
+}
+
+// medianRatio returns the median, over the rounds, of a figure relative to that of the base in the same round.
+func medianRatio[T any](turns, base []T, figure func(T) float64) float64 {
+	values := make([]float64, len(turns))
+	for n, t := range turns {
+		values[n] = figure(t) / figure(base[n])
+	}
+	return quantile(values, 0.5)
+}
+
+// quantile returns the q-quantile of values.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
 
 // edgeTable has the rows that edge measures in a closed loop. The others are compared with the named ones.
 type edgeTable struct {
@@ -15,91 +43,42 @@ type edgeTable struct {
 	nginx, fixed, gateway *row
 }
 
-func (t *edgeTable) add(group string, rows ...*row) {
-	for _, r := range rows {
-		r.Group = group
-		t.rows = append(t.rows, r)
-	}
-}
-
 // filter drops the rows that do not match.
 func (t *edgeTable) filter(wanted *regexp.Regexp) {
 	t.rows = slices.DeleteFunc(t.rows, func(r *row) bool { return !wanted.MatchString(r.Group + ", " + r.Name) })
 }
 
-// figures are the medians of a row.
-type figures struct {
-	Group, Name, Missing    string
-	Rate, P50, P99, Refused float64
-	Proxy, Redis, Both      float64
-	Core, Balance, Others   float64
-	ToNginx, ToFixed        float64
-	Turns                   []turn
-}
-
-func (r *row) figures() figures {
-	f := figures{Group: r.Group, Name: r.Name, Missing: r.Missing, Turns: r.Turns}
-	if r.Missing != "" {
-		return f
-	}
-	f.Rate = r.medianOf(func(t turn) float64 { return t.Rate })
-	f.P50 = r.medianOf(func(t turn) float64 { return t.P50 })
-	f.P99 = r.medianOf(func(t turn) float64 { return t.P99 })
-	f.Refused = r.medianOf(func(t turn) float64 { return t.Refused })
-	f.Proxy = r.medianOf(func(t turn) float64 { return t.Proxy })
-	f.Redis = r.medianOf(func(t turn) float64 { return t.Redis })
-	f.Both = r.medianOf(turn.checks)
-	f.Core = r.medianOf(func(t turn) float64 { return t.Core })
-	f.Others = r.medianOf(func(t turn) float64 { return t.Others })
-	f.Balance = r.medianOf(func(t turn) float64 { return t.Balance })
-	return f
-}
-
-func (t *edgeTable) figures() []figures {
-	all := make([]figures, len(t.rows))
-	for n, r := range t.rows {
-		all[n] = r.figures()
-		if r.Missing != "" {
-			continue
-		}
-		all[n].ToNginx = r.ratio(t.nginx)
-		if r.Group == t.fixed.Group || r.Group == "unknown keys" {
-			all[n].ToFixed = r.ratio(t.fixed)
-		}
-	}
-	return all
-}
-
 func (t *edgeTable) print() {
 	fmt.Print("\n| CPU µs a request | | requests/s | p50 ms | p99 ms | proxy | Redis | both | core | ÷ nginx | ÷ fixed reply |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, f := range t.figures() {
-		if f.Missing != "" {
-			fmt.Printf("| %s | %s | %s | | | | | | | | |\n", f.Group, f.Name, f.Missing)
+	var others []float64
+	for _, r := range t.rows {
+		if r.Missing != "" {
+			fmt.Printf("| %s | %s | %s | | | | | | | | |\n", r.Group, r.Name, r.Missing)
 			continue
 		}
-		fmt.Printf("| %s | %s | %.0f | %.2f | %.2f | %.1f | %.1f | %.1f | %.1f | %s | %s |\n", f.Group, f.Name,
-			f.Rate, f.P50, f.P99, f.Proxy, f.Redis, f.Both, f.Core, orNone(f.ToNginx), orNone(f.ToFixed))
-	}
-	printOthers(t.rows)
-}
-
-// printOthers prints how much of the machine other programs used.
-func printOthers(rows []*row) {
-	var shares []float64
-	for _, r := range rows {
+		of := func(figure func(turn) float64) float64 { return medianOf(r.Turns, figure) }
+		fixed := ""
+		if r.Group != t.nginx.Group {
+			fixed = r.ratio(t.fixed)
+		}
+		fmt.Printf("| %s | %s | %.0f | %.2f | %.2f | %.1f | %.1f | %.1f | %.1f | %s | %s |\n", r.Group, r.Name,
+			of(turn.rate), of(func(t turn) float64 { return t.P50 }), of(func(t turn) float64 { return t.P99 }),
+			of(func(t turn) float64 { return t.CPU["gateway"] }), of(func(t turn) float64 { return t.CPU["redis"] }), of(turn.edge),
+			of(func(t turn) float64 { return t.CPU["core"] }), r.ratio(t.nginx), fixed)
 		for _, t := range r.Turns {
-			shares = append(shares, 100*t.Others)
+			others = append(others, 100*t.Others)
 		}
 	}
-	fmt.Printf("\nOther programs took %.0f %% of the machine in the median turn and %.0f %% in the worst.\n", median(shares), slices.Max(shares))
+	fmt.Printf("\nOther programs took %.0f %% of the machine in the median turn and %.0f %% in the worst.\n", quantile(others, 0.5), quantile(others, 1))
 }
 
-func orNone(ratio float64) string {
-	if ratio == 0 {
+// ratio is the CPU time of r relative to that of base; empty if base was not measured.
+func (r *row) ratio(base *row) string {
+	if len(base.Turns) != len(r.Turns) {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", ratio)
+	return fmt.Sprintf("%.2f", medianRatio(r.Turns, base.Turns, turn.edge))
 }
 
 // constantRow is one address that gets a constant load.
@@ -111,17 +90,8 @@ type constantRow struct {
 	Turns   []constantResult
 }
 
-func (r *constantRow) medianOf(figure func(constantResult) float64) float64 {
-	values := make([]float64, len(r.Turns))
-	for n, s := range r.Turns {
-		values[n] = figure(s)
-	}
-	return median(values)
-}
-
-func p50(s constantResult) float64  { return milliseconds(s.P50) }
-func p99(s constantResult) float64  { return milliseconds(s.P99) }
-func p999(s constantResult) float64 { return milliseconds(s.P999) }
+func p50(s constantResult) float64 { return milliseconds(s.P50) }
+func p99(s constantResult) float64 { return milliseconds(s.P99) }
 
 // printConstant prints the rows and compares them with the first, which is core without a proxy.
 func printConstant(rate float64, rows []*constantRow) {
@@ -131,8 +101,9 @@ func printConstant(rate float64, rows []*constantRow) {
 		if r.missing {
 			continue
 		}
-		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.2f |", r.Name, r.medianOf(p50), r.medianOf(p99), r.medianOf(p999),
-			r.medianOf(func(s constantResult) float64 { return milliseconds(s.LateP99) }))
+		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.2f |", r.Name, medianOf(r.Turns, p50), medianOf(r.Turns, p99),
+			medianOf(r.Turns, func(s constantResult) float64 { return milliseconds(s.P999) }),
+			medianOf(r.Turns, func(s constantResult) float64 { return milliseconds(s.LateP99) }))
 		if n == 0 {
 			fmt.Println(" | |")
 			continue
@@ -147,12 +118,7 @@ func (r *constantRow) added(base *constantRow, figure func(constantResult) float
 	for n, s := range r.Turns {
 		values[n] = figure(s) - figure(base.Turns[n])
 	}
-	return median(values)
-}
-
-// write writes edge.json.
-func (t *edgeTable) write(dir string, constant []*constantRow) error {
-	return writeOutput(dir, "edge", map[string]any{"closedLoop": t.figures(), "constantRate": constant})
+	return quantile(values, 0.5)
 }
 
 func writeOutput(dir, name string, data any) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -63,7 +64,6 @@ type keyLists struct {
 	good    *keyList // each within its limit
 	limited *keyList // so few that most of their requests are over the limit
 	unknown *keyList // well-formed keys that do not exist
-	mixed   *keyList // of 20: 18 good, one limited, one unknown
 }
 
 const (
@@ -90,15 +90,6 @@ func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int)
 		return lists, err
 	}
 	unknown := reveal(randomKeys(unknownKeys))
-	var mixed []string
-	for n, key := range reveal(good) {
-		if n%18 == 0 {
-			block := len(mixed) / 20
-			mixed = append(mixed, limited[block%limitedKeys].Reveal(), unknown[block%unknownKeys])
-		}
-		mixed = append(mixed, key)
-	}
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
 	for _, list := range []struct {
 		name string
 		keys []string
@@ -107,7 +98,6 @@ func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int)
 		{"good", reveal(good), &lists.good},
 		{"spent", reveal(limited), &lists.limited},
 		{"unknown", unknown, &lists.unknown},
-		{"mixed", mixed, &lists.mixed},
 	} {
 		if *list.into, err = newKeyList(dir, list.name, list.keys); err != nil {
 			return lists, err
@@ -132,13 +122,9 @@ func reveal(keys []apikey.Key) []string {
 	return texts
 }
 
-// raiseAccountLimits lets accounts have more active keys than clients may create. It skips the schema of a release without the
-// limit.
+// raiseAccountLimits lets accounts have more active keys than clients may create.
 func raiseAccountLimits(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `DO $$ BEGIN
-		UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60;
-	EXCEPTION WHEN undefined_column THEN NULL; END $$`)
-	if err != nil {
+	if _, err := conn.Exec(ctx, "UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60"); err != nil {
 		return fmt.Errorf("raise the limits of accounts: %w", err)
 	}
 	return nil
@@ -160,6 +146,50 @@ func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apike
 	})
 	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
 		return fmt.Errorf("copy keys: %w", err)
+	}
+	return nil
+}
+
+// creationInterval is the time between the creation of two intents.
+const creationInterval = 100 * time.Millisecond
+
+// copyIntents inserts the intents with numbers in the range from–to by COPY, created at creationInterval before now. One in ten
+// is cancelled.
+func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, to int) error {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	next := now.Add(2 * time.Second)
+	columns := []string{
+		"id", "account_id", "key_id", "type", "status", "order_id", "source_chain", "source_account", "source_token", "source_amount",
+		"destination_chain", "destination_account", "destination_token", "destination_amount", "origin_domain", "destination_domain",
+		"origin_settler", "destination_settler", "deadline", "reference", "created_at", "updated_at",
+	}
+	n := from
+	_, err := conn.CopyFrom(ctx, pgx.Identifier{"transfers"}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+		if n == to {
+			return nil, nil
+		}
+		created := now.Add(-time.Duration(n) * creationInterval)
+		if time.Now().After(next) {
+			fmt.Printf("loading: %d of %d rows\n", n, to)
+			next = time.Now().Add(2 * time.Second)
+		}
+		id, order := syntheticID(created, n), syntheticOrder(n)
+		status := transfer.Created
+		if n%10 == 0 {
+			status = transfer.Cancelled
+		}
+		n++
+		return []any{
+			id, account, account, "transfer", string(status), order, "eip155:11155111", chainSender, token.NativeAddress, "1",
+			"eip155:11155111", chainRecipient, token.NativeAddress, "1", 11155111, 11155111,
+			"", "", now.Add(time.Hour), fmt.Sprintf("order-%d", n), created, created,
+		}, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("load intents: %w", err)
+	}
+	if _, err := conn.Exec(ctx, "VACUUM ANALYZE transfers"); err != nil {
+		return fmt.Errorf("analyze the intents: %w", err)
 	}
 	return nil
 }

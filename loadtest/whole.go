@@ -31,13 +31,8 @@ func whole(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	for round := range f.rounds {
-		fmt.Printf("round %d of %d\n", round+1, f.rounds)
-		for n := range rows {
-			if err := rows[(round+n)%len(rows)].measure(ctx); err != nil {
-				return err
-			}
-		}
+	if err := measureRounds(ctx, rows, f.rounds); err != nil {
+		return err
 	}
 	printWhole(rows)
 	return writeOutput(f.out, "whole", rows)
@@ -62,82 +57,7 @@ func parseWholeFlags(args []string) (f wholeFlags, err error) {
 	return f, nil
 }
 
-// wholeRow is one kind of request to one server.
-type wholeRow struct {
-	Request, Server string
-	run             func(context.Context) (closedResult, error)
-	// processes returns the processes whose CPU time is measured, by name.
-	processes func() map[string][]int
-	// base is the row that this one is compared with: by the rate if compareRates is set, else by the edge's CPU time.
-	base         *wholeRow
-	compareRates bool
-
-	Turns []wholeTurn
-}
-
-// wholeTurn is the result of one turn. Times are in milliseconds, CPU times in microseconds per request by process.
-type wholeTurn struct {
-	Rate, P50, P99 float64
-	CPU            map[string]float64
-}
-
-// edge is the CPU time of the proxies between the client and core.
-func (t wholeTurn) edge() float64 { return t.CPU["gateway"] + t.CPU["redis"] }
-
-func (r *wholeRow) measure(ctx context.Context) error {
-	before, err := cpuTimes(r.processes())
-	if err != nil {
-		return err
-	}
-	result, err := r.run(ctx)
-	if err != nil {
-		return fmt.Errorf("%s, %s: %w", r.Request, r.Server, err)
-	}
-	after, err := cpuTimes(r.processes())
-	if err != nil {
-		return err
-	}
-	t := wholeTurn{
-		Rate: float64(result.requests) / result.took.Seconds(), P50: milliseconds(result.p50), P99: milliseconds(result.p99),
-		CPU: map[string]float64{},
-	}
-	for name := range after {
-		t.CPU[name] = float64((after[name] - before[name]).Microseconds()) / float64(result.requests)
-	}
-	r.Turns = append(r.Turns, t)
-	fmt.Printf("  %s, %s: %.0f/s\n", r.Request, r.Server, t.Rate)
-	return ctx.Err()
-}
-
-func (r *wholeRow) medianOf(figure func(wholeTurn) float64) float64 {
-	values := make([]float64, len(r.Turns))
-	for n, t := range r.Turns {
-		values[n] = figure(t)
-	}
-	return median(values)
-}
-
-// ratio returns the median, over the rounds, of a figure relative to that of the base in the same round.
-func (r *wholeRow) ratio() string {
-	if r.base == nil {
-		return ""
-	}
-	figure, unit := wholeTurn.edge, "CPU"
-	if r.compareRates {
-		figure, unit = func(t wholeTurn) float64 { return t.Rate }, "rate"
-	}
-	values := make([]float64, len(r.Turns))
-	for n, t := range r.Turns {
-		values[n] = figure(t) / figure(r.base.Turns[n])
-	}
-	name := r.base.Server
-	if name == r.Server {
-		name = r.base.Request
-	}
-	return fmt.Sprintf("%s %.2f × %s", unit, median(values), name)
-}
-
-func printWhole(rows []*wholeRow) {
+func printWhole(rows []*row) {
 	fmt.Print("\n| request | server | a second | p50 ms | p99 ms | CPU µs: gateway or proxy | Redis | core | Postgres | |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range rows {
@@ -145,16 +65,24 @@ func printWhole(rows []*wholeRow) {
 			if _, measured := r.Turns[0].CPU[name]; !measured {
 				return ""
 			}
-			return fmt.Sprintf("%.1f", r.medianOf(func(t wholeTurn) float64 { return t.CPU[name] }))
+			return fmt.Sprintf("%.1f", medianOf(r.Turns, func(t turn) float64 { return t.CPU[name] }))
 		}
-		latency := func(figure func(wholeTurn) float64) string {
-			if r.Server == pgbenchServer {
+		latency := func(figure func(turn) float64) string {
+			if r.Name == pgbenchServer {
 				return "" // it does not report the figure
 			}
-			return fmt.Sprintf("%.2f", r.medianOf(figure))
+			return fmt.Sprintf("%.2f", medianOf(r.Turns, figure))
 		}
-		fmt.Printf("| %s | %s | %.0f | %s | %s | %s | %s | %s | %s | %s |\n", r.Request, r.Server,
-			r.medianOf(func(t wholeTurn) float64 { return t.Rate }), latency(func(t wholeTurn) float64 { return t.P50 }),
-			latency(func(t wholeTurn) float64 { return t.P99 }), cpu("gateway"), cpu("redis"), cpu("core"), cpu("postgres"), r.ratio())
+		ratio := ""
+		if r.base != nil {
+			name := r.base.Name
+			if name == r.Name {
+				name = r.base.Group
+			}
+			ratio = fmt.Sprintf("%s %.2f × %s", r.unit, medianRatio(r.Turns, r.base.Turns, r.figure), name)
+		}
+		fmt.Printf("| %s | %s | %.0f | %s | %s | %s | %s | %s | %s | %s |\n", r.Group, r.Name, medianOf(r.Turns, turn.rate),
+			latency(func(t turn) float64 { return t.P50 }), latency(func(t turn) float64 { return t.P99 }),
+			cpu("gateway"), cpu("redis"), cpu("core"), cpu("postgres"), ratio)
 	}
 }

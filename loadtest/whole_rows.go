@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 const acceptGzip = "Accept-Encoding: gzip"
 
 // rows returns the requests to each release and to its peers.
-func (b *wholeBench) rows(ctx context.Context) ([]*wholeRow, error) {
+func (b *wholeBench) rows(ctx context.Context) ([]*row, error) {
 	inserts, err := b.pgbenchRow()
 	if err != nil {
 		return nil, err
@@ -25,18 +24,19 @@ func (b *wholeBench) rows(ctx context.Context) ([]*wholeRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := []*wholeRow{inserts, proxied}
+	rows := []*row{inserts, proxied}
 	for _, s := range b.stacks {
 		refusal, err := b.row(s, "over its limit", tokensRequest, s.limited, b.connections)
 		if err != nil {
 			return nil, err
 		}
+		refusal.minRefused, refusal.maxRefused = 0.5, 1
 		rows = append(rows, refusal)
 		for _, request := range []struct {
 			name, text  string
 			keys        *keyList
 			connections int
-			base        *wholeRow
+			base        *row
 		}{
 			{"POST /v2/transfers", formatRequest("POST /v2/transfers", operations["create"].body, "X-Api-Key: KEY"), s.good, b.clients, inserts},
 			{"a page of 100", page, s.paged, b.connections, proxied},
@@ -48,7 +48,10 @@ func (b *wholeBench) rows(ctx context.Context) ([]*wholeRow, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.base, r.compareRates = request.base, request.base == inserts
+			r.base, r.figure, r.unit = request.base, turn.edge, "CPU"
+			if request.base == inserts {
+				r.figure, r.unit = turn.rate, "rate"
+			}
 			rows = append(rows, r)
 		}
 		fmt.Println("looking every key up once at", s.name)
@@ -60,31 +63,19 @@ func (b *wholeBench) rows(ctx context.Context) ([]*wholeRow, error) {
 }
 
 // row sends the template's requests to the gateway of a stack.
-func (b *wholeBench) row(s *wholeStack, name string, template requestTemplate, keys *keyList, connections int) (*wholeRow, error) {
+func (b *wholeBench) row(s *wholeStack, name string, template requestTemplate, keys *keyList, connections int) (*row, error) {
 	b.loops++
 	load, err := newClosedLoop(b.dir, fmt.Sprintf("load-%d", b.loops), template, connections, b.duration)
-	r := &wholeRow{
-		Request: name, Server: s.name, processes: s.processes,
+	r := &row{
+		Group: name, Name: s.name, processes: s.processes, maxRefused: maxFailureShare,
 		run: func(ctx context.Context) (closedResult, error) { return load.run(ctx, s.address(), keys) },
 	}
 	if b.profiled && s == b.stacks[0] {
-		unprofiled := r.run
-		r.run = func(ctx context.Context) (closedResult, error) {
-			written := b.writeProfiles(ctx, s, name)
-			result, err := unprofiled(ctx)
-			return result, errors.Join(err, <-written, <-written)
-		}
+		env := s.stack.Env()
+		r.run = profiled(r.run, env.GatewayMetricsURL, profilePath(b.out, "whole-gateway", name), b.duration)
+		r.run = profiled(r.run, env.CoreMetricsURL, profilePath(b.out, "whole-core", name), b.duration)
 	}
 	return r, err
-}
-
-// writeProfiles writes profiles of the gateway and core, and sends the error of each.
-func (b *wholeBench) writeProfiles(ctx context.Context, s *wholeStack, row string) <-chan error {
-	env, written := s.stack.Env(), make(chan error, 2)
-	for name, url := range map[string]string{"whole-gateway": env.GatewayMetricsURL, "whole-core": env.CoreMetricsURL} {
-		go func() { written <- writeProfile(ctx, url, profilePath(b.out, name, row), b.duration) }()
-	}
-	return written
 }
 
 func (s *wholeStack) address() string { return strings.TrimPrefix(s.stack.Env().GatewayURL, "http://") }
@@ -99,7 +90,7 @@ func (s *wholeStack) processes() map[string][]int {
 }
 
 // nginxRow sends the requests of one account to core through nginx, without checks.
-func (b *wholeBench) nginxRow(ctx context.Context, page string) (*wholeRow, error) {
+func (b *wholeBench) nginxRow(ctx context.Context, page string) (*row, error) {
 	s := b.stacks[0]
 	b.upstream, b.account = strings.TrimPrefix(s.stack.Env().CoreURL, "http://"), s.paging
 	nginx, err := b.startNginx(ctx)
@@ -110,8 +101,8 @@ func (b *wholeBench) nginxRow(ctx context.Context, page string) (*wholeRow, erro
 		return nil, fmt.Errorf("%s; on Debian: apt-get install nginx-light", nginx.missing)
 	}
 	load, err := newClosedLoop(b.dir, "nginx", requestTemplate(page), b.connections, b.duration)
-	return &wholeRow{
-		Request: "a page of 100", Server: "nginx before core",
+	return &row{
+		Group: "a page of 100", Name: "nginx before core", maxRefused: maxFailureShare,
 		processes: func() map[string][]int {
 			all := s.processes()
 			return map[string][]int{"gateway": nginx.pids, "core": all["core"], "postgres": all["postgres"]}
@@ -124,12 +115,12 @@ func (b *wholeBench) nginxRow(ctx context.Context, page string) (*wholeRow, erro
 const pgbenchServer = "pgbench"
 
 // pgbenchRow inserts rows one by one into a table without indexes and constraints.
-func (b *wholeBench) pgbenchRow() (*wholeRow, error) {
+func (b *wholeBench) pgbenchRow() (*row, error) {
 	s := b.stacks[0]
 	script := filepath.Join(b.dir, "insert.sql")
 	err := os.WriteFile(script, []byte(bareInsert), 0o600)
-	return &wholeRow{
-		Request: "a row in a bare table", Server: pgbenchServer,
+	return &row{
+		Group: "a row in a bare table", Name: pgbenchServer,
 		processes: func() map[string][]int { return map[string][]int{"postgres": s.processes()["postgres"]} },
 		run: func(ctx context.Context) (closedResult, error) {
 			rows, err := pgbenchRows(ctx, b.pgbench, s.postgres.URL, script, b.clients, b.duration)
