@@ -35,6 +35,10 @@ const (
 	chainConfirmations = 5
 	chainSettler       = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
 	firstChain         = 700_001
+
+	// Each chain has oldBlocks already. The orders that wait for their fill were opened in block openedBlock, before the oldest intent
+	// that was not sent: core does not read that block again.
+	oldBlocks, oldPeriod, openedBlock = 1000, 10 * time.Second, 50
 )
 
 // chainScenario measures core while it follows many chains and open intents: its cost, and the latency from a block to the change
@@ -126,9 +130,9 @@ func (b *chainBench) makeChains(ctx context.Context) error {
 		}})
 		tokens = append(tokens, token.Definition{ID: caip.AccountID{Chain: id, Address: token.NativeAddress}, Symbol: "ETH", Decimals: 18})
 		scripted := rpctest.NewChain(uint64(firstChain + n))
-		scripted.SetTime(time.Now().Add(-100 * time.Second))
-		scripted.SetPeriod(time.Second)
-		scripted.MineEmpty(100)
+		scripted.SetTime(time.Now().Add(-oldBlocks * oldPeriod))
+		scripted.SetPeriod(oldPeriod)
+		scripted.MineEmpty(oldBlocks)
 		scripted.SetPeriod(b.blockTime)
 		c := &scriptedChain{id: id, Chain: scripted, node: rpctest.NewNode(scripted).Listen(), mined: map[uint64]time.Time{}}
 		b.chains = append(b.chains, c)

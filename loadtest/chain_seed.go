@@ -83,7 +83,7 @@ func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error 
 	return nil
 }
 
-// copyTransactions inserts the attempts: opened orders in block 50 that are compared with the settler within the hour, and
+// copyTransactions inserts the attempts: opened orders in an old block that are compared with the settler within the hour, and
 // attempts that are in no block and are looked up within ten minutes.
 func (b *chainBench) copyTransactions(ctx context.Context, conn *pgx.Conn) error {
 	columns := []string{
@@ -106,9 +106,9 @@ func (b *chainBench) copyTransactions(ctx context.Context, conn *pgx.Conn) error
 			due := now.Add(time.Duration(n%600) * time.Second)
 			return append(row, "pending", true, nil, nil, nil, nil, sender[:], n, now.Add(-time.Hour), due), nil
 		}
-		block := source.Block(50)
+		block := source.Block(openedBlock)
 		due := now.Add(time.Duration(n%3600) * time.Second)
-		return append(row, "mined", false, int64(50), block.Hash[:], int64(n), now, nil, nil, now.Add(-time.Hour), due), nil
+		return append(row, "mined", false, int64(openedBlock), block.Hash[:], int64(n), now, nil, nil, now.Add(-time.Hour), due), nil
 	}))
 	if err != nil {
 		return fmt.Errorf("copy the transactions: %w", err)

@@ -30,6 +30,12 @@ type database struct {
 // startDatabase starts a Postgres that the test may break. It is durable: fsync and synchronous_commit are on.
 func startDatabase(t *testing.T, config embedded.PostgresConfig) *database {
 	t.Helper()
+	return startDatabaseOf(t, shared.binaries, config)
+}
+
+// startDatabaseOf is startDatabase for the schema of the programs in a directory.
+func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConfig) *database {
+	t.Helper()
 	var log asynctest.Buffer
 	if config.Dir == "" {
 		config.Dir = t.TempDir()
@@ -59,10 +65,7 @@ func startDatabase(t *testing.T, config embedded.PostgresConfig) *database {
 		{"tokens", "import", filepath.Join(data, "tokens.json")},
 		{"accounts", "create", "faults@example.com"},
 	} {
-		if err := embedded.Run(t.Context(), embedded.Command{
-			Name: "core " + args[0], Path: filepath.Join(shared.binaries, "core"), Args: args,
-			Env: append(os.Environ(), "CORE_DATABASE_URL="+db.url),
-		}); err != nil {
+		if err := embedded.Run(t.Context(), db.command(binaries, args...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,17 +75,14 @@ func startDatabase(t *testing.T, config embedded.PostgresConfig) *database {
 	return db
 }
 
-// startServices starts a core with these settings on the database, and a gateway with a Redis of its own before it.
-func startServices(t *testing.T, db *database, coreEnv ...string) (server *coreServer, fleet []*gateway) {
-	t.Helper()
-	server = newCoreServerOn(t, db)
-	server.env = append(server.env, coreEnv...)
-	server.start(t)
-	server.awaitReady(t)
-	return server, startGateways(t, 1, fleetConfig{redis: startRedis(t).address, core: server.url, env: unhurried()})
+// command is one of core's on this database.
+func (d *database) command(binaries string, args ...string) embedded.Command {
+	return embedded.Command{
+		Name: "core " + args[0], Path: filepath.Join(binaries, "core"), Args: args, Env: append(os.Environ(), "CORE_DATABASE_URL="+d.url),
+	}
 }
 
-// connect gives use a connection of its own, past core's pool.
+// connect calls use with a connection of its own.
 func (d *database) connect(t *testing.T, use func(context.Context, *pgx.Conn) error) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), d.url)
@@ -103,14 +103,14 @@ func (d *database) execute(t *testing.T, statement string, arguments ...any) {
 	})
 }
 
-// newKeys makes test keys with the usual limit, straight in the table, since a client may have a hundred at most.
+// newKeys inserts test keys with the default limit: an account may create a hundred at most.
 func (d *database) newKeys(t *testing.T, count int) []string {
 	t.Helper()
 	return d.newKeysLimited(t, count, account.DefaultLimit.Requests)
 }
 
-// newBoundlessKeys makes keys whose limit nobody reaches.
-func (d *database) newBoundlessKeys(t *testing.T, count int) []string {
+// newUnlimitedKeys makes keys whose limit is out of reach.
+func (d *database) newUnlimitedKeys(t *testing.T, count int) []string {
 	t.Helper()
 	return d.newKeysLimited(t, count, 1_000_000)
 }
@@ -136,23 +136,16 @@ func (d *database) newKeysLimited(t *testing.T, count, requests int) []string {
 		if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
 			return err
 		}
-		// The account has more keys than clients may have. The release before has no limit of accounts. A change tells every gateway
-		// of every key, so that there is one.
-		_, err := conn.Exec(ctx, `DO $$ BEGIN
-			UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60 WHERE limit_requests IS NULL;
-		EXCEPTION WHEN undefined_column THEN NULL; END $$`)
+		// The account has more keys than clients may create, so it has no limit of its own. Each change of an account tells the
+		// gateways of every key, so there is one.
+		_, err := conn.Exec(ctx, `UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60 WHERE limit_requests IS NULL`)
 		return err
 	})
 	return texts
 }
 
-// newKeys and the like make keys in the shared database.
+// newKeys makes keys in the shared database.
 func newKeys(t *testing.T, count int) []string {
 	t.Helper()
 	return shared.database.newKeys(t, count)
-}
-
-func newBoundlessKeys(t *testing.T, count int) []string {
-	t.Helper()
-	return shared.database.newBoundlessKeys(t, count)
 }

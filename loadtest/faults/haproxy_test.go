@@ -11,15 +11,16 @@ import (
 	"testing"
 
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/testkit/embedded"
 )
 
 // haproxy is a real HAProxy before gateways, with the configuration that is shipped.
-type haproxy struct{ url, statistics string }
+type haproxy struct {
+	server
+	statistics string
+}
 
-// startHAProxy starts one until the test ends. What differs from the shipped configuration is where things are: Docker's
-// names become addresses, and a page of statistics tells whom it uses.
-func startHAProxy(t *testing.T, fleet []*gateway) haproxy {
+// startHAProxy starts one until the test ends. It differs from the shipped configuration in addresses, and has a page of statistics.
+func startHAProxy(t *testing.T, fleet []*gateway) *haproxy {
 	t.Helper()
 	program, err := exec.LookPath("haproxy")
 	if err != nil {
@@ -34,7 +35,11 @@ func startHAProxy(t *testing.T, fleet []*gateway) haproxy {
 		operators := g.opsURL[strings.LastIndexByte(g.opsURL, ':')+1:]
 		fmt.Fprintf(&servers, "server gateway-%d %s check port %s\n    ", n+1, strings.TrimPrefix(g.url, "http://"), operators)
 	}
-	text := readFile(t, "../../deploy/haproxy/haproxy.cfg")
+	shipped, err := os.ReadFile("../../deploy/haproxy/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(shipped)
 	for old, replacement := range map[string]string{
 		"maxconn 20000":    "maxconn 1000",
 		"bind :8080\n":     "bind " + clients + "\n",
@@ -52,26 +57,16 @@ func startHAProxy(t *testing.T, fleet []*gateway) haproxy {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log asynctest.Buffer
-	process, err := embedded.StartProcess(embedded.Command{
-		Name: "haproxy", Path: program, Args: []string{"-db", "-f", path}, Output: func(line string) { fmt.Fprintln(&log, line) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Log("the log of HAProxy:\n" + log.String())
-		}
-	})
-	h := haproxy{url: "http://" + clients, statistics: "http://" + health + "/statistics;csv"}
+	h := &haproxy{statistics: "http://" + health + "/statistics;csv"}
+	h.prepare(t, "haproxy", "", []string{"-db", "-f", path}, nil)
+	h.command.Path, h.url = program, "http://"+clients
+	h.start(t)
 	asynctest.Eventually(t, "HAProxy uses all gateways", func() bool { return h.inUse(t) == len(fleet) })
 	return h
 }
 
 // inUse is how many gateways it sends requests to.
-func (h haproxy) inUse(t *testing.T) (up int) {
+func (h *haproxy) inUse(t *testing.T) (up int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.statistics, nil)
 	if err != nil {
@@ -96,13 +91,4 @@ func (h haproxy) inUse(t *testing.T) (up int) {
 		}
 	}
 	return up
-}
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -1,53 +1,28 @@
 package faults_test
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/wire"
 )
 
-// The limit of every key: a bucket of so many requests, and how long one takes to come back.
-const (
-	burst = 50
-	token = time.Minute / burst
-)
-
-// stream is requests at an even rate, which go round a list of keys, and round all gateways for each.
+// stream is requests of a kind at an even rate, which go round its keys, and round all gateways for each key.
 type stream struct {
+	kind kind
 	keys []string
 	rate int // a second
-	// send makes a request of the stream; nil: GET /v2/chains.
-	send func(gateway, key string) (*http.Request, error)
 }
 
-// sample is one request and what became of it.
-type sample struct {
-	stream, gateway int
-	key             string
-	due             time.Time
-	took            time.Duration // counted from when it was due
-	status          int           // 0 without an answer
-	// fault is what is wrong with the answer, whatever its status may be.
-	fault string
-	left  string // what the answer says is left of the limit, such as r=49
-	// retryAfter is the header's value in seconds, empty without one.
-	retryAfter string
-}
+var baselineStream = stream{kind: baseline, keys: []string{""}, rate: 20}
 
-// load sends requests when they are due, however long others take, as many clients would.
+// load sends requests when they are due, however long others take (an open loop).
 type load struct {
 	t       *testing.T
 	fleet   []*gateway
-	streams []stream
 	client  *http.Client
 	began   time.Time
 	stopped chan struct{}
@@ -62,17 +37,17 @@ type load struct {
 func startLoad(t *testing.T, fleet []*gateway, streams ...stream) *load {
 	t.Helper()
 	l := &load{
-		t: t, fleet: fleet, streams: streams, began: time.Now(), stopped: make(chan struct{}),
+		t: t, fleet: fleet, began: time.Now(), stopped: make(chan struct{}),
 		client: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}},
 	}
-	for n := range streams {
-		l.pacers.Go(func() { l.pace(n) })
+	for _, s := range streams {
+		l.pacers.Go(func() { l.pace(s) })
 	}
 	t.Cleanup(func() { l.stop() })
 	return l
 }
 
-// stop ends the load, waits for the last answer and returns all.
+// stop ends the load, waits for the last response and returns all samples.
 func (l *load) stop() samples {
 	select {
 	case <-l.stopped:
@@ -91,8 +66,7 @@ func (l *load) soFar() samples {
 	return slices.Clone(l.all)
 }
 
-func (l *load) pace(stream int) {
-	s := l.streams[stream]
+func (l *load) pace(s stream) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for n := 0; ; n++ {
@@ -103,93 +77,58 @@ func (l *load) pace(stream int) {
 			return
 		case <-timer.C:
 		}
-		one := sample{stream: stream, gateway: n % len(l.fleet), key: s.keys[n/len(l.fleet)%len(s.keys)], due: due}
-		l.sent.Go(func() { l.send(one) })
+		one := sample{kind: s.kind, gateway: n % len(l.fleet), key: s.keys[n/len(l.fleet)%len(s.keys)], began: due}
+		l.sent.Go(func() {
+			l.fleet[one.gateway].get(&one, l.client)
+			one.took = time.Since(one.began)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.all = append(l.all, one)
+		})
 	}
 }
 
-func (l *load) send(one sample) {
-	l.ask(&one)
-	one.took = time.Since(one.due)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = append(l.all, one)
-}
-
-// ask makes the request, and puts down what was answered.
-func (l *load) ask(one *sample) {
-	send := l.streams[one.stream].send
-	if send == nil {
-		send = getChains
+// get requests what needs no more than the limit of a key, or, for the baseline, nothing but the gateway.
+func (g *gateway) get(s *sample, client *http.Client) {
+	path := "/v2/chains"
+	if s.kind == baseline {
+		path = "/v2/health"
 	}
-	request, err := send(l.fleet[one.gateway].url, one.key)
+	request, err := http.NewRequest(http.MethodGet, g.url+path, nil) //nolint:noctx // the client has a timeout
 	if err != nil {
-		one.fault = err.Error()
+		s.fault = err.Error()
 		return
 	}
-	response, err := l.client.Do(request)
-	if err != nil {
-		one.fault = err.Error()
-		return
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		one.fault = err.Error()
-		return
-	}
-	one.status, one.fault = response.StatusCode, faultOf(response, body)
-	one.left, _, _ = strings.Cut(strings.TrimPrefix(response.Header.Get("RateLimit"), `"default";`), ";")
-	one.retryAfter = response.Header.Get("Retry-After")
-}
-
-func getChains(gateway, key string) (*http.Request, error) {
-	request, err := http.NewRequest(http.MethodGet, gateway+"/v2/chains", nil) //nolint:noctx // the client has a timeout
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("X-Api-Key", key)
-	return request, nil
-}
-
-// controlStream asks the gateways for what needs neither Redis nor core: how long that takes is the machine's doing alone.
-var controlStream = stream{keys: []string{""}, rate: 20, send: func(gateway, _ string) (*http.Request, error) {
-	return http.NewRequest(http.MethodGet, gateway+"/v2/health", nil)
-}}
-
-// faultOf is what no answer may be, whatever fails behind the gateway.
-func faultOf(response *http.Response, body []byte) string {
-	if response.StatusCode < 400 {
-		return ""
-	}
-	var told struct{ Code, Message string }
-	if err := json.Unmarshal(body, &told); err != nil || told.Code == "" || told.Message == "" {
-		return fmt.Sprintf("%d %q is no {code, message}", response.StatusCode, body)
-	}
-	waits := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
-	if waits && told.Code != string(wire.OutcomeUnknown) && response.Header.Get("Retry-After") == "" {
-		return fmt.Sprintf("%d without Retry-After", response.StatusCode)
-	}
-	for _, leaked := range []string{"NOSCRIPT", "READONLY", "redis", "dial tcp", "LOADING"} {
-		if strings.Contains(string(body), leaked) {
-			return fmt.Sprintf("%d tells of what is behind: %s", response.StatusCode, body)
-		}
-	}
-	return ""
+	request.Header.Set("X-Api-Key", s.key)
+	_, _ = s.do(client, request)
 }
 
 // warm makes requests with each key at each gateway until one passes, so that all keys are known there.
 func warm(t *testing.T, fleet []*gateway, keys []string) {
 	t.Helper()
-	l := &load{t: t, fleet: fleet, streams: []stream{{keys: keys}}, client: &http.Client{Timeout: 15 * time.Second}}
-	for n := range fleet {
+	for _, g := range fleet {
 		for _, key := range keys {
 			asynctest.Eventually(t, "a key's first request passes", func() bool {
-				one := sample{gateway: n, key: key}
-				l.ask(&one)
+				one := sample{key: key}
+				g.get(&one, direct)
 				return one.status == http.StatusOK
 			})
 		}
 	}
-	l.client.CloseIdleConnections()
+}
+
+// startBeside sends the fleet, beside a workload, requests of a key beyond its limit and the baseline.
+func startBeside(t *testing.T, fleet []*gateway) *load {
+	t.Helper()
+	return startLoad(t, fleet, stream{kind: greedy, keys: newKeys(t, 1), rate: 20}, baselineStream)
+}
+
+// stopBeside fails the test if the key went over its limit, and returns the judge of latencies.
+func stopBeside(t *testing.T, l *load) judge {
+	t.Helper()
+	all := l.stop()
+	if over := all.overAdmission(); over > 0 {
+		t.Errorf("one key had %d requests too many", over)
+	}
+	return newJudge(t, all.of(baseline))
 }

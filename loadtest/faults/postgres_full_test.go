@@ -17,55 +17,38 @@ import (
 	"intents.internal/pkg/testkit/embedded"
 )
 
-// The disk of the database fills up and is freed: writes get 503 meanwhile, reads go on, nothing is lost, and all is well as
-// soon as there is room. The write-ahead log keeps the segments it has recycled, so the tables are what cannot grow.
-func TestDiskFull(t *testing.T) {
+// The disk of the database fills up and is freed: writes get 503 meanwhile, reads succeed, nothing is lost, and all succeeds as soon as
+// there is room. The write-ahead log keeps the segments it has recycled, so the tables are what cannot grow.
+func TestPostgres_DiskFull(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, 384<<20)
 	db := startDatabase(t, embedded.PostgresConfig{Dir: filepath.Join(dir, "postgres")})
 	_, fleet := startServices(t, db)
-	c := newWorkloadOn(t, db, fleet, reads, keyedWrites)
-	c.retries = true
-	control := startLoad(t, fleet, controlStream)
-	c.set(members)
-	pass(t, time.Second)
+	w := startWorkload(t, db, fleet, members, reads, keyedWrites)
+	l := startLoad(t, fleet, baselineStream)
+	w.awaitMore(50)
 	recycleLog(t, db)
 
-	struck := time.Now()
+	began := time.Now()
 	ballast := fillDisk(t, dir)
-	asynctest.Eventually(t, "a write fails for want of room", func() bool { return len(c.soFar().failed()) > 0 })
-	pass(t, 2*time.Second)
+	asynctest.Eventually(t, "a write fails for want of room", func() bool { return len(w.soFar().failed()) > 0 })
+	sleep(t, 2*time.Second)
 	freed := time.Now()
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	recovered := c.untilAllSucceed(t, freed)
-	pass(t, time.Second)
-	all := c.stop()
-	j := newJudge(t, control.stop())
-
-	failed := all.failed()
-	untold := c.mustHaveKept(t)
-	outcomes.tell(t, outcome{
-		Fault: "disk of the database full", Gateways: 1, Requests: len(all.hitBy(struck)), Errors: len(failed),
-		OverAdmission: -1, AddedP99: -1, Recovery: recovered,
-		Note: fmt.Sprintf("slowest 503 after %s; %d of %d reads failed; %d intents kept once, %d made that nobody was told of",
-			millis(failed.slowest()), len(failed.of(reads)), len(all.hitBy(struck).of(reads)), len(c.acknowledged), untold),
-	})
-	failed.mustBeUnavailable(t, struck)
-	if failedReads := failed.of(reads); len(failedReads) > 0 {
-		t.Errorf("%d reads failed:%s", len(failedReads), failedReads.first(5, struck))
+	recovered := w.awaitSuccess(freed)
+	sleep(t, time.Second)
+	if untold := w.mustBeUnavailable(newJudge(t, l.stop()), began, recovered, time.Second); untold > 0 {
+		t.Errorf("%d intents are stored that no client was told of, although all writes are repeated", untold)
 	}
-	if late := failed.from(freed.Add(within(time.Second))); len(late) > 0 {
+	failed := w.soFar().failed()
+	if failedReads := failed.of(reads); len(failedReads) > 0 {
+		t.Errorf("%d reads failed:%s", len(failedReads), failedReads.first(5, began))
+	}
+	if late := failed.between(freed.Add(within(time.Second)), time.Now()); len(late) > 0 {
 		t.Errorf("%d requests failed that began a second after there was room:%s", len(late), late.first(3, freed))
 	}
-	if untold > 0 {
-		t.Errorf("%d intents are stored that nobody was told of, although all writes are repeated", untold)
-	}
-	if recovered > within(time.Second) {
-		j.late("all went well again only after %s", recovered)
-	}
-	all.mustBeSound(t)
 }
 
 // recycleLog has Postgres keep segments of its log ready, so that the log can grow on a full disk.

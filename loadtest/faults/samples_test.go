@@ -1,13 +1,97 @@
 package faults_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"intents.internal/pkg/wire"
 )
 
-// samples are some of a load's.
+// kind is what a request is made for.
+type kind int
+
+const (
+	// honest requests are of keys that stay below their limit, greedy ones of a key that exceeds it. Both get /v2/chains.
+	honest kind = iota
+	greedy
+	// baseline requests need neither Redis nor core: their times show how busy the machine is.
+	baseline
+	// reads list the account's newest intent; writes create an intent, keyedWrites with an Idempotency-Key.
+	reads
+	writes
+	keyedWrites
+)
+
+func (k kind) String() string {
+	return [...]string{"honest GET", "greedy GET", "GET of the health", "GET", "POST", "POST with key"}[k]
+}
+
+// sample is one request and its response.
+type sample struct {
+	kind    kind
+	gateway int
+	key     string
+	// reference is that of the intent to create.
+	reference string
+	// began is when the request was due, from which took counts.
+	began  time.Time
+	took   time.Duration
+	status int // 0 without a response
+	// fault says what is wrong with the response, or why there is none.
+	fault string
+	// remaining is what the response says is left of the key's limit, such as r=49, and retryAfter its Retry-After.
+	remaining, retryAfter string
+}
+
+// do sends a request and notes the response.
+func (s *sample) do(client *http.Client, request *http.Request) (body []byte, err error) {
+	response, err := client.Do(request)
+	if err != nil {
+		s.fault = err.Error()
+		return nil, err
+	}
+	defer response.Body.Close()
+	if body, err = io.ReadAll(response.Body); err != nil {
+		s.fault = err.Error()
+		return nil, err
+	}
+	s.status, s.fault, s.retryAfter = response.StatusCode, faultOf(response, body), response.Header.Get("Retry-After")
+	s.remaining, _, _ = strings.Cut(strings.TrimPrefix(response.Header.Get("RateLimit"), `"default";`), ";")
+	return body, nil
+}
+
+// faultOf says what no response may be, whatever fails behind the gateway; empty if nothing is wrong.
+func faultOf(response *http.Response, body []byte) string {
+	if response.StatusCode < 400 {
+		return ""
+	}
+	var answer struct{ Code, Message string }
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Code == "" || answer.Message == "" {
+		return fmt.Sprintf("%d %q is no {code, message}", response.StatusCode, body)
+	}
+	waits := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
+	if waits && answer.Code != string(wire.OutcomeUnknown) && response.Header.Get("Retry-After") == "" {
+		return fmt.Sprintf("%d without Retry-After", response.StatusCode)
+	}
+	for _, leaked := range []string{"NOSCRIPT", "READONLY", "redis", "dial tcp", "LOADING"} {
+		if strings.Contains(string(body), leaked) {
+			return fmt.Sprintf("%d reveals what is behind the gateway: %s", response.StatusCode, body)
+		}
+	}
+	return ""
+}
+
+func (s sample) failed() bool { return s.status == 0 || s.status >= 500 }
+
+func (s sample) ended() time.Time { return s.began.Add(s.took) }
+
 type samples []sample
 
 func (s samples) filter(keep func(sample) bool) (some samples) {
@@ -19,33 +103,23 @@ func (s samples) filter(keep func(sample) bool) (some samples) {
 	return some
 }
 
-// between are those that were due from one time until another.
-func (s samples) between(from, until time.Time) samples {
-	return s.filter(func(one sample) bool { return !one.due.Before(from) && one.due.Before(until) })
-}
+func (s samples) of(k kind) samples { return s.filter(func(one sample) bool { return one.kind == k }) }
 
-// of are those of one stream.
-func (s samples) of(stream int) samples {
-	return s.filter(func(one sample) bool { return one.stream == stream })
-}
+func (s samples) failed() samples { return s.filter(sample.failed) }
 
-// errors are those without an answer, and with one of 500 and more.
-func (s samples) errors() samples {
-	return s.filter(func(one sample) bool { return one.status == 0 || one.status >= 500 })
-}
-
-// admitted are those that were let through.
+// admitted are those that the limit let through.
 func (s samples) admitted() samples {
 	return s.filter(func(one sample) bool { return one.status > 0 && one.status < 400 })
 }
 
-// statuses counts answers by status.
-func (s samples) statuses() map[int]int {
-	counts := map[int]int{}
-	for _, one := range s {
-		counts[one.status]++
-	}
-	return counts
+// between are those that began from one time until another.
+func (s samples) between(from, until time.Time) samples {
+	return s.filter(func(one sample) bool { return !one.began.Before(from) && one.began.Before(until) })
+}
+
+// since are those that were in flight at that time or began later.
+func (s samples) since(at time.Time) samples {
+	return s.filter(func(one sample) bool { return one.ended().After(at) })
 }
 
 // quantile is the time within which this share of them was answered.
@@ -53,68 +127,98 @@ func (s samples) quantile(share float64) time.Duration {
 	if len(s) == 0 {
 		return 0
 	}
-	times := make([]time.Duration, len(s))
+	took := make([]time.Duration, len(s))
 	for n, one := range s {
-		times[n] = one.took
+		took[n] = one.took
 	}
-	slices.Sort(times)
-	return times[int(math.Ceil(share*float64(len(times))))-1]
+	slices.Sort(took)
+	return took[int(math.Ceil(share*float64(len(took))))-1]
 }
 
-func (s samples) p99() time.Duration { return s.quantile(0.99) }
+func (s samples) slowest() time.Duration { return s.quantile(1) }
 
-// overAdmission is how many requests of one key were let through beyond a full bucket and what came back to it meanwhile,
-// for the key that had the most.
-func (s samples) overAdmission() (worst int) {
-	byKey := map[string]samples{}
+// String counts them by kind and status.
+func (s samples) String() string {
+	counts := map[string]int{}
 	for _, one := range s {
-		byKey[one.key] = append(byKey[one.key], one)
+		counts[fmt.Sprintf("%s %d", one.kind, one.status)]++
 	}
-	for _, some := range byKey {
-		worst = max(worst, len(some.admitted())-some.allowance())
-	}
-	return worst
+	return fmt.Sprint(counts)
 }
 
-// allowance is how many requests of one key the limit lets through in the time that these took.
-func (s samples) allowance() int { return burst + s.refill() }
+// first describes some of them, with times that count from base.
+func (s samples) first(count int, base time.Time) (text string) {
+	for _, one := range s[:min(len(s), count)] {
+		text += fmt.Sprintf("\n\t%s at gateway %d, %s after the fault, for %s: %d %s", one.kind, one.gateway, one.began.Sub(base), one.took, one.status, one.fault)
+	}
+	return text
+}
 
-// refill is how many requests came back to a bucket in the time that these took.
-func (s samples) refill() int {
+// mustBeSound fails the test for responses that no client may get.
+func (s samples) mustBeSound(tb testing.TB) {
+	tb.Helper()
+	wrong := s.filter(func(one sample) bool { return one.status > 0 && one.fault != "" })
+	if len(wrong) > 0 {
+		tb.Errorf("%d responses that no client may get:%s", len(wrong), wrong.first(5, wrong[0].began))
+	}
+}
+
+// mustAllPass fails the test for requests that failed, and for honest ones that were refused.
+func (s samples) mustAllPass(tb testing.TB) {
+	tb.Helper()
+	if failed := s.failed(); len(failed) > 0 || len(s) == 0 {
+		tb.Errorf("%d of %d requests failed: %s", len(failed), len(s), failed)
+	}
+	if refused := s.of(honest).filter(func(one sample) bool { return one.status != http.StatusOK }); len(refused) > 0 {
+		tb.Errorf("honest keys, which stay below their limits, were answered %s", refused)
+	}
+}
+
+// mustBeUnavailable fails the test for statuses other than 503.
+func (s samples) mustBeUnavailable(tb testing.TB, base time.Time) {
+	tb.Helper()
+	others := s.filter(func(one sample) bool { return one.status != http.StatusServiceUnavailable })
+	if len(others) > 0 {
+		tb.Errorf("%d of %d failed requests got another status than 503: %s%s", len(others), len(s), others, others.first(5, base))
+	}
+}
+
+// The limit of every key: a bucket of burst requests, and the time in which one comes back.
+const (
+	burst = 50
+	token = time.Minute / burst
+)
+
+// earned is how many requests came back to a bucket from the first of them to the last.
+func (s samples) earned() int {
 	if len(s) == 0 {
 		return 0
 	}
-	first, last := s[0].due, s[0].due
+	first, last := s[0].began, s[0].ended()
 	for _, one := range s {
-		if one.due.Before(first) {
-			first = one.due
+		if one.began.Before(first) {
+			first = one.began
 		}
-		if end := one.due.Add(one.took); end.After(last) {
-			last = end
+		if one.ended().After(last) {
+			last = one.ended()
 		}
 	}
 	return int(last.Sub(first) / token)
 }
 
-// mustBeSound wants that no answer was one that no client may see, and that there is one to every request.
-func (s samples) mustBeSound(tb testing.TB) {
-	tb.Helper()
-	told := 0
-	for _, one := range s {
-		if one.fault != "" && told < 5 {
-			told++
-			tb.Errorf("a request of stream %d to gateway %d: %d %s", one.stream, one.gateway, one.status, one.fault)
-		}
-	}
+// overAdmission is how many requests of the one greedy key were let through beyond its limit.
+func (s samples) overAdmission() int {
+	of := s.of(greedy)
+	return len(of.admitted()) - burst - of.earned()
 }
 
-// mustAnswerAll wants that nobody had an error, and that the crowd was never refused.
-func (s samples) mustAnswerAll(tb testing.TB) {
+// mustLimit fails the test if the greedy key had more let through than its limit, this many bursts, and what gateways without Redis
+// add on their own: they continue from its last answer, so that is no more than what came back meanwhile.
+func (s samples) mustLimit(tb testing.TB, gateways, bursts int) {
 	tb.Helper()
-	if failed := s.errors(); len(failed) > 0 || len(s) == 0 {
-		tb.Errorf("%d of %d requests failed: %v", len(failed), len(s), failed.statuses())
-	}
-	if statuses := s.of(crowd).statuses(); statuses[200] != len(s.of(crowd)) {
-		tb.Errorf("the crowd, which stays below its limits, was answered %v", statuses)
+	over, most := s.overAdmission(), bursts*burst+gateways*(s.earned()+1)
+	tb.Logf("%d requests of one key beyond the limit", over)
+	if over > most {
+		tb.Errorf("%d requests of one key beyond the limit, more than %d", over, most)
 	}
 }

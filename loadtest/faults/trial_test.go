@@ -1,8 +1,6 @@
 package faults_test
 
 import (
-	"maps"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -11,116 +9,68 @@ import (
 )
 
 const (
-	// crowdKeys share crowdRate requests a second: each stays far below its limit, so that whatever is refused to one of
-	// them is a fault's doing.
-	crowdKeys = 60
-	crowdRate = 40
-	// greedyRate is what the one key gets that asks for more than its limit.
-	greedyRate = 40
+	// honestKeys share honestRate requests a second, so that each stays far below its limit. greedyRate is that of one key, over it.
+	honestKeys, honestRate, greedyRate = 60, 40, 40
 
-	// healthy is how long a trial runs before its fault: the greedy key's burst is used up by then, and there is something
-	// to compare with.
+	// healthy is how long a trial runs before its fault: the greedy key's burst is used up by then.
 	healthy = 1500 * time.Millisecond
-	// settling is how long connections take to be there, and requests to be answered, which is no part of what is compared.
+	// settling is how long connections take to be made, and requests to be answered, which is not compared.
 	settling = 300 * time.Millisecond
-	// outage is how long a fault lasts where nothing else is said.
-	outage = 2500 * time.Millisecond
-	// aftermath is how long a trial goes on once all is well, and longer than a probe of the breaker takes.
-	aftermath = time.Second
-	// refilled is how long it goes on where buckets were lost: the greedy key hears of it after the time of a token, and then
-	// needs more than a second to use another burst up.
+	// outage is how long a fault lasts, and aftermath how long a trial goes on after it, longer than the breaker takes to probe.
+	outage, aftermath = 2500 * time.Millisecond, time.Second
+	// refilled is how long a trial goes on where buckets were lost: the greedy key then needs more than a second to use up another burst.
 	refilled = 3 * time.Second
 )
 
-// The streams of a trial.
-const (
-	crowd = iota
-	greedy
-	control
-)
-
-// trial is gateways on a Redis of their own, behind a proxy, under load, while a fault strikes.
+// trial is gateways under load while a fault of their Redis lasts.
 type trial struct {
 	t     *testing.T
-	redis *redisServer
-	proxy *proxy
 	fleet []*gateway
-	keys  []string // the crowd's, then the greedy one
 	load  *load
 	watch *watch
 
-	// struck is when the fault was about to begin, broken when it had; ended when it was about to end, healed when it had.
-	struck, broken, ended, healed time.Time
-
-	// slower is what the fault added to the time of nine in ten requests.
-	slower time.Duration
-	judge  judge
-
-	dialsBefore  int
-	failedBefore float64
-	peakBefore   [2]int
+	// began is when the fault was about to begin, ended when it was about to end, healed when it had.
+	began, ended, healed time.Time
 }
 
-// newTrial starts everything and lets load run for a while, until the greedy key is refused at every gateway. The load is
-// stopped by finish.
-func newTrial(t *testing.T, gateways int, redis *redisServer, env ...string) *trial {
+// newTrial starts gateways and load, and returns when the greedy key is refused at every gateway.
+func newTrial(t *testing.T, gateways int, redis string, env ...string) *trial {
 	t.Helper()
-	tr := &trial{t: t, redis: redis, proxy: startProxy(t, redis.address)}
 	budget := "GATEWAY_LIMIT_BUDGET=" + within(50*time.Millisecond).String()
-	tr.fleet = startGateways(t, gateways, fleetConfig{redis: tr.proxy.address, env: append([]string{budget}, env...)})
-	tr.keys = newKeys(t, crowdKeys)
-	warm(t, tr.fleet, tr.keys)
+	tr := &trial{t: t, fleet: startGateways(t, gateways, fleetConfig{redis: redis, env: append([]string{budget}, env...)})}
+	keys := newKeys(t, honestKeys)
+	warm(t, tr.fleet, keys)
 	tr.watch = startWatch(t, tr.fleet)
-	for range 10 {
-		if tr.startLoad() {
-			return tr
-		}
-		t.Log("this machine was too busy for Redis to decide before the fault: begun again")
-	}
-	t.Fatal("this machine is too busy for Redis to decide even without a fault")
-	return nil
+	asynctest.Eventually(t, "Redis makes all decisions before the fault", func() bool { return tr.startLoad(keys) })
+	return tr
 }
 
-// startLoad starts load on a new greedy key and returns once that is refused at every gateway. It reports whether Redis made
-// all decisions until then: a gateway that it has told nothing about the key has a burst of its own to give, which would count
-// as the fault's.
-func (tr *trial) startLoad() (byRedis bool) {
+// startLoad starts load with a new greedy key and returns once that is refused at every gateway. It reports whether Redis made all
+// decisions until then: a gateway that Redis has told nothing about the key adds a burst of its own, which would count as the fault's.
+func (tr *trial) startLoad(keys []string) (byRedis bool) {
 	tr.t.Helper()
-	decided := tr.withoutRedis()
-	tr.keys = slices.Concat(tr.keys[:crowdKeys], newKeys(tr.t, 1))
-	tr.load = startLoad(tr.t, tr.fleet,
-		stream{keys: tr.keys[:crowdKeys], rate: crowdRate}, stream{keys: tr.keys[crowdKeys:], rate: greedyRate}, controlStream)
-	pass(tr.t, healthy)
-	asynctest.Eventually(tr.t, "the greedy key is refused", func() bool {
-		refused := map[int]bool{}
+	before := tr.watch.current(tr.t, fallbackDecisions)
+	tr.load = startLoad(tr.t, tr.fleet, stream{honest, keys, honestRate}, stream{greedy, newKeys(tr.t, 1), greedyRate}, baselineStream)
+	sleep(tr.t, healthy)
+	asynctest.Eventually(tr.t, "the greedy key is refused at every gateway", func() bool {
+		refused := make([]bool, len(tr.fleet))
 		for _, one := range tr.load.soFar() {
-			refused[one.gateway] = refused[one.gateway] || one.status == http.StatusTooManyRequests
+			refused[one.gateway] = refused[one.gateway] || one.status == 429
 		}
-		return !slices.Contains(slices.Collect(maps.Values(refused)), false)
+		return !slices.Contains(refused, false)
 	})
-	if tr.withoutRedis() == decided {
+	if tr.watch.current(tr.t, fallbackDecisions) == before {
 		return true
 	}
+	tr.t.Log("this machine was too busy for Redis to decide before the fault: begun again")
 	tr.load.stop()
 	return false
 }
 
-// withoutRedis is how many requests were decided without Redis by now.
-func (tr *trial) withoutRedis() (total float64) {
-	tr.t.Helper()
-	for _, g := range tr.fleet {
-		total += g.metrics(tr.t).sum(fallbackDecisions)
-	}
-	return total
-}
-
 // strike begins the fault.
 func (tr *trial) strike(fault func()) {
-	tr.dialsBefore, tr.failedBefore = tr.proxy.dials(), tr.watch.total(failedCalls)
-	tr.peakBefore[0], tr.peakBefore[1] = tr.watch.peaks()
-	tr.struck = time.Now()
+	tr.began = time.Now()
 	fault()
-	tr.broken = time.Now()
 }
 
 // end ends the fault.
@@ -130,44 +80,28 @@ func (tr *trial) end(remedy func()) {
 	tr.healed = tr.watch.heal(tr.t)
 }
 
-// dialsASecond is how many connections a gateway asked for while the fault lasted.
-func (tr *trial) dialsASecond() float64 {
-	// The first of each gateway begins the time in which the others are counted.
-	again := tr.proxy.dials() - tr.dialsBefore - len(tr.fleet)
-	return float64(max(0, again)) / time.Since(tr.struck).Seconds() / float64(len(tr.fleet))
-}
-
-// finish waits until Redis decides again, and goes on for a while, ends the load and tells what it came to.
-func (tr *trial) finish(fault string, goOn time.Duration) (outcome, samples) {
+// finish waits until Redis decides again, goes on for a while, and ends the load. It holds the fault to the times that are promised of
+// every fault of Redis: recovery within a time from its end, and hardly longer response times meanwhile, unless it was over at once.
+func (tr *trial) finish(goOn, recovery time.Duration) samples {
 	tr.t.Helper()
-	recovery := tr.watch.recovery(tr.t)
-	pass(tr.t, goOn)
+	took := tr.watch.awaitRecovery(tr.t)
+	sleep(tr.t, goOn)
 	all := tr.load.stop()
 	tr.watch.end()
-	tr.judge = newJudge(tr.t, all.of(control))
-	all = all.filter(func(one sample) bool { return one.stream != control })
+	j := newJudge(tr.t, all.of(baseline))
+	all = all.filter(func(one sample) bool { return one.kind != baseline })
 	all.mustBeSound(tr.t)
-	hit, during, after := all.between(tr.struck, time.Now()), all.between(tr.struck, tr.ended), all.between(tr.healed, time.Now())
-	before := all.between(tr.load.began.Add(settling), tr.struck.Add(-settling)) // and none that met the fault
-	tr.slower = during.quantile(0.9) - before.quantile(0.9)
-	tr.t.Logf("99 in 100 requests within %s before, %s during, %s after the fault", before.p99(), during.p99(), after.p99())
-	return outcome{
-		Fault: fault, Gateways: len(tr.fleet), Requests: len(hit), Errors: len(hit.errors()),
-		OverAdmission: all.of(greedy).overAdmission(), AddedP99: max(0, during.p99()-before.p99()), Recovery: recovery,
-	}, all
-}
-
-// mustKeep holds an outcome to the times that are promised of every fault of Redis.
-func (tr *trial) mustKeep(o outcome) {
-	tr.t.Helper()
-	added := o.AddedP99
+	before, during := all.between(tr.load.began.Add(settling), tr.began.Add(-settling)), all.between(tr.began, tr.ended)
+	tr.t.Logf("99 in 100 requests within %s before, %s during the fault; Redis decided again after %s", before.quantile(0.99), during.quantile(0.99), took)
+	share := 0.99
 	if !*strict {
-		added = tr.slower // it takes the machine to be busy for a moment to make one in a hundred wait
+		share = 0.9 // a busy moment of the machine delays one in a hundred
 	}
-	if promise := within(60*time.Millisecond) + stall(); added > promise {
-		tr.judge.late("%s added %s to the time of almost all requests, more than %s", o.Fault, added, promise)
+	if added, promise := during.quantile(share)-before.quantile(share), within(60*time.Millisecond); added > promise && len(during) > 50 {
+		j.late("the fault added %s to the time of requests, more than %s", added, promise)
 	}
-	if promise := within(time.Second); o.Recovery > promise {
-		tr.judge.late("%s: Redis was asked again %s after it was over, later than %s", o.Fault, o.Recovery, promise)
+	if promise := within(recovery); took > promise {
+		j.late("Redis decided again %s after the fault, later than %s", took, promise)
 	}
+	return all
 }

@@ -15,27 +15,23 @@ type watch struct {
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
-	mu   sync.Mutex
-	last []metrics
-	// healed is when the fault ended, atHealed what each gateway had counted by then, and well when it was first seen after
-	// that to ask Redis and to keep nobody from it.
-	healed   time.Time
-	atHealed []metrics
-	well     []time.Time
+	mu sync.Mutex
+	// healed is when the fault ended, atHealed has what each gateway had counted by then, and recovered when Redis was first seen to
+	// decide for it after that.
+	healed    time.Time
+	atHealed  []metrics
+	recovered []time.Time
 	// goroutines and descriptors are the most that one gateway had.
 	goroutines, descriptors float64
 }
 
-// watchEvery is how exactly a watch tells times.
+// watchEvery is the resolution of a watch.
 const watchEvery = 100 * time.Millisecond
 
 func startWatch(t *testing.T, fleet []*gateway) *watch {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	w := &watch{fleet: fleet, stop: stop, last: make([]metrics, len(fleet))}
-	for n, g := range fleet {
-		w.last[n] = g.metrics(t)
-	}
+	w := &watch{fleet: fleet, stop: stop}
 	w.done.Go(func() { w.run(ctx) })
 	t.Cleanup(w.end)
 	return w
@@ -63,7 +59,7 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// The gateway's counters of requests that were decided without Redis, and of its word.
+// Metrics of the gateway.
 const (
 	fallbackDecisions = `intents_gateway_limit_decisions_total{decision="fallback_`
 	allowedByRedis    = `intents_gateway_limit_decisions_total{decision="allowed"}`
@@ -77,20 +73,18 @@ func (m metrics) byRedis() float64 { return m[allowedByRedis] + m[refusedByRedis
 func (w *watch) note(n int, m metrics) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.healed.IsZero() && w.well[n].IsZero() && m[degraded] == 0 && m.byRedis() > w.atHealed[n].byRedis() {
-		w.well[n] = time.Now()
+	if !w.healed.IsZero() && w.recovered[n].IsZero() && m[degraded] == 0 && m.byRedis() > w.atHealed[n].byRedis() {
+		w.recovered[n] = time.Now()
 	}
-	w.last[n] = m
 	w.goroutines = max(w.goroutines, m["go_goroutines"])
 	w.descriptors = max(w.descriptors, m["process_open_fds"])
 }
 
-// total is the sum of a metric over all gateways.
-func (w *watch) total(prefix string) (total float64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range w.last {
-		total += m.sum(prefix)
+// current is the sum of a metric over all gateways, now.
+func (w *watch) current(t *testing.T, prefix string) (total float64) {
+	t.Helper()
+	for _, g := range w.fleet {
+		total += g.metrics(t).sum(prefix)
 	}
 	return total
 }
@@ -105,17 +99,17 @@ func (w *watch) heal(t *testing.T) time.Time {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.healed, w.atHealed, w.well = now, at, make([]time.Time, len(w.fleet))
+	w.healed, w.atHealed, w.recovered = now, at, make([]time.Time, len(w.fleet))
 	return now
 }
 
-// recovery waits until every gateway asks Redis again and tells how long after the fault that was, to within watchEvery.
-func (w *watch) recovery(t *testing.T) (longest time.Duration) {
+// awaitRecovery waits until Redis decides for every gateway again, and returns how long after the fault that was, to within watchEvery.
+func (w *watch) awaitRecovery(t *testing.T) (longest time.Duration) {
 	t.Helper()
 	asynctest.Eventually(t, "Redis decides again", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		for _, at := range w.well {
+		for _, at := range w.recovered {
 			if at.IsZero() {
 				return false
 			}

@@ -1,0 +1,313 @@
+package faults_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	definitions "intents.internal/core/intent/token"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/wire"
+)
+
+// Processes that follow chains are killed again and again, at random moments, or suspended until another one has taken over, and Postgres
+// is stopped without warning in between: every bridge ends as its settlers say, by every step once.
+func TestWatcher_Killed(t *testing.T) {
+	t.Parallel()
+	rounds, count := times(9, 100), times(100, 1000)
+	db := startDatabase(t, embedded.PostgresConfig{})
+	b := newBridges(t, db)
+	ctx, cancel := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer cancel()
+	working.Go(func() { b.mine(ctx) })
+	first := startWatcher(t, db, b)
+	asynctest.Eventually(t, "both chains are followed", func() bool { return first.follows(t, b) }) // earlier blocks are not read
+	first.kill()
+	b.freeLeases(t)
+	added := make(chan error, 1)
+	working.Go(func() { added <- b.addMany(t, count, time.Duration(rounds)*200*time.Millisecond/time.Duration(count)) })
+	var suspended *server
+	for n := range rounds {
+		watcher := startWatcher(t, db, b)
+		sleep(t, time.Duration(50+rand.IntN(300))*time.Millisecond)
+		if suspended != nil {
+			suspended.signal(t, syscall.SIGCONT) // its leases are another's now
+			sleep(t, time.Duration(50+rand.IntN(300))*time.Millisecond)
+			suspended.kill()
+			suspended = nil
+		}
+		switch n % 3 {
+		case 1:
+			watcher.signal(t, syscall.SIGSTOP)
+			suspended = watcher
+		case 2:
+			watcher.kill()
+			if err := db.server.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			watcher.kill()
+		}
+		b.freeLeases(t)
+	}
+	if err := <-added; err != nil {
+		t.Fatal(err)
+	}
+	startWatcher(t, db, b)
+	b.mustEnd(t)
+}
+
+// startWatcher starts core watch until the test ends.
+func startWatcher(t *testing.T, db *database, b *bridges) *server {
+	t.Helper()
+	w := &server{}
+	w.prepare(t, "core", "", []string{"watch"}, func(_, ops string) []string {
+		return []string{
+			"CORE_DATABASE_URL=" + db.url, "CORE_OPS_LISTEN=" + ops, "CORE_RPC_FILE=" + b.rpcFile, "CORE_GATEWAY_SECRET=" + secret, "CORE_CHAIN_TICK=100ms",
+		}
+	})
+	w.start(t)
+	return w
+}
+
+// follows reports whether the process exports the heads of both chains, which only the one that follows them does.
+func (s *server) follows(t *testing.T, b *bridges) bool {
+	t.Helper()
+	m, err := s.readMetrics(t.Context())
+	return err == nil && m.sum(fmt.Sprintf("intents_core_chain_head_block{chain=%q", b.ids[0])) > 0 &&
+		m.sum(fmt.Sprintf("intents_core_chain_head_block{chain=%q", b.ids[1])) > 0
+}
+
+const (
+	bridgeSettler       = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	bridgeConfirmations = 2
+)
+
+// bridges are two scripted chains with two providers each, and the bridges between them.
+type bridges struct {
+	db      *database
+	store   *postgres.Store
+	known   *registry.Snapshot
+	account uuid.UUID
+	chains  [2]*rpctest.Chain
+	ids     [2]caip.ChainID
+	rpcFile string
+
+	mu   sync.Mutex
+	made []*bridge
+	next [2][]rpctest.Tx
+}
+
+// bridge is an intent. Its order is opened on the first chain, and refunded there or filled on the second.
+type bridge struct {
+	intent   *transfer.Intent
+	refunded bool
+}
+
+// steps are the bridge's statuses in their order.
+func (b *bridge) steps() string {
+	if b.refunded {
+		return "created submitted confirmed refunded"
+	}
+	return "created submitted confirmed filled"
+}
+
+func newBridges(t *testing.T, db *database) *bridges {
+	t.Helper()
+	store, err := postgres.Open(db.url, postgres.Options{AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	b := &bridges{db: db, store: store, account: uuid.New(), rpcFile: filepath.Join(t.TempDir(), "rpc.json")}
+	var entries []chain.Entry
+	var tokens []definitions.Definition
+	providers := map[string][]map[string]any{}
+	for n := range b.chains {
+		number := 31337 + uint64(n)
+		b.ids[n] = caip.EIP155Chain(number)
+		b.chains[n] = rpctest.NewChain(number)
+		b.chains[n].SetTime(time.Now())
+		b.chains[n].SetPeriod(0)
+		entries = append(entries, chain.Entry{Chain: chain.Chain{
+			ID: b.ids[n], Name: b.ids[n].String(), Environment: network.Test, NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
+			Domain: uint32(number), Confirmations: bridgeConfirmations, Finality: chain.Depth, BlockTime: 50 * time.Millisecond,
+			Settler: &chain.Settler{Address: bridgeSettler, Scheme: chain.OrderDataScheme},
+		}})
+		tokens = append(tokens, definitions.Definition{ID: caip.AccountID{Chain: b.ids[n], Address: definitions.NativeAddress}, Symbol: "ETH", Decimals: 18})
+		for range 2 {
+			providers[b.ids[n].String()] = append(providers[b.ids[n].String()], map[string]any{"url": rpctest.Serve(t, b.chains[n]).URL(), "requestsPerSecond": 10000})
+		}
+	}
+	text, err := json.Marshal(providers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.rpcFile, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	silent := func(int) {}
+	_, chainsErr := store.ImportChains(t.Context(), entries, time.Now(), silent)
+	_, tokensErr := store.ImportTokens(t.Context(), tokens, time.Now(), silent)
+	known, err := store.Registry(t.Context())
+	if err := errors.Join(chainsErr, tokensErr, err); err != nil {
+		t.Fatal(err)
+	}
+	b.known = known
+	for _, id := range b.ids {
+		if err := store.KeepActive(t.Context(), id, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// add records a bridge and has its order opened in the next block. One in ten is refunded, the others are filled.
+func (b *bridges) add(t *testing.T, n int) error {
+	t.Helper()
+	leg := func(side int, account string) wire.Leg {
+		return wire.Leg{
+			Account: caip.AccountID{Chain: b.ids[side], Address: account},
+			Token:   caip.AccountID{Chain: b.ids[side], Address: definitions.NativeAddress}, Amount: fmt.Sprint(n + 1),
+		}
+	}
+	by := transfer.Caller{AccountID: b.account, KeyID: b.account, Environment: network.Test}
+	intent, err := transfer.New(transfer.NewID(time.Now()), by, wire.TransferRequest{
+		Source: leg(0, "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"), Destination: leg(1, "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"),
+	}, b.known)
+	if err != nil {
+		return err
+	}
+	for range 100 { // Postgres may be restarting
+		if _, err = b.store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err == nil {
+			break
+		}
+		sleep(t, 50*time.Millisecond)
+		if _, missing := b.store.Transfer(t.Context(), b.account, intent.ID); missing == nil {
+			err = nil
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	emit := func(topic common.Hash, indexed bool) rpctest.Tx {
+		settler := common.HexToAddress(bridgeSettler)
+		log := rpctest.Log{Address: settler, Topics: []common.Hash{topic}, Data: append(intent.OrderID[:], make([]byte, 64)...)}
+		if indexed {
+			log.Topics = append(log.Topics, intent.OrderID)
+		}
+		return rpctest.Tx{From: common.BigToAddress(intent.Source.Amount), To: &settler, Input: topic[:], Logs: []rpctest.Log{log}}
+	}
+	made := &bridge{intent: intent, refunded: n%10 == 0}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.made = append(b.made, made)
+	b.next[0] = append(b.next[0], emit(transfer.SettlerTopics[0], true))
+	if made.refunded {
+		b.next[0] = append(b.next[0], emit(crypto.Keccak256Hash([]byte("Refunded(bytes32,address)")), false))
+	} else {
+		b.next[1] = append(b.next[1], emit(crypto.Keccak256Hash([]byte("Filled(bytes32,bytes,bytes)")), false))
+	}
+	return nil
+}
+
+// addMany adds so many bridges.
+func (b *bridges) addMany(t *testing.T, count int, every time.Duration) error {
+	t.Helper()
+	for n := range count {
+		if err := b.add(t, n); err != nil {
+			return err
+		}
+		sleep(t, every)
+	}
+	return nil
+}
+
+// mine mines blocks until ctx ends.
+func (b *bridges) mine(ctx context.Context) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		b.mu.Lock()
+		for n, c := range b.chains {
+			c.Mine(b.next[n]...)
+			b.next[n] = nil
+		}
+		b.mu.Unlock()
+	}
+}
+
+// freeLeases ends the leases of all chains at once. A process that is suspended within a transaction keeps its chain's row locked until an
+// operator ends the session.
+func (b *bridges) freeLeases(t *testing.T) {
+	t.Helper()
+	const free = "UPDATE watched_chains SET lease_until = '-infinity'"
+	b.db.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, "SET lock_timeout = '2s'"); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, free)
+		if locked := (*pgconn.PgError)(nil); !errors.As(err, &locked) || locked.Code != "55P03" { // lock_not_available
+			return err
+		}
+		_, err = conn.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction' OR wait_event = 'ClientWrite'")
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, free)
+		return err
+	})
+}
+
+// mustEnd waits until every bridge has ended, and checks that each has gone by every step once.
+func (b *bridges) mustEnd(t *testing.T) {
+	t.Helper()
+	for n, made := range b.made {
+		asynctest.Eventually(t, fmt.Sprintf("bridge %d has ended", n), func() bool {
+			stored, err := b.store.Transfer(t.Context(), b.account, made.intent.ID)
+			return err == nil && strings.HasSuffix(made.steps(), string(stored.Status))
+		})
+		events, err := b.store.Events(t.Context(), b.account, made.intent.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var steps []string
+		for _, e := range events {
+			steps = append(steps, string(e.To))
+		}
+		if got := strings.Join(steps, " "); got != made.steps() {
+			t.Errorf("bridge %d went %q, want %q", n, got, made.steps())
+		}
+	}
+}
