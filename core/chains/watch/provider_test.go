@@ -7,7 +7,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/store/postgres"
@@ -49,31 +48,6 @@ func TestProvider_Faults(t *testing.T) {
 			w.want(intent, "created submitted confirmed")
 		})
 	}
-}
-
-// A provider of another chain is never used, and the chain is not watched while it has no other.
-func TestProvider_AnotherChain(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	intent := w.openBridge()
-	for _, node := range w.nodes[sepolia] {
-		node.Set(func(f *rpctest.Faults) { f.ChainID = 1 })
-		w.connect()
-		w.follow(sepolia)
-		w.chains[sepolia].MineEmpty(confirmations)
-		_, err := w.loops[sepolia].Tick(t.Context())
-		if both := node == w.nodes[sepolia][1]; both != (err != nil) || both && !errors.Is(err, rpc.ErrWrongChain) {
-			t.Errorf("%v", err)
-		}
-		w.want(intent, "created submitted")
-	}
-	w.fault(0, func(f *rpctest.Faults) { f.ChainID = 0 })
-	w.connect()
-	w.follow(sepolia)
-	w.deepen(sepolia, 1)
-	w.loops[sepolia].SetOthersDown()
-	w.deepen(sepolia, 1)
-	w.want(intent, "created submitted confirmed")
 }
 
 // A provider that shows a block without its events does not make a known event vanish.

@@ -162,25 +162,3 @@ func TestUnreadable_AtSecondProvider(t *testing.T) {
 	w.want(healthy, "created submitted confirmed")
 	w.want(poisoned, "created submitted")
 }
-
-// A chain is followed at providers that take three calls in a request, also where more attempts are looked up at once.
-func TestFollow_BatchLimit(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	for _, node := range w.nodes[sepolia] {
-		node.Set(func(f *rpctest.Faults) { f.BatchLimit = 3 })
-	}
-	var intents []*transfer.Intent
-	var txs []rpctest.Tx
-	for n := range 20 {
-		intent := w.intent(transferOf([]string{usdc, native}[n%2]))
-		tx := w.pay(intent)
-		w.report(intent, w.hash(tx))
-		intents, txs = append(intents, intent), append(txs, tx)
-	}
-	w.mine(sepolia, txs...)
-	w.deepen(sepolia, confirmations)
-	for _, intent := range intents {
-		w.want(intent, "created submitted confirmed")
-	}
-}

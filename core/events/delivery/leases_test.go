@@ -1,102 +1,105 @@
 package delivery_test
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
-// A lease whose row somebody has locked is not lost, and holds up no other. One is lost to another holder alone, or with its endpoint.
+// leased makes endpoints by name whose leases end in a moment, all of one process.
+func (s *service) leased(owner event.Owner, lease postgres.WebhookLease, names ...string) (ids map[string]uuid.UUID) {
+	s.Helper()
+	ids = map[string]uuid.UUID{}
+	for _, name := range names {
+		e, _ := s.endpoint(owner, "http://127.0.0.1/")
+		ids[name] = e.ID
+	}
+	pgtest.Exec(s.T, s.store, "UPDATE webhooks SET lease_holder = $1, lease_until = now() + interval '1 minute'", lease.Holder)
+	return ids
+}
+
+// namesOf are the sorted names of some of the endpoints.
+func namesOf(ids map[string]uuid.UUID, some []uuid.UUID) (names []string) {
+	for name, id := range ids {
+		if slices.Contains(some, id) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// leasedFor are the sorted names of the endpoints whose leases last longer than a time.
+func (s *service) leasedFor(ids map[string]uuid.UUID, interval string) []string {
+	s.Helper()
+	var some []uuid.UUID
+	for _, id := range ids {
+		if pgtest.LookUp[bool](s.T, s.store, "SELECT EXISTS (SELECT FROM webhooks WHERE id = $1 AND lease_until > now() + $2::interval)", id, interval) {
+			some = append(some, id)
+		}
+	}
+	return namesOf(ids, some)
+}
+
+// A locked lease is not lost and does not delay the others. A lease is lost only to another holder, or with its endpoint.
 func TestStore_RenewLeases(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	owner := s.account()
 	lease := newLease()
-	ids := map[string]uuid.UUID{"deleted": uuid.New()}
-	for _, name := range []string{"free", "locked", "taken", "taken and locked"} {
-		e, _ := s.endpoint(owner, "http://127.0.0.1/")
-		ids[name] = e.ID
-	}
-	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = $1, lease_until = now() + interval '1 second'", lease.Holder)
+	ids := s.leased(s.account(), lease, "free", "locked", "taken", "taken and locked")
+	ids["deleted"] = uuid.New()
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = gen_random_uuid() WHERE id IN ($1, $2)", ids["taken"], ids["taken and locked"])
 	unlock := s.lock("SELECT FROM webhooks WHERE id IN ($1, $2) FOR UPDATE", ids["locked"], ids["taken and locked"])
-	renew := func(want postgres.Renewal, renewed ...uuid.UUID) {
+	renew := func(locked []string, renewed ...string) {
 		t.Helper()
-		var all []uuid.UUID
-		for _, id := range ids {
-			all = append(all, id)
-		}
-		got, err := s.store.RenewLeases(t.Context(), lease, all)
+		got, err := s.store.RenewLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, of := range [][]uuid.UUID{got.Lost, got.Locked, want.Lost, want.Locked, renewed} {
-			slices.SortFunc(of, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		for _, id := range ids {
-			long := pgtest.LookUp[bool](t, s.store, "SELECT EXISTS (SELECT FROM webhooks WHERE id = $1 AND lease_until > now() + interval '30 minutes')", id)
-			if long != slices.Contains(renewed, id) {
-				t.Errorf("%s is renewed: %t", id, long)
-			}
+		want := [][]string{{"deleted", "taken", "taken and locked"}, locked, renewed}
+		if diff := cmp.Diff(want, [][]string{namesOf(ids, got.Lost), namesOf(ids, got.Locked), s.leasedFor(ids, "30 minutes")}); diff != "" {
+			t.Errorf("lost, locked and renewed (-want +got):\n%s", diff)
 		}
 	}
-	lost := []uuid.UUID{ids["taken"], ids["taken and locked"], ids["deleted"]}
-	renew(postgres.Renewal{Lost: lost, Locked: []uuid.UUID{ids["locked"]}}, ids["free"])
+	renew([]string{"locked"}, "free")
 	unlock()
-	renew(postgres.Renewal{Lost: lost}, ids["free"], ids["locked"])
+	renew(nil, "free", "locked")
 }
 
-// A lease is kept while something is due, and while its row is locked, as then deliveries may just be made.
+// A lease is kept while something is due, and while its row is locked, because deliveries may just be made then.
 func TestStore_ReleaseIdleLeases(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	owner := s.account()
-	lease := newLease()
-	ids := map[string]uuid.UUID{}
-	for _, name := range []string{"idle", "later", "due", "disabled and due", "locked", "taken and due"} {
-		e, _ := s.endpoint(owner, "http://127.0.0.1/")
-		ids[name] = e.ID
-		if strings.Contains(name, "due") || name == "later" {
-			if _, err := s.store.TestWebhook(t.Context(), owner, e.ID); err != nil {
-				t.Fatal(err)
-			}
+	owner, lease := s.account(), newLease()
+	ids := s.leased(owner, lease, "idle", "later", "due", "disabled and due", "locked", "taken and due")
+	for _, name := range []string{"later", "due", "disabled and due", "taken and due"} {
+		if _, err := s.store.TestWebhook(t.Context(), owner, ids[name]); err != nil {
+			t.Fatal(err)
 		}
 	}
-	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = $1, lease_until = now() + interval '1 minute'", lease.Holder)
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_holder = gen_random_uuid() WHERE id = $1", ids["taken and due"])
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET enabled = false, disabled_reason = 'owner' WHERE id = $1", ids["disabled and due"])
 	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now() + interval '1 minute' WHERE webhook_id = $1", ids["later"])
 	unlock := s.lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", ids["locked"])
-	release := func(wantKept ...string) {
+	release := func(kept ...string) {
 		t.Helper()
-		var all []uuid.UUID
-		for _, id := range ids {
-			all = append(all, id)
-		}
-		kept, err := s.store.ReleaseIdleLeases(t.Context(), lease, all)
+		got, err := s.store.ReleaseIdleLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, id := range ids {
-			if slices.Contains(kept, id) != slices.Contains(wantKept, name) {
-				t.Errorf("the lease of the endpoint that is %s is kept: %t", name, slices.Contains(kept, id))
-			}
-			held := pgtest.LookUp[bool](t, s.store, "SELECT lease_until > now() FROM webhooks WHERE id = $1", id)
-			if want := slices.Contains(wantKept, name) || name == "taken and due"; held != want {
-				t.Errorf("the endpoint that is %s is leased: %t", name, held)
-			}
+		want := [][]string{kept, append(slices.Clone(kept), "taken and due")}
+		if diff := cmp.Diff(want, [][]string{namesOf(ids, got), s.leasedFor(ids, "0")}); diff != "" {
+			t.Errorf("kept and leased (-want +got):\n%s", diff)
 		}
 	}
 	release("due", "locked")
