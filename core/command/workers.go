@@ -39,7 +39,7 @@ func writeRefundableEvents(ctx context.Context, store *postgres.Store, log *slog
 
 // follow assigns positions in the feed to events and wakes the requests that wait for them.
 func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
-	background.Repeat(ctx, log, background.Job{Name: "give events their positions", Every: feed.Interval, Level: slog.LevelError}, func() (more bool, err error) {
+	background.Repeat(ctx, log, background.Job{Name: "assign positions to events", Every: feed.Interval, Level: slog.LevelError}, func() (more bool, err error) {
 		return follower.Follow(ctx)
 	})
 }
