@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -119,4 +120,18 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		return n - 1, ErrBodyTooLarge
 	}
 	return n, err
+}
+
+// RetryAfter parses the seconds or the date of Retry-After (RFC 9110, section 10.2.3). It is 0 for a header that is missing, malformed
+// or in the past.
+func RetryAfter(header http.Header, now time.Time) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return max(at.Sub(now), 0)
 }

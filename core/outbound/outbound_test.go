@@ -263,3 +263,16 @@ func TestParsePrefixes(t *testing.T) {
 		}
 	}
 }
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"7200": 2 * time.Hour, "9999999": 9999999 * time.Second, "0": 0, "-1": 0, "soon": 0, "": 0, "1.5": 0, "99999999999999999999": 0,
+		now.Add(3 * time.Hour).Format(http.TimeFormat): 3 * time.Hour, now.Add(-time.Hour).Format(http.TimeFormat): 0,
+	} {
+		if got := outbound.RetryAfter(http.Header{"Retry-After": {text}}, now); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,7 +210,7 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	answer, err := io.ReadAll(response.Body)
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests:
-		return &failure{kind: ErrRate, text: "HTTP 429", retryAfter: retryAfter(response.Header)}
+		return &failure{kind: ErrRate, text: "HTTP 429", retryAfter: outbound.RetryAfter(response.Header, time.Now())}
 	case errors.Is(err, outbound.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }):
 		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
 	case errors.Is(err, outbound.ErrBodyTooLarge):
@@ -264,18 +263,6 @@ func (p *Provider) clean(text string) string {
 		return r
 	}, text))
 	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
-}
-
-// retryAfter reads the header's seconds or date; 0 when there is none.
-func retryAfter(header http.Header) time.Duration {
-	text := header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return time.Until(at)
-	}
-	return 0
 }
 
 const (

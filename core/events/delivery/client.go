@@ -73,7 +73,8 @@ func (c *Client) Send(ctx context.Context, m Message) webhook.Attempt {
 		return webhook.Attempt{Outcome: progress.outcome(err), EndedAt: c.now()}
 	}
 	readBody(response.Body, cancel)
-	return webhook.NewAnswer(response.StatusCode, response.Header, c.now())
+	ended := c.now()
+	return webhook.NewAnswer(response.StatusCode, outbound.RetryAfter(response.Header, ended), ended)
 }
 
 // readBody reads the body up to its bounds and closes it.

@@ -2,8 +2,6 @@ package webhook
 
 import (
 	"math/rand/v2"
-	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -95,34 +93,29 @@ type Attempt struct {
 	EndedAt time.Time
 }
 
-// NewAnswer returns an attempt with a response.
-func NewAnswer(status int, header http.Header, endedAt time.Time) Attempt {
+// The status codes of responses that say more than success or failure (RFC 9110, RFC 6585).
+const (
+	statusGone               = 410
+	statusTooManyRequests    = 429
+	statusServiceUnavailable = 503
+)
+
+// NewAnswer returns an attempt with a response. retryAfter is its Retry-After, 0 for none, of which at most a day counts.
+func NewAnswer(status int, retryAfter time.Duration, endedAt time.Time) Attempt {
 	a := Attempt{Outcome: OtherStatus, ResponseStatus: status, EndedAt: endedAt}
 	switch {
 	case status >= 200 && status < 300:
 		a.Outcome = Succeeded
 	case status >= 300 && status < 400:
 		a.Outcome = Redirected
-	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
-		a.RetryAfter = parseRetryAfter(header.Get("Retry-After"), endedAt)
+	case status == statusTooManyRequests || status == statusServiceUnavailable:
+		a.RetryAfter = min(retryAfter, maxRetryAfter)
 	}
 	return a
 }
 
 // Gone reports whether the receiver wants no more events (410 Gone).
-func (a Attempt) Gone() bool { return a.ResponseStatus == http.StatusGone }
-
-// parseRetryAfter parses seconds or a date (RFC 9110 section 10.2.3), at most a day. A malformed value or a past date is 0.
-func parseRetryAfter(text string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
-}
+func (a Attempt) Gone() bool { return a.ResponseStatus == statusGone }
 
 // After returns a delivery's status after this attempt and, if it is Pending, when the next attempt is due. attempts is the
 // number of previous attempts.
