@@ -104,94 +104,98 @@ type sessionRoute struct {
 // pageRoutes are the pages, by their patterns.
 func (c *console) pageRoutes() map[string]sessionRoute {
 	return map[string]sessionRoute{
-		"GET /console":                          {identity.Read, c.listKeys},
-		"GET /console/keys/{id}":                {identity.Read, c.showKey},
-		"GET /console/keys/{id}/delete":         {identity.Develop, c.confirmDeleteKey},
-		"GET /console/transfers":                {identity.Read, c.listTransfers},
-		"GET /console/transfers/{id}":           {identity.Read, c.showTransfer},
+		"GET /console":                  {identity.Read, showPage(c.listKeys)},
+		"GET /console/keys/{id}":        {identity.Read, showPage(c.showKey)},
+		"GET /console/keys/{id}/delete": {identity.Develop, c.confirmDeleteKey},
+		"GET /console/transfers":        {identity.Read, showPage(c.listTransfers, "type", "status", "chain", "hash", "after")},
+		"GET /console/transfers/{id}": {identity.Read, func(w http.ResponseWriter, r *http.Request, user currentUser) error {
+			return c.showTransfer(w, r, user, &form{})
+		}},
 		"GET /console/transfers/{id}/preflight": {identity.Read, c.checkTransfer},
 		"GET /console/transfers/{id}/refund":    {identity.Develop, c.showRefund},
-		"GET " + newTransferPath:                {identity.Develop, c.newTransfer},
-		"GET /console/webhooks":                 {identity.Read, c.listWebhooks},
-		"GET /console/webhooks/{id}":            {identity.Read, c.showWebhook},
+		"GET " + newTransferPath:                {identity.Develop, showPage(c.newTransfer, transferFields...)},
+		"GET /console/webhooks":                 {identity.Read, showPage(c.listWebhooks)},
+		"GET /console/webhooks/{id}":            {identity.Read, showPage(c.showWebhook, "status", "after")},
 		"GET /console/webhooks/{id}/delete":     {identity.Develop, c.confirmDeleteWebhook},
-		"GET /console/audit":                    {identity.Read, c.listAudit},
-		"GET /console/account":                  {identity.Person, c.showAccount},
-		"GET " + passwordPath:                   {identity.Person, c.showPassword},
-		"GET " + emailPath:                      {identity.Person, c.showEmail},
-		"GET " + linkPath:                       {identity.Person, c.showLink},
-		"GET " + unlinkPath:                     {identity.Person, c.confirmUnlink},
-		"GET /console/accounts":                 {identity.Person, c.listAccounts},
-		"GET /console/members":                  {identity.Read, c.listMembers},
+		"GET /console/audit":                    {identity.Read, showPage(c.listAudit, "before")},
+		"GET /console/account":                  {identity.Person, showPage(c.showAccount, "error")},
+		"GET " + passwordPath:                   {identity.Person, showPage(c.showPassword)},
+		"GET " + emailPath:                      {identity.Person, showPage(c.showEmail)},
+		"GET " + linkPath:                       {identity.Person, showPage(c.showLink)},
+		"GET " + unlinkPath:                     {identity.Person, showPage(c.confirmUnlink, "issuer", "subject")},
+		"GET /console/accounts":                 {identity.Person, showPage(c.listAccounts)},
+		"GET /console/members":                  {identity.Read, showPage(c.listMembers)},
 	}
 }
 
 // formRoutes are the forms, by their paths.
 func (c *console) formRoutes() map[string]sessionRoute {
+	newKey := append([]string{"name", "environment", "expiresIn", "formToken", "password"}, restrictionFields...)
+	recorded := append([]string{"request", "formToken"}, transferFields...)
 	return map[string]sessionRoute{
-		"/console/keys":                       {identity.Develop, c.createKey},
-		"/console/keys/{id}/rename":           {identity.Develop, c.renameKey},
-		"/console/keys/{id}/enable":           {identity.Develop, c.enableKey},
-		"/console/keys/{id}/disable":          {identity.Develop, c.disableKey},
-		"/console/keys/{id}/expire":           {identity.Develop, c.expireKey},
-		"/console/keys/{id}/restrict":         {identity.Develop, c.restrictKey},
-		"/console/keys/{id}/rotate":           {identity.Develop, c.rotateKey},
-		"/console/keys/{id}/delete":           {identity.Develop, c.deleteKey},
-		"/console/transfers/{id}/transaction": {identity.Develop, c.reportTransaction},
-		newTransferPath + "/confirm":          {identity.Develop, c.confirmTransfer},
-		newTransferPath + "/record":           {identity.Develop, c.recordTransfer},
-		"/console/webhooks":                   {identity.Develop, c.createWebhook},
-		"/console/webhooks/{id}/change":       {identity.Develop, c.changeWebhook},
-		"/console/webhooks/{id}/enable":       {identity.Develop, c.enableWebhook},
-		"/console/webhooks/{id}/disable":      {identity.Develop, c.disableWebhook},
-		"/console/webhooks/{id}/rotate":       {identity.Develop, c.rotateSecret},
-		"/console/webhooks/{id}/test":         {identity.Develop, c.testWebhook},
-		"/console/webhooks/{id}/replay":       {identity.Develop, c.replayWebhook},
-		"/console/webhooks/{id}/retry":        {identity.Develop, c.retryDelivery},
-		"/console/webhooks/{id}/delete":       {identity.Develop, c.deleteWebhook},
-		"/console/account/revoke-session":     {identity.Person, c.revokeSession},
-		"/console/account/revoke-others":      {identity.Person, c.revokeOtherSessions},
-		"/console/account/delete":             {identity.Person, c.deleteAccount},
-		passwordPath:                          {identity.Person, c.changePassword},
-		emailPath:                             {identity.Person, c.changeEmail},
-		"/console/account/send-verification":  {identity.Person, c.sendVerification},
-		linkPath + "/openid-connect":          {identity.Person, c.linkOpenIDConnect},
-		unlinkPath:                            {identity.Person, c.unlink},
-		"/console/accounts/act":               {identity.Person, c.actOn},
-		"/console/accounts/share":             {identity.Person, c.shareAccount},
-		"/console/members/leave":              {identity.Person, c.leaveAccount},
-		"/console/members/invite":             {identity.Manage, c.inviteMember},
-		"/console/members/cancel":             {identity.Manage, c.cancelInvitation},
-		"/console/members/change":             {identity.Manage, c.changeMember},
-		"/console/members/remove":             {identity.Manage, c.removeMember},
-		"/console/members/rename":             {identity.Manage, c.renameShared},
-		"/console/members/delete":             {identity.Manage, c.deleteShared},
-		invitationPath + "/accept":            {identity.Person, c.acceptInvitation},
-		invitationPath + "/decline":           {identity.Person, c.declineInvitation},
+		"/console/keys":                       {identity.Develop, submitForm(c.createKey, c.listKeys, newKey...)},
+		"/console/keys/{id}/rename":           {identity.Develop, submitForm(c.renameKey, c.showKey, "name")},
+		"/console/keys/{id}/enable":           {identity.Develop, submitForm(c.enableKey, c.showKey)},
+		"/console/keys/{id}/disable":          {identity.Develop, submitForm(c.disableKey, c.showKey)},
+		"/console/keys/{id}/expire":           {identity.Develop, submitForm(c.expireKey, c.showKey, "expiresIn")},
+		"/console/keys/{id}/restrict":         {identity.Develop, submitForm(c.restrictKey, c.showKey, restrictionFields...)},
+		"/console/keys/{id}/rotate":           {identity.Develop, submitForm(c.rotateKey, c.showKey, "gracePeriod", "password")},
+		"/console/keys/{id}/delete":           {identity.Develop, submitButton(c.deleteKey)},
+		"/console/transfers/{id}/transaction": {identity.Develop, submitForm(c.reportTransaction, c.showTransfer, "hash")},
+		newTransferPath + "/confirm":          {identity.Develop, submitForm(c.confirmTransfer, c.renderNewTransfer, transferFields...)},
+		newTransferPath + "/record":           {identity.Develop, submitForm(c.recordTransfer, c.renderNewTransfer, recorded...)},
+		"/console/webhooks":                   {identity.Develop, submitForm(c.createWebhook, c.listWebhooks, "url", "environment", "types", "description", "formToken")},
+		"/console/webhooks/{id}/change":       {identity.Develop, submitForm(c.changeWebhook, c.showWebhook, "url", "types", "description")},
+		"/console/webhooks/{id}/enable":       {identity.Develop, submitForm(c.enableWebhook, c.showWebhook)},
+		"/console/webhooks/{id}/disable":      {identity.Develop, submitForm(c.disableWebhook, c.showWebhook)},
+		"/console/webhooks/{id}/rotate":       {identity.Develop, submitForm(c.rotateSecret, c.showWebhook, "gracePeriod")},
+		"/console/webhooks/{id}/test":         {identity.Develop, submitForm(c.testWebhook, c.showWebhook)},
+		"/console/webhooks/{id}/replay":       {identity.Develop, submitForm(c.replayWebhook, c.showWebhook, "since")},
+		"/console/webhooks/{id}/retry":        {identity.Develop, submitForm(c.retryDelivery, c.showWebhook, "event")},
+		"/console/webhooks/{id}/delete":       {identity.Develop, submitButton(c.deleteWebhook)},
+		"/console/account/revoke-session":     {identity.Person, submitButton(c.revokeSession, "session")},
+		"/console/account/revoke-others":      {identity.Person, submitButton(c.revokeOtherSessions)},
+		"/console/account/delete":             {identity.Person, submitForm(c.deleteAccount, c.showAccount, "password")},
+		passwordPath:                          {identity.Person, submitForm(c.changePassword, c.showPassword, "password", "newPassword")},
+		emailPath:                             {identity.Person, submitForm(c.changeEmail, c.showEmail, "newEmail")},
+		"/console/account/send-verification":  {identity.Person, submitForm(c.sendVerification, c.showAccount)},
+		linkPath + "/openid-connect":          {identity.Person, submitForm(c.linkOpenIDConnect, c.showLink, "password")},
+		unlinkPath:                            {identity.Person, submitForm(c.unlink, c.confirmUnlink, "issuer", "subject", "password")},
+		"/console/accounts/act":               {identity.Person, submitButton(c.actOn, "account")},
+		"/console/accounts/share":             {identity.Person, submitForm(c.shareAccount, c.listAccounts, "name", "formToken")},
+		"/console/members/leave":              {identity.Person, submitForm(c.leaveAccount, c.listMembers)},
+		"/console/members/invite":             {identity.Manage, submitForm(c.inviteMember, c.listMembers, "email", "role")},
+		"/console/members/cancel":             {identity.Manage, submitButton(c.cancelInvitation, "invitation")},
+		"/console/members/change":             {identity.Manage, submitForm(c.changeMember, c.listMembers, "person", "role")},
+		"/console/members/remove":             {identity.Manage, submitForm(c.removeMember, c.listMembers, "person")},
+		"/console/members/rename":             {identity.Manage, submitForm(c.renameShared, c.listMembers, "name")},
+		"/console/members/delete":             {identity.Manage, submitForm(c.deleteShared, c.listMembers, "password")},
+		invitationPath + "/accept":            {identity.Person, submitButton(c.acceptInvitation, "token")},
+		invitationPath + "/decline":           {identity.Person, submitButton(c.declineInvitation, "token")},
 	}
 }
 
 // openRoutes need no session.
 func (c *console) openRoutes(mux *http.ServeMux) {
 	for pattern, answer := range map[string]page{
-		"GET /console/sign-up":                 c.showSignUp,
-		"POST /console/sign-up":                c.signUp,
-		"GET /console/sign-in":                 c.showSignIn,
-		"POST /console/sign-in":                c.signIn,
-		"GET /console/sign-in/openid-connect":  c.startOpenIDConnect,
+		"GET /console/sign-up":                 showPage(c.showSignUp, "next"),
+		"POST /console/sign-up":                submitForm(c.signUp, c.showSignUp, "name", "email", "password", "next"),
+		"GET /console/sign-in":                 showPage(c.showSignIn, "next", "error"),
+		"POST /console/sign-in":                submitForm(c.signIn, c.showSignIn, "email", "password", "next"),
+		"GET /console/sign-in/openid-connect":  showPage(c.startOpenIDConnect, "next"),
 		"POST /console/sign-in/wallet-message": c.writeWalletMessage,
 		"POST /console/sign-out":               c.signOut,
-		"GET " + forgotPath:                    c.showForgotPassword,
-		"POST " + forgotPath:                   c.forgotPassword,
-		"GET " + resetPath:                     c.showResetPassword,
-		"POST " + resetPath:                    c.resetPassword,
-		"GET " + identity.LinkPath:             c.showVerifyEmail,
-		"POST " + identity.LinkPath:            c.followLink,
-		"GET " + invitationPath:                c.showInvitation,
+		"GET " + forgotPath:                    showPage(c.showForgotPassword),
+		"POST " + forgotPath:                   submitForm(c.forgotPassword, c.showForgotPassword, "email"),
+		"GET " + resetPath:                     showPage(c.showResetPassword, "token"),
+		"POST " + resetPath:                    submitForm(c.resetPassword, c.showResetPassword, "token", "newPassword", "unlinkAccounts"),
+		"GET " + identity.LinkPath:             showPage(c.showVerifyEmail, "token", "callbackURL"),
+		"POST " + identity.LinkPath:            submitForm(c.followLink, c.showVerifyEmail, "token", "callbackURL", "password"),
+		"GET " + invitationPath:                showPage(c.showInvitation, "token"),
 		"/console/":                            func(http.ResponseWriter, *http.Request, currentUser) error { return errNoPage },
 	} {
 		mux.Handle(pattern, c.open(func(w http.ResponseWriter, r *http.Request, user currentUser) error {
-			if _, err := c.Identity.AdmitAnyone(r.Context(), identity.ClientOf(r, c.Cookie), r.Method); err != nil {
+			if _, err := c.Identity.AdmitAnyone(r.Context(), c.client(r), r.Method); err != nil {
 				return err
 			}
 			return answer(w, r, user)
@@ -216,7 +220,7 @@ func redirect(w http.ResponseWriter, r *http.Request, target string) {
 // redirects to the sign-in page, which returns to this page afterwards.
 func (c *console) requireSession(route sessionRoute) http.Handler {
 	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-		principal, err := c.Identity.Admit(r.Context(), identity.ClientOf(r, c.Cookie), r.Method)
+		principal, err := c.Identity.Admit(r.Context(), c.client(r), r.Method)
 		if err != nil {
 			return err
 		}
@@ -239,6 +243,9 @@ func checkAccount(r *http.Request, user currentUser) error {
 	}
 	return nil
 }
+
+// client describes who sends a request, signed in or not.
+func (c *console) client(r *http.Request) identity.Client { return identity.ClientOf(r, c.Cookie) }
 
 func (c *console) authenticate(r *http.Request) (user currentUser, err error) {
 	principal, err := c.Identity.Principal(r.Context(), c.Cookie.Token(r))

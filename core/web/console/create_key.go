@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -39,23 +38,12 @@ func (f *form) parseExpiresIn(name string) (time.Duration, error) {
 
 // createKey answers POST /console/keys with the key, which is shown only once. The response is the page itself: a
 // redirect would have to carry the key or store it.
-func (c *console) createKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, slices.Concat([]string{"name", "environment", "expiresIn", "formToken", "password"}, restrictionFields)...)
+func (c *console) createKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	key, text, err := c.makeKey(r, user, f)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var key *account.Key
-	var text apikey.Key
-	if f.ok() {
-		key, text, err = c.makeKey(r, user, f)
-		if err := f.note(err); err != nil {
-			return err
-		}
-	}
-	if !f.ok() {
-		return c.renderKeys(w, r, user, f)
-	}
-	return c.renderNewKey(w, r, user, newKeyPage{Key: key, Text: text.Reveal()})
+	return "", c.renderNewKey(w, r, user, newKeyPage{Key: key, Text: text.Reveal()})
 }
 
 func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *account.Key, text apikey.Key, err error) {

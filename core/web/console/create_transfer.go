@@ -59,32 +59,22 @@ type confirmView struct {
 type hiddenField struct{ Name, Value string }
 
 // confirmTransfer answers POST /console/transfers/new/confirm with the intent that the form asks for. Nothing is stored.
-func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, transferFields...)
-	if err != nil {
-		return err
-	}
+func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	key, err := c.checkChoices(r, user, f)
-	if err != nil {
-		return err
-	}
-	if !f.ok() {
-		return c.renderNewTransfer(w, r, user, f)
+	if err != nil || !f.ok() {
+		return "", err
 	}
 	body, err := c.transferBody(f)
 	if err != nil {
-		return err
+		return "", err
 	}
 	request := f.transferRequest(body)
 	if !f.ok() {
-		return c.renderNewTransfer(w, r, user, f)
+		return "", nil
 	}
 	intent, err := c.Intents.Draft(callerOf(key), request)
-	if err := f.noteRejection(err); err != nil {
-		return err
-	}
-	if !f.ok() {
-		return c.renderNewTransfer(w, r, user, f)
+	if err != nil {
+		return "", f.noteRejection(err)
 	}
 	v := confirmView{
 		Intent: intent, Source: c.legView(intent.Source), Destination: c.legView(intent.Destination),
@@ -93,47 +83,34 @@ func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user c
 	for _, name := range transferFields {
 		v.Fields = append(v.Fields, hiddenField{name, f.values[name]})
 	}
-	return c.render(w, r, user, "confirm-transfer", view{
+	return "", c.render(w, r, user, "confirm-transfer", view{
 		Title: "Record this " + string(intent.Type) + "?", Section: "transfers", Form: f, Body: v,
 	})
 }
 
 // recordTransfer answers POST /console/transfers/new/record: it stores the intent that was confirmed and leads to its page. The form's
 // one-time token is the intent's idempotency key, so the same form sent again leads to the same intent.
-func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, append(slices.Clone(transferFields), "request", "formToken")...)
-	if err != nil {
-		return err
-	}
+func (c *console) recordTransfer(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	token, err := formToken(user, f)
 	if err != nil {
-		return err
+		return "", err
 	}
 	key, err := c.checkChoices(r, user, f)
-	if err != nil {
-		return err
-	}
-	if !f.ok() {
-		return c.renderNewTransfer(w, r, user, f)
+	if err != nil || !f.ok() {
+		return "", err
 	}
 	request := f.transferRequest([]byte(f.values["request"]))
-	if f.ok() {
-		if err := f.note(c.Identity.TakeRequest(r.Context(), key, user.owner.Limit)); err != nil {
-			return err
-		}
-	}
 	if !f.ok() {
-		return c.renderNewTransfer(w, r, user, f)
+		return "", nil
+	}
+	if err := c.Identity.TakeRequest(r.Context(), key, user.owner.Limit); err != nil {
+		return "", err
 	}
 	record, _, err := c.Intents.Create(r.Context(), callerOf(key), request, formKey(token))
-	if err := f.noteRejection(err); err != nil {
-		return err
+	if err != nil {
+		return "", f.noteRejection(err)
 	}
-	if !f.ok() {
-		return c.renderNewTransfer(w, r, user, f)
-	}
-	redirect(w, r, "/console/transfers/"+record.Intent.ID.String()+"?done=recorded")
-	return nil
+	return "/console/transfers/" + record.Intent.ID.String() + "?done=recorded", nil
 }
 
 // transferBody encodes the form's fields as the body of POST /v2/transfers. A value that cannot be encoded is an error of its

@@ -7,29 +7,17 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/network"
 )
 
 // createWebhook answers POST /console/webhooks with the webhook's secret, which is shown only once.
-func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "url", "environment", "types", "description", "formToken")
+func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	created, secret, err := c.insertWebhook(r, user, f)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var created *webhook.Endpoint
-	var secret webhook.Secret
-	if f.ok() {
-		created, secret, err = c.insertWebhook(r, user, f)
-		if err := f.note(err); err != nil {
-			return err
-		}
-	}
-	if !f.ok() {
-		return c.renderWebhooks(w, r, user, f)
-	}
-	return c.renderSecret(w, r, user, secretPage{Webhook: created, Secret: secret.Reveal()})
+	return "", c.renderSecret(w, r, user, secretPage{Webhook: created, Secret: secret.Reveal()})
 }
 
 func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhook.Endpoint, webhook.Secret, error) {
@@ -62,7 +50,7 @@ func (f *form) types() []string {
 
 // auditEntry returns the audit log entry for an action of the signed-in owner.
 func (c *console) auditEntry(r *http.Request, user currentUser, action account.Action) (account.AuditEntry, error) {
-	return account.NewAuditEntry(user.principal.Account.ID, identity.ClientOf(r, c.Cookie).Actor(), action, c.Store.Now())
+	return account.NewAuditEntry(user.principal.Account.ID, c.client(r).Actor(), action, c.Store.Now())
 }
 
 // secretPage shows a secret.

@@ -1,10 +1,6 @@
 package console
 
-import (
-	"net/http"
-
-	"intents.internal/core/identity"
-)
+import "net/http"
 
 // confirmDeleteKey answers GET /console/keys/{id}/delete with a page that names the key and asks for confirmation.
 func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
@@ -18,17 +14,10 @@ func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, user 
 }
 
 // deleteKey answers POST /console/keys/{id}/delete.
-func (c *console) deleteKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	if _, err := readForm(r); err != nil {
-		return err
-	}
+func (c *console) deleteKey(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
 	id, err := idOf(r)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := c.Identity.DeleteKey(r.Context(), identity.ClientOf(r, c.Cookie), user.principal.Account.ID, id); err != nil {
-		return err
-	}
-	redirect(w, r, home+"?done=deleted")
-	return nil
+	return home + "?done=deleted", c.Identity.DeleteKey(r.Context(), c.client(r), user.principal.Account.ID, id)
 }

@@ -24,6 +24,63 @@ type form struct {
 	Errors []pageError
 }
 
+// render writes a page with a form: the form before it is sent, and the form again with the errors of its fields.
+type render func(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error
+
+// submit carries out a form without errors and returns the path to redirect to, or answers itself and returns none.
+type submit func(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (target string, err error)
+
+// showPage returns the page of a GET whose query may have these fields.
+func showPage(show render, fields ...string) page {
+	return func(w http.ResponseWriter, r *http.Request, user currentUser) error {
+		f, err := readQuery(r, fields...)
+		if err != nil {
+			return err
+		}
+		return show(w, r, user, f)
+	}
+}
+
+// submitForm returns the page of a POST whose form may have these fields. An error that the user can correct shows the form again.
+func submitForm(do submit, again render, fields ...string) page {
+	return func(w http.ResponseWriter, r *http.Request, user currentUser) error {
+		f, err := readForm(r, fields...)
+		if err != nil {
+			return err
+		}
+		target := ""
+		if f.ok() {
+			target, err = do(w, r, user, f)
+			if err := f.note(err); err != nil {
+				return err
+			}
+		}
+		if !f.ok() {
+			return again(w, r, user, f)
+		}
+		if target != "" {
+			redirect(w, r, target)
+		}
+		return nil
+	}
+}
+
+// submitButton is submitForm for a form without fields that the user fills in: every error is a page of its own.
+func submitButton(do submit, fields ...string) page {
+	return func(w http.ResponseWriter, r *http.Request, user currentUser) error {
+		f, err := readForm(r, fields...)
+		if err != nil {
+			return err
+		}
+		target, err := do(w, r, user, f)
+		if err != nil {
+			return err
+		}
+		redirect(w, r, target)
+		return nil
+	}
+}
+
 // readForm parses the body of a POST, which may have these fields, each once. A value with a NUL byte or invalid UTF-8 is an
 // error of its field; an unknown or repeated field is an error of the request.
 func readForm(r *http.Request, fields ...string) (*form, error) {

@@ -22,33 +22,20 @@ var linkFailures = map[string]string{
 }
 
 // showLink answers GET /console/account/link: the ways to sign in that can be linked.
-func (c *console) showLink(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r)
-	if err != nil {
-		return err
-	}
+func (c *console) showLink(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	return c.renderLink(w, r, user, f, "")
 }
 
 // linkOpenIDConnect answers POST /console/account/link/openid-connect with a page that goes on to the provider. It does not
 // redirect, because browsers also apply form-action to the redirects of a form; and it is not a GET, because other sites could
 // link to that.
-func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "password")
+func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	target, flow, err := c.Identity.StartLink(r.Context(), c.confirming(r, f), user.principal)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var target, flow string
-	if f.ok() {
-		target, flow, err = c.Identity.StartLink(r.Context(), c.confirming(r, f), user.principal)
-		if err := f.note(err); err != nil {
-			return err
-		}
-	}
-	if f.ok() {
-		identity.NewFlowCookie(c.PublicURL).Set(w, flow, "")
-	}
-	return c.renderLink(w, r, user, f, target)
+	identity.NewFlowCookie(c.PublicURL).Set(w, flow, "")
+	return "", c.renderLink(w, r, user, f, target)
 }
 
 func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user currentUser, f *form, target string) error {
@@ -57,8 +44,8 @@ func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user curren
 	}})
 }
 
-// confirmation returns what linking and unlinking, a live key, a new owner and the removal of a member require: nothing from a recent session, otherwise the password, or a new
-// sign-in if there is no password.
+// confirmation returns what linking and unlinking, a live key, a new owner and the removal of a member require: nothing from a
+// recent session, otherwise the password, or a new sign-in if there is no password.
 func (c *console) confirmation(user currentUser) string {
 	switch {
 	case c.Identity.Fresh(user.session):
@@ -72,7 +59,7 @@ func (c *console) confirmation(user currentUser) string {
 
 // confirming is the client of a form that confirms its operation by the password, if it has that field.
 func (c *console) confirming(r *http.Request, f *form) identity.Client {
-	client := identity.ClientOf(r, c.Cookie)
+	client := c.client(r)
 	client.Password = f.values["password"]
 	return client
 }

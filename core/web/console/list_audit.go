@@ -63,11 +63,7 @@ type auditView struct {
 }
 
 // listAudit answers GET /console/audit, newest first; before is the last entry of the previous page.
-func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r, "before")
-	if err != nil {
-		return err
-	}
+func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	before, err := f.cursor("before")
 	if err != nil {
 		return err

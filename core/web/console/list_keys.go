@@ -53,15 +53,7 @@ func newKeyView(k *account.Key, now time.Time) keyView {
 }
 
 // listKeys answers GET /console.
-func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r)
-	if err != nil {
-		return err
-	}
-	return c.renderKeys(w, r, user, f)
-}
-
-func (c *console) renderKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	keys, err := c.Store.Keys(r.Context(), user.principal.Account.ID)
 	if err != nil {
 		return err

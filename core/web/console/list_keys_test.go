@@ -5,18 +5,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
-	"intents.internal/pkg/testkit/embedded"
-	"intents.internal/pkg/topology"
 )
 
 // roundTrips counts what is sent to Redis, a pipeline once.
@@ -45,25 +40,8 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 // The limits of a hundred keys take one round trip to Redis.
 func TestListKeys_OneRedisCall(t *testing.T) {
 	t.Parallel()
-	server, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
-	if server.PID() == 0 && os.Getenv("CI") == "true" {
-		t.Fatal("no redis-server or valkey-server on PATH: this test wants a real one")
-	}
-	client, err := identity.NewRedis(topology.Single, server.URL, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	if err := client.Ping(t.Context()).Err(); err != nil { // a connection begins with commands of its own
-		t.Fatal(err)
-	}
 	counted := &roundTrips{}
-	client.AddHook(counted)
-	s := start(t, func(c *identity.Config) { c.Redis = client })
+	s, _ := startOnRedis(t, counted)
 	ann := s.signedUp(t, "ann@example.com")
 	pgtest.Exec(t, s.store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, limit_bucket, scopes, networks, created_at, updated_at)
 		SELECT gen_random_uuid(), accounts.id, 'key ' || n, sha256(n::text::bytea), 'sk_test_0000', 'test', true, 50, 60, gen_random_uuid(), '{webhooks}', '{}', now(), now()

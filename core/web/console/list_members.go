@@ -9,11 +9,7 @@ import (
 const membersPath = "/console/members"
 
 // listMembers answers GET /console/members: the members of the account that the session acts on, and its open invitations.
-func (c *console) listMembers(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r)
-	if err != nil {
-		return err
-	}
+func (c *console) listMembers(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	return c.renderMembers(w, r, user, f, "")
 }
 

@@ -28,11 +28,7 @@ type transferRow struct {
 
 // listTransfers answers GET /console/transfers, newest first, with the filters of the query; after is the last intent of the
 // previous page.
-func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r, "type", "status", "chain", "hash", "after")
-	if err != nil {
-		return err
-	}
+func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	filter, err := f.transferFilter()
 	if err != nil {
 		return err

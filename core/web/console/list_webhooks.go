@@ -36,15 +36,7 @@ func newWebhookView(e *webhook.Endpoint) webhookView {
 }
 
 // listWebhooks answers GET /console/webhooks with the webhooks of both environments, newest first.
-func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r)
-	if err != nil {
-		return err
-	}
-	return c.renderWebhooks(w, r, user, f)
-}
-
-func (c *console) renderWebhooks(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	if c.Webhooks == nil {
 		return webhook.ErrNotConfigured
 	}

@@ -123,7 +123,7 @@ func startWith(t *testing.T, store *postgres.Store, changeIntents func(*intent.C
 }
 
 // startOnRedis starts a site that shares the limits of keys with gateways.
-func startOnRedis(t *testing.T) (*site, *embedded.Redis, redis.UniversalClient) {
+func startOnRedis(t *testing.T, hooks ...redis.Hook) (*site, *embedded.Redis) {
 	t.Helper()
 	server, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
 	if err != nil {
@@ -135,7 +135,13 @@ func startOnRedis(t *testing.T) (*site, *embedded.Redis, redis.UniversalClient) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	return start(t, func(c *identity.Config) { c.Redis = client }), server, client
+	if err := client.Ping(t.Context()).Err(); err != nil { // a connection begins with commands of its own
+		t.Fatal(err)
+	}
+	for _, hook := range hooks {
+		client.AddHook(hook)
+	}
+	return start(t, func(c *identity.Config) { c.Redis = client }), server
 }
 
 // ann is the account of ann@example.com.

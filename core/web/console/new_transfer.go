@@ -70,11 +70,7 @@ type environmentTab struct {
 
 // newTransfer answers GET /console/transfers/new. The chains in the query determine the tokens to choose from; the query's other
 // fields are filled in.
-func (c *console) newTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r, transferFields...)
-	if err != nil {
-		return err
-	}
+func (c *console) newTransfer(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	if f.is("environment", "") {
 		f.values["environment"] = string(network.Test)
 	}

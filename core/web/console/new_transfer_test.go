@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
@@ -286,26 +285,5 @@ func TestRecordTransfer_Refused(t *testing.T) {
 	ann.post("/console/keys/" + keyID + "/enable")
 	if a := ann.post(newTransferPath+"/record", record...); a.status != http.StatusSeeOther { // nothing of it was used up
 		t.Errorf("%d %s", a.status, a.text())
-	}
-}
-
-// Recording spends the limit of the key, as a request with the key does.
-func TestRecordTransfer_Limit(t *testing.T) {
-	t.Parallel()
-	s, _, client := startOnRedis(t)
-	ann := s.signedUp(t, "ann@example.com")
-	keyID, _ := ann.makeKey("mover")
-	record := ann.confirm(payment(keyID))
-	ann.get("/console").is(http.StatusOK, "50 of 50 left")
-	ann.post(newTransferPath+"/record", record...)
-	ann.get("/console").is(http.StatusOK, "49 of 50 left")
-	spent, err := redis_rate.NewLimiter(client).AllowN(t.Context(), "key:"+keyID, redis_rate.PerMinute(50), 49)
-	if err != nil || spent.Allowed != 49 {
-		t.Fatalf("spend the bucket: %+v, %v", spent, err)
-	}
-	a := ann.post(newTransferPath+"/record", record...).is(http.StatusTooManyRequests)
-	a.alerts("There were too many attempts. Try again in ")
-	if a.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 	"golang.org/x/net/html"
 
@@ -51,26 +50,28 @@ func TestUsage(t *testing.T) {
 	ann.get("/console/keys/"+idle).is(http.StatusOK, "No requests in the last hour.", "No requests since")
 }
 
-// The console sees the buckets that gateways spend.
+// Recording an intent spends the limit of its key, as a request with the key does; the pages show what is left.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	s, redis, client := startOnRedis(t)
+	s, redis := startOnRedis(t)
 	ann := s.signedUp(t, "ann@example.com")
 	id, _ := ann.makeKey("busy")
 	ann.get("/console").is(http.StatusOK, "50 of 50 left full")
-	spent, err := redis_rate.NewLimiter(client).AllowN(t.Context(), "key:"+id, redis_rate.PerMinute(50), 50)
-	if err != nil || spent.Allowed != 50 {
-		t.Fatalf("spend the bucket: %+v, %v", spent, err)
-	}
+	pgtest.Exec(t, s.store, "UPDATE api_keys SET limit_requests = 1")
+	record := ann.confirm(payment(id))
+	ann.post(newTransferPath+"/record", record...)
 	for _, path := range []string{"/console", "/console/keys/" + id} {
-		if text := ann.get(path).is(http.StatusOK, "full again in").text(); strings.Contains(text, "50 of 50 left") {
-			t.Errorf("%s does not see that the bucket was spent:\n%s", path, text)
-		}
+		ann.get(path).is(http.StatusOK, "0 of 1 left", "full again in")
+	}
+	a := ann.post(newTransferPath+"/record", record...).is(http.StatusTooManyRequests)
+	a.alerts("There were too many attempts. Try again in ")
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
 	}
 	if err := redis.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	ann.get("/console").is(http.StatusOK, "50 a minute; how many are left is not known at this moment")
+	ann.get("/console").is(http.StatusOK, "1 a minute; how many are left is not known at this moment")
 }
 
 const (

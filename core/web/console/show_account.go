@@ -5,23 +5,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
 
 // showAccount answers GET /console/account.
-func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r, "error")
-	if err != nil {
-		return err
-	}
+func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	if text := linkFailures[f.values["error"]]; text != "" {
 		f.add(pageError{status: http.StatusOK, Text: text})
 	}
-	return c.renderAccount(w, r, user, f)
-}
-
-func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	sessions, err := c.Identity.Sessions(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
@@ -41,51 +32,26 @@ func (c *console) renderAccount(w http.ResponseWriter, r *http.Request, user cur
 }
 
 // revokeSession answers POST /console/account/revoke-session.
-func (c *console) revokeSession(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "session")
-	if err != nil {
-		return err
-	}
+func (c *console) revokeSession(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	id, err := uuid.Parse(f.values["session"])
 	if err != nil {
-		return account.ErrNotFound
+		return "", account.ErrNotFound
 	}
-	if err := c.Identity.RevokeSession(r.Context(), identity.ClientOf(r, c.Cookie), user.owner.ID, id); err != nil {
-		return err
-	}
-	redirect(w, r, "/console/account?done=revoked")
-	return nil
+	return "/console/account?done=revoked", c.Identity.RevokeSession(r.Context(), c.client(r), user.owner.ID, id)
 }
 
 // revokeOtherSessions answers POST /console/account/revoke-others.
-func (c *console) revokeOtherSessions(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	if _, err := readForm(r); err != nil {
-		return err
-	}
-	if _, err := c.Identity.RevokeOtherSessions(r.Context(), identity.ClientOf(r, c.Cookie), user.session); err != nil {
-		return err
-	}
-	redirect(w, r, "/console/account?done=revoked-all")
-	return nil
+func (c *console) revokeOtherSessions(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
+	_, err := c.Identity.RevokeOtherSessions(r.Context(), c.client(r), user.session)
+	return "/console/account?done=revoked-all", err
 }
 
 // deleteAccount answers POST /console/account/delete. The password confirms it; an account without a password needs a recent
 // session.
-func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "password")
-	if err != nil {
-		return err
-	}
-	if f.ok() {
-		err = c.Identity.DeleteAccount(r.Context(), c.confirming(r, f), user.principal)
-		if err := f.note(err); err != nil {
-			return err
-		}
-	}
-	if !f.ok() {
-		return c.renderAccount(w, r, user, f)
+func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	if err := c.Identity.DeleteAccount(r.Context(), c.confirming(r, f), user.principal); err != nil {
+		return "", err
 	}
 	c.Cookie.Clear(w)
-	redirect(w, r, "/console/sign-in?done=account-ended")
-	return nil
+	return "/console/sign-in?done=account-ended", nil
 }

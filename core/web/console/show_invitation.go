@@ -13,16 +13,12 @@ const invitationPath = identity.InvitationPath
 
 // showInvitation answers GET /console/invitation, the target of an invitation's link, with or without a session. A GET does not
 // use the link up, because mail scanners follow links.
-func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	f, err := readQuery(r, "token")
-	if err != nil {
-		return err
-	}
+func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) error {
 	user, err := c.authenticate(r)
 	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
 		return err
 	}
-	invitation, err := c.Identity.Invitation(r.Context(), identity.ClientOf(r, c.Cookie), f.values["token"])
+	invitation, err := c.Identity.Invitation(r.Context(), c.client(r), f.values["token"])
 	if err != nil {
 		return c.renderError(w, r, user, err)
 	}
@@ -34,32 +30,16 @@ func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ curre
 }
 
 // acceptInvitation answers POST /console/invitation/accept: the person becomes a member, and the session acts on the account.
-func (c *console) acceptInvitation(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "token")
-	if err != nil {
-		return err
-	}
-	_, _, err = c.Identity.AcceptInvitation(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["token"])
+func (c *console) acceptInvitation(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	_, _, err := c.Identity.AcceptInvitation(r.Context(), c.client(r), user.principal, f.values["token"])
 	if errors.Is(err, account.ErrAlreadyMember) {
-		redirect(w, r, accountsPath)
-		return nil
+		return accountsPath, nil
 	}
-	if err != nil {
-		return err
-	}
-	redirect(w, r, accountsPath+"?done=joined")
-	return nil
+	return accountsPath + "?done=joined", err
 }
 
 // declineInvitation answers POST /console/invitation/decline.
-func (c *console) declineInvitation(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "token")
-	if err != nil {
-		return err
-	}
-	if _, err := c.Identity.DeclineInvitation(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, f.values["token"]); err != nil {
-		return err
-	}
-	redirect(w, r, accountsPath+"?done=declined")
-	return nil
+func (c *console) declineInvitation(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	_, err := c.Identity.DeclineInvitation(r.Context(), c.client(r), user.principal, f.values["token"])
+	return accountsPath + "?done=declined", err
 }

@@ -16,15 +16,7 @@ var graces = []choice{
 }
 
 // showKey answers GET /console/keys/{id}.
-func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r)
-	if err != nil {
-		return err
-	}
-	return c.renderKey(w, r, user, f)
-}
-
-func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	key, err := c.keyOf(r, user)
 	if err != nil {
 		return err
@@ -43,12 +35,8 @@ func (c *console) renderKey(w http.ResponseWriter, r *http.Request, user current
 	accountLimit := newLimitView(user.principal.Account.Limit)
 	accountLimit.fill(c.Identity.AccountRateLimit(r.Context(), user.principal.Account, key.Environment))
 	perMinute := int(time.Duration(key.Limit.Requests) * time.Minute / key.Limit.Period)
-	name := key.Name
-	if _, sent := f.values["name"]; sent {
-		name = f.Value("name")
-	}
 	return c.render(w, r, user, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
-		"Key": views[0], "AccountLimit": accountLimit, "Name": name, "Expiries": expiries, "Graces": graces, "Confirm": c.confirmation(user),
+		"Key": views[0], "AccountLimit": accountLimit, "Name": f.or("name", key.Name), "Expiries": expiries, "Graces": graces, "Confirm": c.confirmation(user),
 		"Restrictions": newRestrictionsView(f, key.Scopes, key.Networks),
 		"Charts":       []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
 	}})

@@ -36,21 +36,17 @@ type transferView struct {
 	PublicURL string
 }
 
-// showTransfer answers GET /console/transfers/{id} with all details of an intent.
-func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	intent, err := c.transferOf(r, user)
-	if err != nil {
-		return err
-	}
-	return c.renderTransfer(w, r, user, intent, &form{})
-}
-
 // transferOf returns the account's intent that the path identifies by its UUID or its order id.
 func (c *console) transferOf(r *http.Request, user currentUser) (*transfer.Intent, error) {
 	return c.Intents.Find(r.Context(), user.principal.Account.ID, r.PathValue("id"))
 }
 
-func (c *console) renderTransfer(w http.ResponseWriter, r *http.Request, user currentUser, intent *transfer.Intent, f *form) error {
+// showTransfer answers GET /console/transfers/{id} with all details of an intent.
+func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+	intent, err := c.transferOf(r, user)
+	if err != nil {
+		return err
+	}
 	events, err := c.Store.Events(r.Context(), user.principal.Account.ID, intent.ID)
 	if err != nil {
 		return err

@@ -34,15 +34,7 @@ type deliveryView struct {
 }
 
 // showWebhook answers GET /console/webhooks/{id} with its deliveries, newest first.
-func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r, "status", "after")
-	if err != nil {
-		return err
-	}
-	return c.renderWebhook(w, r, user, f)
-}
-
-func (c *console) renderWebhook(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	e, err := c.webhookOf(r, user)
 	if err != nil {
 		return err

@@ -5,24 +5,25 @@ import (
 	"net/url"
 	"path"
 	"strings"
-
-	"intents.internal/core/identity"
 )
 
 // showSignIn answers GET /console/sign-in.
-func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	f, err := readQuery(r, "next", "error")
-	if err != nil {
-		return err
-	}
-	if _, err := c.authenticate(r); err == nil {
+func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) error {
+	if r.Method != http.MethodPost && c.isSignedIn(r) {
 		redirect(w, r, safeNext(f.values["next"]))
 		return nil
 	}
 	if text := failures[f.values["error"]]; text != "" {
 		f.add(pageError{status: http.StatusOK, Text: text})
 	}
-	return c.renderSignIn(w, r, f)
+	return c.render(w, r, currentUser{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
+		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Identity.OIDCName(), "SignUp": c.Identity.SignUpOpen,
+	}})
+}
+
+func (c *console) isSignedIn(r *http.Request) bool {
+	_, err := c.authenticate(r)
+	return err == nil
 }
 
 // failures are the texts for a failed OpenID Connect sign-in, by the query parameter error.
@@ -35,35 +36,18 @@ var failures = map[string]string{
 }
 
 // signIn answers POST /console/sign-in. The response is the same for a wrong password and for an address without an account.
-func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	f, err := readForm(r, "email", "password", "next")
+func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) (string, error) {
+	signedIn, err := c.Identity.SignIn(r.Context(), c.client(r), f.values["email"], f.values["password"])
 	if err != nil {
-		return err
-	}
-	var signedIn *identity.SignedIn
-	if f.ok() {
-		signedIn, err = c.Identity.SignIn(r.Context(), identity.ClientOf(r, c.Cookie), f.values["email"], f.values["password"])
-		if err := f.note(err); err != nil {
-			return err
-		}
-	}
-	if !f.ok() {
-		return c.renderSignIn(w, r, f)
+		return "", err
 	}
 	c.Cookie.SignIn(w, signedIn)
-	redirect(w, r, safeNext(f.values["next"]))
-	return nil
-}
-
-func (c *console) renderSignIn(w http.ResponseWriter, r *http.Request, f *form) error {
-	return c.render(w, r, currentUser{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
-		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Identity.OIDCName(), "SignUp": c.Identity.SignUpOpen,
-	}})
+	return safeNext(f.values["next"]), nil
 }
 
 // signOut answers POST /console/sign-out.
 func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	if err := c.Identity.SignOut(r.Context(), identity.ClientOf(r, c.Cookie)); err != nil {
+	if err := c.Identity.SignOut(r.Context(), c.client(r)); err != nil {
 		return err
 	}
 	c.Cookie.Clear(w)

@@ -12,12 +12,8 @@ import (
 
 // startOpenIDConnect answers GET /console/sign-in/openid-connect with a redirect to the provider. It is a GET because browsers
 // also apply form-action to the redirects of a form.
-func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	f, err := readQuery(r, "next")
-	if err != nil {
-		return err
-	}
-	target, flow, err := c.Identity.StartOIDC(r.Context(), identity.ClientOf(r, c.Cookie))
+func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) error {
+	target, flow, err := c.Identity.StartOIDC(r.Context(), c.client(r))
 	if err != nil {
 		return err
 	}
@@ -46,7 +42,7 @@ func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ c
 	if addressErr != nil || chainErr != nil {
 		return errWallet
 	}
-	nonce, err := c.Identity.WalletNonce(r.Context(), identity.ClientOf(r, c.Cookie))
+	nonce, err := c.Identity.WalletNonce(r.Context(), c.client(r))
 	if err != nil {
 		return err
 	}

@@ -7,36 +7,14 @@ import (
 	"intents.internal/core/identity/account"
 )
 
-// confirmUnlink answers GET /console/account/unlink, whose query names the identity.
-func (c *console) confirmUnlink(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readQuery(r, "issuer", "subject")
-	if err != nil {
-		return err
-	}
-	return c.renderUnlink(w, r, user, f)
-}
-
 // unlink answers POST /console/account/unlink. The account's other sessions end.
-func (c *console) unlink(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "issuer", "subject", "password")
-	if err != nil {
-		return err
-	}
-	if f.ok() {
-		unlinked := account.Identity{Issuer: f.values["issuer"], Subject: f.values["subject"]}
-		err = c.Identity.Unlink(r.Context(), c.confirming(r, f), user.principal, unlinked)
-		if err := f.note(err); err != nil {
-			return err
-		}
-	}
-	if !f.ok() {
-		return c.renderUnlink(w, r, user, f)
-	}
-	redirect(w, r, "/console/account?done=unlinked")
-	return nil
+func (c *console) unlink(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	unlinked := account.Identity{Issuer: f.values["issuer"], Subject: f.values["subject"]}
+	return "/console/account?done=unlinked", c.Identity.Unlink(r.Context(), c.confirming(r, f), user.principal, unlinked)
 }
 
-func (c *console) renderUnlink(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
+// confirmUnlink answers GET /console/account/unlink, whose query names the identity.
+func (c *console) confirmUnlink(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	identities, err := c.Identity.Identities(r.Context(), user.owner.ID)
 	if err != nil {
 		return err

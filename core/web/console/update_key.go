@@ -3,87 +3,51 @@ package console
 import (
 	"net/http"
 
-	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
 
 // renameKey answers POST /console/keys/{id}/rename.
-func (c *console) renameKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "name")
-	if err != nil {
-		return err
-	}
+func (c *console) renameKey(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	name := f.values["name"]
-	return c.changeKey(w, r, user, f, account.KeyChange{Name: &name}, "renamed")
+	return c.changeKey(r, user, account.KeyChange{Name: &name}, "renamed")
 }
 
 // enableKey answers POST /console/keys/{id}/enable.
-func (c *console) enableKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	return c.switchKey(w, r, user, true, "enabled")
+func (c *console) enableKey(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
+	enabled := true
+	return c.changeKey(r, user, account.KeyChange{Enabled: &enabled}, "enabled")
 }
 
 // disableKey answers POST /console/keys/{id}/disable.
-func (c *console) disableKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	return c.switchKey(w, r, user, false, "disabled")
-}
-
-func (c *console) switchKey(w http.ResponseWriter, r *http.Request, user currentUser, enabled bool, done string) error {
-	f, err := readForm(r)
-	if err != nil {
-		return err
-	}
-	return c.changeKey(w, r, user, f, account.KeyChange{Enabled: &enabled}, done)
+func (c *console) disableKey(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
+	enabled := false
+	return c.changeKey(r, user, account.KeyChange{Enabled: &enabled}, "disabled")
 }
 
 // expireKey answers POST /console/keys/{id}/expire with a new expiry, counted from now.
-func (c *console) expireKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, "expiresIn")
+func (c *console) expireKey(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	lifetime, err := f.parseExpiresIn("expiresIn")
 	if err != nil {
-		return err
+		return "", err
 	}
-	var change account.KeyChange
-	if f.ok() {
-		lifetime, err := f.parseExpiresIn("expiresIn")
-		if err := f.note(err); err != nil {
-			return err
-		}
-		change.ExpiresIn = &lifetime
-	}
-	return c.changeKey(w, r, user, f, change, "expiry")
+	return c.changeKey(r, user, account.KeyChange{ExpiresIn: &lifetime}, "expiry")
 }
 
 // restrictKey answers POST /console/keys/{id}/restrict with new scopes and networks.
-func (c *console) restrictKey(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	f, err := readForm(r, restrictionFields...)
+func (c *console) restrictKey(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	scopes, networks, err := f.restrictions()
 	if err != nil {
-		return err
+		return "", err
 	}
-	var change account.KeyChange
-	if f.ok() {
-		scopes, networks, err := f.restrictions()
-		if err := f.note(err); err != nil {
-			return err
-		}
-		change.Scopes, change.Networks = &scopes, &networks
-	}
-	return c.changeKey(w, r, user, f, change, "restricted")
+	return c.changeKey(r, user, account.KeyChange{Scopes: &scopes, Networks: &networks}, "restricted")
 }
 
-// changeKey changes the key and redirects to its page, which shows the notice done.
-func (c *console) changeKey(w http.ResponseWriter, r *http.Request, user currentUser, f *form, change account.KeyChange, done string) error {
+// changeKey changes the key and returns the path of its page with the notice done.
+func (c *console) changeKey(r *http.Request, user currentUser, change account.KeyChange, done string) (string, error) {
 	id, err := idOf(r)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if f.ok() {
-		_, err = c.Identity.UpdateKey(r.Context(), identity.ClientOf(r, c.Cookie), user.principal.Account.ID, id, change)
-		if err := f.note(err); err != nil {
-			return err
-		}
-	}
-	if !f.ok() {
-		return c.renderKey(w, r, user, f)
-	}
-	redirect(w, r, parentPath(r.URL.Path)+"?done="+done)
-	return nil
+	_, err = c.Identity.UpdateKey(r.Context(), c.client(r), user.principal.Account.ID, id, change)
+	return parentPath(r.URL.Path) + "?done=" + done, err
 }

@@ -5,42 +5,35 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
 
 // changeMember answers POST /console/members/change: it changes a member's role.
-func (c *console) changeMember(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	return c.submitMembers(w, r, user, membersPath+"?done=member-changed", []string{"person", "role"}, func(f *form) error {
-		person, err := personOf(f)
-		if err != nil {
-			return err
-		}
-		role, err := account.ParseRole(f.values["role"])
-		if err == nil {
-			_, err = c.Identity.ChangeMember(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, person, role)
-		}
-		return err
-	})
+func (c *console) changeMember(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	person, err := personOf(f)
+	if err != nil {
+		return "", err
+	}
+	role, err := account.ParseRole(f.values["role"])
+	if err == nil {
+		_, err = c.Identity.ChangeMember(r.Context(), c.client(r), user.principal, person, role)
+	}
+	return membersPath + "?done=member-changed", err
 }
 
 // removeMember answers POST /console/members/remove.
-func (c *console) removeMember(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	return c.submitMembers(w, r, user, membersPath+"?done=member-removed", []string{"person"}, func(f *form) error {
-		person, err := personOf(f)
-		if err == nil {
-			_, err = c.Identity.RemoveMember(r.Context(), identity.ClientOf(r, c.Cookie), user.principal, person)
-		}
-		return err
-	})
+func (c *console) removeMember(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	person, err := personOf(f)
+	if err == nil {
+		_, err = c.Identity.RemoveMember(r.Context(), c.client(r), user.principal, person)
+	}
+	return membersPath + "?done=member-removed", err
 }
 
 // leaveAccount answers POST /console/members/leave: the person leaves the account that the session acts on.
-func (c *console) leaveAccount(w http.ResponseWriter, r *http.Request, user currentUser) error {
-	return c.submitMembers(w, r, user, accountsPath+"?done=left", nil, func(*form) error {
-		_, err := c.Identity.Leave(r.Context(), identity.ClientOf(r, c.Cookie), user.principal)
-		return err
-	})
+func (c *console) leaveAccount(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
+	_, err := c.Identity.Leave(r.Context(), c.client(r), user.principal)
+	return accountsPath + "?done=left", err
 }
 
 func personOf(f *form) (uuid.UUID, error) {
@@ -51,23 +44,14 @@ func personOf(f *form) (uuid.UUID, error) {
 	return person, nil
 }
 
-// submitMembers reads a form of the members' page with these fields, calls do and redirects to target, or shows the page with the
-// form again.
-func (c *console) submitMembers(
-	w http.ResponseWriter, r *http.Request, user currentUser, target string, fields []string, do func(*form) error,
-) error {
-	f, err := readForm(r, fields...)
-	if err != nil {
-		return err
-	}
-	if f.ok() {
-		if err := f.note(do(f)); err != nil {
-			return err
-		}
-	}
-	if !f.ok() {
-		return c.renderMembers(w, r, user, f, "")
-	}
-	redirect(w, r, target)
-	return nil
+// renameShared answers POST /console/members/rename: it renames the shared account that the session acts on.
+func (c *console) renameShared(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	_, err := c.Identity.RenameShared(r.Context(), c.client(r), user.principal, f.values["name"])
+	return membersPath + "?done=shared-renamed", err
+}
+
+// deleteShared answers POST /console/members/delete: it deletes the shared account that the session acts on. The password
+// confirms it; a person without a password needs a recent session.
+func (c *console) deleteShared(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+	return accountsPath + "?done=shared-ended", c.Identity.DeleteShared(r.Context(), c.confirming(r, f), user.principal)
 }
